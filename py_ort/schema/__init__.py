@@ -1,0 +1,1 @@
+"""The FlatBuffers schema: dtypes, plan, messages, error codes."""

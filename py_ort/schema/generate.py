@@ -1,0 +1,57 @@
+"""Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler).
+
+Run `python -m py_ort.schema.generate` after an edit of a .fbs file; `--check` only says whether the generated code is stale.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCHEMA = Path(__file__).parent
+ROOT = SCHEMA.parent.parent
+PYTHON, TYPESCRIPT, CPP = SCHEMA / "gen", ROOT / "web/src/schema", ROOT / "wasm_build/include/py_ort/gen"
+
+
+def generate(out: Path) -> dict[Path, Path]:
+    """Write the generated code below `out`; return folder made -> folder it belongs in."""
+    sources = sorted(str(p) for p in SCHEMA.glob("*.fbs"))
+    for args in (["--python", "--gen-object-api"], ["--ts", "--gen-object-api"], ["--cpp", "--scoped-enums"]):
+        subprocess.run(["flatc", *args, "-o", str(out / args[0][2:]), *sources], check=True)
+    typescript = out / "ts/py-ort/schema/gen"
+    for file in typescript.glob("*.ts"):
+        text = file.read_text().replace("../../../py-ort/schema/gen/", "./")
+        file.write_text("// @ts-nocheck\n" + text)
+    index = [f"export * from './{file.stem}';\n" for file in sorted(typescript.glob("*.ts"))]
+    (typescript / "index.ts").write_text("// automatically generated, do not modify\n" + "".join(index))
+    return {out / "python/py_ort/schema/gen": PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
+
+
+def stale(made: Path, target: Path) -> bool:
+    """Whether `target` differs from what was just generated."""
+    files = {p.name: p.read_bytes() for p in made.iterdir() if p.is_file()}
+    return files != {p.name: p.read_bytes() for p in target.glob("*.*") if p.is_file()}
+
+
+def main() -> int:
+    if shutil.which("flatc") is None:
+        print("flatc is not installed (Debian: apt-get install flatbuffers-compiler)", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as tmp:
+        folders = generate(Path(tmp))
+        if "--check" in sys.argv[1:]:
+            old = [str(target.relative_to(ROOT)) for made, target in folders.items() if stale(made, target)]
+            if old:
+                print("stale generated code, run `python -m py_ort.schema.generate`:", *old, file=sys.stderr)
+            return 1 if old else 0
+        for made, target in folders.items():
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(made, target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+// The core's C ABI, called by the page (web/src/core). Handles are small integers above 0; 0 means failed, and ort_last_error() says why.
+// Memory handed to the core is the core's from then on; memory it hands out stays its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define ORT_EXPORT extern "C" __attribute__((used, visibility("default")))
+
+// The last failure, as JSON {"code": ErrorCode, "message": ..., "node": ..., "op_type": ..., "provider": ...}; "" after a success.
+ORT_EXPORT const char* ort_last_error();
+// The CPU kernels, as JSON [{"domain", "op_type", "types"}]; written to the manifest that Python places nodes by.
+ORT_EXPORT const char* ort_kernel_manifest();
+ORT_EXPORT void* ort_malloc(size_t size);   // 64-byte aligned; null when out of memory
+ORT_EXPORT void ort_free(void* pointer);
+
+// --- sessions
+// Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.
+ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
+// Where the page shall write the bytes of weight `index` (on_cpu weights only; null for others).
+ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);
+// Weight `index` (on_gpu) lies in this GPU buffer, made by the page.
+ORT_EXPORT int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id);
+// All weights are there: makes the kernels (jsepCreateKernel for those on the JS provider). 1: done.
+ORT_EXPORT int ort_session_prepare(uint32_t session);
+ORT_EXPORT void ort_session_release(uint32_t session);
+
+// --- runs. Several runs of one session may be under way; each has its own values.
+ORT_EXPORT uint32_t ort_run_begin(uint32_t session);
+// Feed `input` of the main graph. dims: int32[rank]. data: from ort_malloc (size 0: may be null), for strings uint32 length + UTF-8 per element.
+// An input wanted in both places gets both calls.
+ORT_EXPORT int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, void* data, size_t size);
+ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, uint32_t gpu_id);
+// Walks the plan. The one call that may suspend (inside jsepCopyAsync). 1: done. Between its nodes it asks ort_run_cancel's flag.
+ORT_EXPORT int ort_run_execute(uint32_t run);
+ORT_EXPORT void ort_run_cancel(uint32_t run);
+// After ort_run_execute: 1 when no CPU node read anything that depends on the feeds' contents, so that
+// equal shapes mean equal GPU work: the page may replay its recording without the core.
+ORT_EXPORT int ort_run_replayable(uint32_t run);
+// Describes output `output` of the main graph as uint32 words: kind, dtype, location, data (address or gpu id), bytes, rank, dims...
+// A sequence: kind 1, element count, then the same words for each element. Valid until ort_run_end.
+ORT_EXPORT const uint32_t* ort_run_output(uint32_t run, uint32_t output);
+ORT_EXPORT void ort_run_end(uint32_t run);      // frees the run's values: jsepFree for those on the GPU
+
+// --- called by the page inside jsepRun(kernel, context). `context` points to uint32 words:
+//   [0] input count, [1] output count, then per input: dtype, location, data (address, gpu id, or 0), bytes, rank, dims...,
+//   then per output: 1 if wanted, else 0.
+// Gives output `index` its shape and dtype and returns the id of its GPU buffer (made with jsepAlloc); 0 on failure.
+ORT_EXPORT uint32_t ort_jsep_output(uint32_t context, uint32_t index, int dtype, uint32_t rank, const int32_t* dims);
+// Output `index` is input `input` under another shape: no copy.
+ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t input, uint32_t rank, const int32_t* dims);
+// Why jsepRun is going to fail (UTF-8, copied).
+ORT_EXPORT void ort_jsep_error(int code, const char* message);
+
+// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs what these call.
+//   jsepAlloc(size) -> gpu id (0: failed)             jsepFree(id)
+//   jsepCopy(src, dst, size, to_gpu, dtype?)          see src/ep/jsep.cc
+//   jsepCopyAsync(gpu_id, pointer, size)              suspends until the bytes are in the heap; the only import that suspends
+//   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) / jsepReleaseKernel(id)
+//   jsepRun(id, context) -> 0, or an ErrorCode
+// int64, bool and the 8 and 16-bit integers are widened/narrowed by the core (see gpu_element_size): the page moves plain bytes.

@@ -1,0 +1,121 @@
+// The interface of a CPU kernel. CONTRIBUTING.md, "A CPU kernel", tells it with an example.
+#pragma once
+
+#include <concepts>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "py_ort/gen/plan_generated.h"
+#include "py_ort/status.h"
+#include "py_ort/tensor.h"
+
+namespace py_ort {
+
+// A node's attributes, in the form that Python's lowering leaves: defaults are the caller's.
+class Attributes {
+ public:
+  explicit Attributes(const schema::gen::Attributes* table = nullptr) : table_(table) {}
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  float number(std::string_view name, float otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<float> numbers(std::string_view name, std::vector<float> otherwise = {}) const;
+  std::vector<std::string> texts(std::string_view name) const;
+  std::optional<Tensor> tensor(std::string_view name) const;
+
+ private:
+  const schema::gen::Attribute* find(std::string_view name) const;
+  const schema::gen::Attributes* table_;
+};
+
+// What is known of a node when its kernel is made, once per session.
+struct KernelInfo {
+  std::string_view op_type, domain, name;
+  int since_version = 0;
+  Attributes attributes;
+  size_t input_count = 0, output_count = 0;
+  std::vector<bool> wanted_outputs;
+};
+
+// A node's inputs and outputs in one run. Inputs are CPU tensors, unless the operator declared them as shape inputs.
+class KernelContext {
+ public:
+  KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs) : inputs_(inputs), outputs_(outputs) {}
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return outputs_.size(); }
+  // Null when omitted.
+  const Tensor* input(size_t i) const { return i < inputs_.size() && inputs_[i] ? &inputs_[i]->tensor : nullptr; }
+  const Value* input_value(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
+  bool wants(size_t i) const { return i < outputs_.size() && outputs_[i]; }
+  // Makes output i. An output that nobody wants is made too, and dropped. `out` stays valid until the kernel returns.
+  Status output(size_t i, DType dtype, Dims dims, Tensor*& out);
+  // Output i is an existing tensor (a view, or an input passed through): no copy.
+  void output(size_t i, Tensor tensor);
+  void output_value(size_t i, Value value);
+
+ private:
+  std::span<const Value* const> inputs_;
+  std::span<Value* const> outputs_;
+  std::vector<std::unique_ptr<Value>> dropped_;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual Status run(KernelContext& context) const = 0;
+};
+
+// A registry entry. `types`: the accepted dtypes of each input, inputs separated by ';', dtypes by ',' or "*" for all;
+// the last one stands for all further inputs. Python reads these from the manifest to place nodes.
+struct KernelEntry {
+  const char* domain;
+  const char* op_type;
+  const char* types;
+  Status (*make)(const KernelInfo& info, std::unique_ptr<Kernel>& out);
+};
+std::vector<KernelEntry>& kernel_registry();
+const KernelEntry* find_kernel(std::string_view domain, std::string_view op_type);
+
+namespace detail {
+template <class K>
+struct KernelOf final : Kernel {
+  explicit KernelOf(K k) : k(std::move(k)) {}
+  Status run(KernelContext& context) const override { return k(context); }
+  K k;
+};
+struct Registration {
+  explicit Registration(KernelEntry entry) { kernel_registry().push_back(entry); }
+};
+template <class K>
+Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
+  if constexpr (requires(K k) { { K::make(info, k) } -> std::same_as<Status>; }) {
+    K k;
+    PY_ORT_TRY(K::make(info, k));
+    out = std::make_unique<KernelOf<K>>(std::move(k));
+  } else if constexpr (std::is_constructible_v<K, const KernelInfo&>) {
+    out = std::make_unique<KernelOf<K>>(K(info));
+  } else {
+    out = std::make_unique<KernelOf<K>>(K{});
+  }
+  return {};
+}
+}  // namespace detail
+
+#define PY_ORT_CONCAT_(a, b) a##b
+#define PY_ORT_CONCAT(a, b) PY_ORT_CONCAT_(a, b)
+// PY_ORT_KERNEL("", "Softmax", "float32,float16", Softmax): Softmax is callable with (KernelContext&) const -> Status and is made from
+// (const KernelInfo&), from `static Status make(const KernelInfo&, Softmax&)` if making it can fail, or from nothing.
+#define PY_ORT_KERNEL(domain, op_type, types, ...)                                   \
+  static const ::py_ort::detail::Registration PY_ORT_CONCAT(registration_, __COUNTER__)( \
+      {domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>})
+
+inline constexpr const char* kNhwcDomain = "com.ms.internal.nhwc";
+inline constexpr const char* kMicrosoftDomain = "com.microsoft";
+
+}  // namespace py_ort

@@ -1,0 +1,93 @@
+#include "py_ort/tensor.h"
+
+#include <cstdlib>
+
+namespace py_ort {
+
+int64_t element_count(std::span<const int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t d : dims) count *= d;
+  return count;
+}
+
+namespace {
+int bits_of(DType dtype) {
+  switch (dtype) {
+    case DType::undefined: case DType::string_: return 0;
+    case DType::uint2: case DType::int2: return 2;
+    case DType::uint4: case DType::int4: case DType::float4e2m1: return 4;
+    case DType::uint8: case DType::int8: case DType::bool_: case DType::float8e4m3fn: case DType::float8e4m3fnuz:
+    case DType::float8e5m2: case DType::float8e5m2fnuz: case DType::float8e8m0: return 8;
+    case DType::uint16: case DType::int16: case DType::float16: case DType::bfloat16: return 16;
+    case DType::float32: case DType::int32: case DType::uint32: return 32;
+    case DType::float64: case DType::int64: case DType::uint64: case DType::complex64: return 64;
+    case DType::complex128: return 128;
+  }
+  return 0;
+}
+}  // namespace
+
+size_t byte_size(DType dtype, int64_t count) { return (static_cast<size_t>(count) * static_cast<size_t>(bits_of(dtype)) + 7) / 8; }
+
+size_t gpu_element_size(DType dtype) {
+  switch (dtype) {
+    case DType::float16: return 2;
+    case DType::float32: case DType::int32: case DType::uint32: case DType::int64: case DType::uint64:
+    case DType::int8: case DType::uint8: case DType::int16: case DType::uint16: case DType::bool_: return 4;
+    default: return 0;
+  }
+}
+
+const char* dtype_name(DType dtype) {
+  const char* name = schema::gen::EnumNameDType(dtype);
+  return dtype == DType::string_ ? "string" : dtype == DType::bool_ ? "bool" : name;
+}
+
+std::shared_ptr<Storage> Storage::on_heap(size_t size) {
+  // A little more than asked, so that SIMD kernels may read up to 16 bytes past the end.
+  void* data = std::aligned_alloc(64, (size + 16 + 63) / 64 * 64);
+  if (!data) return nullptr;
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->data_ = data;
+  storage->size_ = size;
+  storage->owned_ = true;
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::borrowed(void* data, size_t size) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->data_ = data;
+  storage->size_ = size;
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::of_strings(int64_t count) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->strings_.resize(static_cast<size_t>(count));
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::on_gpu(uint32_t id, size_t size, void (*release)(uint32_t)) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->gpu_id_ = id;
+  storage->size_ = size;
+  storage->release_ = release;
+  return storage;
+}
+
+Storage::~Storage() {
+  if (owned_) std::free(data_);
+  if (release_) release_(gpu_id_);
+}
+
+Status Tensor::make(DType dtype, Dims dims, Tensor& out) {
+  for (int64_t d : dims)
+    if (d < 0) return runtime_error("a tensor cannot have the shape ", dims);
+  const int64_t count = element_count(dims);
+  auto storage = dtype == DType::string_ ? Storage::of_strings(count) : Storage::on_heap(byte_size(dtype, count));
+  if (!storage) return out_of_memory("no memory for a ", dtype_name(dtype), " tensor of shape ", dims, " (", byte_size(dtype, count), " bytes)");
+  out = {dtype, std::move(dims), Location::cpu, std::move(storage)};
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,118 @@
+// The interface of a kernel of the JavaScript execution provider. CONTRIBUTING.md, "A WebGPU kernel", tells it with an example.
+//
+// A Kernel belongs to an operator. Its resolve() is called once for new input shapes: it gives the output shapes and lists
+// dispatches; nothing runs yet. A dispatch names a Shader and a spec; the WGSL is a pure function of the spec, so
+// `shader name + JSON of spec` is the pipeline's cache key.
+import type { DType } from '../schema';
+import type { Attributes } from './attributes';
+
+/** How elements lie on the GPU. float16 is "f16"; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32". */
+export type StorageType = 'f32' | 'f16' | 'i32' | 'u32';
+
+/** A tensor as a kernel sees it. `id` is virtual until commit. */
+export interface Tensor {
+  readonly id: number;
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** Number of elements. */
+  readonly size: number;
+  readonly storage: StorageType;
+  /** A host input has no GPU buffer: read it with ctx.data(). */
+  readonly location: 'gpu' | 'cpu' | 'none';
+}
+
+/** What kernels may choose their variant by. Made in one place, gpu/device.ts, from the adapter's own words. */
+export interface DeviceTraits {
+  /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
+  readonly software: boolean;
+  readonly f16: boolean;
+  readonly subgroups: boolean;
+  readonly maxWorkgroupsPerDimension: number;
+  readonly maxStorageBuffersPerStage: number;
+  readonly maxStorageBindingSize: number;
+  readonly maxInvocations: number;
+  readonly maxWorkgroupStorage: number;
+}
+
+/** A spec is plain JSON: numbers, strings, booleans, arrays and objects of them. Keep to it what the text of the shader needs. */
+export type Spec = { readonly [key: string]: unknown };
+
+/** A uniform field: a number is one scalar, an array several (name_0, name_1, …). u32 unless the name is in `f32` or `i32`. */
+export type Uniforms = { readonly [name: string]: number | readonly number[] };
+
+export interface Shader<S extends Spec> {
+  /** `<op>__<target>_<tile>`, e.g. conv__sw_4x8: the label in logs, profiles and benchmarks. */
+  readonly name: string;
+  /** The whole module but the bindings, which the runtime declares from the dispatch (see Dispatch). Entry point: main. */
+  wgsl(spec: S): string;
+}
+
+/**
+ * One dispatch. The runtime declares, in group 0:
+ *   inputs:  var<storage, read> NAME: array<TYPE>;        outputs: var<storage, read_write> NAME: array<TYPE>;
+ *   var<uniform> u: struct of 32-bit scalars, in the order given.
+ * Names and element types (f32, vec4<f32>, …) are part of the pipeline's key.
+ */
+export interface Dispatch<S extends Spec = Spec> {
+  readonly shader: Shader<S>;
+  readonly spec: S;
+  readonly inputs: { readonly [name: string]: Binding };
+  readonly outputs: { readonly [name: string]: Binding };
+  readonly uniforms?: Uniforms;
+  readonly f32?: readonly string[];
+  readonly i32?: readonly string[];
+  /** Number of workgroups; at most maxWorkgroupsPerDimension in each (see linearWorkgroups in wgsl/index.ts). */
+  readonly workgroups: readonly [number, number, number];
+}
+/** A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that). */
+export type Binding = Tensor | { readonly tensor: Tensor; readonly vec: 1 | 2 | 4 };
+
+/** One call of a kernel on inputs of known shapes. */
+export interface Context {
+  /** Undefined where an optional input is omitted. */
+  readonly inputs: readonly (Tensor | undefined)[];
+  readonly outputCount: number;
+  readonly device: DeviceTraits;
+  /** Whether anything reads output i. */
+  wants(i: number): boolean;
+  /** The input that must be there, else a KernelError. */
+  input(i: number): Tensor;
+  /** Elements of host input i as numbers (int64 too: a value beyond 2^53 is an error); undefined when omitted. */
+  data(i: number): number[] | undefined;
+  /** Declares output i. dtype: that of input 0 unless given. */
+  output(i: number, dims: readonly number[], dtype?: DType): Tensor;
+  /** Output i is `input` (one of ctx.inputs) under another shape, without a copy. */
+  view(i: number, input: Tensor, dims: readonly number[]): void;
+  /** Scratch memory of this call. */
+  temp(dims: readonly number[], dtype: DType): Tensor;
+  /** The same bytes under another shape, for a dispatch. */
+  reshape(tensor: Tensor, dims: readonly number[]): Tensor;
+  dispatch<S extends Spec>(dispatch: Dispatch<S>): void;
+  /** Resolve another kernel inside this one, on these tensors (an operator made of others). */
+  call<A>(kernel: Kernel<A>, attributes: A, inputs: readonly (Tensor | undefined)[], outputs: readonly Tensor[]): void;
+}
+
+export type DTypeName =
+  | 'float32' | 'float16' | 'int64' | 'int32' | 'uint32' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'uint64' | 'bool';
+
+export interface Kernel<A = unknown> {
+  readonly op: string;
+  /** '' (ai.onnx) by default. */
+  readonly domain?: string;
+  /** Accepted dtypes, per input; the last entry stands for all further inputs. Host inputs take any: []. Python places nodes by this. */
+  readonly types: readonly (readonly DTypeName[])[];
+  /** Parse the attributes once, when the kernel is created. */
+  attributes?(attributes: Attributes): A;
+  resolve(ctx: Context, attributes: A): void;
+}
+
+/** A kernel's complaint about its inputs; becomes a typed error in Python that names the node. */
+export class KernelError extends Error {
+  constructor(message: string, readonly notImplemented = false) {
+    super(message);
+    this.name = 'KernelError';
+  }
+}
+
+export const NHWC_DOMAIN = 'com.ms.internal.nhwc';
+export const MICROSOFT_DOMAIN = 'com.microsoft';
