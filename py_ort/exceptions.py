@@ -1,0 +1,256 @@
+"""Every error that py_ort raises: one tree, with onnxruntime's names where it has one.
+
+    PyOrtError
+    ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, OutOfMemory, …
+    └── BrowserError
+        ├── BrowserNotFound, BrowserCrashed, PageCrashed, ConnectionLost, Timeout
+        └── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
+
+An error that came from the page or the core keeps its own message, and its stack in `stack`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = [
+    "BrowserCrashed",
+    "BrowserError",
+    "BrowserNotFound",
+    "Cancelled",
+    "ConnectionLost",
+    "DeviceLost",
+    "EPFail",
+    "EngineError",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelLoaded",
+    "NoAdapter",
+    "NoModel",
+    "NoSuchFile",
+    "NoSuchSession",
+    "NotImplemented",
+    "OutOfMemory",
+    "PageCrashed",
+    "PyOrtError",
+    "RuntimeException",
+    "ShaderError",
+    "Timeout",
+    "from_code",
+]
+
+
+class PyOrtError(Exception):
+    """The root of all errors of py_ort.
+
+    Attributes:
+        message: What went wrong, and what to do next.
+        code: The `py_ort.schema.gen.ErrorCode` this class stands for.
+        node: Name of the node (of the model) that failed, or "".
+        op_type: Its operator, or "".
+        domain: The operator's domain; "" is ai.onnx.
+        provider: The execution provider it ran on or was meant for, or "".
+        shapes: Shapes of its inputs by name, as far as they are known.
+        stack: The page's or the core's stack, or "".
+    """
+
+    code: int = 1
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        node: str = "",
+        op_type: str = "",
+        domain: str = "",
+        provider: str = "",
+        shapes: Mapping[str, Sequence[Any]] | None = None,
+        stack: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
+        self.op_type = op_type
+        self.domain = domain
+        self.provider = provider
+        self.shapes: dict[str, Sequence[Any]] = dict(shapes or {})
+        self.stack = stack
+
+    def __str__(self) -> str:
+        where = self._where()
+        return f"{self.message}\n  {where}" if where else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process borders (pytest-xdist, multiprocessing) with their fields."""
+        return _restore, (type(self), self.message, dict(self.__dict__))
+
+    def _where(self) -> str:
+        parts = []
+        if self.node:
+            parts.append(f"node {self.node!r}")
+        if self.op_type:
+            parts.append(f"operator {self.domain + '::' if self.domain else ''}{self.op_type}")
+        if self.provider:
+            parts.append(f"provider {self.provider}")
+        if self.shapes:
+            parts.append("shapes " + ", ".join(f"{name}: {list(dims)}" for name, dims in self.shapes.items()))
+        # What the message says already is not said twice.
+        return ", ".join(part for part in parts if part.split(" ", 1)[1].strip("'") not in self.message)
+
+
+def _restore(cls: type[PyOrtError], message: str, fields: dict[str, Any]) -> PyOrtError:
+    error = cls(message)
+    error.__dict__.update(fields)
+    return error
+
+
+# --- onnxruntime's names
+
+
+class Fail(PyOrtError):
+    """Anything without a better name."""
+
+
+class InvalidArgument(PyOrtError, ValueError):
+    """A feed, an option or an attribute is wrong."""
+
+    code = 2
+
+
+class NoSuchFile(PyOrtError, FileNotFoundError):
+    """The model, or external data of it, is not there."""
+
+    code = 2
+
+    # OSError.__str__ and __init__ would otherwise take over.
+    __str__ = PyOrtError.__str__
+
+
+class NoModel(PyOrtError):
+    """There is no model to run."""
+
+
+class EngineError(PyOrtError):
+    """The runtime in the page could not be started."""
+
+
+class InvalidProtobuf(PyOrtError, ValueError):
+    """These bytes are not an ONNX model."""
+
+    code = 3
+
+
+class ModelLoaded(PyOrtError):
+    """A model was loaded already."""
+
+
+class InvalidGraph(PyOrtError):
+    """The model breaks ONNX's rules, or uses an operator that does not exist."""
+
+    code = 3
+
+
+class NotImplemented(PyOrtError, NotImplementedError):
+    """No kernel for this operator, type or case on the providers asked for."""
+
+    code = 4
+
+
+class OutOfMemory(PyOrtError, MemoryError):
+    """The wasm heap or the GPU has no room left."""
+
+    code = 5
+
+
+class RuntimeException(PyOrtError, RuntimeError):
+    """A kernel failed on these inputs."""
+
+    code = 6
+
+
+class EPFail(PyOrtError):
+    """No execution provider of the list can be used here."""
+
+
+# --- the browser's own
+
+
+class BrowserError(PyOrtError):
+    """Something about the browser, its page or its GPU."""
+
+
+class BrowserNotFound(BrowserError):
+    """No browser under this name or path."""
+
+
+class BrowserCrashed(BrowserError):
+    """The browser's process ended."""
+
+
+class PageCrashed(BrowserError):
+    """The page (its renderer process) crashed or was closed."""
+
+
+class ConnectionLost(BrowserError, ConnectionError):
+    """The page's websocket is gone."""
+
+    __str__ = PyOrtError.__str__
+
+
+class Timeout(BrowserError, TimeoutError):
+    """The page did not answer in time."""
+
+    __str__ = PyOrtError.__str__
+
+
+class NoAdapter(BrowserError):
+    """WebGPU has no adapter in this browser."""
+
+    code = 7
+
+
+class DeviceLost(BrowserError):
+    """The browser lost the GPU device."""
+
+    code = 8
+
+
+class NoSuchSession(BrowserError):
+    """The page does not know this session (any more)."""
+
+    code = 9
+
+
+class Cancelled(BrowserError):
+    """The run was cancelled (RunOptions.terminate)."""
+
+    code = 10
+
+
+class ShaderError(BrowserError):
+    """A shader did not compile, or WebGPU found a command invalid."""
+
+    code = 11
+
+
+_BY_CODE: dict[int, type[PyOrtError]] = {
+    1: Fail,
+    2: InvalidArgument,
+    3: InvalidGraph,
+    4: NotImplemented,
+    5: OutOfMemory,
+    6: RuntimeException,
+    7: NoAdapter,
+    8: DeviceLost,
+    9: NoSuchSession,
+    10: Cancelled,
+    11: ShaderError,
+}
+
+
+def from_code(code: int, message: str, **fields: Any) -> PyOrtError:
+    """Return the error for an `ErrorCode` of the schema."""
+    return _BY_CODE.get(code, Fail)(message, **fields)
