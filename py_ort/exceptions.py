@@ -1,7 +1,7 @@
 """Every error that py_ort raises: one tree, with onnxruntime's names where it has one.
 
     PyOrtError
-    ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, OutOfMemory, …
+    ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, …
     └── BrowserError
         ├── BrowserNotFound, BrowserCrashed, PageCrashed, ConnectionLost, Timeout
         └── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled

@@ -1,0 +1,28 @@
+"""The bridge between Python and a page, without I/O: bytes in, messages out, and the other way round.
+
+`framing` cuts messages into websocket frames, `messages` packs their FlatBuffers headers, `tensors` moves numpy arrays
+in and out of payloads, `state` knows which request an answer belongs to. The format: docs/internals.md, section 1.
+"""
+
+from py_ort.wire.framing import FRAME_SIZE, Assembler, ProtocolError, frames
+from py_ort.wire.messages import Received, decode, encode
+from py_ort.wire.state import Answer, Connection, LogLine, ProgressReport, remote_error
+from py_ort.wire.tensors import Layout, from_description, pack
+
+__all__ = [
+    "FRAME_SIZE",
+    "Answer",
+    "Assembler",
+    "Connection",
+    "Layout",
+    "LogLine",
+    "ProgressReport",
+    "ProtocolError",
+    "Received",
+    "decode",
+    "encode",
+    "frames",
+    "from_description",
+    "pack",
+    "remote_error",
+]

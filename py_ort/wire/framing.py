@@ -1,0 +1,111 @@
+"""Messages cut into websocket frames, and frames put together again."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+#: No frame is larger. Frames of 1 MiB are the quickest in all browsers.
+FRAME_SIZE = 1 << 20
+#: Payload parts start at multiples of this.
+ALIGNMENT = 16
+#: Parts below this size are copied together instead of becoming frames of their own.
+SMALL = 1 << 16
+
+_PREFIX = struct.Struct("<QII")  # total size, header size, zero
+
+Buffer = bytes | bytearray | memoryview
+
+
+class ProtocolError(Exception):
+    """The peer does not speak this protocol."""
+
+
+def aligned(size: int) -> int:
+    """Return `size` rounded up to the payload's alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def frames(header: Buffer, payload: Sequence[Buffer] = ()) -> Iterator[Buffer]:
+    """Yield the frames of one message.
+
+    Args:
+        header: The FlatBuffers `Message`.
+        payload: Buffers of bytes, each of which starts at a multiple of 16 of the payload. Large ones are not copied.
+    """
+    start = _PREFIX.size + len(header)
+    total = aligned(start) + sum(aligned(len(part)) for part in payload)
+    small = [_PREFIX.pack(total, len(header), 0), header, bytes(aligned(start) - start)]
+    gathered = sum(len(part) for part in small)
+    for part in payload:
+        padding = bytes(aligned(len(part)) - len(part))
+        if len(part) < SMALL:
+            small += [part, padding]
+            gathered += len(part) + len(padding)
+            if gathered >= FRAME_SIZE - SMALL:
+                yield from _slices(b"".join(small))
+                small, gathered = [], 0
+            continue
+        if small:
+            yield from _slices(b"".join(small))
+        yield from _slices(memoryview(part))
+        small, gathered = [padding], len(padding)
+    if gathered:
+        yield from _slices(b"".join(small))
+
+
+def _slices(data: Buffer) -> Iterator[Buffer]:
+    if len(data) <= FRAME_SIZE:
+        yield data
+        return
+    view = memoryview(data)
+    for at in range(0, len(view), FRAME_SIZE):
+        yield view[at : at + FRAME_SIZE]
+
+
+class Assembler:
+    """Puts frames together: feed each to `receive`.
+
+    Args:
+        limit: Messages that claim to be larger are refused.
+    """
+
+    def __init__(self, limit: int = 1 << 33) -> None:
+        self._limit = limit
+        self._message: np.ndarray | None = None
+        self._filled = 0
+        self._header_size = 0
+
+    def receive(self, frame: Buffer) -> tuple[memoryview, memoryview] | None:
+        """Take the next frame; return (header, payload) if it completes a message.
+
+        The payload is writable memory that belongs to the message alone, 16-byte aligned.
+
+        Raises:
+            ProtocolError: The frame does not fit the message.
+        """
+        if self._message is None:
+            self._begin(frame)
+        message = self._message
+        assert message is not None
+        end = self._filled + len(frame)
+        if end > message.nbytes:
+            raise ProtocolError(f"a frame of {len(frame)} bytes ends {end - message.nbytes} bytes beyond its message")
+        message[self._filled : end] = np.frombuffer(frame, np.uint8)
+        self._filled = end
+        if end < message.nbytes:
+            return None
+        self._message = None
+        whole = memoryview(message)
+        start = _PREFIX.size + self._header_size
+        return whole[_PREFIX.size : start], whole[aligned(start) :]
+
+    def _begin(self, frame: Buffer) -> None:
+        if len(frame) < _PREFIX.size:
+            raise ProtocolError(f"a message begins with a frame of {len(frame)} bytes")
+        total, self._header_size, zero = _PREFIX.unpack_from(frame)
+        if zero or self._header_size < 8 or not aligned(_PREFIX.size + self._header_size) <= total <= self._limit:
+            raise ProtocolError(f"a message of {total} bytes with a header of {self._header_size} is not possible")
+        self._message, self._filled = np.empty(total, np.uint8), 0

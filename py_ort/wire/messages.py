@@ -1,0 +1,77 @@
+"""The FlatBuffers header of a message, packed and unpacked.
+
+Bodies are objects of the generated API: `RunT`, `ErrorT`, … from `py_ort.schema.gen`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import flatbuffers
+
+from py_ort.schema.gen.Body import Body
+from py_ort.schema.gen.Message import Message, MessageT
+from py_ort.wire.framing import Buffer, ProtocolError
+
+IDENTIFIER = b"PMSG"
+_NAMES = {number: name for name, number in vars(Body).items() if name[0] != "_"}
+
+
+class Received(NamedTuple):
+    """A message from the page: the kind of its body ("RunResult"), and the body itself."""
+
+    id: int
+    kind: str
+    body: Any
+    payload: memoryview
+
+
+def encode(request: int, body: Any, payload_size: int = 0) -> bytes:
+    """Return the header of a message with this body."""
+    message = MessageT()
+    message.id = request
+    message.bodyType = getattr(Body, type(body).__name__.removesuffix("T"))
+    message.body = body
+    message.payloadSize = payload_size
+    builder = flatbuffers.Builder(256)
+    builder.Finish(message.Pack(builder), IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def decode(header: Buffer, payload: memoryview) -> Received:
+    """Return the message of a header.
+
+    Raises:
+        ProtocolError: It is not one.
+    """
+    data = bytes(header)
+    if data[4:8] != IDENTIFIER:
+        raise ProtocolError(f"expected a message of this protocol, got {data[:16]!r}")
+    try:
+        message = MessageT.InitFromObj(Message.GetRootAs(data))
+        _decode_texts(message)
+    except (struct.error, IndexError, TypeError, ValueError, UnicodeDecodeError) as e:
+        raise ProtocolError(f"a broken message header: {e}") from e
+    if message.body is None:
+        raise ProtocolError(f"message {message.id} has no body that this version knows (type {message.bodyType})")
+    if not message.payloadSize <= len(payload):
+        raise ProtocolError(f"message {message.id} announces {message.payloadSize} bytes and brings {len(payload)}")
+    return Received(message.id, _NAMES[message.bodyType], message.body, payload[: message.payloadSize])
+
+
+def _decode_texts(thing: Any) -> None:
+    """Make str of the bytes that FlatBuffers' Python objects hold, and plain lists of small vectors."""
+    for name, value in vars(thing).items():
+        if isinstance(value, bytes):
+            setattr(thing, name, value.decode())
+        elif isinstance(value, list):
+            for i, item in enumerate(value):
+                if isinstance(item, bytes):
+                    value[i] = item.decode()
+                elif hasattr(item, "__dict__"):
+                    _decode_texts(item)
+        elif hasattr(value, "tolist"):
+            setattr(thing, name, value.tolist())
+        elif hasattr(value, "__dict__"):
+            _decode_texts(value)

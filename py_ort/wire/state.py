@@ -1,0 +1,131 @@
+"""What a connection to a page has said and still owes, without a socket."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from py_ort.exceptions import PyOrtError, from_code
+from py_ort.schema.gen.Hello import HelloT
+from py_ort.wire.framing import Assembler, Buffer, ProtocolError, frames
+from py_ort.wire.messages import Received, decode, encode
+
+#: `Hello.version` of the pages that this version talks to.
+VERSION = 1
+
+
+class Answer(NamedTuple):
+    """The page's answer to a request: a body with its payload, or the error it ended with."""
+
+    request: int
+    kind: str
+    body: Any
+    payload: memoryview
+    error: PyOrtError | None
+
+
+class LogLine(NamedTuple):
+    """A line of the page's log; severity as in onnxruntime, 0 verbose to 4 fatal."""
+
+    severity: int
+    category: str
+    text: str
+
+
+class ProgressReport(NamedTuple):
+    """How far a request has come."""
+
+    request: int
+    stage: str
+    done: int
+    total: int
+
+
+Event = HelloT | Answer | LogLine | ProgressReport
+
+
+class Connection:
+    """The protocol's state: hello first, then requests and their answers in any order.
+
+    Args:
+        token: What the page must say in its Hello.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._assembler = Assembler()
+        self._next = 1
+        self._closed = False
+        self.hello: HelloT | None = None
+        #: Requests without an answer so far.
+        self.pending: set[int] = set()
+
+    def request(self, body: Any, payload: Sequence[Buffer] = (), payload_size: int = 0) -> tuple[int, Iterator[Buffer]]:
+        """Return a new request's id and its frames.
+
+        Raises:
+            ProtocolError: The page has not said hello yet, or is gone.
+        """
+        if self.hello is None or self._closed:
+            raise ProtocolError("the page is gone" if self._closed else "the page has not said hello yet")
+        request, self._next = self._next, self._next + 1
+        self.pending.add(request)
+        return request, frames(encode(request, body, payload_size), payload)
+
+    def receive(self, frame: Buffer) -> Event | None:
+        """Take a frame; return what it completes.
+
+        Raises:
+            ProtocolError: The page breaks the protocol; close the connection.
+        """
+        whole = self._assembler.receive(frame)
+        return None if whole is None else self._event(decode(*whole))
+
+    def close(self) -> set[int]:
+        """Mark the connection as gone; return the requests that will never be answered."""
+        self._closed = True
+        lost, self.pending = self.pending, set()
+        return lost
+
+    def _event(self, message: Received) -> Event | None:
+        body = message.body
+        if self.hello is None:
+            return self._greet(message)
+        match message.kind:
+            case "Log":
+                return LogLine(body.severity, body.category or "", body.text or "")
+            case "Progress":
+                return ProgressReport(body.request, body.stage or "", body.done, body.total)
+            case "Hello":
+                raise ProtocolError("the page said hello twice")
+        if message.id not in self.pending:
+            raise ProtocolError(f"the page answered request {message.id}, which is not open ({message.kind})")
+        self.pending.remove(message.id)
+        error = remote_error(body) if message.kind == "Error" else None
+        return Answer(message.id, message.kind, body, message.payload, error)
+
+    def _greet(self, message: Received) -> HelloT:
+        hello = message.body
+        if message.kind != "Hello":
+            raise ProtocolError(f"the page's first message is {message.kind}, not Hello")
+        if not hmac.compare_digest((hello.token or "").encode(), self._token.encode()):
+            raise ProtocolError("the page said hello with a wrong token")
+        if hello.version != VERSION:
+            raise ProtocolError(
+                f"the page speaks version {hello.version} of the protocol, this is version {VERSION}: rebuild it"
+            )
+        self.hello = hello
+        return hello
+
+
+def remote_error(body: Any) -> PyOrtError:
+    """Return the exception for an `Error` message."""
+    return from_code(
+        body.code,
+        body.message or "the page gave no reason",
+        node=body.node or "",
+        op_type=body.opType or "",
+        provider=body.provider or "",
+        stack=body.stack or "",
+    )

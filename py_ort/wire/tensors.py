@@ -1,0 +1,163 @@
+"""Tensors in messages: numpy arrays to `TensorDesc` and payload, and back."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from py_ort.schema.gen.DType import DType
+from py_ort.schema.gen.Location import Location
+from py_ort.schema.gen.TensorDesc import TensorDescT
+from py_ort.wire.framing import Buffer, ProtocolError, aligned
+
+#: DType -> numpy's. Types that numpy lacks are those of ml_dtypes; strings are arrays of str objects.
+NUMPY: dict[int, np.dtype] = {
+    getattr(DType, name): np.dtype(getattr(ml_dtypes, scalar) if scalar in dir(ml_dtypes) else scalar)
+    for name, scalar in {
+        **{n: n for n in ("float16", "float32", "float64", "complex64", "complex128", "bfloat16")},
+        **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64)},
+        "bool_": "bool",
+        "string_": "object",
+        "float8e4m3fn": "float8_e4m3fn",
+        "float8e4m3fnuz": "float8_e4m3fnuz",
+        "float8e5m2": "float8_e5m2",
+        "float8e5m2fnuz": "float8_e5m2fnuz",
+        "float4e2m1": "float4_e2m1fn",
+        "float8e8m0": "float8_e8m0fnu",
+    }.items()
+}
+_DTYPES = {dtype: number for number, dtype in NUMPY.items()}
+_NAMES = {number: name.rstrip("_") for name, number in vars(DType).items() if name[0] != "_"}
+
+#: Elements of a byte, for the types that are packed as in ONNX (numpy gives each a byte of its own).
+PACKED = {DType.int4: 2, DType.uint4: 2, DType.float4e2m1: 2, DType.int2: 4, DType.uint2: 4}
+
+_LENGTH = struct.Struct("<I")
+
+
+def dtype_of(array: np.ndarray) -> int:
+    """Return the `DType` of an array's elements.
+
+    Raises:
+        TypeError: ONNX has no such type.
+    """
+    if array.dtype.kind in "USO" or isinstance(array.dtype, np.dtypes.StringDType):
+        return DType.string_
+    try:
+        return _DTYPES[array.dtype.newbyteorder("=")]
+    except KeyError:
+        raise TypeError(f"ONNX has no tensors of {array.dtype}") from None
+
+
+def dtype_name(dtype: int) -> str:
+    """Return ONNX's name of a `DType`, in lower case: "float32", "string"."""
+    return _NAMES.get(dtype, f"type {dtype}")
+
+
+@dataclass
+class Layout:
+    """Payload buffers, one after the other, each at a multiple of 16."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, data: Buffer) -> int:
+        """Append a buffer; return its offset."""
+        offset = self.size
+        self.buffers.append(data)
+        self.size += aligned(len(data))
+        return offset
+
+
+def pack(name: str, array: np.ndarray, layout: Layout) -> TensorDescT:
+    """Describe an array and append its bytes to `layout`, without a copy where the array's memory is as it must be."""
+    dtype = dtype_of(array)
+    data = _to_bytes(array, dtype)
+    description = TensorDescT()
+    description.name = name
+    description.dtype = dtype
+    description.dims = list(array.shape)
+    description.location = Location.cpu
+    description.offset = layout.add(data)
+    description.size = len(data)
+    return description
+
+
+def on_gpu(name: str, dtype: int, dims: Sequence[int], gpu_id: int) -> TensorDescT:
+    """Describe a tensor that the page has in a GPU buffer."""
+    description = TensorDescT()
+    description.name, description.dtype, description.dims = name, dtype, list(dims)
+    description.location, description.gpuId = Location.gpu, gpu_id
+    return description
+
+
+def from_description(description: Any, payload: memoryview) -> np.ndarray:
+    """Return the array of a described tensor: a view of the payload, save for strings and packed types.
+
+    Raises:
+        ProtocolError: Type, shape and bytes do not fit together.
+    """
+    dims = tuple(int(d) for d in (description.dims if description.dims is not None else ()))
+    count = int(np.prod(dims, dtype=np.int64))
+    data = payload[description.offset : description.offset + description.size]
+    if len(data) != description.size:
+        raise ProtocolError(f"tensor {description.name!r} lies outside its message's payload")
+    if description.dtype == DType.string_:
+        return _strings(data, count, description.name).reshape(dims)
+    if description.dtype not in NUMPY:
+        raise ProtocolError(f"tensor {description.name!r} has the unknown type {description.dtype}")
+    dtype, per_byte = NUMPY[description.dtype], PACKED.get(description.dtype, 1)
+    expected = -(-count // per_byte) if per_byte > 1 else count * dtype.itemsize
+    if len(data) != expected:
+        raise ProtocolError(
+            f"tensor {description.name!r} of {dtype_name(description.dtype)}{list(dims)} "
+            f"has {len(data)} bytes, not {expected}"
+        )
+    if per_byte > 1:
+        return _unpacked(np.frombuffer(data, np.uint8), per_byte)[:count].view(dtype).reshape(dims)
+    return np.frombuffer(data, dtype).reshape(dims)
+
+
+def _to_bytes(array: np.ndarray, dtype: int) -> Buffer:
+    if dtype == DType.string_:
+        texts = [item if isinstance(item, bytes) else str(item).encode() for item in array.ravel().tolist()]
+        return b"".join(part for text in texts for part in (_LENGTH.pack(len(text)), text))
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if per_byte := PACKED.get(dtype):
+        return memoryview(_packed(raw, per_byte))
+    return memoryview(raw)
+
+
+def _packed(elements: np.ndarray, per_byte: int) -> np.ndarray:
+    """Pack the low bits of each byte, the first element lowest."""
+    bits = 8 // per_byte
+    padded = np.zeros(-(-elements.size // per_byte) * per_byte, np.uint8)
+    padded[: elements.size] = elements & ((1 << bits) - 1)
+    rows = padded.reshape(-1, per_byte)
+    return np.bitwise_or.reduce(rows << (np.arange(per_byte, dtype=np.uint8) * bits), axis=1).astype(np.uint8)
+
+
+def _unpacked(data: np.ndarray, per_byte: int) -> np.ndarray:
+    bits = 8 // per_byte
+    shifts = np.arange(per_byte, dtype=np.uint8) * bits
+    return ((data[:, None] >> shifts) & ((1 << bits) - 1)).astype(np.uint8).reshape(-1)
+
+
+def _strings(data: memoryview, count: int, name: str) -> np.ndarray:
+    texts, at = np.empty(count, object), 0
+    for i in range(count):
+        if at + 4 > len(data):
+            raise ProtocolError(f"tensor {name!r} ends before its string {i}")
+        (length,) = _LENGTH.unpack_from(data, at)
+        texts[i] = bytes(data[at + 4 : at + 4 + length]).decode()
+        at += 4 + length
+    if at != len(data):
+        raise ProtocolError(f"tensor {name!r} has {len(data) - at} bytes after its last string")
+    return texts
