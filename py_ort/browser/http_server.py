@@ -1,0 +1,163 @@
+"""The HTTP server: the built page, and the plans and weights of sessions, on loopback only."""
+
+from __future__ import annotations
+
+import bisect
+import mimetypes
+import re
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from py_ort.exceptions import EngineError
+
+ASSETS = Path(__file__).parent.parent / "assets"
+
+#: Cross-origin isolation gives the page SharedArrayBuffer and fine clocks.
+HEADERS = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Accept-Ranges": "bytes",
+}
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
+mimetypes.add_type("text/javascript", ".mjs")
+mimetypes.add_type("text/javascript", ".js")
+mimetypes.add_type("application/wasm", ".wasm")
+
+
+class Blob:
+    """Bytes to serve: buffers one after the other, which are never joined."""
+
+    def __init__(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+        self._parts = [view for part in parts if (view := memoryview(part).cast("B")).nbytes]
+        self._starts, self.size = [], 0
+        for part in self._parts:
+            self._starts.append(self.size)
+            self.size += part.nbytes
+
+    def slices(self, start: int, end: int) -> Iterator[memoryview]:
+        """Yield the bytes [start, end)."""
+        index = max(bisect.bisect_right(self._starts, start) - 1, 0)
+        while start < end:
+            part, at = self._parts[index], self._starts[index]
+            yield part[start - at : end - at]
+            start, index = at + part.nbytes, index + 1
+
+
+class HttpServer:
+    """Serves `assets/` under / and published blobs under paths that cannot be guessed."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, Blob] = {}
+        self._server = _Server(("127.0.0.1", 0), partial(_Handler, self._blobs))
+        self.port = self._server.server_port
+        self.origin = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="py_ort-http", daemon=True).start()
+
+    def publish(self, parts: Sequence[bytes | bytearray | memoryview]) -> str:
+        """Serve these bytes; return their URL. They are held until `withdraw`."""
+        path = f"/blob/{secrets.token_urlsafe(18)}"
+        self._blobs[path] = Blob(parts)
+        return self.origin + path
+
+    def withdraw(self, url: str) -> None:
+        """Stop serving a URL that `publish` gave."""
+        self._blobs.pop(urlsplit(url).path, None)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def check_assets() -> None:
+    """Raise EngineError when the page or the core was not built."""
+    missing = [n for n in ("index.html", "worker.js", "core.mjs", "core.wasm") if not (ASSETS / n).is_file()]
+    if missing:
+        raise EngineError(
+            f"the page is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, "
+            "or install a wheel, which carries it"
+        )
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that goes away in the middle of an answer is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    timeout = 300
+
+    def __init__(self, blobs: dict[str, Blob], *args: object) -> None:
+        self._blobs = blobs
+        super().__init__(*args)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        if host not in ("127.0.0.1", "localhost"):  # another name that was made to point here
+            return self._refuse(HTTPStatus.FORBIDDEN)
+        path = unquote(urlsplit(self.path).path)
+        if blob := self._blobs.get(path):
+            return self._send(blob, "application/octet-stream")
+        file = (ASSETS / (path.lstrip("/") or "index.html")).resolve()
+        if not file.is_relative_to(ASSETS.resolve()) or not file.is_file():
+            return self._refuse(HTTPStatus.NOT_FOUND)
+        return self._send(Blob([file.read_bytes()]), mimetypes.guess_type(file.name)[0] or "application/octet-stream")
+
+    do_HEAD = do_GET
+
+    def _send(self, blob: Blob, content_type: str) -> None:
+        start, end, status = 0, blob.size, HTTPStatus.OK
+        if match := _RANGE.match(self.headers.get("Range") or ""):
+            first, last = match.groups()
+            if first:
+                start, end = int(first), min(int(last) + 1 if last else end, end)
+            elif last:
+                start = max(end - int(last), 0)
+            if start >= end:
+                return self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"bytes */{blob.size}")
+            status = HTTPStatus.PARTIAL_CONTENT
+        self.send_response(status)
+        if status == HTTPStatus.PARTIAL_CONTENT:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{blob.size}")
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(end - start))
+        self._end()
+        if self.command == "HEAD":
+            return
+        for part in blob.slices(start, end):
+            self.connection.sendall(part)
+
+    def _refuse(self, status: HTTPStatus, content_range: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        if content_range:
+            self.send_header("Content-Range", content_range)
+        self._end()
+
+    def _end(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (TimeoutError, ConnectionError):
+            self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        pass

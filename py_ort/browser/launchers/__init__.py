@@ -1,0 +1,69 @@
+"""Ways to get a browser that opens a URL. Each launcher is a class with `start(url)` and `close()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from py_ort.exceptions import InvalidArgument, PyOrtError
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
+
+_SCHEMES = ("cdp:", "playwright:")
+#: Names that are known but have no launcher yet.
+_LATER = ("firefox", "webkit")
+
+
+class Launcher:
+    """Starts (or reaches) one browser and opens one page in it.
+
+    Attributes:
+        name: For messages and `placement()`.
+        description: The browser and its version, once started.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
+        self.options = options
+        #: To be called with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
+        self.on_lost = on_lost
+        self.description = options.browser
+
+    async def start(self, url: str) -> None:
+        """Start the browser and open the URL.
+
+        Raises:
+            BrowserNotFound: There is no such browser.
+            BrowserCrashed: It did not start.
+        """
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """End what `start` began, and nothing else. Never raises."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """End it at once, without the loop."""
+
+
+def launcher_for(options: BrowserOptions) -> type[Launcher]:
+    """Return the launcher for these options."""
+    if options.browser == "capture":
+        from py_ort.browser.launchers.capture import CaptureLauncher
+
+        return CaptureLauncher
+    if options.browser.startswith(_SCHEMES):
+        from py_ort.browser.launchers.remote import RemoteLauncher
+
+        return RemoteLauncher
+    if options.browser in _LATER:
+        raise InvalidArgument(f"browser={options.browser!r} cannot be launched yet; browser='capture' works with any")
+    if options.launcher == "process":
+        from py_ort.browser.launchers.process import ProcessLauncher
+
+        return ProcessLauncher
+    from py_ort.browser.launchers.with_playwright import PlaywrightLauncher
+
+    return PlaywrightLauncher

@@ -1,0 +1,24 @@
+"""No browser of our own: print a URL that any browser may open."""
+
+from __future__ import annotations
+
+import sys
+from typing import ClassVar
+
+from py_ort.browser.launchers import Launcher
+
+
+class CaptureLauncher(Launcher):
+    """Waits for a person, or another tool, to open the URL in a browser on this machine."""
+
+    name: ClassVar[str] = "capture"
+
+    async def start(self, url: str) -> None:
+        print(
+            f"py_ort: open this in a browser within {self.options.launch_timeout:g} s:\n  {url}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    async def close(self) -> None:
+        """The browser is not ours to close."""

@@ -1,0 +1,93 @@
+"""The one background thread, with an asyncio loop that owns all of py_ort's I/O.
+
+Because nothing of it runs in the caller's thread, a session works the same in scripts, in Jupyter and inside asyncio
+programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from py_ort.exceptions import PyOrtError
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An asyncio loop in a daemon thread."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name="py_ort", daemon=True)
+        self._thread.start()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine there; return a future for other threads."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there and wait for it. An interrupt (Ctrl-C) of the waiting thread cancels it."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise PyOrtError("a synchronous call of py_ort inside its own event loop would wait for itself")
+        future = self.submit(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def soon(self, callback: Callable[[], object]) -> None:
+        """Call something there, some time; never fails, not even while Python shuts down."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(callback)
+
+
+_instance: LoopThread | None = None
+_lock = threading.Lock()
+_at_exit: list[Callable[[], Coroutine[Any, Any, None]]] = []
+
+
+def loop_thread() -> LoopThread:
+    """Return the loop, started at the first call."""
+    global _instance
+    with _lock:
+        if _instance is None:
+            _instance = LoopThread()
+            atexit.register(_shut_down, os.getpid())
+        return _instance
+
+
+def at_exit(closing: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Have a coroutine function run in the loop when Python ends."""
+    _at_exit.append(closing)
+
+
+def _shut_down(pid: int) -> None:
+    if _instance is None or os.getpid() != pid:
+        return
+    for closing in reversed(_at_exit):
+        with contextlib.suppress(Exception):  # nobody is left to be told
+            _instance.submit(closing()).result(10)
+
+
+def _forget() -> None:
+    """In a forked child: the thread stayed with the parent."""
+    global _instance, _lock
+    _instance, _lock = None, threading.Lock()
+    _at_exit.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

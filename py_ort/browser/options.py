@@ -1,0 +1,126 @@
+"""Which browser, started how."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from py_ort.exceptions import InvalidArgument
+
+LAUNCHERS = ("auto", "playwright", "process")
+WEBGPU = ("auto", "hardware", "software", "off")
+
+#: Chromium that does only what it is asked to, in the background too.
+QUIET = (
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-renderer-backgrounding",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+)
+SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+HARDWARE_WEBGPU = ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist")
+#: Headless Chromium on Linux reaches the GPU through Vulkan only.
+LINUX_HARDWARE_WEBGPU = (
+    "--enable-features=Vulkan",
+    "--use-angle=vulkan",
+    "--disable-vulkan-surface",
+    "--disable-gpu-sandbox",
+)
+
+
+@dataclass(frozen=True)
+class BrowserOptions:
+    """How to get a browser. Sessions whose options are equal share one browser and one page.
+
+    Attributes:
+        browser: "chromium"; the path of a Chromium-like binary; "cdp:URL" or "playwright:WSURL" of one that runs
+            already; "capture" prints a URL to open in any browser. Default: variable PY_ORT_BROWSER, else "chromium".
+        launcher: "playwright", "process" (the binary with a URL, without Playwright), or "auto": Playwright where it
+            can. Default: variable PY_ORT_LAUNCHER, else "auto".
+        webgpu: Flags for WebGPU: "hardware"; "software" (SwiftShader, on the CPU); "off"; "auto": hardware if there is
+            a GPU, else software. Default: variable PY_ORT_WEBGPU, else "auto".
+        flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses.
+        env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
+        headless: Whether to start without a window.
+        launch_timeout: Seconds to wait for the browser and its page.
+        idle_timeout: Seconds that a browser lives on after its last session was closed.
+    """
+
+    browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
+    launcher: str = field(default_factory=lambda: os.environ.get("PY_ORT_LAUNCHER") or "auto")
+    webgpu: str = field(default_factory=lambda: os.environ.get("PY_ORT_WEBGPU") or "auto")
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    headless: bool = True
+    launch_timeout: float = 60.0
+    idle_timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("launcher", LAUNCHERS), ("webgpu", WEBGPU)):
+            if getattr(self, name) not in allowed:
+                raise InvalidArgument(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+        if isinstance(self.flags, str):
+            object.__setattr__(self, "flags", tuple(shlex.split(self.flags)))
+        # Hashable, so that equal options find the same browser.
+        object.__setattr__(self, "flags", tuple(self.flags))
+        object.__setattr__(self, "env", tuple(sorted(dict(self.env).items())))
+
+    @classmethod
+    def of(cls, browser: str | BrowserOptions | None, launcher: str | None = None) -> BrowserOptions:
+        """Return options from the arguments `browser=` and `launcher=` of a session."""
+        options = browser if isinstance(browser, BrowserOptions) else cls(**({"browser": browser} if browser else {}))
+        return replace(options, launcher=launcher) if launcher else options
+
+    def command_line(self) -> list[str]:
+        """Return the flags for Chromium, without those of the profile and of debugging."""
+        own = os.environ.get("CHROMIUM_FLAGS")
+        if own is not None:
+            return [*shlex.split(own), *self.flags]
+        chosen = [*QUIET]
+        if sys.platform == "linux" and os.geteuid() == 0:
+            chosen.append("--no-sandbox")  # as root it refuses to start with one
+        webgpu = self.webgpu
+        if webgpu == "auto":
+            webgpu = "hardware" if has_gpu() else "software"
+        if webgpu == "software":
+            chosen += SOFTWARE_WEBGPU
+        elif webgpu == "hardware":
+            chosen += HARDWARE_WEBGPU
+            chosen += LINUX_HARDWARE_WEBGPU if sys.platform == "linux" else ()
+        return [*chosen, *self.flags]
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment for the browser."""
+        env = {**os.environ, **dict(self.env)}
+        if libraries := os.environ.get("CHROMIUM_LD"):
+            env["LD_LIBRARY_PATH"] = libraries
+        return env
+
+
+def has_gpu() -> bool:
+    """Return whether this machine seems to have a real GPU (outside Linux: always)."""
+    if sys.platform != "linux":
+        return True
+    device = Path("/dev")
+    return any(device.glob("nvidia[0-9]*")) or any((device / "dri").glob("renderD*"))
+
+
+#: What to try when there is no adapter.
+NO_ADAPTER_HINT = (
+    "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
+    f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}; or providers=['wasm']"
+)

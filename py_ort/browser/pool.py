@@ -1,0 +1,155 @@
+"""Browsers in use: sessions with equal options share one browser and its page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py_ort.browser.bridge import Bridge
+from py_ort.browser.http_server import HttpServer, check_assets
+from py_ort.browser.launchers import Launcher, launcher_for, with_playwright
+from py_ort.browser.loop import at_exit
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.exceptions import PyOrtError, Timeout
+
+_log = logging.getLogger("py_ort.browser")
+#: What an error says after a browser or a page was lost.
+AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
+
+
+@dataclass(eq=False)
+class Lease:
+    """A session's share of a browser. Give it back with `release`."""
+
+    key: BrowserOptions
+    launcher: Launcher
+    page: Page
+    http: HttpServer
+    users: int = 0
+    idle: asyncio.TimerHandle | None = None
+
+
+class Pool:
+    """All browsers of this process. Lives in the loop's thread."""
+
+    def __init__(self) -> None:
+        self._bridge: Bridge | None = None
+        self._leases: dict[BrowserOptions, Lease] = {}
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._locks: dict[BrowserOptions, asyncio.Lock] = {}
+
+    async def acquire(self, options: BrowserOptions) -> Lease:
+        """Return a browser with these options, started if there is none.
+
+        Raises:
+            BrowserError: It cannot be had, or its page did not answer in time.
+        """
+        key = replace(options, launch_timeout=0, idle_timeout=0)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            lease = self._leases.get(key)
+            if lease is None:
+                lease = await self._launch(key, options)
+            lease.users += 1
+            if lease.idle:
+                lease.idle.cancel()
+                lease.idle = None
+            return lease
+
+    def release(self, lease: Lease) -> None:
+        """Give a share back; the last one closes the browser after its idle time."""
+        lease.users -= 1
+        if lease.users == 0 and self._leases.get(lease.key) is lease:
+            lease.idle = asyncio.get_running_loop().call_later(
+                lease.launcher.options.idle_timeout, lambda: self._background(self._close(lease))
+            )
+
+    async def close(self) -> None:
+        """Close all browsers, the servers and Playwright."""
+        await asyncio.gather(*(self._close(lease) for lease in list(self._leases.values())))
+        await with_playwright.stop_driver()
+        if self._bridge:
+            await self._bridge.close()
+            self._bridge = None
+
+    async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Lease:
+        check_assets()
+        if self._bridge is None:
+            self._bridge = await Bridge.start()
+        url, connected = self._bridge.expect()
+        page: Page | None = None
+
+        def on_lost(error: PyOrtError) -> None:
+            if page is not None:
+                error.message += AGAIN
+                error.args = (error.message,)
+                page.lose(error)
+            elif not connected.done():
+                connected.set_exception(error)
+
+        launcher = launcher_for(options)(options, on_lost)
+        try:
+            async with asyncio.timeout(options.launch_timeout):
+                await launcher.start(url)
+                page = await connected
+        except TimeoutError:
+            await launcher.close()
+            raise Timeout(
+                f"{launcher.description} did not open its page within {options.launch_timeout:g} s "
+                "(BrowserOptions(launch_timeout=…) allows more)"
+            ) from None
+        except BaseException:
+            await launcher.close()
+            raise
+        finally:
+            connected.cancel()
+        hello = page.hello
+        _log.info("%s by %s: %s", launcher.description, launcher.name, hello.userAgent)
+        lease = self._leases[key] = Lease(key, launcher, page, self._bridge.http)
+        page.on_lost = lambda: self._forget(lease)
+        return lease
+
+    def _background(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _forget(self, lease: Lease) -> None:
+        """After its page is gone, a browser serves nobody."""
+        if self._leases.get(lease.key) is lease:
+            del self._leases[lease.key]
+            self._background(lease.launcher.close())
+
+    async def _close(self, lease: Lease) -> None:
+        if lease.users and self._leases.get(lease.key) is not lease:
+            return
+        self._leases.pop(lease.key, None)
+        await lease.page.close()
+        await lease.launcher.close()
+
+
+_pool: Pool | None = None
+
+
+def pool() -> Pool:
+    """Return this process's pool; call it in the loop's thread."""
+    global _pool
+    if _pool is None:
+        _pool = Pool()
+        at_exit(_pool.close)
+    return _pool
+
+
+def _forget_pool() -> None:
+    """In a forked child: browsers, servers and the driver stayed with the parent."""
+    global _pool
+    _pool = None
+    with_playwright.forget_driver()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

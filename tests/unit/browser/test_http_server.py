@@ -1,0 +1,98 @@
+"""The HTTP server, asked by Python's own client."""
+
+import http.client
+
+import pytest
+
+from py_ort.browser import http_server
+from py_ort.browser.http_server import Blob, HttpServer
+from py_ort.exceptions import EngineError
+
+PARTS = [b"0123456789", b"", b"abcdef", bytearray(b"XYZ")]
+WHOLE = b"0123456789abcdefXYZ"
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    assets = tmp_path / "assets"
+    assets.mkdir()
+    (assets / "index.html").write_text("<p>page")
+    (assets / "core.wasm").write_bytes(b"\0asm")
+    (tmp_path / "secret").write_text("secret")
+    monkeypatch.setattr(http_server, "ASSETS", assets)
+    server = HttpServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def get(server):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+
+    def get(path: str, method: str = "GET", **headers: str):
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+
+    yield get
+    connection.close()
+
+
+def test_assets_are_isolated(get):
+    response, body = get("/index.html")
+    assert (response.status, body) == (200, b"<p>page")
+    assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert response.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    assert response.headers["Content-Type"] == "text/html"
+    response, _ = get("/core.wasm?x=1")
+    assert response.headers["Content-Type"] == "application/wasm"
+
+
+@pytest.mark.parametrize("path", ["/nope", "/../secret", "/%2e%2e/secret", "//etc/passwd", "/blob/guess"])
+def test_nothing_else_is_served(get, path):
+    assert get(path)[0].status == 404
+
+
+def test_other_host_names_are_refused(get):
+    assert get("/index.html", Host="evil.example:80")[0].status == 403
+
+
+RANGES = [(first, last) for first in range(0, 19, 3) for last in (first, first + 5, 18, 99)]
+
+
+@pytest.mark.parametrize("first, last", RANGES)
+def test_ranges(server, get, first, last):
+    path = server.publish(PARTS).removeprefix(server.origin)
+    response, body = get(path, Range=f"bytes={first}-{last}")
+    assert (response.status, body) == (206, WHOLE[first : last + 1])
+    assert response.headers["Content-Range"] == f"bytes {first}-{min(last, 18)}/19"
+
+
+@pytest.mark.parametrize("header, expected", [("bytes=4-", WHOLE[4:]), ("bytes=-4", WHOLE[-4:]), ("lines=1-2", WHOLE)])
+def test_open_ranges(server, get, header, expected):
+    assert get(server.publish(PARTS).removeprefix(server.origin), Range=header)[1] == expected
+
+
+def test_a_range_outside(server, get):
+    response, _ = get(server.publish(PARTS).removeprefix(server.origin), Range="bytes=19-")
+    assert response.status == 416 and response.headers["Content-Range"] == "bytes */19"
+
+
+def test_head_and_withdraw(server, get):
+    url = server.publish(PARTS)
+    path = url.removeprefix(server.origin)
+    response, body = get(path, "HEAD")
+    assert response.headers["Content-Length"] == "19" and body == b""
+    server.withdraw(url)
+    assert get(path)[0].status == 404
+
+
+def test_slices_are_views():
+    data = bytearray(100)
+    assert next(Blob([b"x", data]).slices(1, 50)).obj is data
+
+
+def test_missing_assets_say_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(http_server, "ASSETS", tmp_path)
+    with pytest.raises(EngineError, match="make build"):
+        http_server.check_assets()
