@@ -1,0 +1,117 @@
+// The inner loops that decide speed, behind one table, so that variants for other instruction sets can be installed and a pool of
+// threads can run them, without touching an operator. This file is plain data and pointers: side modules include it without a C++ library.
+//
+// A micro-kernel works on units [begin, end) of its arguments. Units are independent: any split over workers is right.
+// Each worker hands in scratch memory of its own (`scratch_bytes` of the arguments, 16-byte aligned).
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace py_ort {
+
+// What is done to a sum before it is stored.
+struct Activation {
+  enum Kind : int32_t {
+    none, clamp /* [a, b]: Relu, Clip */, leaky_relu /* slope a */, sigmoid, tanh, hard_sigmoid /* a x + b */, hard_swish, elu /* a */,
+    softplus, softsign, gelu, gelu_tanh, swish /* x sigmoid(a x) */, mish, exp, abs
+  };
+  Kind kind = none;
+  float a = 0, b = 0;
+};
+
+// A window that slides over a channels-last image [batch, in[0], in[1], in[2], channels]; images with fewer axes have leading ones.
+struct Window {
+  int32_t batch, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];  // pad: at the beginnings
+  int32_t pixel_stride;                                                     // floats between neighbouring pixels
+  int32_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
+};
+
+// C[rows, n] = activation(A B + bias + Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
+// Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with one, rows are
+// the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside of the image.
+struct F32Gemm {
+  int32_t rows = 0, n = 0, k = 0, taps = 1;
+  const float* a = nullptr;
+  int32_t a_stride = 0;
+  const Window* window = nullptr;
+  const float* zeros = nullptr;
+  const float* b = nullptr;
+  const float* bias = nullptr;   // [n], or null
+  const float* z = nullptr;      // [rows, n], or null
+  int32_t z_stride = 0;
+  float* c = nullptr;
+  int32_t c_stride = 0;
+  Activation activation;
+  int32_t column_pieces = 1;     // units = ceil(rows / 6) * column_pieces
+
+  static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
+  bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
+  int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
+  size_t scratch_bytes() const {
+    const size_t rows_in_block = kRows * kTilesPerBlock;
+    return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*);
+  }
+};
+
+// y[pixel, channel] = activation(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel] + Z). Units: groups of 4 output pixels.
+struct F32Depthwise {
+  const Window* window = nullptr;
+  int32_t channels = 0;
+  const float* x = nullptr;
+  const float* zeros = nullptr;  // `channels` of them
+  const float* w = nullptr;      // [taps, channels]
+  const float* bias = nullptr;
+  const float* z = nullptr;      // [pixels, channels]
+  float* y = nullptr;            // [pixels, channels]
+  Activation activation;
+
+  static constexpr int32_t kPixels = 4;
+  int32_t units() const { return (window->pixels_out() + kPixels - 1) / kPixels; }
+  size_t scratch_bytes() const { return static_cast<size_t>(kPixels) * window->taps() * sizeof(float*); }
+};
+
+// Pooling of a channels-last image. Pixels outside of the image do not count. Units: output pixels.
+struct F32Pool {
+  enum Kind : int32_t { maximum, average /* sum times scale */ };
+  const Window* window = nullptr;
+  int32_t channels = 0;
+  Kind kind = maximum;
+  const float* x = nullptr;
+  float* y = nullptr;
+  bool count_padding = false;    // average: divide by the number of taps inside of the padded image, not of the image
+  int32_t pad_end[3] = {0, 0, 0};
+
+  int32_t units() const { return window->pixels_out(); }
+  size_t scratch_bytes() const { return static_cast<size_t>(window->taps()) * sizeof(float*); }
+};
+
+using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
+
+struct Microkernels {
+  const char* name;              // the instruction set
+  MicroKernel f32_gemm;          // F32Gemm
+  MicroKernel f32_depthwise;     // F32Depthwise
+  MicroKernel f32_pool;          // F32Pool
+};
+
+// Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs another.
+// False: no memory for the scratch space.
+using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
+
+const Microkernels& microkernels();
+void install_microkernels(const Microkernels& table);
+void install_microkernel_runner(MicroKernelRunner runner, int workers);
+int microkernel_workers();
+
+bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
+template <class Arguments>
+bool run_microkernel(MicroKernel kernel, const Arguments& arguments) {
+  return run_microkernel(kernel, &arguments, arguments.scratch_bytes(), arguments.units());
+}
+
+// The tables built into the core.
+extern const Microkernels kSimd128Microkernels;
+
+}  // namespace py_ort

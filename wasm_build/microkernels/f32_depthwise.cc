@@ -1,0 +1,69 @@
+// f32 depthwise convolution, channels last: 4 output pixels by 8 channels at a time.
+#include "microkernels/activation.h"
+#include "microkernels/window.h"
+
+namespace py_ort::PY_ORT_TARGET {
+namespace {
+
+constexpr int32_t kPixels = F32Depthwise::kPixels;
+
+// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may reach over the channels: reads do no
+// harm there (the bytes behind a pixel are the next pixel's, or padding of the buffer), stores are cut.
+template <int P, int V>
+inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel, int32_t channel) {
+  v128_t sums[P][V];
+  for (int v = 0; v < V; ++v) {
+    const v128_t bias = d.bias ? load_some(d.bias + channel + v * 4, d.channels - channel - v * 4) : simd::splat(0.0f);
+    for (int p = 0; p < P; ++p) sums[p][v] = bias;
+  }
+  const float* w = d.w + channel;
+  for (int32_t tap = 0; tap < tap_count; ++tap, w += d.channels, taps += kPixels) {
+    v128_t weights[V];
+    for (int v = 0; v < V; ++v) weights[v] = wasm_v128_load(w + v * 4);
+#pragma clang loop unroll(full)
+    for (int p = 0; p < P; ++p) {
+      const float* x = taps[p] + channel;
+      for (int v = 0; v < V; ++v) sums[p][v] = multiply_add(wasm_v128_load(x + v * 4), weights[v], sums[p][v]);
+    }
+  }
+  for (int p = 0; p < P; ++p) {
+    const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
+    for (int v = 0; v < V; ++v) {
+      const int32_t left = d.channels - channel - v * 4;
+      v128_t x = sums[p][v];
+      if (d.z) x = simd::add(x, load_some(d.z + at + v * 4, left));
+      store_some(d.y + at + v * 4, activate(d.activation, x), left);
+    }
+  }
+}
+
+template <int P>
+void pixels(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel) {
+  int32_t channel = 0;
+  for (; channel + 8 <= d.channels; channel += 8) tile<P, 2>(d, taps, tap_count, pixel, channel);
+  for (; channel < d.channels; channel += 4) tile<P, 1>(d, taps, tap_count, pixel, channel);
+}
+
+}  // namespace
+
+void PY_ORT_FOR_TARGET(f32_depthwise_4x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+  const F32Depthwise& d = *static_cast<const F32Depthwise*>(arguments);
+  const Window& w = *d.window;
+  const int32_t pixel_count = w.pixels_out(), tap_count = w.taps();
+  const float** taps = static_cast<const float**>(scratch);
+  OutputPixel at(w, begin * kPixels);
+  for (int32_t unit = begin; unit < end; ++unit) {
+    const int32_t pixel = unit * kPixels;
+    const int32_t count = kPixels < pixel_count - pixel ? kPixels : pixel_count - pixel;
+    for (int32_t p = 0; p < count; ++p, at.next(w))
+      for_taps(w, at, d.x, [&](int32_t tap, const float* from) { taps[tap * kPixels + p] = from ? from : d.zeros; });
+    switch (count) {
+      case 4: pixels<4>(d, taps, tap_count, pixel); break;
+      case 3: pixels<3>(d, taps, tap_count, pixel); break;
+      case 2: pixels<2>(d, taps, tap_count, pixel); break;
+      default: pixels<1>(d, taps, tap_count, pixel); break;
+    }
+  }
+}
+
+}  // namespace py_ort::PY_ORT_TARGET

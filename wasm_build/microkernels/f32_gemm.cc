@@ -1,0 +1,130 @@
+// f32 matrix product and convolution: tiles of 6 rows by 8 columns, 12 accumulators, B in panels.
+#include "microkernels/activation.h"
+#include "microkernels/window.h"
+
+namespace py_ort::PY_ORT_TARGET {
+namespace {
+
+constexpr int32_t kRows = F32Gemm::kRows, kColumns = F32Gemm::kColumns;
+
+template <int R>
+struct Sums { v128_t left[R], right[R]; };
+
+// Adds the product of R row pieces and k rows of a panel.
+template <int R>
+inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b, int32_t k) {
+  const float* a[R];
+  for (int r = 0; r < R; ++r) a[r] = pieces[r];
+  const auto step = [&](int32_t ahead) {
+    const v128_t left = wasm_v128_load(b + ahead * kColumns), right = wasm_v128_load(b + ahead * kColumns + 4);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) {
+      const v128_t x = load_splat(a[r] + ahead);
+      sums.left[r] = multiply_add(x, left, sums.left[r]);
+      sums.right[r] = multiply_add(x, right, sums.right[r]);
+    }
+  };
+  for (; k >= 4; k -= 4, b += 4 * kColumns) {
+#pragma clang loop unroll(full)
+    for (int32_t ahead = 0; ahead < 4; ++ahead) step(ahead);
+    for (int r = 0; r < R; ++r) a[r] += 4;
+  }
+  for (; k > 0; --k, b += kColumns) {
+    step(0);
+    for (int r = 0; r < R; ++r) ++a[r];
+  }
+}
+
+// pieces: [taps][6]. row, panel: where in C.
+template <int R>
+void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row, int32_t panel) {
+  const int32_t column = panel * kColumns, columns = g.n - column;
+  const float* b = g.b + static_cast<size_t>(panel) * kColumns * taps * k;
+  Sums<R> sums;
+  const v128_t left = g.bias ? load_some(g.bias + column, columns) : simd::splat(0.0f);
+  const v128_t right = g.bias && columns > 4 ? load_some(g.bias + column + 4, columns - 4) : simd::splat(0.0f);
+  for (int r = 0; r < R; ++r) sums.left[r] = left, sums.right[r] = right;
+  for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns) accumulate<R>(sums, pieces + tap * kRows, b, k);
+
+  float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
+  const float* z = g.z ? g.z + static_cast<size_t>(row) * g.z_stride + column : nullptr;
+  for (int r = 0; r < R; ++r, c += g.c_stride) {
+    v128_t x = sums.left[r], y = sums.right[r];
+    if (z) {
+      x = simd::add(x, load_some(z, columns));
+      if (columns > 4) y = simd::add(y, load_some(z + 4, columns - 4));
+      z += g.z_stride;
+    }
+    store_some(c, activate(g.activation, x), columns);
+    if (columns > 4) store_some(c + 4, activate(g.activation, y), columns - 4);
+  }
+}
+
+using Tile = void (*)(const F32Gemm&, const float* const*, int32_t, int32_t, int32_t, int32_t);
+constexpr Tile kTiles[kRows] = {tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>};
+
+// The row pieces of a block of tiles, as pointers [tile][tap][6].
+class Block {
+ public:
+  Block(const F32Gemm& g, void* scratch) : g_(g), pieces_(static_cast<const float**>(scratch)) {
+    taps_ = g.packs_rows() ? 1 : g.taps;
+    k_ = g.packs_rows() ? g.k * g.taps : g.k;
+    packed_ = reinterpret_cast<float*>(pieces_ + static_cast<size_t>(taps_) * kRows * F32Gemm::kTilesPerBlock);
+  }
+
+  void fill(int32_t row, int32_t tiles) {
+    const int32_t rows = tiles * kRows < g_.rows - row ? tiles * kRows : g_.rows - row;
+    if (!g_.window) {
+      for (int32_t r = 0; r < rows; ++r) pieces_[r] = g_.a + static_cast<size_t>(row + r) * g_.a_stride;
+      return;
+    }
+    OutputPixel pixel(*g_.window, row);
+    for (int32_t r = 0; r < rows; ++r, pixel.next(*g_.window)) {
+      if (g_.packs_rows()) {
+        float* to = packed_ + static_cast<size_t>(r) * k_;
+        pieces_[r] = to;
+        for_taps(*g_.window, pixel, g_.a, [&](int32_t, const float* from) {
+          for (int32_t i = 0; i < g_.k; ++i) to[i] = from ? from[i] : 0.0f;
+          to += g_.k;
+        });
+      } else {
+        const float** to = pieces_ + r / kRows * kRows * taps_ + r % kRows;
+        for_taps(*g_.window, pixel, g_.a, [&](int32_t tap, const float* from) { to[tap * kRows] = from ? from : g_.zeros; });
+      }
+    }
+  }
+
+  void multiply(int32_t row, int32_t tile, int32_t panel) const {
+    const int32_t first = row + tile * kRows;
+    const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
+    kTiles[rows - 1](g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
+  }
+
+ private:
+  const F32Gemm& g_;
+  const float** pieces_;
+  float* packed_;
+  int32_t taps_, k_;
+};
+
+}  // namespace
+
+void PY_ORT_FOR_TARGET(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+  const F32Gemm& g = *static_cast<const F32Gemm*>(arguments);
+  const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
+  Block block(g, scratch);
+  for (int32_t unit = begin; unit < end;) {
+    const int32_t piece = unit / tiles, first = unit % tiles;
+    int32_t count = F32Gemm::kTilesPerBlock;
+    if (count > tiles - first) count = tiles - first;
+    if (count > end - unit) count = end - unit;
+    block.fill(first * kRows, count);
+    // A panel stays in the first-level cache while the tiles of the block, which fit in the second, pass by.
+    const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
+    for (int32_t panel = panels * piece / g.column_pieces; panel < last_panel; ++panel)
+      for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
+    unit += count;
+  }
+}
+
+}  // namespace py_ort::PY_ORT_TARGET

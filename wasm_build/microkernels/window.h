@@ -1,0 +1,50 @@
+// Where the taps of a sliding window lie.
+#pragma once
+
+#include "microkernels/target.h"
+#include "py_ort/microkernels.h"
+
+namespace py_ort::PY_ORT_TARGET {
+
+// The place of one output pixel, walked in row order.
+struct OutputPixel {
+  int32_t batch, at[3];
+  OutputPixel(const Window& w, int32_t index) {
+    for (int axis = 2; axis >= 0; --axis) {
+      at[axis] = index % w.out[axis];
+      index /= w.out[axis];
+    }
+    batch = index;
+  }
+  void next(const Window& w) {
+    for (int axis = 2; axis >= 0; --axis) {
+      if (++at[axis] < w.out[axis]) return;
+      at[axis] = 0;
+    }
+    ++batch;
+  }
+};
+
+// Calls place(tap, pixel) for each tap of the window at `o`: pixel is null outside of the image.
+template <class Place>
+inline void for_taps(const Window& w, const OutputPixel& o, const float* image, const Place& place) {
+  int32_t begin[3];
+  for (int axis = 0; axis < 3; ++axis) begin[axis] = o.at[axis] * w.stride[axis] - w.pad[axis];
+  const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
+  int32_t tap = 0;
+  for (int32_t k0 = 0; k0 < w.kernel[0]; ++k0) {
+    const int32_t i0 = begin[0] + k0 * w.dilation[0];
+    const int32_t plane = o.batch * w.in[0] + i0;
+    for (int32_t k1 = 0; k1 < w.kernel[1]; ++k1) {
+      const int32_t i1 = begin[1] + k1 * w.dilation[1];
+      const bool row_inside = inside(0, i0) && inside(1, i1);
+      const int32_t row = (plane * w.in[1] + i1) * w.in[2];
+      for (int32_t k2 = 0; k2 < w.kernel[2]; ++k2, ++tap) {
+        const int32_t i2 = begin[2] + k2 * w.dilation[2];
+        place(tap, row_inside && inside(2, i2) ? image + static_cast<size_t>(row + i2) * w.pixel_stride : nullptr);
+      }
+    }
+  }
+}
+
+}  // namespace py_ort::PY_ORT_TARGET

@@ -1,0 +1,58 @@
+#include "fused_activation.h"
+
+#include <limits>
+
+namespace py_ort {
+
+namespace {
+struct Known {
+  const char* name;
+  Activation otherwise;  // with the operator's defaults
+  int params;            // how many numbers may follow
+};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Known kKnown[] = {
+    {"", {}, 0},
+    {"Identity", {}, 0},
+    {"Relu", {Activation::clamp, 0, kInfinity}, 0},
+    {"Relu6", {Activation::clamp, 0, 6}, 0},
+    {"Clip", {Activation::clamp, -kInfinity, kInfinity}, 2},
+    {"LeakyRelu", {Activation::leaky_relu, 0.01f, 0}, 1},
+    {"Sigmoid", {Activation::sigmoid, 0, 0}, 0},
+    {"Tanh", {Activation::tanh, 0, 0}, 0},
+    {"HardSigmoid", {Activation::hard_sigmoid, 0.2f, 0.5f}, 2},
+    {"HardSwish", {Activation::hard_swish, 0, 0}, 0},
+    {"Elu", {Activation::elu, 1, 0}, 1},
+    {"Softplus", {Activation::softplus, 0, 0}, 0},
+    {"Softsign", {Activation::softsign, 0, 0}, 0},
+    {"Gelu", {Activation::gelu, 0, 0}, 0},
+    {"FastGelu", {Activation::gelu_tanh, 0, 0}, 0},
+    {"GeluTanh", {Activation::gelu_tanh, 0, 0}, 0},
+    {"QuickGelu", {Activation::swish, 1.702f, 0}, 1},
+    {"Swish", {Activation::swish, 1, 0}, 1},
+    {"Silu", {Activation::swish, 1, 0}, 0},
+    {"Mish", {Activation::mish, 0, 0}, 0},
+    {"Exp", {Activation::exp, 0, 0}, 0},
+    {"Abs", {Activation::abs, 0, 0}, 0},
+};
+}  // namespace
+
+Status make_activation(std::string_view name, const std::vector<float>& params, Activation& out) {
+  for (const Known& known : kKnown) {
+    if (name != known.name) continue;
+    out = known.otherwise;
+    if (known.params >= 1 && params.size() >= 1) out.a = params[0];
+    if (known.params >= 2 && params.size() >= 2) out.b = params[1];
+    return {};
+  }
+  return not_implemented("no fused activation is called ", name);
+}
+
+Status read_activation(const Attributes& attributes, Activation& out) {
+  std::vector<float> params = attributes.numbers("activation_params");
+  if (params.empty() && attributes.has("activation_alpha"))
+    params = {attributes.number("activation_alpha", 0), attributes.number("activation_beta", 0)};
+  return make_activation(attributes.text("activation", ""), params, out);
+}
+
+}  // namespace py_ort
