@@ -1,45 +1,75 @@
 // Reading a node's attributes, as they come with jsepCreateKernel.
 import * as flatbuffers from 'flatbuffers';
-import { Attribute, Attributes as Table } from '../schema';
+import { type Attribute, Attributes as Table, type DType } from '../schema';
+
+/** A constant in an attribute, e.g. the value of ConstantOfShape. */
+export interface AttributeTensor {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** Attributes given by hand (tests, JavaScript callers). */
+export type AttributeRecord = {
+  readonly [name: string]: number | string | readonly number[] | readonly string[] | AttributeTensor;
+};
 
 /** A node's attributes in the form that Python's lowering leaves; defaults are the caller's. Integers beyond 2^53 are not exact. */
 export class Attributes {
-  private readonly byName = new Map<string, Attribute>();
+  private readonly values = new Map<string, unknown>();
 
-  constructor(bytes: Uint8Array) {
-    if (bytes.length === 0) return;
-    // Copied: the bytes are in the core's heap, which may move.
-    const table = Table.getRootAsAttributes(new flatbuffers.ByteBuffer(bytes.slice()));
-    for (let i = 0; i < table.itemsLength(); i++) {
-      const item = table.items(i)!;
-      this.byName.set(item.name()!, item);
+  constructor(source: Uint8Array | AttributeRecord) {
+    if (!(source instanceof Uint8Array)) {
+      for (const [name, value] of Object.entries(source)) this.values.set(name, value);
+    } else if (source.length > 0) {
+      // Copied: the bytes are in the core's heap, which may move.
+      const table = Table.getRootAsAttributes(new flatbuffers.ByteBuffer(source.slice()));
+      for (let i = 0; i < table.itemsLength(); i++) {
+        const item = table.items(i)!;
+        this.values.set(item.name()!, READERS[item.type()]?.(item));
+      }
     }
   }
 
   has(name: string): boolean {
-    return this.byName.has(name);
+    return this.values.has(name);
   }
   integer(name: string, otherwise: number): number {
-    const item = this.byName.get(name);
-    return item ? Number(item.i()) : otherwise;
+    return this.number(name, otherwise);
   }
   number(name: string, otherwise: number): number {
-    const item = this.byName.get(name);
-    return item ? item.f() : otherwise;
+    return (this.values.get(name) as number | undefined) ?? otherwise;
   }
   text(name: string, otherwise: string): string {
-    return this.byName.get(name)?.s() ?? otherwise;
+    return (this.values.get(name) as string | undefined) ?? otherwise;
   }
   integers(name: string, otherwise: readonly number[] = []): number[] {
-    const item = this.byName.get(name);
-    return item ? Array.from({ length: item.intsLength() }, (_, i) => Number(item.ints(i))) : [...otherwise];
+    return this.numbers(name, otherwise);
   }
   numbers(name: string, otherwise: readonly number[] = []): number[] {
-    const item = this.byName.get(name);
-    return item ? Array.from({ length: item.floatsLength() }, (_, i) => item.floats(i)!) : [...otherwise];
+    return [...((this.values.get(name) as readonly number[] | undefined) ?? otherwise)];
   }
   texts(name: string): string[] {
-    const item = this.byName.get(name);
-    return item ? Array.from({ length: item.stringsLength() }, (_, i) => item.strings(i)) : [];
+    return [...((this.values.get(name) as readonly string[] | undefined) ?? [])];
+  }
+  tensor(name: string): AttributeTensor | undefined {
+    return this.values.get(name) as AttributeTensor | undefined;
   }
 }
+
+/** By AttributeType. */
+const READERS: readonly (((item: Attribute) => unknown) | undefined)[] = [
+  undefined,
+  (item) => Number(item.i()),
+  (item) => item.f(),
+  (item) => item.s() ?? '',
+  (item) => Array.from({ length: item.intsLength() }, (_, i) => Number(item.ints(i))),
+  (item) => Array.from({ length: item.floatsLength() }, (_, i) => item.floats(i)!),
+  (item) => Array.from({ length: item.stringsLength() }, (_, i) => item.strings(i)),
+  (item) => {
+    const tensor = item.tensor();
+    if (!tensor) return undefined;
+    const dims = Array.from({ length: tensor.dimsLength() }, (_, i) => Number(tensor.dims(i)));
+    return { dtype: tensor.dtype(), dims, bytes: tensor.dataArray()?.slice() ?? new Uint8Array(0) };
+  },
+];

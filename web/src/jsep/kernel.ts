@@ -1,4 +1,4 @@
-// The interface of a kernel of the JavaScript execution provider. CONTRIBUTING.md, "A WebGPU kernel", tells it with an example.
+// The interface of a kernel of the JavaScript execution provider. docs/webgpu_kernels.md tells it with an example.
 //
 // A Kernel belongs to an operator. Its resolve() is called once for new input shapes: it gives the output shapes and lists
 // dispatches; nothing runs yet. A dispatch names a Shader and a spec; the WGSL is a pure function of the spec, so
@@ -77,7 +77,7 @@ export interface Context {
   wants(i: number): boolean;
   /** The input that must be there, else a KernelError. */
   input(i: number): Tensor;
-  /** Elements of host input i as numbers (int64 too: a value beyond 2^53 is an error); undefined when omitted. */
+  /** Elements of host input i as numbers (int64 too: beyond 2^53 they are clamped to it, as Slice's "to the end"); undefined when omitted. */
   data(i: number): number[] | undefined;
   /** Declares output i. dtype: that of input 0 unless given. */
   output(i: number, dims: readonly number[], dtype?: DType): Tensor;

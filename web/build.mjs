@@ -1,0 +1,92 @@
+// Builds the page into py_ort/assets/: index.html, page.js, worker.js, kernels.webgpu.json.
+//   node build.mjs [--minify]                        the assets
+//   node build.mjs --kernel-page DIR [--only STEM]…  the page of the kernel tests, with some kernels only
+//   node build.mjs --tests                           the unit tests, into build/web-tests/
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { pathToFileURL } from 'node:url';
+import * as esbuild from 'esbuild';
+
+const web = import.meta.dirname;
+const root = path.dirname(web);
+const { values: args } = parseArgs({
+  options: { minify: { type: 'boolean' }, 'kernel-page': { type: 'string' }, only: { type: 'string', multiple: true }, tests: { type: 'boolean' } },
+});
+
+/** Every file of src/kernels, and every folder's index.ts, default-exports an array of kernels. */
+async function kernelFiles(only) {
+  const folder = path.join(web, 'src/kernels');
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const files = entries
+    .filter((entry) => entry.isDirectory() || (entry.name.endsWith('.ts') && !entry.name.startsWith('_')))
+    .map((entry) => ({ stem: entry.name.replace(/\.ts$/, ''), file: path.join(folder, entry.name, entry.isDirectory() ? 'index.ts' : '') }))
+    .map(({ stem, file }) => ({ stem, file: file.replace(/\/$/, '') }))
+    .filter(({ stem, file }) => existsSync(file) && (!only || only.includes(stem)))
+    .sort((a, b) => (a.stem < b.stem ? -1 : 1));
+  const missing = only?.filter((stem) => !files.some((file) => file.stem === stem)) ?? [];
+  if (missing.length > 0) throw new Error(`no kernel file for ${missing}`);
+  return files.map(({ file }) => file);
+}
+
+/** The module virtual:kernels: the list of all kernels. */
+function kernelList(only) {
+  return {
+    name: 'kernels',
+    setup(build) {
+      build.onResolve({ filter: /^virtual:kernels$/ }, () => ({ path: 'kernels', namespace: 'virtual' }));
+      build.onLoad({ filter: /.*/, namespace: 'virtual' }, async () => {
+        const files = await kernelFiles(only);
+        const imports = files.map((file, i) => `import k${i} from ${JSON.stringify(file)};`);
+        const list = files.map((_, i) => `...k${i}`);
+        return { contents: `${imports.join('\n')}\nexport const kernels = [${list}];\n`, resolveDir: web, loader: 'ts' };
+      });
+    },
+  };
+}
+
+const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warning', absWorkingDir: web };
+
+async function manifest() {
+  const { outputFiles } = await esbuild.build({
+    ...common, platform: 'neutral', write: false, plugins: [kernelList()], mainFields: ['module', 'main'],
+    stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
+  });
+  const { kernels } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+  return kernels.map(({ domain = '', op, types }) => ({ domain, op_type: op, types }));
+}
+
+async function buildAssets() {
+  const assets = path.join(root, 'py_ort/assets');
+  await mkdir(assets, { recursive: true });
+  await esbuild.build({
+    ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
+    entryPoints: { page: 'src/page/page.ts', worker: 'src/page/worker.ts' },
+    external: ['./core.mjs'],
+  });
+  const html = await esbuild.build({ entryPoints: [path.join(web, 'src/page/index.html')], loader: { '.html': 'copy' }, outdir: assets, logLevel: 'warning' });
+  if (html.errors.length > 0) throw new Error('index.html was not copied');
+  const list = await manifest();
+  await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);
+  console.log(`built ${path.relative(root, assets)}: page.js, worker.js, ${list.length} WebGPU kernels`);
+}
+
+async function buildKernelPage(folder, only) {
+  await mkdir(folder, { recursive: true });
+  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: ['test/kernel_page/main.ts'], outfile: path.join(folder, 'main.js') });
+  await writeFile(path.join(folder, 'index.html'), '<!doctype html><title>kernel tests</title><script type="module" src="main.js"></script>\n');
+}
+
+async function buildTests() {
+  const out = path.join(root, 'build/web-tests');
+  await rm(out, { recursive: true, force: true });
+  const folder = path.join(web, 'test/unit');
+  const entryPoints = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).map((name) => path.join(folder, name));
+  await esbuild.build({ ...common, platform: 'node', plugins: [kernelList()], entryPoints, outdir: out, outExtension: { '.js': '.mjs' } });
+  console.log(`built ${entryPoints.length} test files; run them with: node --test ${pathToFileURL(out).pathname}`);
+}
+
+if (args.tests) await buildTests();
+else if (args['kernel-page']) await buildKernelPage(path.resolve(args['kernel-page']), args.only);
+else await buildAssets();

@@ -1,0 +1,28 @@
+// The errors that the page reports; each carries its code of the schema. Python raises the class of that code.
+import { ErrorCode } from './schema';
+import { KernelError } from './jsep/kernel';
+
+/** Where an error happened, as far as it is known. */
+export interface ErrorPlace {
+  readonly node?: string;
+  readonly opType?: string;
+  readonly provider?: string;
+}
+
+export class RuntimeError extends Error {
+  constructor(readonly code: ErrorCode, message: string, readonly place: ErrorPlace = {}) {
+    super(message);
+    this.name = `RuntimeError(${ErrorCode[code]})`;
+  }
+}
+
+/** The schema's code for anything that was thrown. */
+export function codeOf(error: unknown): ErrorCode {
+  if (error instanceof RuntimeError) return error.code;
+  if (error instanceof KernelError) return error.notImplemented ? ErrorCode.not_implemented : ErrorCode.runtime_exception;
+  return ErrorCode.fail;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,23 @@
+// What the GPU side has made and done so far. Replaying a recording adds dispatches, submits, uploads and downloads only.
+
+export interface Counters {
+  pipelines: number;
+  buffers: number;
+  bind_groups: number;
+  dispatches: number;
+  submits: number;
+  uploads: number;
+  downloads: number;
+  suspensions: number;
+}
+
+export function newCounters(): Counters {
+  return { pipelines: 0, buffers: 0, bind_groups: 0, dispatches: 0, submits: 0, uploads: 0, downloads: 0, suspensions: 0 };
+}
+
+/** What happened between two moments. */
+export function countersSince(before: Counters, now: Counters): Counters {
+  const difference = newCounters();
+  for (const name of Object.keys(now) as (keyof Counters)[]) difference[name] = now[name] - before[name];
+  return difference;
+}

@@ -1,0 +1,140 @@
+// Opening the WebGPU device: the one place where limits are raised, features asked for, and DeviceTraits made.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { DeviceTraits } from '../jsep/kernel';
+import { type Counters, newCounters } from './counters';
+
+export interface DeviceOptions {
+  readonly powerPreference?: GPUPowerPreference;
+  readonly forceFallbackAdapter?: boolean;
+}
+
+/** What Python is told of a device (internals, section 1). */
+export interface DeviceDescription {
+  readonly vendor: string;
+  readonly architecture: string;
+  readonly device: string;
+  readonly description: string;
+  readonly software: boolean;
+  readonly features: string[];
+  readonly limits: Record<string, number>;
+}
+
+const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
+
+const RAISED_LIMITS = [
+  'maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuffersPerShaderStage', 'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ',
+  'maxComputeWorkgroupsPerDimension', 'maxUniformBufferBindingSize',
+] as const;
+
+const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|basic render|warp/i;
+
+/** An open device. It is lost once and for ever; its owner then opens another. */
+export class Gpu {
+  readonly counters: Counters = newCounters();
+  /** Why the device was lost; undefined while it is alive. */
+  lost: string | undefined;
+  /** Errors that no error scope caught, since they were last taken. */
+  private uncaptured: string[] = [];
+
+  constructor(readonly device: GPUDevice, readonly traits: DeviceTraits, readonly description: DeviceDescription) {
+    void device.lost.then((info) => {
+      this.lost = info.message || info.reason || 'no reason given';
+    });
+    device.addEventListener('uncapturederror', (event) => {
+      event.preventDefault();
+      this.uncaptured.push(event.error.message);
+      this.onUncapturedError?.(event.error.message);
+    });
+  }
+
+  /** Told of every uncaptured error, for the log. */
+  onUncapturedError?: (message: string) => void;
+
+  /** Throws when the device is gone. */
+  ensureAlive(): void {
+    if (this.lost !== undefined) throw new RuntimeError(ErrorCode.device_lost, `the GPU device was lost: ${this.lost}`);
+  }
+
+  /** The uncaptured errors so far, each given out once. */
+  takeUncaptured(): string[] {
+    const errors = this.uncaptured;
+    this.uncaptured = [];
+    return errors;
+  }
+
+  createBuffer(descriptor: GPUBufferDescriptor): GPUBuffer {
+    const limit = this.device.limits.maxBufferSize;
+    if (descriptor.size > limit) {
+      throw new RuntimeError(ErrorCode.out_of_memory, `a GPU buffer of ${descriptor.size} bytes is beyond this adapter's limit of ${limit}`);
+    }
+    this.counters.buffers++;
+    return this.device.createBuffer(descriptor);
+  }
+
+  submit(commands: GPUCommandBuffer[]): void {
+    this.counters.submits++;
+    this.device.queue.submit(commands);
+  }
+
+  /** Writes bytes whose number need not be a multiple of 4; `buffer` must have room for the rounding up. */
+  write(buffer: GPUBuffer, offset: number, bytes: Uint8Array): void {
+    this.counters.uploads++;
+    const whole = bytes.byteLength & ~3;
+    if (whole > 0) this.device.queue.writeBuffer(buffer, offset, bytes as Uint8Array<ArrayBuffer>, 0, whole);
+    if (whole < bytes.byteLength) {
+      const rest = new Uint8Array(4);
+      rest.set(bytes.subarray(whole));
+      this.device.queue.writeBuffer(buffer, offset + whole, rest);
+    }
+  }
+}
+
+export async function openGpu(options: DeviceOptions = {}): Promise<Gpu> {
+  if (!('gpu' in navigator)) {
+    throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)');
+  }
+  const adapter = await navigator.gpu.requestAdapter(options);
+  if (!adapter) {
+    throw new RuntimeError(
+      ErrorCode.no_adapter,
+      'WebGPU has no adapter here. In headless Chromium without a GPU, start it with --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader',
+    );
+  }
+  const limits: Record<string, number> = {};
+  for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
+  const device = await adapter.requestDevice({
+    requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
+    requiredLimits: limits,
+  });
+  const description = describe(adapter, device);
+  return new Gpu(device, traitsOf(device, description.software), description);
+}
+
+function describe(adapter: GPUAdapter, device: GPUDevice): DeviceDescription {
+  const { vendor, architecture, device: name, description } = adapter.info;
+  const limits: Record<string, number> = {};
+  for (const limit of RAISED_LIMITS) limits[limit] = device.limits[limit];
+  const words = `${vendor} ${architecture} ${name} ${description}`;
+  const fallback = (adapter.info as { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
+  return {
+    vendor, architecture, device: name, description, limits,
+    software: fallback || SOFTWARE_ADAPTER.test(words),
+    features: [...device.features].sort(),
+  };
+}
+
+function traitsOf(device: GPUDevice, software: boolean): DeviceTraits {
+  const { limits, features } = device;
+  return {
+    software,
+    f16: features.has('shader-f16'),
+    subgroups: features.has('subgroups'),
+    maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,
+    maxStorageBuffersPerStage: limits.maxStorageBuffersPerShaderStage,
+    maxStorageBindingSize: limits.maxStorageBufferBindingSize,
+    maxInvocations: limits.maxComputeInvocationsPerWorkgroup,
+    maxWorkgroupStorage: limits.maxComputeWorkgroupStorageSize,
+  };
+}

@@ -1,0 +1,79 @@
+// The cache of compute pipelines. Compilation starts as soon as a pipeline is asked for; commit awaits all of them together.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import type { Gpu } from './device';
+import { type ShaderBinding, type ShaderRequest, shaderKey, shaderText } from './shader';
+
+export interface Pipeline {
+  readonly key: string;
+  readonly label: string;
+  readonly bindGroupLayout: GPUBindGroupLayout;
+  /** Rejects with a RuntimeError of code shader. */
+  readonly compiled: Promise<GPUComputePipeline>;
+  /** Set once it is compiled. */
+  ready?: GPUComputePipeline;
+}
+
+export class PipelineCache {
+  private readonly pipelines = new Map<string, Pipeline>();
+  private readonly layouts = new Map<string, { group: GPUBindGroupLayout; pipeline: GPUPipelineLayout }>();
+
+  constructor(private readonly gpu: Gpu) {}
+
+  get(request: ShaderRequest): Pipeline {
+    const key = shaderKey(request);
+    let pipeline = this.pipelines.get(key);
+    if (!pipeline) {
+      pipeline = this.create(key, request);
+      this.pipelines.set(key, pipeline);
+    }
+    return pipeline;
+  }
+
+  private create(key: string, request: ShaderRequest): Pipeline {
+    const { device, counters } = this.gpu;
+    const label = request.shader.name;
+    const layout = this.layout(request.bindings, request.uniforms.length > 0);
+    counters.pipelines++;
+    const code = shaderText(request);
+    // Errors of both calls surface in the promise below, so the scope only keeps them from being reported twice.
+    device.pushErrorScope('validation');
+    const module = device.createShaderModule({ label, code });
+    void device.popErrorScope().catch(() => undefined);
+    const compiled = device
+      .createComputePipelineAsync({ label, layout: layout.pipeline, compute: { module, entryPoint: 'main' } })
+      .catch(async (error: unknown) => {
+        this.pipelines.delete(key);
+        this.gpu.ensureAlive();
+        throw new RuntimeError(ErrorCode.shader, await describeShaderError(label, module, code, error));
+      });
+    const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled };
+    compiled.then((ready) => { pipeline.ready = ready; }, () => undefined);
+    return pipeline;
+  }
+
+  private layout(bindings: readonly ShaderBinding[], uniform: boolean) {
+    const key = bindings.map(({ writable }) => (writable ? 'w' : 'r')).join('') + (uniform ? 'u' : '');
+    let layout = this.layouts.get(key);
+    if (!layout) {
+      const types: GPUBufferBindingType[] = bindings.map(({ writable }) => (writable ? 'storage' : 'read-only-storage'));
+      if (uniform) types.push('uniform');
+      const group = this.gpu.device.createBindGroupLayout({
+        label: key,
+        entries: types.map((type, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } })),
+      });
+      layout = { group, pipeline: this.gpu.device.createPipelineLayout({ label: key, bindGroupLayouts: [group] }) };
+      this.layouts.set(key, layout);
+    }
+    return layout;
+  }
+}
+
+async function describeShaderError(label: string, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
+  const lines = code.split('\n');
+  const { messages } = await module.getCompilationInfo();
+  const found = messages
+    .filter(({ type }) => type === 'error')
+    .map(({ lineNum, linePos, message }) => `  line ${lineNum}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`);
+  return `shader ${label} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
+}

@@ -1,0 +1,71 @@
+// From the GPU to JavaScript: everything that is read together goes through one staging buffer and one mapAsync.
+import type { Gpu } from './device';
+import { roundUp } from './memory_plan';
+import type { Placement } from './segment';
+
+export interface Download extends Placement {
+  readonly bytes: number;
+}
+
+/** A readback whose copies are encoded, waiting for its submit. */
+export interface PendingReadback {
+  /** Call after the submit. `use` sees the bytes of each download; they are gone when it returns. */
+  finish<T>(use: (parts: Uint8Array[]) => T): Promise<T>;
+}
+
+export class Readback {
+  private readonly idle: GPUBuffer[] = [];
+
+  constructor(private readonly gpu: Gpu) {}
+
+  encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
+    const offsets: number[] = [];
+    let size = 0;
+    for (const { bytes } of downloads) {
+      offsets.push(size);
+      size += roundUp(bytes, 16);
+    }
+    if (size === 0) return { finish: async (use) => use(downloads.map(() => new Uint8Array(0))) };
+    const staging = this.take(size);
+    downloads.forEach(({ buffer, offset, bytes }, i) => {
+      if (bytes > 0) encoder.copyBufferToBuffer(buffer, offset, staging, offsets[i], roundUp(bytes, 4));
+    });
+    this.gpu.counters.downloads += downloads.length;
+    return { finish: (use) => this.finish(staging, downloads, offsets, size, use) };
+  }
+
+  private async finish<T>(
+    staging: GPUBuffer, downloads: readonly Download[], offsets: readonly number[], size: number, use: (parts: Uint8Array[]) => T,
+  ): Promise<T> {
+    try {
+      await staging.mapAsync(GPUMapMode.READ, 0, size);
+    } catch (error) {
+      staging.destroy();
+      this.gpu.ensureAlive();
+      throw error;
+    }
+    const mapped = staging.getMappedRange(0, size);
+    try {
+      return use(downloads.map(({ bytes }, i) => new Uint8Array(mapped, offsets[i], bytes)));
+    } finally {
+      staging.unmap();
+      this.idle.push(staging);
+    }
+  }
+
+  /** The smallest idle staging buffer that is big enough, else a new one. */
+  private take(size: number): GPUBuffer {
+    let best = -1;
+    this.idle.forEach((buffer, i) => {
+      if (buffer.size >= size && (best < 0 || buffer.size < this.idle[best].size)) best = i;
+    });
+    if (best >= 0) return this.idle.splice(best, 1)[0];
+    // One that is too small is replaced, not kept besides.
+    this.idle.pop()?.destroy();
+    return this.gpu.createBuffer({ label: 'staging', size: roundUp(size, 4096), usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+  }
+
+  destroy(): void {
+    for (const buffer of this.idle.splice(0)) buffer.destroy();
+  }
+}

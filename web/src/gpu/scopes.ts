@@ -1,0 +1,33 @@
+// Error scopes around GPU work, and what to throw when they caught something.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { Gpu } from './device';
+
+const FILTERS: readonly GPUErrorFilter[] = ['validation', 'out-of-memory', 'internal'];
+
+/** Runs `work` inside error scopes; whatever the GPU complains of is thrown. */
+export async function inErrorScopes<T>(gpu: Gpu, work: () => Promise<T>): Promise<T> {
+  for (const filter of FILTERS) gpu.device.pushErrorScope(filter);
+  let popped: Promise<(GPUError | null)[]> | undefined;
+  const pop = () => (popped ??= Promise.all([...FILTERS].reverse().map(() => gpu.device.popErrorScope())));
+  try {
+    const result = await work();
+    const errors = (await pop()).filter((error) => error !== null);
+    if (errors.length > 0) throw gpuError(errors.map(({ message }) => message));
+    return result;
+  } finally {
+    await pop().catch(() => undefined);
+  }
+}
+
+/** Throws when errors that no scope caught came in during a run. */
+export function throwUncaptured(gpu: Gpu): void {
+  gpu.ensureAlive();
+  const errors = gpu.takeUncaptured();
+  if (errors.length > 0) throw gpuError(errors);
+}
+
+function gpuError(messages: readonly string[]): RuntimeError {
+  const memory = messages.some((message) => /out of memory/i.test(message));
+  return new RuntimeError(memory ? ErrorCode.out_of_memory : ErrorCode.shader, `WebGPU: ${messages.join('; ')}`);
+}

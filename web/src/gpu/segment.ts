@@ -1,0 +1,125 @@
+// A segment made ready: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes nothing new.
+import type { Gpu } from './device';
+import { roundUp } from './memory_plan';
+import type { Pipeline } from './pipelines';
+
+/** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
+export type Command = DispatchCommand | CopyCommand;
+
+export interface DispatchCommand {
+  readonly kind: 'dispatch';
+  readonly pipeline: Pipeline;
+  /** In binding order: inputs, then outputs. */
+  readonly bindings: readonly Region[];
+  /** How many of the bindings, at the end, are written. */
+  readonly written: number;
+  readonly uniforms: Uint8Array | undefined;
+  readonly workgroups: readonly [number, number, number];
+}
+
+export interface CopyCommand {
+  readonly kind: 'copy';
+  readonly source: Region;
+  readonly target: Region;
+}
+
+export interface Region {
+  readonly id: number;
+  /** A multiple of 16. */
+  readonly bytes: number;
+}
+
+/** Where an id lies. */
+export interface Placement {
+  readonly buffer: GPUBuffer;
+  readonly offset: number;
+}
+
+type Step =
+  | { readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number] }
+  | { readonly source: Placement; readonly target: Placement; readonly bytes: number };
+
+const UNIFORM_ALIGNMENT = 256;
+
+export class CompiledSegment {
+  constructor(private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined, private readonly gpu: Gpu) {}
+
+  /** Encodes every step: one compute pass, interrupted only by copies. */
+  encode(encoder: GPUCommandEncoder): void {
+    let pass: GPUComputePassEncoder | undefined;
+    for (const step of this.steps) {
+      if ('pipeline' in step) {
+        pass ??= encoder.beginComputePass();
+        pass.setPipeline(step.pipeline);
+        pass.setBindGroup(0, step.group);
+        pass.dispatchWorkgroups(...step.workgroups);
+        this.gpu.counters.dispatches++;
+      } else {
+        pass?.end();
+        pass = undefined;
+        encoder.copyBufferToBuffer(step.source.buffer, step.source.offset, step.target.buffer, step.target.offset, step.bytes);
+      }
+    }
+    pass?.end();
+  }
+
+  /** Its own memory; the tensors' buffers belong to others. */
+  destroy(): void {
+    this.uniforms?.destroy();
+  }
+}
+
+/** Waits for all pipelines, then builds what the commands need. */
+export async function compileSegment(
+  gpu: Gpu, commands: readonly Command[], placementOf: (id: number) => Placement,
+): Promise<CompiledSegment> {
+  await Promise.all(commands.map((command) => (command.kind === 'dispatch' ? (command.pipeline.ready ?? command.pipeline.compiled) : undefined)));
+  const uniforms = uploadUniforms(gpu, commands);
+  const steps = commands.map((command, i): Step => {
+    if (command.kind === 'copy') {
+      return { source: placementOf(command.source.id), target: placementOf(command.target.id), bytes: command.source.bytes };
+    }
+    const entries: GPUBindGroupEntry[] = command.bindings.map(({ id, bytes }, binding) => {
+      const { buffer, offset } = placementOf(id);
+      return { binding, resource: { buffer, offset, size: bytes } };
+    });
+    if (command.uniforms) {
+      const resource = { buffer: uniforms.buffer!, offset: uniforms.offsets[i], size: roundUp(command.uniforms.byteLength, 16) };
+      entries.push({ binding: entries.length, resource });
+    }
+    gpu.counters.bind_groups++;
+    const { pipeline, workgroups } = command;
+    const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
+    return { pipeline: pipeline.ready!, group, workgroups };
+  });
+  return new CompiledSegment(steps, uniforms.buffer, gpu);
+}
+
+/** The uniforms of all commands in one buffer; equal ones share their place. */
+function uploadUniforms(gpu: Gpu, commands: readonly Command[]): { buffer: GPUBuffer | undefined; offsets: number[] } {
+  const places = new Map<string, number>();
+  const blocks: Uint8Array[] = [];
+  let size = 0;
+  const offsets = commands.map((command) => {
+    if (command.kind !== 'dispatch' || !command.uniforms) return 0;
+    const key = command.uniforms.join();
+    let offset = places.get(key);
+    if (offset === undefined) {
+      offset = size;
+      places.set(key, offset);
+      blocks.push(command.uniforms);
+      size += roundUp(command.uniforms.byteLength, UNIFORM_ALIGNMENT);
+    }
+    return offset;
+  });
+  if (size === 0) return { buffer: undefined, offsets };
+  const buffer = gpu.createBuffer({ label: 'uniforms', size, usage: GPUBufferUsage.UNIFORM, mappedAtCreation: true });
+  const mapped = new Uint8Array(buffer.getMappedRange());
+  let offset = 0;
+  for (const block of blocks) {
+    mapped.set(block, offset);
+    offset += roundUp(block.byteLength, UNIFORM_ALIGNMENT);
+  }
+  buffer.unmap();
+  return { buffer, offsets };
+}

@@ -1,0 +1,21 @@
+// The kernels of this build, by domain and operator.
+import { kernels } from 'virtual:kernels';
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { Kernel } from './kernel';
+
+const registry = new Map<string, Kernel>();
+for (const kernel of kernels) {
+  const key = `${kernel.domain ?? ''}:${kernel.op}`;
+  if (registry.has(key)) throw new Error(`two kernels for ${key}`);
+  registry.set(key, kernel);
+}
+
+export function findKernel(op: string, domain = ''): Kernel {
+  const name = domain === 'ai.onnx' ? '' : domain;
+  const kernel = registry.get(`${name}:${op}`);
+  if (!kernel) {
+    throw new RuntimeError(ErrorCode.not_implemented, `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}`, { opType: op, provider: 'webgpu' });
+  }
+  return kernel;
+}

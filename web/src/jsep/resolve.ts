@@ -1,0 +1,203 @@
+// The resolve step of one kernel call: output shapes and GPU commands, from input shapes. Nothing runs here.
+import type { DType } from '../schema';
+import type { Command, Region } from '../gpu/segment';
+import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
+import { storageBytes } from '../gpu/memory_plan';
+import type { PipelineCache } from '../gpu/pipelines';
+import { elementCount, gpuElementSize, storageOf, toNumbers, typeName } from './elements';
+import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor } from './kernel';
+
+/** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
+export interface Host {
+  /** Makes output i and returns its id. */
+  output(i: number, dtype: DType, dims: readonly number[], bytes: number): number;
+  /** Makes output i the same memory as input j. */
+  view(i: number, j: number, dims: readonly number[]): void;
+  /** Scratch memory until the call's last command. */
+  temp(bytes: number): number;
+}
+
+export interface CallInput {
+  readonly tensor: Tensor;
+  /** The elements, of a host input. */
+  readonly bytes?: Uint8Array;
+}
+
+export interface Resolved {
+  readonly commands: Command[];
+  /** The host inputs that the kernel looked at: the result holds for these contents only. */
+  readonly hostReads: Set<number>;
+}
+
+export function makeTensor(id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
+  const storage = gpuElementSize(dtype) === undefined ? 'u32' : storageOf(dtype);
+  return { id, dtype, dims: [...dims], size: elementCount(dims), storage, location };
+}
+
+export function gpuBytes(dtype: DType, dims: readonly number[]): number {
+  const size = gpuElementSize(dtype);
+  if (size === undefined) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
+  return elementCount(dims) * size;
+}
+
+/** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
+export function resolveKernel<A>(
+  kernel: Kernel<A>, attributes: A, inputs: readonly (CallInput | undefined)[], wants: readonly boolean[],
+  host: Host, device: DeviceTraits, pipelines: PipelineCache,
+): Resolved {
+  const resolved: Resolved = { commands: [], hostReads: new Set() };
+  const hostBytes = new Map<Tensor, { bytes: Uint8Array; index: number }>();
+  inputs.forEach((input, index) => {
+    if (input?.bytes) hostBytes.set(input.tensor, { bytes: input.bytes, index });
+  });
+  const call = { resolved, hostBytes, host, device, pipelines };
+  const context = new CallContext(kernel.op, inputs.map((input) => input?.tensor), wants, call);
+  kernel.resolve(context, attributes);
+  const forgotten = wants.findIndex((wanted, i) => wanted && !context.made[i]);
+  if (forgotten >= 0) throw new KernelError(`kernel ${kernel.op} did not make its output ${forgotten}`);
+  return resolved;
+}
+
+/** What is the same for a call and for the calls inside it. */
+interface Call {
+  readonly resolved: Resolved;
+  readonly hostBytes: Map<Tensor, { bytes: Uint8Array; index: number }>;
+  readonly host: Host;
+  readonly device: DeviceTraits;
+  readonly pipelines: PipelineCache;
+}
+
+class CallContext implements Context {
+  readonly made: Tensor[] = [];
+  readonly device: DeviceTraits;
+
+  constructor(
+    private readonly op: string, readonly inputs: readonly (Tensor | undefined)[], private readonly wanted: readonly boolean[],
+    private readonly run: Call, private readonly given?: readonly Tensor[],
+  ) {
+    this.device = run.device;
+  }
+
+  get outputCount(): number {
+    return this.wanted.length;
+  }
+
+  wants(i: number): boolean {
+    return this.wanted[i] ?? false;
+  }
+
+  input(i: number): Tensor {
+    const tensor = this.inputs[i];
+    if (!tensor) throw new KernelError(`${this.op} needs its input ${i}`);
+    return tensor;
+  }
+
+  data(i: number): number[] | undefined {
+    const tensor = this.inputs[i];
+    if (!tensor) return undefined;
+    const found = this.run.hostBytes.get(tensor);
+    if (!found) throw new KernelError(`${this.op} reads the elements of its input ${i}, which is not on the CPU: declare it as a host input`);
+    this.run.resolved.hostReads.add(found.index);
+    return toNumbers(tensor.dtype, found.bytes);
+  }
+
+  output(i: number, dims: readonly number[], dtype?: DType): Tensor {
+    const type = dtype ?? this.input(0).dtype;
+    const bad = dims.find((dim) => !Number.isInteger(dim) || dim < 0);
+    if (bad !== undefined) throw new KernelError(`${this.op}: output ${i} would have shape [${dims}]`);
+    if (this.made[i]) throw new KernelError(`kernel ${this.op} makes its output ${i} twice`);
+    if (this.given) {
+      const tensor = this.given[i];
+      if (!tensor || tensor.size !== elementCount(dims) || tensor.dtype !== type) {
+        const made = `${typeName(type)}[${dims}]`;
+        throw new KernelError(`${this.op}: output ${i} is ${made}, but its caller gave ${tensor ? `${typeName(tensor.dtype)}[${tensor.dims}]` : 'nothing'}`);
+      }
+      this.made[i] = tensor;
+      return { ...tensor, dims: [...dims] };
+    }
+    const id = this.run.host.output(i, type, dims, storageBytes(gpuBytes(type, dims)));
+    return (this.made[i] = makeTensor(id, type, dims, 'gpu'));
+  }
+
+  view(i: number, input: Tensor, dims: readonly number[]): void {
+    if (elementCount(dims) !== input.size) throw new KernelError(`${this.op}: [${input.dims}] cannot be seen as [${dims}]`);
+    if (this.given) {
+      const target = this.output(i, dims, input.dtype);
+      if (target.id !== input.id && input.size > 0) {
+        this.run.resolved.commands.push({ kind: 'copy', source: regionOf(input), target: regionOf(target) });
+      }
+      return;
+    }
+    const index = this.inputs.findIndex((tensor) => tensor?.id === input.id && tensor.location === input.location);
+    if (index < 0) throw new KernelError(`kernel ${this.op}: a view must be of one of the inputs`);
+    this.run.host.view(i, index, dims);
+    this.made[i] = this.reshape(input, dims);
+  }
+
+  temp(dims: readonly number[], dtype: DType): Tensor {
+    return makeTensor(this.run.host.temp(storageBytes(gpuBytes(dtype, dims))), dtype, dims, 'gpu');
+  }
+
+  reshape(tensor: Tensor, dims: readonly number[]): Tensor {
+    if (elementCount(dims) !== tensor.size) throw new KernelError(`${this.op}: [${tensor.dims}] cannot be seen as [${dims}]`);
+    return { ...tensor, dims: [...dims] };
+  }
+
+  dispatch<S extends Spec>(dispatch: Dispatch<S>): void {
+    const { name } = dispatch.shader;
+    const inputs = Object.entries(dispatch.inputs);
+    const outputs = Object.entries(dispatch.outputs);
+    const all = [...inputs, ...outputs].map(([, binding]) => ('tensor' in binding ? binding.tensor : binding));
+    const written = all.slice(inputs.length);
+    if (written.every(({ size }) => size === 0) || dispatch.workgroups.includes(0)) return;
+    this.check(name, all, written, dispatch.workgroups);
+    const bindings = [
+      ...inputs.map(([key, binding]) => declare(name, key, binding, false)),
+      ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
+    ];
+    const { fields, bytes } = packUniforms(dispatch.uniforms ?? {}, dispatch.f32, dispatch.i32);
+    const pipeline = this.run.pipelines.get({ shader: dispatch.shader, spec: dispatch.spec, bindings, uniforms: fields });
+    this.run.resolved.commands.push({
+      kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
+      uniforms: fields.length > 0 ? bytes : undefined, workgroups: dispatch.workgroups,
+    });
+  }
+
+  call<A>(kernel: Kernel<A>, attributes: A, inputs: readonly (Tensor | undefined)[], outputs: readonly Tensor[]): void {
+    kernel.resolve(new CallContext(kernel.op, inputs, outputs.map(() => true), this.run, outputs), attributes);
+  }
+
+  /** What WebGPU would only complain of later, and less clearly. */
+  private check(name: string, all: readonly Tensor[], written: readonly Tensor[], workgroups: readonly number[]): void {
+    const { maxStorageBuffersPerStage, maxStorageBindingSize, maxWorkgroupsPerDimension } = this.device;
+    if (all.length > maxStorageBuffersPerStage) {
+      throw new KernelError(`${name} binds ${all.length} tensors; this device allows ${maxStorageBuffersPerStage}`, true);
+    }
+    if (workgroups.some((count) => !Number.isInteger(count) || count < 0 || count > maxWorkgroupsPerDimension)) {
+      throw new KernelError(`${name} asks for [${workgroups}] workgroups; this device allows ${maxWorkgroupsPerDimension} a dimension`);
+    }
+    for (const tensor of all) {
+      if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a tensor that is on the CPU (a host input is read with ctx.data)`);
+      if (regionOf(tensor).bytes > maxStorageBindingSize) {
+        const size = `${typeName(tensor.dtype)}[${tensor.dims}]`;
+        throw new KernelError(`${name}: ${size} is beyond the ${maxStorageBindingSize} bytes that one binding of this device may have`, true);
+      }
+    }
+    written.forEach((tensor, i) => {
+      const place = all.length - written.length + i;
+      if (all.some(({ id }, j) => id === tensor.id && j !== place)) {
+        throw new KernelError(`${name} writes a tensor that it binds twice; WebGPU forbids that`);
+      }
+    });
+  }
+}
+
+function regionOf(tensor: Tensor): Region {
+  return { id: tensor.id, bytes: storageBytes(gpuBytes(tensor.dtype, tensor.dims)) };
+}
+
+function declare(shader: string, name: string, binding: Binding, writable: boolean): ShaderBinding {
+  const { tensor, vec } = 'tensor' in binding ? binding : { tensor: binding, vec: 1 as const };
+  if (tensor.size % vec !== 0) throw new KernelError(`${shader}: ${name} has ${tensor.size} elements, not a multiple of ${vec}`);
+  return { name, type: elementType(tensor.storage, vec), writable };
+}

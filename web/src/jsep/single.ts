@@ -1,0 +1,101 @@
+// One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
+import type { DType } from '../schema';
+import type { GpuProvider } from '../gpu/provider';
+import { createStorageBuffer } from '../gpu/buffers';
+import { planMemory } from '../gpu/memory_plan';
+import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
+import { cpuElementSize, elementCount } from './elements';
+import { type Kernel, KernelError } from './kernel';
+import { type CallInput, makeTensor, resolveKernel } from './resolve';
+
+export interface SingleInput {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A persistent GPU buffer, or the elements of a host input. */
+  readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
+}
+
+export interface SingleOutput {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A new persistent buffer, the caller's to free; a view is a copy here. */
+  readonly gpuId: number;
+}
+
+/** A kernel call made ready; it may be encoded as often as one likes. */
+export interface SingleCall {
+  readonly outputs: readonly (SingleOutput | undefined)[];
+  readonly segment: CompiledSegment;
+  /** The shaders used, in order. */
+  readonly labels: readonly string[];
+  /** Frees the call's own memory, not its outputs. */
+  destroy(): void;
+}
+
+export async function prepareSingle<A>(
+  provider: GpuProvider, kernel: Kernel<A>, attributes: A, inputs: readonly (SingleInput | undefined)[], wants: readonly boolean[],
+): Promise<SingleCall> {
+  const { gpu, buffers } = provider;
+  const outputs: (SingleOutput | undefined)[] = wants.map(() => undefined);
+  const temps: { id: number; bytes: number }[] = [];
+  const views: Command[] = [];
+  // Temporary ids are negative here: they never meet persistent ones.
+  const host = {
+    output(i: number, dtype: DType, dims: readonly number[], bytes: number): number {
+      const gpuId = buffers.allocate(bytes, `output ${i} of ${kernel.op}`);
+      outputs[i] = { dtype, dims: [...dims], gpuId };
+      return gpuId;
+    },
+    view(i: number, j: number, dims: readonly number[]): void {
+      const source = inputs[j]!;
+      if (!('gpuId' in source.data)) throw new KernelError(`${kernel.op}: a view of a host input`);
+      const bytes = buffers.get(source.data.gpuId).bytes;
+      const gpuId = buffers.allocate(bytes, `output ${i} of ${kernel.op}`);
+      outputs[i] = { dtype: source.dtype, dims: [...dims], gpuId };
+      const whole = Math.max(16, Math.ceil(bytes / 16) * 16);
+      views.push({ kind: 'copy', source: { id: source.data.gpuId, bytes: whole }, target: { id: gpuId, bytes: whole } });
+    },
+    temp(bytes: number): number {
+      temps.push({ id: -1 - temps.length, bytes });
+      return -temps.length;
+    },
+  };
+  const { commands } = resolveKernel(kernel, attributes, inputs.map(callInput), wants, host, gpu.traits, provider.pipelines);
+  const all = [...commands, ...views];
+  const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), []);
+  const scratch = plan.newSlots.map((bytes) => createStorageBuffer(gpu, bytes, `scratch of ${kernel.op}`));
+  const placementOf = (id: number): Placement => (id < 0 ? { buffer: scratch[plan.slotOf.get(id)!], offset: 0 } : buffers.get(id));
+  const segment = await compileSegment(gpu, all, placementOf);
+  return {
+    outputs, segment,
+    labels: commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.label : 'copy')),
+    destroy() {
+      segment.destroy();
+      for (const buffer of scratch) buffer.destroy();
+    },
+  };
+}
+
+function callInput(input: SingleInput | undefined): CallInput | undefined {
+  if (!input) return undefined;
+  const { dtype, dims, data } = input;
+  if ('gpuId' in data) return { tensor: makeTensor(data.gpuId, dtype, dims, 'gpu') };
+  const size = cpuElementSize(dtype);
+  if (size !== undefined && data.bytes.byteLength !== elementCount(dims) * size) {
+    throw new KernelError(`an input of shape [${dims}] has ${data.bytes.byteLength} bytes`);
+  }
+  return { tensor: makeTensor(0, dtype, dims, 'cpu'), bytes: data.bytes };
+}
+
+/** First and last command that touches `id`. */
+function span(commands: readonly Command[], id: number): { start: number; end: number } {
+  let start = Infinity;
+  let end = 0;
+  commands.forEach((command, i) => {
+    const regions = command.kind === 'dispatch' ? command.bindings : [command.source, command.target];
+    if (!regions.some((region) => region.id === id)) return;
+    start = Math.min(start, i);
+    end = i;
+  });
+  return { start: Math.min(start, end), end };
+}

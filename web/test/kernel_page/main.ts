@@ -1,0 +1,114 @@
+// A page for kernel tests without Python's session and without the core: window.runKernel(case) -> outputs and times.
+import { Attributes, type AttributeRecord } from '../../src/jsep/attributes';
+import { cpuElementSize, dtypeOf, elementCount, gpuElementSize, narrow, widen } from '../../src/jsep/elements';
+import type { DTypeName } from '../../src/jsep/kernel';
+import { findKernel } from '../../src/jsep/registry';
+import { prepareSingle, type SingleInput } from '../../src/jsep/single';
+import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
+import { GpuProvider } from '../../src/gpu/provider';
+import { typeName } from '../../src/jsep/elements';
+
+interface TensorJson {
+  dtype: DTypeName;
+  dims: number[];
+  /** Base64 of the elements, as on the CPU. */
+  data: string;
+}
+
+interface Case {
+  op: string;
+  domain?: string;
+  attributes?: AttributeRecord;
+  inputs: (TensorJson | null)[];
+  /** Indices of the host inputs. */
+  host?: number[];
+  /** Which outputs are wanted; one by default. */
+  outputs?: boolean[];
+  /** Times to run it for the median; 0: just once, untimed. */
+  repeat?: number;
+}
+
+interface Result {
+  outputs: (TensorJson | null)[];
+  shaders: string[];
+  /** Milliseconds of one run inside a batch, upload and download not included. */
+  median_ms?: number;
+  compile_ms: number;
+}
+
+let provider: Promise<GpuProvider> | undefined;
+
+async function runKernel(test: Case): Promise<Result> {
+  const open = await (provider ??= GpuProvider.open());
+  return inErrorScopes(open.gpu, () => runCase(open, test)).then((result) => {
+    throwUncaptured(open.gpu);
+    return result;
+  });
+}
+
+async function runCase(open: GpuProvider, test: Case): Promise<Result> {
+  const { gpu, buffers } = open;
+  const kernel = findKernel(test.op, test.domain);
+  const attributes = kernel.attributes?.(new Attributes(test.attributes ?? {}));
+  const inputs = test.inputs.map((input, i) => (input ? makeInput(open, input, test.host?.includes(i) ?? false) : undefined));
+  const before = performance.now();
+  const call = await prepareSingle(open, kernel, attributes, inputs, test.outputs ?? [true]);
+  const compile_ms = performance.now() - before;
+  const submit = (times: number) => {
+    const encoder = gpu.device.createCommandEncoder();
+    for (let i = 0; i < times; i++) call.segment.encode(encoder);
+    gpu.submit([encoder.finish()]);
+  };
+  submit(1);
+  const outputs: (TensorJson | null)[] = [];
+  for (const output of call.outputs) {
+    if (!output) {
+      outputs.push(null);
+      continue;
+    }
+    const bytes = await open.read(output.gpuId, elementCount(output.dims) * gpuElementSize(output.dtype)!);
+    outputs.push({ dtype: typeName(output.dtype) as DTypeName, dims: [...output.dims], data: toBase64(narrow(output.dtype, bytes)) });
+  }
+  const median_ms = test.repeat ? await measure(open, submit, test.repeat) : undefined;
+  call.destroy();
+  for (const output of call.outputs) if (output) buffers.free(output.gpuId);
+  for (const input of inputs) if (input && 'gpuId' in input.data) buffers.free(input.data.gpuId);
+  return { outputs, shaders: [...call.labels], median_ms, compile_ms };
+}
+
+/** The median over `repeat` batches; a batch has as many runs as fit in about 50 ms, so that the wait for the queue counts little. */
+async function measure(open: GpuProvider, submit: (times: number) => void, repeat: number): Promise<number> {
+  const time = async (batch: number) => {
+    const start = performance.now();
+    submit(batch);
+    await open.gpu.device.queue.onSubmittedWorkDone();
+    return (performance.now() - start) / batch;
+  };
+  const batch = Math.max(1, Math.min(100, Math.floor(50 / (await time(1)))));
+  const times: number[] = [];
+  for (let i = 0; i < repeat; i++) times.push(await time(batch));
+  return times.sort((a, b) => a - b)[times.length >> 1];
+}
+
+function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, host: boolean): SingleInput {
+  const dtype = dtypeOf(name);
+  const bytes = fromBase64(data);
+  if (bytes.byteLength !== elementCount(dims) * cpuElementSize(dtype)!) throw new Error(`${name}[${dims}] has ${bytes.byteLength} bytes`);
+  if (host) return { dtype, dims, data: { bytes } };
+  const wide = widen(dtype, bytes);
+  const gpuId = open.buffers.allocate(wide.byteLength, 'input');
+  open.gpu.write(open.buffers.get(gpuId).buffer, 0, wide);
+  return { dtype, dims, data: { gpuId } };
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(text);
+}
+
+Object.assign(globalThis, { runKernel, describeDevice: async () => (await (provider ??= GpuProvider.open())).gpu.description });

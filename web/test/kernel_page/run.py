@@ -1,0 +1,212 @@
+"""Run WebGPU kernels alone in Chromium and compare with onnxruntime or given arrays: no session, no core.
+
+From a shell, one case or a list of cases in a JSON file:
+
+    .venv/bin/python web/test/kernel_page/run.py case.json [--only softmax] [--repeat 5] [--adapter swiftshader]
+
+A case: {"op": "Softmax", "domain": "", "attributes": {"axis": -1}, "inputs": [INPUT or null, ...], "host": [1], "outputs": 1}.
+INPUT: {"dims": [2, 3], "dtype": "float32"} (random, seeded) or {"values": [[...]], "dtype": "int64"}. The expectation is that of
+onnxruntime, or "expected": [INPUT, ...]. From Python, with arrays and any expectation:
+
+    with KernelPage(only=["softmax"]) as page:
+        result = page.run("Softmax", [x], {"axis": -1}, repeat=5)    # result.outputs, result.median_ms, result.shaders
+        check(result.outputs[0], expected)
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import functools
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WEB = Path(__file__).resolve().parents[2]
+HOST_INPUTS: dict[str, Sequence[int]] = {
+    "Reshape": [1], "Slice": [1, 2, 3, 4], "Pad": [1, 3], "Resize": [1, 2, 3], "Expand": [1], "Tile": [1], "Squeeze": [1], "Unsqueeze": [1],
+    "Split": [1], "ConstantOfShape": [0], "Range": [0, 1, 2], "TopK": [1], "OneHot": [1], "CumSum": [1], "Trilu": [1], "Clip": [1, 2],
+    **{f"Reduce{kind}": [1] for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")},
+}  # fmt: skip
+ADAPTERS = {
+    "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+    "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
+}
+
+
+@dataclass
+class KernelResult:
+    """What a kernel made. `median_ms`: one run, without transfers; None unless `repeat` was given."""
+
+    outputs: list[np.ndarray | None]
+    shaders: list[str]
+    compile_ms: float
+    median_ms: float | None
+
+
+class KernelPage:
+    """A browser with the kernel page; `only`: the stems of the kernel files to build in (quicker, and deaf to others' mistakes)."""
+
+    def __init__(self, only: Sequence[str] | None = None, adapter: str = "swiftshader") -> None:
+        from playwright.sync_api import sync_playwright
+
+        self._folder = tempfile.TemporaryDirectory()
+        command = ["node", "build.mjs", "--kernel-page", self._folder.name]
+        for stem in only or []:
+            command += ["--only", stem]
+        subprocess.run(command, cwd=WEB, check=True)
+        handler = functools.partial(_QuietHandler, directory=self._folder.name)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._playwright = sync_playwright().start()
+        args = [*ADAPTERS[adapter], "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            args.append("--no-sandbox")
+        chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args)
+        self._page = self._browser.new_page()
+        self._page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
+        self._page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
+        self._page.goto(f"http://127.0.0.1:{self._server.server_port}/index.html")
+        self._page.wait_for_function("globalThis.runKernel !== undefined", timeout=20_000)
+
+    def __enter__(self) -> KernelPage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._browser.close()
+        self._playwright.stop()
+        self._server.shutdown()
+        self._server.server_close()
+        self._folder.cleanup()
+
+    def device(self) -> dict[str, Any]:
+        """Vendor, features and limits of the adapter."""
+        return self._page.evaluate("describeDevice()")
+
+    def run(
+        self,
+        op: str,
+        inputs: Sequence[np.ndarray | None],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
+        host: Sequence[int] | None = None,
+        outputs: int | Sequence[bool] = 1,
+        repeat: int = 0,
+    ) -> KernelResult:
+        """Run one kernel on numpy arrays. `host`: indices of host inputs; by default what the lowering declares for `op`."""
+        case = {
+            "op": op, "domain": domain, "attributes": dict(attributes or {}), "inputs": [_encode(x) for x in inputs],
+            "host": list(HOST_INPUTS.get(op, []) if host is None else host),
+            "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs), "repeat": repeat,
+        }  # fmt: skip
+        result = self._page.evaluate("(test) => runKernel(test)", case)
+        arrays = [_decode(output) for output in result["outputs"]]
+        return KernelResult(arrays, result["shaders"], result["compile_ms"], result.get("median_ms"))
+
+
+class _QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _encode(array: np.ndarray | None) -> dict[str, Any] | None:
+    if array is None:
+        return None
+    array = np.asarray(array)
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return {"dtype": array.dtype.name, "dims": list(array.shape), "data": data}
+
+
+def _decode(tensor: dict[str, Any] | None) -> np.ndarray | None:
+    if tensor is None:
+        return None
+    return np.frombuffer(base64.b64decode(tensor["data"]), tensor["dtype"]).reshape(tensor["dims"])
+
+
+def check(actual: np.ndarray | None, expected: np.ndarray, atol: float = 1e-5, rtol: float = 1e-4) -> None:
+    """Raise AssertionError unless `actual` has the dtype, the shape and, within tolerance, the values of `expected`."""
+    assert actual is not None, "the output was not made"
+    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}"
+    np.testing.assert_allclose(actual, expected, atol=atol, rtol=rtol, strict=True)
+
+
+def reference(op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], domain: str, outputs: int) -> list[np.ndarray]:
+    """What onnxruntime on the CPU makes of a one-node model."""
+    import onnx
+    import onnxruntime
+    from onnx import helper
+
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in zip(names, inputs, strict=True)
+        if x is not None
+    ]
+    graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=name) for name in results])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {name: x for name, x in zip(names, inputs, strict=True) if x is not None})
+
+
+def _array(spec: dict[str, Any] | None, rng: np.random.Generator) -> np.ndarray | None:
+    if spec is None:
+        return None
+    dtype = np.dtype(spec.get("dtype", "float32"))
+    if "values" in spec:
+        return np.array(spec["values"], dtype)
+    dims = spec["dims"]
+    return rng.standard_normal(dims).astype(dtype) if dtype.kind == "f" else rng.integers(0, 10, dims).astype(dtype)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--only", action="append", help="stems of the kernel files to build in")
+    parser.add_argument("--repeat", type=int, default=0, help="time each case: the median over so many batches")
+    parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="swiftshader")
+    parser.add_argument("--atol", type=float, default=1e-5)
+    parser.add_argument("--rtol", type=float, default=1e-4)
+    options = parser.parse_args()
+    cases = json.loads(options.cases.read_text())
+    failed = 0
+    with KernelPage(options.only, options.adapter) as page:
+        for i, case in enumerate(cases if isinstance(cases, list) else [cases]):
+            rng = np.random.default_rng(i)
+            inputs = [_array(spec, rng) for spec in case["inputs"]]
+            op, domain, attributes, outputs = case["op"], case.get("domain", ""), case.get("attributes", {}), case.get("outputs", 1)
+            name = case.get("name", f"{op}:{','.join('x'.join(map(str, x.shape)) for x in inputs if x is not None)}")
+            try:
+                result = page.run(op, inputs, attributes, domain=domain, host=case.get("host"), outputs=outputs, repeat=options.repeat)
+                if "expected" in case:
+                    expected = [_array(spec, rng) for spec in case["expected"]]
+                else:
+                    expected = list(reference(op, inputs, attributes, domain, outputs))
+                for actual, wanted in zip(result.outputs, expected, strict=True):
+                    assert wanted is not None
+                    check(actual, wanted, options.atol, options.rtol)
+            except Exception as error:
+                failed += 1
+                print(f"FAIL {name}: {error}")
+                continue
+            time = f" {result.median_ms:.3f} ms" if result.median_ms is not None else ""
+            print(f"ok   {name}{time} ({', '.join(result.shaders)}; compiled in {result.compile_ms:.0f} ms)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
