@@ -1,0 +1,47 @@
+// numpy broadcasting of one to four operands, collapsed to as few loops as there can be.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+
+#include "py_ort/tensor.h"
+
+namespace py_ort {
+
+class Broadcast {
+ public:
+  static constexpr size_t kMost = 4;
+  using Offsets = std::array<int64_t, kMost>;
+
+  static Status make(std::initializer_list<const Dims*> operands, Broadcast& out);
+
+  Dims dims;          // of the result
+  int64_t inner = 1;  // length of the innermost loop
+  Offsets steps{};    // of the operands in it: 1, or 0 for the same element again and again
+  // Calls f(offsets, at) for each innermost loop: the operands' offsets and the result's.
+  template <class F>
+  void for_each_row(F f) const {
+    if (element_count(dims) == 0) return;
+    Offsets offsets{};
+    Dims index(outer_.size());
+    const int64_t rows = element_count(outer_);
+    for (int64_t row = 0; row < rows; ++row) {
+      f(offsets, row * inner);
+      for (size_t d = outer_.size(); d-- > 0;) {
+        for (size_t k = 0; k < kMost; ++k) offsets[k] += strides_[d][k];
+        if (++index[d] < outer_[d]) break;
+        for (size_t k = 0; k < kMost; ++k) offsets[k] -= strides_[d][k] * outer_[d];
+        index[d] = 0;
+      }
+    }
+  }
+
+ private:
+  Dims outer_;
+  std::vector<Offsets> strides_;  // per outer loop
+};
+
+// The shape that two shapes broadcast to.
+Status broadcast_dims(const Dims& a, const Dims& b, Dims& out);
+
+}  // namespace py_ort

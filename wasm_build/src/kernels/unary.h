@@ -1,0 +1,27 @@
+// Elementwise functions of one float: a table of them, applied to any float dtype.
+#pragma once
+
+#include "py_ort/kernel.h"
+
+namespace py_ort {
+
+// The attributes a function reads (alpha and beta, or what they are called).
+struct UnaryParams { float a = 0, b = 0; };
+
+struct UnaryFunction {
+  const char* op_type;
+  const char* a_name;
+  float a;
+  const char* b_name;
+  float b;
+  void (*f32)(const float* x, float* y, size_t count, UnaryParams params);  // null: through f64
+  double (*f64)(double x, double a, double b);
+};
+
+// Null when there is none. For Gelu's tanh form and com.microsoft's names ask for "FastGelu", "QuickGelu".
+const UnaryFunction* find_unary(std::string_view op_type);
+UnaryParams unary_params(const UnaryFunction& function, const Attributes& attributes);
+// `out` has the dtype (a float) and the number of elements of `in`; it may be `in`.
+void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor& in, Tensor& out);
+
+}  // namespace py_ort
