@@ -29,6 +29,7 @@ class Body(object):
     JsepKernel = 23
     JsepReleaseKernel = 24
     JsepRun = 25
+    OpenWorker = 26
 
 def BodyCreator(unionType, table):
     from flatbuffers.table import Table
@@ -109,4 +110,7 @@ def BodyCreator(unionType, table):
     if unionType == Body().JsepRun:
         import py_ort.schema.gen.JsepRun
         return py_ort.schema.gen.JsepRun.JsepRunT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == Body().OpenWorker:
+        import py_ort.schema.gen.OpenWorker
+        return py_ort.schema.gen.OpenWorker.OpenWorkerT.InitFromBuf(table.Bytes, table.Pos)
     return None

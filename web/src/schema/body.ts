@@ -20,6 +20,7 @@ import { JsepReleaseKernel, JsepReleaseKernelT } from './jsep-release-kernel';
 import { JsepRun, JsepRunT } from './jsep-run';
 import { Log, LogT } from './log';
 import { OpenDevice, OpenDeviceT } from './open-device';
+import { OpenWorker, OpenWorkerT } from './open-worker';
 import { Progress, ProgressT } from './progress';
 import { ReleaseSession, ReleaseSessionT } from './release-session';
 import { Run, RunT } from './run';
@@ -54,13 +55,14 @@ export enum Body {
   JsepCreateKernel = 22,
   JsepKernel = 23,
   JsepReleaseKernel = 24,
-  JsepRun = 25
+  JsepRun = 25,
+  OpenWorker = 26
 }
 
 export function unionToBody(
   type: Body,
-  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(new Hello())! as Hello;
@@ -88,15 +90,16 @@ export function unionToBody(
     case 'JsepKernel': return accessor(new JsepKernel())! as JsepKernel;
     case 'JsepReleaseKernel': return accessor(new JsepReleaseKernel())! as JsepReleaseKernel;
     case 'JsepRun': return accessor(new JsepRun())! as JsepRun;
+    case 'OpenWorker': return accessor(new OpenWorker())! as OpenWorker;
     default: return null;
   }
 }
 
 export function unionListToBody(
   type: Body, 
-  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
+  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
   index: number
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(index, new Hello())! as Hello;
@@ -124,6 +127,7 @@ export function unionListToBody(
     case 'JsepKernel': return accessor(index, new JsepKernel())! as JsepKernel;
     case 'JsepReleaseKernel': return accessor(index, new JsepReleaseKernel())! as JsepReleaseKernel;
     case 'JsepRun': return accessor(index, new JsepRun())! as JsepRun;
+    case 'OpenWorker': return accessor(index, new OpenWorker())! as OpenWorker;
     default: return null;
   }
 }

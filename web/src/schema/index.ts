@@ -30,6 +30,7 @@ export * from './log';
 export * from './message';
 export * from './node';
 export * from './open-device';
+export * from './open-worker';
 export * from './plan';
 export * from './progress';
 export * from './provider';

@@ -23,6 +23,7 @@ import { JsepReleaseKernel, JsepReleaseKernelT } from './jsep-release-kernel';
 import { JsepRun, JsepRunT } from './jsep-run';
 import { Log, LogT } from './log';
 import { OpenDevice, OpenDeviceT } from './open-device';
+import { OpenWorker, OpenWorkerT } from './open-worker';
 import { Progress, ProgressT } from './progress';
 import { ReleaseSession, ReleaseSessionT } from './release-session';
 import { Run, RunT } from './run';
@@ -145,7 +146,7 @@ export class MessageT {
 constructor(
   public id: number = 0,
   public bodyType: Body = Body.NONE,
-  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|ProgressT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
+  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|OpenWorkerT|ProgressT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
   public payloadSize: bigint = BigInt('0')
 ){}
 

@@ -67,6 +67,9 @@ struct GetStatsBuilder;
 struct Stats;
 struct StatsBuilder;
 
+struct OpenWorker;
+struct OpenWorkerBuilder;
+
 struct JsepAlloc;
 struct JsepAllocBuilder;
 
@@ -127,11 +130,12 @@ enum class Body : uint8_t {
   JsepKernel = 23,
   JsepReleaseKernel = 24,
   JsepRun = 25,
+  OpenWorker = 26,
   MIN = NONE,
-  MAX = JsepRun
+  MAX = OpenWorker
 };
 
-inline const Body (&EnumValuesBody())[26] {
+inline const Body (&EnumValuesBody())[27] {
   static const Body values[] = {
     Body::NONE,
     Body::Hello,
@@ -158,13 +162,14 @@ inline const Body (&EnumValuesBody())[26] {
     Body::JsepCreateKernel,
     Body::JsepKernel,
     Body::JsepReleaseKernel,
-    Body::JsepRun
+    Body::JsepRun,
+    Body::OpenWorker
   };
   return values;
 }
 
 inline const char * const *EnumNamesBody() {
-  static const char * const names[27] = {
+  static const char * const names[28] = {
     "NONE",
     "Hello",
     "Log",
@@ -191,13 +196,14 @@ inline const char * const *EnumNamesBody() {
     "JsepKernel",
     "JsepReleaseKernel",
     "JsepRun",
+    "OpenWorker",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameBody(Body e) {
-  if (flatbuffers::IsOutRange(e, Body::NONE, Body::JsepRun)) return "";
+  if (flatbuffers::IsOutRange(e, Body::NONE, Body::OpenWorker)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesBody()[index];
 }
@@ -304,6 +310,10 @@ template<> struct BodyTraits<py_ort::schema::gen::JsepReleaseKernel> {
 
 template<> struct BodyTraits<py_ort::schema::gen::JsepRun> {
   static const Body enum_value = Body::JsepRun;
+};
+
+template<> struct BodyTraits<py_ort::schema::gen::OpenWorker> {
+  static const Body enum_value = Body::OpenWorker;
 };
 
 bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body type);
@@ -1475,6 +1485,83 @@ inline flatbuffers::Offset<Stats> CreateStatsDirect(
       json__);
 }
 
+struct OpenWorker FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef OpenWorkerBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SCRIPT = 4,
+    VT_PORT = 6,
+    VT_TOKEN = 8
+  };
+  const flatbuffers::String *script() const {
+    return GetPointer<const flatbuffers::String *>(VT_SCRIPT);
+  }
+  uint32_t port() const {
+    return GetField<uint32_t>(VT_PORT, 0);
+  }
+  const flatbuffers::String *token() const {
+    return GetPointer<const flatbuffers::String *>(VT_TOKEN);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffset(verifier, VT_SCRIPT) &&
+           verifier.VerifyString(script()) &&
+           VerifyField<uint32_t>(verifier, VT_PORT, 4) &&
+           VerifyOffset(verifier, VT_TOKEN) &&
+           verifier.VerifyString(token()) &&
+           verifier.EndTable();
+  }
+};
+
+struct OpenWorkerBuilder {
+  typedef OpenWorker Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_script(flatbuffers::Offset<flatbuffers::String> script) {
+    fbb_.AddOffset(OpenWorker::VT_SCRIPT, script);
+  }
+  void add_port(uint32_t port) {
+    fbb_.AddElement<uint32_t>(OpenWorker::VT_PORT, port, 0);
+  }
+  void add_token(flatbuffers::Offset<flatbuffers::String> token) {
+    fbb_.AddOffset(OpenWorker::VT_TOKEN, token);
+  }
+  explicit OpenWorkerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<OpenWorker> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<OpenWorker>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<OpenWorker> CreateOpenWorker(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> script = 0,
+    uint32_t port = 0,
+    flatbuffers::Offset<flatbuffers::String> token = 0) {
+  OpenWorkerBuilder builder_(_fbb);
+  builder_.add_token(token);
+  builder_.add_port(port);
+  builder_.add_script(script);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<OpenWorker> CreateOpenWorkerDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *script = nullptr,
+    uint32_t port = 0,
+    const char *token = nullptr) {
+  auto script__ = script ? _fbb.CreateString(script) : 0;
+  auto token__ = token ? _fbb.CreateString(token) : 0;
+  return py_ort::schema::gen::CreateOpenWorker(
+      _fbb,
+      script__,
+      port,
+      token__);
+}
+
 struct JsepAlloc FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef JsepAllocBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2103,6 +2190,9 @@ struct Message FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const py_ort::schema::gen::JsepRun *body_as_JsepRun() const {
     return body_type() == py_ort::schema::gen::Body::JsepRun ? static_cast<const py_ort::schema::gen::JsepRun *>(body()) : nullptr;
   }
+  const py_ort::schema::gen::OpenWorker *body_as_OpenWorker() const {
+    return body_type() == py_ort::schema::gen::Body::OpenWorker ? static_cast<const py_ort::schema::gen::OpenWorker *>(body()) : nullptr;
+  }
   uint64_t payload_size() const {
     return GetField<uint64_t>(VT_PAYLOAD_SIZE, 0);
   }
@@ -2215,6 +2305,10 @@ template<> inline const py_ort::schema::gen::JsepReleaseKernel *Message::body_as
 
 template<> inline const py_ort::schema::gen::JsepRun *Message::body_as<py_ort::schema::gen::JsepRun>() const {
   return body_as_JsepRun();
+}
+
+template<> inline const py_ort::schema::gen::OpenWorker *Message::body_as<py_ort::schema::gen::OpenWorker>() const {
+  return body_as_OpenWorker();
 }
 
 struct MessageBuilder {
@@ -2361,6 +2455,10 @@ inline bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body ty
     }
     case Body::JsepRun: {
       auto ptr = reinterpret_cast<const py_ort::schema::gen::JsepRun *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Body::OpenWorker: {
+      auto ptr = reinterpret_cast<const py_ort::schema::gen::OpenWorker *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;
