@@ -12,6 +12,7 @@ constexpr int32_t kPixels = F32Depthwise::kPixels;
 template <int P, int V>
 inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel, int32_t channel) {
   v128_t sums[P][V];
+#pragma clang loop unroll(full)
   for (int v = 0; v < V; ++v) {
     const v128_t bias = d.bias ? load_some(d.bias + channel + v * 4, d.channels - channel - v * 4) : simd::splat(0.0f);
     for (int p = 0; p < P; ++p) sums[p][v] = bias;
@@ -26,6 +27,7 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
       for (int v = 0; v < V; ++v) sums[p][v] = multiply_add(wasm_v128_load(x + v * 4), weights[v], sums[p][v]);
     }
   }
+#pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
     const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
     for (int v = 0; v < V; ++v) {

@@ -14,6 +14,7 @@ struct Sums { v128_t left[R], right[R]; };
 template <int R>
 inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b, int32_t k) {
   const float* a[R];
+#pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) a[r] = pieces[r];
   const auto step = [&](int32_t ahead) {
     const v128_t left = wasm_v128_load(b + ahead * kColumns), right = wasm_v128_load(b + ahead * kColumns + 4);
@@ -27,6 +28,7 @@ inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b
   for (; k >= 4; k -= 4, b += 4 * kColumns) {
 #pragma clang loop unroll(full)
     for (int32_t ahead = 0; ahead < 4; ++ahead) step(ahead);
+#pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r) a[r] += 4;
   }
   for (; k > 0; --k, b += kColumns) {
@@ -43,11 +45,13 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   Sums<R> sums;
   const v128_t left = g.bias ? load_some(g.bias + column, columns) : simd::splat(0.0f);
   const v128_t right = g.bias && columns > 4 ? load_some(g.bias + column + 4, columns - 4) : simd::splat(0.0f);
+#pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r) sums.left[r] = left, sums.right[r] = right;
   for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns) accumulate<R>(sums, pieces + tap * kRows, b, k);
 
   float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
   const float* z = g.z ? g.z + static_cast<size_t>(row) * g.z_stride + column : nullptr;
+#pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r, c += g.c_stride) {
     v128_t x = sums.left[r], y = sums.right[r];
     if (z) {
