@@ -87,10 +87,7 @@ class Block {
       if (g_.packs_rows()) {
         float* to = packed_ + static_cast<size_t>(r) * k_;
         pieces_[r] = to;
-        for_taps(*g_.window, pixel, g_.a, [&](int32_t, const float* from) {
-          for (int32_t i = 0; i < g_.k; ++i) to[i] = from ? from[i] : 0.0f;
-          to += g_.k;
-        });
+        gather(pixel, to);
       } else {
         const float** to = pieces_ + r / kRows * kRows * taps_ + r % kRows;
         for_taps(*g_.window, pixel, g_.a, [&](int32_t tap, const float* from) { to[tap * kRows] = from ? from : g_.zeros; });
@@ -105,6 +102,26 @@ class Block {
   }
 
  private:
+  // One row of A, its pieces one after the other.
+  void gather(const OutputPixel& pixel, float* to) const {
+    const Window& w = *g_.window;
+    const int32_t first = pixel.at[2] * w.stride[2] - w.pad[2];
+    // Where no column of the window leaves the image, the pieces of a window row lie next to each other.
+    if (w.pixel_stride == g_.k && w.dilation[2] == 1 && first >= 0 && first + w.kernel[2] <= w.in[2]) {
+      const int32_t run = w.kernel[2] * g_.k;
+      for_window_rows(w, pixel, g_.a, [&](const float* row) {
+        // Four at a time: what is written behind the run is written again, or is padding of the scratch space.
+        for (int32_t i = 0; i < run; i += 4) wasm_v128_store(to + i, row ? wasm_v128_load(row + first * g_.k + i) : simd::splat(0.0f));
+        to += run;
+      });
+    } else {
+      for_taps(w, pixel, g_.a, [&](int32_t, const float* from) {
+        for (int32_t i = 0; i < g_.k; ++i) to[i] = from ? from[i] : 0.0f;
+        to += g_.k;
+      });
+    }
+  }
+
   const F32Gemm& g_;
   const float** pieces_;
   float* packed_;

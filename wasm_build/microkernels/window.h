@@ -25,26 +25,33 @@ struct OutputPixel {
   }
 };
 
+// Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the image.
+template <class Visit>
+inline void for_window_rows(const Window& w, const OutputPixel& o, const float* image, const Visit& visit) {
+  const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
+  for (int32_t k0 = 0; k0 < w.kernel[0]; ++k0) {
+    const int32_t i0 = o.at[0] * w.stride[0] - w.pad[0] + k0 * w.dilation[0];
+    const int32_t plane = o.batch * w.in[0] + i0;
+    for (int32_t k1 = 0; k1 < w.kernel[1]; ++k1) {
+      const int32_t i1 = o.at[1] * w.stride[1] - w.pad[1] + k1 * w.dilation[1];
+      const bool here = inside(0, i0) && inside(1, i1);
+      visit(here ? image + static_cast<size_t>((plane * w.in[1] + i1) * w.in[2]) * w.pixel_stride : nullptr);
+    }
+  }
+}
+
 // Calls place(tap, pixel) for each tap of the window at `o`: pixel is null outside of the image.
 template <class Place>
 inline void for_taps(const Window& w, const OutputPixel& o, const float* image, const Place& place) {
-  int32_t begin[3];
-  for (int axis = 0; axis < 3; ++axis) begin[axis] = o.at[axis] * w.stride[axis] - w.pad[axis];
-  const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
+  const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
   int32_t tap = 0;
-  for (int32_t k0 = 0; k0 < w.kernel[0]; ++k0) {
-    const int32_t i0 = begin[0] + k0 * w.dilation[0];
-    const int32_t plane = o.batch * w.in[0] + i0;
-    for (int32_t k1 = 0; k1 < w.kernel[1]; ++k1) {
-      const int32_t i1 = begin[1] + k1 * w.dilation[1];
-      const bool row_inside = inside(0, i0) && inside(1, i1);
-      const int32_t row = (plane * w.in[1] + i1) * w.in[2];
-      for (int32_t k2 = 0; k2 < w.kernel[2]; ++k2, ++tap) {
-        const int32_t i2 = begin[2] + k2 * w.dilation[2];
-        place(tap, row_inside && inside(2, i2) ? image + static_cast<size_t>(row + i2) * w.pixel_stride : nullptr);
-      }
+  for_window_rows(w, o, image, [&](const float* row) {
+    for (int32_t k2 = 0; k2 < w.kernel[2]; ++k2, ++tap) {
+      const int32_t i2 = first + k2 * w.dilation[2];
+      const bool inside = row && static_cast<uint32_t>(i2) < static_cast<uint32_t>(w.in[2]);
+      place(tap, inside ? row + static_cast<size_t>(i2) * w.pixel_stride : nullptr);
     }
-  }
+  });
 }
 
 }  // namespace py_ort::PY_ORT_TARGET

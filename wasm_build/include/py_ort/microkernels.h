@@ -51,7 +51,7 @@ struct F32Gemm {
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
     const size_t rows_in_block = kRows * kTilesPerBlock;
-    return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*);
+    return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) + 16;
   }
 };
 
