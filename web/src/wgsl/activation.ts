@@ -1,0 +1,98 @@
+// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation` and `activation_params`, and their WGSL.
+import { KernelError, type Uniforms } from '../jsep/kernel';
+import type { Attributes } from '../jsep/attributes';
+import { type Lanes, laneType } from './lanes';
+
+/** A function of one element. Its numbers are uniforms, so that one shader serves every LeakyRelu. */
+export interface Activation {
+  readonly kind: ActivationKind;
+  readonly params: readonly number[];
+}
+
+/** WGSL of the result: `v` is the value, of type `F`; u.activation_0 and u.activation_1 are the parameters. */
+const KINDS = {
+  relu: 'max(v, F(0.0))',
+  clamp: 'clamp(v, F(u.activation_0), F(u.activation_1))',
+  leaky_relu: 'select(v * u.activation_0, v, v >= F(0.0))',
+  hard_sigmoid: 'clamp(v * u.activation_0 + F(u.activation_1), F(0.0), F(1.0))',
+  hard_swish: 'v * clamp(v * (1.0 / 6.0) + F(0.5), F(0.0), F(1.0))',
+  sigmoid: '1.0 / (1.0 + exp(-v))',
+  // tanh of large numbers is NaN where it is made of exponentials.
+  tanh: 'tanh(clamp(v, F(-15.0), F(15.0)))',
+  elu: 'select(u.activation_0 * (exp(v) - 1.0), v, v >= F(0.0))',
+  softplus: 'max(v, F(0.0)) + log(1.0 + exp(-abs(v)))',
+  softsign: 'v / (1.0 + abs(v))',
+  swish: 'v / (1.0 + exp(-u.activation_0 * v))',
+  gelu: '0.5 * v * (1.0 + gauss_error(v * 0.70710678118654752))',
+  gelu_tanh: '0.5 * v * (1.0 + tanh(clamp(0.7978845608028654 * (v + 0.044715 * v * v * v), F(-15.0), F(15.0))))',
+  mish: 'v * tanh(min(max(v, F(0.0)) + log(1.0 + exp(-abs(v))), F(15.0)))',
+  exp: 'exp(v)',
+  abs: 'abs(v)',
+} as const;
+export type ActivationKind = keyof typeof KINDS;
+
+const LARGEST = 3.4028234663852886e38;
+
+/** The names that the attribute may have, and the parameters where it gives none. */
+const NAMES: { readonly [name: string]: Activation | undefined } = {
+  '': undefined,
+  Identity: undefined,
+  Relu: { kind: 'relu', params: [] },
+  Relu6: { kind: 'clamp', params: [0, 6] },
+  Clip: { kind: 'clamp', params: [-LARGEST, LARGEST] },
+  LeakyRelu: { kind: 'leaky_relu', params: [0.01] },
+  HardSigmoid: { kind: 'hard_sigmoid', params: [0.2, 0.5] },
+  HardSwish: { kind: 'hard_swish', params: [] },
+  Sigmoid: { kind: 'sigmoid', params: [] },
+  Tanh: { kind: 'tanh', params: [] },
+  Elu: { kind: 'elu', params: [1] },
+  Softplus: { kind: 'softplus', params: [] },
+  Softsign: { kind: 'softsign', params: [] },
+  Swish: { kind: 'swish', params: [1] },
+  Silu: { kind: 'swish', params: [1] },
+  QuickGelu: { kind: 'swish', params: [1.702] },
+  Gelu: { kind: 'gelu', params: [] },
+  FastGelu: { kind: 'gelu_tanh', params: [] },
+  GeluTanh: { kind: 'gelu_tanh', params: [] },
+  Mish: { kind: 'mish', params: [] },
+  Exp: { kind: 'exp', params: [] },
+  Abs: { kind: 'abs', params: [] },
+};
+
+export function makeActivation(name: string, given: readonly number[] = []): Activation | undefined {
+  if (!(name in NAMES)) throw new KernelError(`no fused activation is called ${name}`, true);
+  const known = NAMES[name];
+  if (!known) return undefined;
+  const finite = (value: number) => Math.max(-LARGEST, Math.min(LARGEST, value));
+  return { kind: known.kind, params: known.params.map((value, i) => finite(given[i] ?? value)) };
+}
+
+export function readActivation(attributes: Attributes): Activation | undefined {
+  return makeActivation(attributes.text('activation', ''), attributes.numbers('activation_params'));
+}
+
+/** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */
+export function activationText(kind: ActivationKind | undefined, lanes: Lanes): string {
+  const type = laneType('f32', lanes);
+  const expression = kind === undefined ? 'v' : KINDS[kind].replace(/\bF\b/g, type);
+  const erf = kind === 'gelu' ? gaussError(type) : '';
+  return `${erf}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
+}
+
+/** The uniforms that `activationText` reads; all of them are f32. */
+export function activationUniforms(activation: Activation | undefined): Uniforms {
+  return activation && activation.params.length > 0 ? { activation: activation.params } : {};
+}
+
+/** Names for Dispatch.f32: packUniforms takes a field by its name without the index. */
+export const ACTIVATION_F32 = ['activation'];
+
+/** Abramowitz and Stegun 7.1.26; the error is below 1.5e-7. */
+function gaussError(type: string): string {
+  return `fn gauss_error(x: ${type}) -> ${type} {
+  let t = 1.0 / (1.0 + 0.3275911 * abs(x));
+  let p = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+  return sign(x) * (1.0 - p * exp(-x * x));
+}
+`;
+}
