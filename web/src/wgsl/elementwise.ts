@@ -1,0 +1,121 @@
+// One function of the elements of one or more tensors, broadcast against each other.
+// All operators of the kind share this: they only bring the function.
+import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../jsep/kernel';
+import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
+import { linearMain, linearWorkgroups } from './linear';
+import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from './shape';
+import { walkIndices, walkUniforms } from './walk';
+
+/** How an operand is read at output index i: its element i, its element 0, or the element of its own walk. */
+type Access = 'same' | 'one' | 'walk';
+
+interface Operand {
+  readonly name: string;
+  readonly storage: StorageType;
+  readonly access: Access;
+  /** Whether it is read `lanes` elements at a time; else one element serves all lanes. */
+  readonly wide: boolean;
+}
+
+/** What the text of an elementwise shader depends on, besides what its operator adds. */
+export interface ElementwiseSpec extends Spec {
+  readonly lanes: Lanes;
+  readonly rank: number;
+  readonly operands: readonly Operand[];
+  readonly result: StorageType;
+}
+
+/**
+ * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in order:
+ * T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are as in laneAliases.
+ */
+export function elementwiseShader<S extends Spec = Spec>(name: string, functions: (spec: S) => string): Shader<ElementwiseSpec & S> {
+  return {
+    name: `${name}__elementwise`,
+    wgsl(spec) {
+      const { lanes, rank, operands, result } = spec;
+      const walked = operands.filter(({ access }) => access === 'walk');
+      const names = walked.map(({ name: operand }) => operand);
+      const values = operands.map((operand) => {
+        const index = { same: 'i', one: '0', walk: `at_${operand.name}` }[operand.access];
+        const value = load(operand.storage, operand.wide ? lanes : 1, `${operand.name}[${index}]`);
+        return operand.wide || lanes === 1 ? value : `${laneType(computeType(operand.storage), lanes)}(${value})`;
+      });
+      const body = [
+        walked.length > 0 ? walkIndices(rank, names) : '',
+        `  y[i] = ${stored(result, lanes, `apply(${values.join(', ')})`)};`,
+      ].filter(Boolean);
+      return `${laneAliases(lanes)}\n${aliases(spec)}\n${functions(spec)}\n${linearMain(body.join('\n'))}`;
+    },
+  };
+}
+
+function aliases({ lanes, operands, result }: ElementwiseSpec): string {
+  const named = operands.map(({ name, storage }) => `alias T_${name} = ${laneType(computeType(storage), lanes)};`);
+  const first = operands.length > 0 ? [`alias T = ${laneType(computeType(operands[0].storage), lanes)};`] : [];
+  return [...first, `alias R = ${laneType(computeType(result), lanes)};`, ...named].join(' ');
+}
+
+export interface ElementwiseOptions<S> {
+  /** What the operator's own text depends on. */
+  readonly spec?: S;
+  readonly uniforms?: Uniforms;
+  readonly f32?: readonly string[];
+  readonly i32?: readonly string[];
+}
+
+/** Dispatches `shader` on operands (in the order of its parameters) that broadcast to the shape of `output`. */
+export function elementwise<S extends Spec>(
+  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, output: Tensor, options: ElementwiseOptions<S> = {},
+): void {
+  if (output.size === 0) return;
+  const names = Object.keys(operands);
+  const tensors = Object.values(operands);
+  const { walk, wide, lanes, access } = plan(tensors.map(({ dims }) => dims), output.dims);
+  const spec: ElementwiseSpec = {
+    lanes,
+    rank: access.includes('walk') ? walk.dims.length : 0,
+    operands: names.map((name, k) => ({ name, storage: tensors[k].storage, access: access[k], wide: wide[k] })),
+    result: output.storage,
+  };
+  const walked = names.filter((_, k) => access[k] === 'walk');
+  const walkedOnly: Walk = { dims: walk.dims, strides: walk.strides.filter((_, k) => access[k] === 'walk') };
+  const count = Math.ceil(output.size / lanes);
+  const dispatch: Dispatch<ElementwiseSpec & S> = {
+    shader,
+    spec: { ...spec, ...options.spec } as ElementwiseSpec & S,
+    inputs: Object.fromEntries(names.map((name, k) => [name, inLanes(tensors[k], wide[k] ? lanes : 1)])),
+    outputs: { y: inLanes(output, lanes) },
+    uniforms: { count, ...(walked.length > 0 ? walkUniforms(walkedOnly, walked) : {}), ...options.uniforms },
+    f32: options.f32,
+    i32: options.i32,
+    workgroups: linearWorkgroups(count, ctx.device),
+  };
+  ctx.dispatch(dispatch);
+}
+
+/** The walk over the output, in fours where that is possible. */
+function plan(shapes: readonly (readonly number[])[], target: readonly number[]): { walk: Walk; wide: boolean[]; lanes: Lanes; access: Access[] } {
+  // The output walks along, last, so that folding keeps it simple.
+  const strides = [...shapes, target].map((dims) => broadcastStrides(dims, target));
+  const folded = foldWalk({ dims: target, strides });
+  const accesses = (walk: Walk): Access[] => walk.strides.slice(0, -1).map((stride) => {
+    if (stride.every((step) => step === 0)) return 'one';
+    return stride.every((step, axis) => step === walk.strides.at(-1)![axis]) ? 'same' : 'walk';
+  });
+  const access = accesses(folded);
+  const each = folded.strides.slice(0, -1);
+  // Without a walk any size goes in fours: the last lanes fall behind the end (see inLanes).
+  if (!access.includes('walk')) return { walk: folded, wide: access.map((kind) => kind === 'same'), lanes: 4, access };
+  const fours = wideWalk(folded, 4);
+  if (!fours) return { walk: { dims: folded.dims, strides: each }, wide: access.map(() => true), lanes: 1, access };
+  return { walk: { dims: fours.walk.dims, strides: fours.walk.strides.slice(0, -1) }, wide: fours.wide.slice(0, -1), lanes: 4, access };
+}
+
+/** Declares output 0 with the shape that `operands` broadcast to, and computes it. */
+export function broadcastElementwise<S extends Spec>(
+  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, options: ElementwiseOptions<S> & { dtype?: Tensor['dtype'] } = {},
+): void {
+  const dims = broadcastDims(...Object.values(operands).map((operand) => operand.dims));
+  elementwise(ctx, shader, operands, ctx.output(0, dims, options.dtype), options);
+}

@@ -1,0 +1,8 @@
+// The building blocks that kernels share.
+export * from './elementwise';
+export * from './lanes';
+export * from './linear';
+export * from './math';
+export * from './shape';
+export * from './strided_copy';
+export * from './walk';

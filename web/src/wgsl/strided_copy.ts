@@ -1,0 +1,113 @@
+// Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down to.
+import type { Context, Shader, Spec, StorageType, Tensor } from '../jsep/kernel';
+import { inLanes, type Lanes } from './lanes';
+import { linearMain, linearWorkgroups } from './linear';
+import { foldWalk, sizeOf, wideWalk, type Walk } from './shape';
+import { walkIndices, walkUniforms } from './walk';
+
+/** Where a walk of some shape steps through a tensor. Strides may be negative, or 0 to repeat. */
+export interface View {
+  readonly offset?: number;
+  readonly strides: readonly number[];
+}
+
+interface CopySpec extends Spec {
+  readonly rank: number;
+  readonly lanes: Lanes;
+  readonly type: StorageType;
+  /** Whether the source has its lanes next to each other; else one element fills them all. */
+  readonly wide: boolean;
+  /** Whether the target is walked in order, without gaps. */
+  readonly inOrder: boolean;
+}
+
+const STRIDED_COPY: Shader<CopySpec> = {
+  name: 'strided_copy',
+  wgsl({ rank, lanes, wide, inOrder }) {
+    const names = inOrder ? ['x'] : ['x', 'y'];
+    const element = wide || lanes === 1 ? 'x[at_x]' : 'vec4(x[at_x])';
+    const body = `${walkIndices(rank, names, { start: { x: 'u.from', y: 'u.to' } })}\n  y[${inOrder ? 'u.to + i' : 'at_y'}] = ${element};`;
+    return linearMain(body);
+  },
+};
+
+/** target[index along to] = source[index along from], for every index of `dims`. */
+export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Tensor, to: View, dims: readonly number[]): void {
+  if (sizeOf(dims) === 0) return;
+  const folded = foldWalk({ dims, strides: [from.strides, to.strides] });
+  const offsets = [from.offset ?? 0, to.offset ?? 0];
+  const fours = folded.strides[1].at(-1) === 1 ? wideWalk(folded, 4, offsets) : undefined;
+  const { walk, wide, lanes } = fours ? { walk: fours.walk, wide: fours.wide[0], lanes: 4 as const } : { walk: folded, wide: true, lanes: 1 as const };
+  if (!fours && blockCopy(ctx, source, target, folded, offsets)) return;
+  const count = sizeOf(walk.dims);
+  ctx.dispatch({
+    shader: STRIDED_COPY,
+    spec: { rank: walk.dims.length, lanes, type: source.storage, wide, inOrder: inOrder(walk) },
+    inputs: { x: inLanes(source, wide ? lanes : 1) },
+    outputs: { y: inLanes(target, lanes) },
+    uniforms: {
+      count, from: offsets[0] / (wide ? lanes : 1), to: offsets[1] / lanes,
+      ...walkUniforms(walk, ['x', 'y']),
+    },
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
+}
+
+/** Whether the walk's second tensor is walked element by element. */
+function inOrder({ dims, strides: [, to] }: Walk): boolean {
+  let expected = 1;
+  for (let axis = dims.length - 1; axis >= 0; axis--) {
+    if (to[axis] !== expected) return false;
+    expected *= dims[axis];
+  }
+  return true;
+}
+
+interface BlockSpec extends Spec {
+  readonly rank: number;
+  readonly type: StorageType;
+}
+
+// A thread turns a block of 4x4 elements in registers: it reads four vectors along one axis and writes four along the other.
+const BLOCK_COPY: Shader<BlockSpec> = {
+  name: 'strided_copy__block_4x4',
+  wgsl({ rank, type }) {
+    const rows = [0, 1, 2, 3];
+    const turned = rows.map((k) => `  y[at_y + ${k}u * u.y_step] = vec4<${type}>(${rows.map((r) => `r${r}[${k}]`).join(', ')});`);
+    const body = [
+      walkIndices(rank, ['x', 'y'], { start: { x: 'u.from', y: 'u.to' } }),
+      ...rows.map((r) => `  let r${r} = x[at_x + ${r}u * u.x_step];`),
+      ...turned,
+    ];
+    return linearMain(body.join('\n'));
+  },
+};
+
+/** Copies in blocks where source and target have their neighbours along different axes; false where that is impossible. */
+function blockCopy(ctx: Context, source: Tensor, target: Tensor, { dims, strides: [from, to] }: Walk, offsets: readonly number[]): boolean {
+  const across = from.indexOf(1); // neighbours in the source
+  const along = to.indexOf(1); // neighbours in the target
+  if (across < 0 || along < 0 || across === along || offsets.some((offset) => offset % 4 !== 0)) return false;
+  const blocked = dims.map((dim, axis) => (axis === across || axis === along ? dim / 4 : dim));
+  // A step of one block, in vectors, for each side.
+  const steps = (strides: readonly number[], own: number): number[] => strides.map((step, axis) => {
+    if (axis === own) return 1;
+    return axis === across || axis === along ? step : step / 4;
+  });
+  const walk: Walk = { dims: blocked, strides: [steps(from, across), steps(to, along)] };
+  const whole = [...blocked, ...walk.strides.flat(), from[along] / 4, to[across] / 4];
+  if (!whole.every(Number.isInteger)) return false;
+  const count = sizeOf(blocked);
+  ctx.dispatch({
+    shader: BLOCK_COPY,
+    spec: { rank: dims.length, type: source.storage },
+    inputs: { x: inLanes(source, 4) },
+    outputs: { y: inLanes(target, 4) },
+    uniforms: {
+      count, from: offsets[0] / 4, to: offsets[1] / 4, x_step: from[along] / 4, y_step: to[across] / 4,
+      ...walkUniforms(walk, ['x', 'y']),
+    },
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
+  return true;
+}
