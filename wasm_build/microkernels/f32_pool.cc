@@ -2,23 +2,6 @@
 #include "microkernels/window.h"
 
 namespace py_ort::PY_ORT_TARGET {
-namespace {
-
-// How many taps of the window at `o` lie inside of the padded image.
-int32_t padded_taps(const F32Pool& p, const OutputPixel& o) {
-  const Window& w = *p.window;
-  int32_t count = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    int32_t inside = 0;
-    for (int32_t k = 0; k < w.kernel[axis]; ++k)
-      inside += o.at[axis] * w.stride[axis] + k * w.dilation[axis] < w.pad[axis] + w.in[axis] + p.pad_end[axis];
-    count *= inside;
-  }
-  return count;
-}
-
-}  // namespace
-
 void PY_ORT_FOR_TARGET(f32_pool_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Pool& p = *static_cast<const F32Pool*>(arguments);
   const Window& w = *p.window;
@@ -30,7 +13,7 @@ void PY_ORT_FOR_TARGET(f32_pool_1x4)(const void* arguments, void* scratch, int32
       if (from) taps[count++] = from;
     });
     float* y = p.y + static_cast<size_t>(unit) * p.channels;
-    const int32_t divisor = p.count_padding ? padded_taps(p, at) : count;
+    const int32_t divisor = p.count_padding ? padded_taps(w, at, p.pad_end) : count;
     const v128_t scale = simd::splat(divisor ? 1.0f / static_cast<float>(divisor) : 0.0f);
     for (int32_t channel = 0; channel < p.channels; channel += 4) {
       v128_t best = simd::splat(p.kind == F32Pool::maximum ? -__builtin_inff() : 0.0f);

@@ -26,8 +26,8 @@ struct OutputPixel {
 };
 
 // Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the image.
-template <class Visit>
-inline void for_window_rows(const Window& w, const OutputPixel& o, const float* image, const Visit& visit) {
+template <class T, class Visit>
+inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image, const Visit& visit) {
   const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
   for (int32_t k0 = 0; k0 < w.kernel[0]; ++k0) {
     const int32_t i0 = o.at[0] * w.stride[0] - w.pad[0] + k0 * w.dilation[0];
@@ -41,17 +41,28 @@ inline void for_window_rows(const Window& w, const OutputPixel& o, const float* 
 }
 
 // Calls place(tap, pixel) for each tap of the window at `o`: pixel is null outside of the image.
-template <class Place>
-inline void for_taps(const Window& w, const OutputPixel& o, const float* image, const Place& place) {
+template <class T, class Place>
+inline void for_taps(const Window& w, const OutputPixel& o, const T* image, const Place& place) {
   const int32_t first = o.at[2] * w.stride[2] - w.pad[2];
   int32_t tap = 0;
-  for_window_rows(w, o, image, [&](const float* row) {
+  for_window_rows(w, o, image, [&](const T* row) {
     for (int32_t k2 = 0; k2 < w.kernel[2]; ++k2, ++tap) {
       const int32_t i2 = first + k2 * w.dilation[2];
       const bool inside = row && static_cast<uint32_t>(i2) < static_cast<uint32_t>(w.in[2]);
       place(tap, inside ? row + static_cast<size_t>(i2) * w.pixel_stride : nullptr);
     }
   });
+}
+
+// How many taps of the window at `o` lie inside of the padded image.
+inline int32_t padded_taps(const Window& w, const OutputPixel& o, const int32_t* pad_end) {
+  int32_t count = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    int32_t inside = 0;
+    for (int32_t k = 0; k < w.kernel[axis]; ++k) inside += o.at[axis] * w.stride[axis] + k * w.dilation[axis] < w.pad[axis] + w.in[axis] + pad_end[axis];
+    count *= inside;
+  }
+  return count;
 }
 
 }  // namespace py_ort::PY_ORT_TARGET
