@@ -18,8 +18,9 @@ using schema::gen::Location;
 
 using Dims = std::vector<int64_t>;
 
-int64_t element_count(std::span<const int64_t> dims);
+int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does not fit
 // Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a string counts 0.
+// SIZE_MAX when it does not fit.
 size_t byte_size(DType dtype, int64_t count);
 // Bytes of one element on the GPU: float16 takes 2, all else 4: float32, int32 and uint32 as they are, and
 // int64, int8, int16 kept as i32, uint64, uint8, uint16 and bool as u32 (float64 has no form there: 0).
@@ -47,11 +48,15 @@ template <> inline constexpr DType dtype_of<uint64_t> = DType::uint64;
 template <> inline constexpr DType dtype_of<bool> = DType::bool_;
 template <> inline constexpr DType dtype_of<std::string> = DType::string_;
 
+// 64-byte aligned, and 16 bytes more than asked, so that SIMD kernels may read past the end; null when out of memory. For std::free.
+void* allocate(size_t size);
+
 // The bytes of a tensor, shared by views of it: either on the heap (64-byte aligned), borrowed from a longer-lived place, or a GPU buffer's id.
 class Storage {
  public:
   static std::shared_ptr<Storage> on_heap(size_t size);                     // null when out of memory
   static std::shared_ptr<Storage> borrowed(void* data, size_t size);
+  static std::shared_ptr<Storage> adopted(void* data, size_t size);         // from ort_malloc; freed with the storage
   static std::shared_ptr<Storage> of_strings(int64_t count);
   // `release` is called with the id when the last holder lets go; may be null.
   static std::shared_ptr<Storage> on_gpu(uint32_t id, size_t size, void (*release)(uint32_t));
@@ -68,7 +73,7 @@ class Storage {
   Storage() = default;
   void* data_ = nullptr;
   size_t size_ = 0;
-  bool owned_ = false;
+  bool owned_ = false;  // data_ came from allocate()
   uint32_t gpu_id_ = 0;
   void (*release_)(uint32_t) = nullptr;
   std::vector<std::string> strings_;

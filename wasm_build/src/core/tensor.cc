@@ -6,8 +6,12 @@ namespace py_ort {
 
 int64_t element_count(std::span<const int64_t> dims) {
   int64_t count = 1;
-  for (int64_t d : dims) count *= d;
-  return count;
+  bool too_many = false;
+  for (int64_t d : dims) {
+    if (d == 0) return 0;
+    too_many |= __builtin_mul_overflow(count, d, &count);
+  }
+  return too_many ? INT64_MAX : count;
 }
 
 namespace {
@@ -27,7 +31,12 @@ int bits_of(DType dtype) {
 }
 }  // namespace
 
-size_t byte_size(DType dtype, int64_t count) { return (static_cast<size_t>(count) * static_cast<size_t>(bits_of(dtype)) + 7) / 8; }
+size_t byte_size(DType dtype, int64_t count) {
+  const auto bits = static_cast<uint64_t>(bits_of(dtype)), elements = static_cast<uint64_t>(count);
+  if (bits > 0 && elements > (uint64_t{1} << 56)) return SIZE_MAX;
+  const uint64_t bytes = elements / 8 * bits + (elements % 8 * bits + 7) / 8;
+  return bytes > SIZE_MAX ? SIZE_MAX : static_cast<size_t>(bytes);
+}
 
 size_t gpu_element_size(DType dtype) {
   switch (dtype) {
@@ -43,13 +52,18 @@ const char* dtype_name(DType dtype) {
   return dtype == DType::string_ ? "string" : dtype == DType::bool_ ? "bool" : name;
 }
 
+void* allocate(size_t size) {
+  if (size > SIZE_MAX - 128) return nullptr;
+  return std::aligned_alloc(64, (size + 16 + 63) / 64 * 64);
+}
+
 std::shared_ptr<Storage> Storage::on_heap(size_t size) {
-  // A little more than asked, so that SIMD kernels may read up to 16 bytes past the end.
-  void* data = std::aligned_alloc(64, (size + 16 + 63) / 64 * 64);
-  if (!data) return nullptr;
-  std::shared_ptr<Storage> storage(new Storage);
-  storage->data_ = data;
-  storage->size_ = size;
+  void* data = allocate(size);
+  return data ? adopted(data, size) : nullptr;
+}
+
+std::shared_ptr<Storage> Storage::adopted(void* data, size_t size) {
+  auto storage = borrowed(data, size);
   storage->owned_ = true;
   return storage;
 }

@@ -1,0 +1,16 @@
+// Writes the manifest of the CPU kernels: node write_manifest.cjs core_node.cjs kernels.wasm.json
+'use strict';
+const fs = require('fs');
+const path = require('path');
+
+const [core, out] = process.argv.slice(2);
+const wasmBinary = fs.readFileSync(core.replace(/cjs$/, 'wasm'));
+require(path.resolve(core))({ wasmBinary }).then((module) => {
+  const entries = JSON.parse(module.UTF8ToString(module._ort_kernel_manifest()));
+  if (entries.error) throw new Error(entries.error);
+  const text = '[\n' + entries.map((entry) => '  ' + JSON.stringify(entry)).join(',\n') + '\n]\n';
+  fs.writeFileSync(out, text);
+}).catch((error) => {
+  console.error(`kernels.wasm.json: ${error.message}`);
+  process.exitCode = 1;
+});

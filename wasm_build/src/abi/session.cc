@@ -1,0 +1,43 @@
+#include "abi/error.h"
+#include "abi/handles.h"
+#include "py_ort/abi.h"
+
+using namespace py_ort;
+
+namespace {
+
+Session* find(uint32_t id) {
+  auto* session = sessions().find(id);
+  if (!session) settle(Status(ErrorCode::no_such_session, to_text("the core has no session ", id)));
+  return session ? session->get() : nullptr;
+}
+
+}  // namespace
+
+void* ort_malloc(size_t size) { return allocate(size); }
+void ort_free(void* pointer) { std::free(pointer); }
+
+uint32_t ort_session_create(void* plan, size_t size) {
+  std::shared_ptr<Session> session;
+  return settle(Session::create(plan, size, session)) ? sessions().add(std::move(session)) : 0;
+}
+
+void* ort_session_weight(uint32_t session, uint32_t index) {
+  Session* found = find(session);
+  return found ? found->weight_bytes(index) : nullptr;
+}
+
+int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id) {
+  Session* found = find(session);
+  return found && settle(found->weight_on_gpu(index, gpu_id));
+}
+
+int ort_session_prepare(uint32_t session) {
+  Session* found = find(session);
+  if (!found) return 0;
+  const PlanNode* failed = nullptr;
+  Status status = found->prepare(failed);
+  return settle(Failure{std::move(status), failed});
+}
+
+void ort_session_release(uint32_t session) { sessions().remove(session); }

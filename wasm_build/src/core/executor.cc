@@ -1,0 +1,78 @@
+#include "core/executor.h"
+
+namespace py_ort {
+namespace {
+
+Status step(Run& run, const PlanNode& node) {
+  switch (node.form) {
+    case Form::if_: return run_if(run, node);
+    case Form::loop: return run_loop(run, node);
+    case Form::scan: return run_scan(run, node);
+    case Form::kernel: break;
+  }
+  return node.provider == gen::Provider::js ? run_js_node(run, node) : run_cpu_node(run, node);
+}
+
+// What went in is most of what one wants to know of a failure.
+Status with_inputs(Run& run, const PlanNode& node, Status status) {
+  if (status.code() == ErrorCode::cancelled) return status;
+  std::string inputs;
+  for (int32_t value : node.inputs)
+    inputs += to_text(inputs.empty() ? "" : ", ", value == kOmitted ? "(omitted)" : to_text(run.name(value), " ", describe(&run.slot(value))));
+  return {status.code(), to_text(status.message(), " [inputs: ", inputs, "]")};
+}
+
+}  // namespace
+
+Status run_graph(Run& run, const PlanGraph& graph) {
+  for (const PlanNode& node : graph.nodes) {
+    if (run.cancelled()) return {ErrorCode::cancelled, "the run was cancelled"};
+    Status status = step(run, node);
+    if (!status.ok()) {
+      if (run.failed) return status;
+      run.failed = &node;
+      return with_inputs(run, node, std::move(status));
+    }
+    for (int32_t value : node.dying) run.slot(value) = {};
+  }
+  return {};
+}
+
+void clear_graph(Run& run, const PlanGraph& graph) {
+  for (int32_t value : graph.locals) run.slot(value) = {};
+}
+
+std::vector<Slot> take_outputs(Run& run, const PlanGraph& graph) {
+  std::vector<Slot> outputs;
+  outputs.reserve(graph.outputs.size());
+  for (int32_t value : graph.outputs) outputs.push_back(run.slot(value));
+  clear_graph(run, graph);
+  return outputs;
+}
+
+void put_output(Run& run, const PlanNode& node, size_t i, Slot slot) {
+  if (i < node.outputs.size() && node.outputs[i] != kOmitted) run.slot(node.outputs[i]) = std::move(slot);
+}
+
+Status read_on_cpu(Run& run, Slot& slot, std::string_view name) {
+  if (slot.from_feeds) run.not_replayable();
+  return bring_to_cpu(slot, name);
+}
+
+Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out) {
+  PY_ORT_TRY(read_on_cpu(run, slot, name));
+  if (!slot.is_tensor() || slot.value.tensor.dtype != DType::bool_ || slot.value.tensor.count() != 1)
+    return runtime_error("the condition '", name, "' is ", describe(&slot), ", not one bool");
+  out = *slot.value.tensor.data<uint8_t>() != 0;
+  return {};
+}
+
+Status read_integer(Run& run, Slot& slot, std::string_view name, int64_t& out) {
+  PY_ORT_TRY(read_on_cpu(run, slot, name));
+  if (!slot.is_tensor() || slot.value.tensor.dtype != DType::int64 || slot.value.tensor.count() != 1)
+    return runtime_error("'", name, "' is ", describe(&slot), ", not one int64");
+  out = *slot.value.tensor.data<int64_t>();
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,34 @@
+// The walk over a plan's nodes.
+//
+// jsepCopyAsync suspends the core in the middle of the walk. Asyncify instruments every function that may be on the stack then, so
+// these few call each other directly: ort_run_execute, Run::execute, run_graph, the steps below, bring_to_cpu. Nothing behind a
+// virtual function or a function pointer may lead back here.
+#pragma once
+
+#include "core/run.h"
+
+namespace py_ort {
+
+// Carries out the nodes of a graph whose inputs are in their slots. The caller takes its outputs, then calls clear_graph.
+Status run_graph(Run& run, const PlanGraph& graph);
+void clear_graph(Run& run, const PlanGraph& graph);
+
+// --- the steps, by provider and form
+Status run_cpu_node(Run& run, const PlanNode& node);
+Status run_js_node(Run& run, const PlanNode& node);
+Status run_if(Run& run, const PlanNode& node);
+Status run_loop(Run& run, const PlanNode& node);
+Status run_scan(Run& run, const PlanNode& node);
+
+// --- for the steps
+// The CPU is going to read the contents of this value.
+Status read_on_cpu(Run& run, Slot& slot, std::string_view name);
+// A scalar that decides how the run goes on.
+Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out);
+Status read_integer(Run& run, Slot& slot, std::string_view name, int64_t& out);
+// Moves what a graph made (its outputs, in order) out of the slots.
+std::vector<Slot> take_outputs(Run& run, const PlanGraph& graph);
+// Gives a node's output its value; drops it if nobody wants it.
+void put_output(Run& run, const PlanNode& node, size_t i, Slot slot);
+
+}  // namespace py_ort

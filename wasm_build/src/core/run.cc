@@ -1,0 +1,115 @@
+#include "core/run.h"
+
+#include <cstring>
+
+#include "core/executor.h"
+#include "core/strings.h"
+
+namespace py_ort {
+
+Run::Run(std::shared_ptr<Session> session) : session_(std::move(session)), slots_(session_->constants()) {}
+
+Status Run::check_feed(uint32_t input, DType dtype, const Dims& dims) const {
+  const auto& inputs = session_->plan().main().inputs;
+  if (started_) return invalid_argument("the run has started: it takes no more feeds");
+  if (input >= inputs.size()) return invalid_argument("there is no input ", input, ": the model has ", inputs.size());
+  const gen::Value& value = session_->plan().value(inputs[input]);
+  if (value.dtype() != DType::undefined && value.dtype() != dtype)
+    return invalid_argument("input '", name(inputs[input]), "' wants ", dtype_name(value.dtype()), ", not ", dtype_name(dtype));
+  if (!value.rank_known()) return {};
+  Dims wanted;
+  if (value.dims()) wanted.assign(value.dims()->begin(), value.dims()->end());
+  bool fits = wanted.size() == dims.size();
+  for (size_t i = 0; fits && i < dims.size(); ++i) fits = wanted[i] == -1 || wanted[i] == dims[i];
+  return fits ? Status{} : invalid_argument("input '", name(inputs[input]), "' wants the shape ", wanted, " (-1: any), not ", dims);
+}
+
+Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size) {
+  auto bytes = Storage::adopted(data, size);
+  PY_ORT_TRY(check_feed(input, dtype, dims));
+  const int32_t value = session_->plan().main().inputs[input];
+  Tensor tensor{dtype, std::move(dims), Location::cpu, std::move(bytes)};
+  if (dtype == DType::string_) {
+    PY_ORT_TRY(decode_strings(data, size, tensor));
+  } else if (tensor.size_in_bytes() != size) {
+    return invalid_argument("input '", name(value), "' of ", dtype_name(dtype), tensor.dims, " has ", size, " bytes, not ", tensor.size_in_bytes());
+  } else if (!data) {
+    PY_ORT_TRY(Tensor::make(dtype, tensor.dims, tensor));  // kernels may rely on an address
+  }
+  Slot& slot = this->slot(value);
+  slot.value = Value::of(std::move(tensor));
+  slot.from_feeds = true;
+  return {};
+}
+
+Status Run::feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id) {
+  PY_ORT_TRY(check_feed(input, dtype, dims));
+  if (gpu_id == 0 || gpu_element_size(dtype) == 0) return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
+  Slot& slot = this->slot(session_->plan().main().inputs[input]);
+  slot.gpu = {dtype, std::move(dims), Location::gpu, nullptr};
+  slot.gpu.storage = Storage::on_gpu(gpu_id, static_cast<size_t>(slot.gpu.count()) * gpu_element_size(dtype), nullptr);
+  if (!slot.on_cpu()) slot.value = Value::of(slot.gpu);
+  slot.from_feeds = true;
+  return {};
+}
+
+Status Run::check_all_fed() const {
+  for (int32_t value : session_->plan().main().inputs)
+    if (slots_[static_cast<size_t>(value)].empty()) return invalid_argument("input '", name(value), "' was not fed");
+  return {};
+}
+
+Failure Run::execute() {
+  if (started_) return {invalid_argument("a run is executed once: begin another one")};
+  started_ = true;
+  if (Status status = check_all_fed(); !status.ok()) return {std::move(status)};
+  Status status = run_graph(*this, session_->plan().main());
+  if (status.ok()) status = finish();
+  slots_ = {};  // also after a failure: its memory is wanted elsewhere
+  return {std::move(status), failed};
+}
+
+Status Run::finish() {
+  for (int32_t value : session_->plan().main().outputs) {
+    Slot& slot = this->slot(value);
+    if (slot.empty()) return {ErrorCode::fail, to_text("output '", name(value), "' was not made")};
+    if (slot.from_feeds && !slot.on_gpu()) not_replayable();  // its bytes are in the heap: no recording makes them anew
+    outputs_.push_back(slot);
+  }
+  return {};
+}
+
+Status Run::describe_output(uint32_t index, const uint32_t*& words) {
+  if (index >= outputs_.size()) return invalid_argument("there is no output ", index, ", or the run is not done");
+  words_.clear();
+  encoded_.clear();
+  const auto append = [this](const auto& self, const Value& value, const Tensor* gpu) -> Status {
+    words_.push_back(value.kind == Value::Kind::sequence ? 1 : value.kind == Value::Kind::tensor ? 0 : 2);
+    if (value.kind != Value::Kind::tensor) {
+      words_.push_back(value.items ? static_cast<uint32_t>(value.items->size()) : 0);
+      if (value.items)
+        for (const Value& item : *value.items) PY_ORT_TRY(self(self, item, nullptr));
+      return {};
+    }
+    const Tensor& tensor = value.tensor;
+    std::shared_ptr<Storage> bytes = tensor.storage;
+    size_t size = tensor.size_in_bytes();
+    if (tensor.dtype == DType::string_) {
+      PY_ORT_TRY(encode_strings(tensor, bytes));
+      encoded_.push_back(bytes);
+      size = bytes->size();
+    }
+    const bool on_cpu = tensor.location == Location::cpu;
+    const auto data = on_cpu ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : gpu->storage->gpu_id();
+    if (!on_cpu) size = static_cast<size_t>(tensor.count()) * gpu_element_size(tensor.dtype);
+    for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(tensor.location), static_cast<size_t>(data), size, tensor.dims.size()})
+      words_.push_back(static_cast<uint32_t>(word));
+    for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
+    return {};
+  };
+  PY_ORT_TRY(append(append, outputs_[index].value, &outputs_[index].gpu));
+  words = words_.data();
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,50 @@
+// One run of a session: its feeds, the values between the nodes, its outputs.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/session.h"
+
+namespace py_ort {
+
+class Run {
+ public:
+  explicit Run(std::shared_ptr<Session> session);
+
+  Status feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size);  // takes over `data`
+  Status feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id);
+  // Once per run. May suspend.
+  Failure execute();
+  void cancel() { cancelled_ = true; }
+  bool replayable() const { return replayable_; }
+  // Null when there is no such output, or the run is not done.
+  const Slot* output(uint32_t index) const { return index < outputs_.size() ? &outputs_[index] : nullptr; }
+  // Output `index` in the words of abi.h.
+  Status describe_output(uint32_t index, const uint32_t*& words);
+
+  // --- for the executor
+  const Session& session() const { return *session_; }
+  Slot& slot(int32_t value) { return slots_[static_cast<size_t>(value)]; }
+  std::string_view name(int32_t value) const { return session_->plan().value_name(value); }
+  bool cancelled() const { return cancelled_; }
+  // Something was done that only holds for these very feeds.
+  void not_replayable() { replayable_ = false; }
+  // The node that is being carried out; the innermost one that fails stays here.
+  const PlanNode* failed = nullptr;
+
+ private:
+  Status check_feed(uint32_t input, DType dtype, const Dims& dims) const;
+  Status finish();
+  Status check_all_fed() const;
+
+  std::shared_ptr<Session> session_;
+  std::vector<Slot> slots_;      // by Plan.values; emptied by execute
+  std::vector<Slot> outputs_;
+  std::vector<uint32_t> words_;
+  std::vector<std::shared_ptr<Storage>> encoded_;  // string outputs, as bytes
+  bool started_ = false, cancelled_ = false, replayable_ = true;
+};
+
+}  // namespace py_ort

@@ -1,0 +1,99 @@
+#include "core/session.h"
+
+#include "ep/jsep.h"
+
+namespace py_ort {
+namespace {
+
+Dims dims_of(const gen::Weight& weight) { return weight.dims() ? Dims(weight.dims()->begin(), weight.dims()->end()) : Dims(); }
+
+// Kernel ids are the core's choice, and no two sessions share one.
+uint32_t next_js_kernel() {
+  static uint32_t last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+Status Session::create(void* plan, size_t size, std::shared_ptr<Session>& out) {
+  auto session = std::make_shared<Session>();
+  PY_ORT_TRY(Plan::read(plan, size, session->plan_));
+  PY_ORT_TRY(session->make_weights());
+  out = std::move(session);
+  return {};
+}
+
+Session::~Session() {
+  for (uint32_t id : js_kernels_)
+    if (id) jsep::release_kernel(id);
+}
+
+Status Session::make_weights() {
+  constants_.resize(plan_.value_count());
+  for (size_t i = 0; i < plan_.weight_count(); ++i) {
+    const gen::Weight& weight = plan_.weight(i);
+    Slot& slot = constants_[weight.value()];
+    Tensor tensor{weight.dtype(), dims_of(weight), Location::none, nullptr};
+    const bool strings = weight.dtype() == DType::string_;
+    if (weight.on_cpu() || strings) PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
+    if (strings && weight.strings())
+      for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k) tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
+    slot = Slot::of(Value::of(std::move(tensor)), false);
+  }
+  return {};
+}
+
+void* Session::weight_bytes(size_t index) {
+  if (index >= plan_.weight_count()) return nullptr;
+  const gen::Weight& weight = plan_.weight(index);
+  if (!weight.on_cpu() || weight.dtype() == DType::string_) return nullptr;
+  return constants_[weight.value()].value.tensor.storage->data();
+}
+
+Status Session::weight_on_gpu(size_t index, uint32_t gpu_id) {
+  if (index >= plan_.weight_count()) return invalid_argument("there is no weight ", index, " in this plan of ", plan_.weight_count());
+  const gen::Weight& weight = plan_.weight(index);
+  Slot& slot = constants_[weight.value()];
+  if (!weight.on_gpu() || gpu_id == 0) return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' is not wanted on the GPU, or the id is 0");
+  Tensor& tensor = slot.value.tensor;
+  slot.gpu = {tensor.dtype, tensor.dims, Location::gpu, Storage::on_gpu(gpu_id, tensor.size_in_bytes(), nullptr)};
+  if (!slot.on_cpu()) tensor = slot.gpu;
+  return {};
+}
+
+Status Session::check_weights() const {
+  for (size_t i = 0; i < plan_.weight_count(); ++i) {
+    const gen::Weight& weight = plan_.weight(i);
+    if (weight.on_gpu() && !constants_[weight.value()].on_gpu())
+      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' was not put on the GPU (ort_session_weight_on_gpu)");
+  }
+  return {};
+}
+
+Status Session::make_kernel(const PlanNode& node) {
+  if (node.form != Form::kernel) return {};
+  if (node.provider == gen::Provider::cpu) return CpuKernel::make(plan_, node, cpu_kernels_[node.index]);
+  const auto* attributes = node.table->attributes();
+  const uint32_t id = next_js_kernel();
+  PY_ORT_TRY(jsep::create_kernel(id, node.domain, node.op_type, attributes ? attributes->data() : nullptr, attributes ? attributes->size() : 0));
+  js_kernels_[node.index] = id;
+  return {};
+}
+
+Status Session::prepare(const PlanNode*& failed) {
+  failed = nullptr;
+  if (prepared_) return {};
+  PY_ORT_TRY(check_weights());
+  cpu_kernels_.resize(plan_.node_count());
+  js_kernels_.resize(plan_.node_count());
+  for (const PlanGraph& graph : plan_.graphs())
+    for (const PlanNode& node : graph.nodes) {
+      failed = &node;
+      PY_ORT_TRY(make_kernel(node));
+    }
+  failed = nullptr;
+  prepared_ = true;
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,49 @@
+// A plan with its weights and kernels; shared by its runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/slot.h"
+#include "ep/cpu_kernels.h"
+#include "plan/plan.h"
+
+namespace py_ort {
+
+// Where an error happened, for ort_last_error.
+struct Failure {
+  Status status;
+  const PlanNode* node = nullptr;
+};
+
+class Session {
+ public:
+  static Status create(void* plan, size_t size, std::shared_ptr<Session>& out);
+  ~Session();
+
+  const Plan& plan() const { return plan_; }
+  bool prepared() const { return prepared_; }
+  // Null unless the weight is wanted on the CPU and has bytes.
+  void* weight_bytes(size_t index);
+  Status weight_on_gpu(size_t index, uint32_t gpu_id);
+  // Makes the kernels. `failed` is the node whose kernel could not be made.
+  Status prepare(const PlanNode*& failed);
+
+  // The weights' slots; all other values are empty.
+  const std::vector<Slot>& constants() const { return constants_; }
+  const CpuKernel& cpu_kernel(const PlanNode& node) const { return cpu_kernels_[node.index]; }
+  uint32_t js_kernel(const PlanNode& node) const { return js_kernels_[node.index]; }
+
+ private:
+  Status make_weights();
+  Status check_weights() const;
+  Status make_kernel(const PlanNode& node);
+
+  Plan plan_;
+  std::vector<Slot> constants_;
+  std::vector<CpuKernel> cpu_kernels_;
+  std::vector<uint32_t> js_kernels_;
+  bool prepared_ = false;
+};
+
+}  // namespace py_ort

@@ -1,0 +1,91 @@
+#include "ep/cpu_kernels.h"
+
+namespace py_ort {
+namespace {
+
+bool dtype_named(std::string_view name, DType& out) {
+  for (int i = 1; i <= static_cast<int>(DType::MAX); ++i)
+    if (name == dtype_name(static_cast<DType>(i))) {
+      out = static_cast<DType>(i);
+      return true;
+    }
+  return false;
+}
+
+// Cuts `text` at each `separator` and calls f with the parts; false as soon as f says so.
+template <class F>
+bool each_part(std::string_view text, char separator, F f) {
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(separator, start), text.size());
+    if (!f(text.substr(start, end - start))) return false;
+    start = end + 1;
+  }
+  return true;
+}
+
+std::string full_name(const PlanNode& node) { return to_text(node.domain.empty() ? "ai.onnx" : node.domain, "::", node.op_type); }
+
+}  // namespace
+
+bool InputTypes::parse(std::string_view text, InputTypes& out) {
+  out.masks_.clear();
+  if (text.empty()) return true;
+  return each_part(text, ';', [&](std::string_view input) {
+    uint32_t mask = input == "*" ? kAny : 0;
+    const bool fine = mask || each_part(input, ',', [&](std::string_view name) {
+      DType dtype;
+      if (!dtype_named(name, dtype)) return false;
+      mask |= 1u << static_cast<int>(dtype);
+      return true;
+    });
+    out.masks_.push_back(mask);
+    return fine;
+  });
+}
+
+bool InputTypes::accepts(size_t input, DType dtype) const {
+  if (masks_.empty()) return true;
+  return masks_[std::min(input, masks_.size() - 1)] >> static_cast<int>(dtype) & 1;
+}
+
+std::string InputTypes::accepted(size_t input) const {
+  std::string out;
+  for (int i = 1; i <= static_cast<int>(DType::MAX); ++i)
+    if (accepts(input, static_cast<DType>(i))) out += to_text(out.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
+  return out;
+}
+
+Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
+  const KernelEntry* entry = find_kernel(node.domain, node.op_type);
+  if (!entry) {
+    std::string types;
+    for (int32_t value : node.inputs)
+      types += to_text(types.empty() ? "" : ", ", value == kOmitted ? "(omitted)" : dtype_name(plan.value(value).dtype()));
+    return not_implemented("the CPU provider has no kernel for ", full_name(node), " (inputs: ", types, ")");
+  }
+  out.node_ = &node;
+  if (!InputTypes::parse(entry->types, out.types_)) return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(node), " declares bad types: ", entry->types)};
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i] != kOmitted && plan.value(node.inputs[i]).kind() == gen::ValueKind::tensor) PY_ORT_TRY(out.check_type(i, plan.value(node.inputs[i]).dtype()));
+
+  KernelInfo info{node.op_type, node.domain, node.name, node.table->since_version(), Attributes(node.attributes), node.inputs.size(), node.outputs.size(), {}};
+  for (int32_t value : node.outputs) info.wanted_outputs.push_back(value != kOmitted);
+  return entry->make(info, out.kernel_);
+}
+
+Status CpuKernel::check_type(size_t input, DType dtype) const {
+  if (dtype == DType::undefined || types_.accepts(input, dtype)) return {};
+  return not_implemented("the CPU kernel of ", full_name(*node_), " takes no ", dtype_name(dtype), " as input ", input, ", only ", types_.accepted(input));
+}
+
+Status CpuKernel::run(std::span<const Value* const> inputs, std::span<Value* const> outputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));
+  KernelContext context(inputs, outputs);
+  PY_ORT_TRY(kernel_->run(context));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i] && outputs[i]->kind == Value::Kind::none) return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,43 @@
+// The CPU provider: kernels of the registry, with the dtypes that they declare.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "py_ort/kernel.h"
+
+namespace py_ort {
+
+// The dtypes that each input accepts, as bits by DType; the last entry stands for all further inputs, no entry for anything.
+class InputTypes {
+ public:
+  // From KernelEntry::types. False: it is misspelt.
+  static bool parse(std::string_view text, InputTypes& out);
+  bool accepts(size_t input, DType dtype) const;
+  size_t size() const { return masks_.size(); }
+  bool any(size_t input) const { return masks_[input] == kAny; }
+  // "float32, float16"
+  std::string accepted(size_t input) const;
+
+ private:
+  static constexpr uint32_t kAny = UINT32_MAX;
+  std::vector<uint32_t> masks_;
+};
+
+class CpuKernel {
+ public:
+  static Status make(const Plan& plan, const PlanNode& node, CpuKernel& out);
+  // Checks the inputs' dtypes, and afterwards that the kernel made what it was asked for.
+  Status run(std::span<const Value* const> inputs, std::span<Value* const> outputs) const;
+
+ private:
+  Status check_type(size_t input, DType dtype) const;
+  const PlanNode* node_ = nullptr;
+  InputTypes types_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+}  // namespace py_ort

@@ -1,0 +1,47 @@
+// A node on the JS provider: bring its inputs to where it reads them, then let the page resolve it (jsepRun).
+#include "core/executor.h"
+#include "ep/jsep_call.h"
+
+namespace py_ort {
+namespace {
+
+// The part that may suspend.
+Status bring_inputs(Run& run, const PlanNode& node) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kOmitted) continue;
+    Slot& slot = run.slot(node.inputs[i]);
+    const auto name = run.name(node.inputs[i]);
+    if (!slot.is_tensor()) return runtime_error("input ", i, " '", name, "' is ", describe(&slot), ": the JS provider takes tensors only");
+    if (node.uses[i] == gen::InputUse::host) {
+      if (slot.value.tensor.dtype == DType::string_) return not_implemented("input ", i, " '", name, "' has strings: the JS provider takes none");
+      PY_ORT_TRY(read_on_cpu(run, slot, name));
+    } else if (node.uses[i] == gen::InputUse::device && !slot.on_gpu()) {
+      if (slot.from_feeds) run.not_replayable();  // the upload would have to be done anew
+      PY_ORT_TRY(bring_to_gpu(slot, name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_js_node(Run& run, const PlanNode& node) {
+  PY_ORT_TRY(bring_inputs(run, node));
+  bool from_feeds = false;
+  std::vector<Slot*> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    inputs.push_back(node.inputs[i] == kOmitted ? nullptr : &run.slot(node.inputs[i]));
+    if (inputs[i] && node.uses[i] != gen::InputUse::shape) from_feeds |= inputs[i]->from_feeds;
+  }
+  JsepCall call(node, inputs);
+  PY_ORT_TRY(call.run(run.session().js_kernel(node)));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    Tensor& made = call.outputs()[i];
+    if (node.outputs[i] == kOmitted) continue;
+    if (!made.storage) return {ErrorCode::fail, to_text("the JS provider's kernel did not make output ", i)};
+    put_output(run, node, i, Slot::of_gpu(std::move(made), from_feeds));
+  }
+  return {};
+}
+
+}  // namespace py_ort

@@ -1,0 +1,132 @@
+#include "ep/jsep.h"
+
+#include <emscripten.h>
+
+// Names that emcc keeps: the imports of core.wasm. Addresses and ids are unsigned, `>>> 0` makes them so above 2 GiB.
+extern "C" {
+EM_JS(uint32_t, jsep_alloc, (size_t size), {
+  try {
+    return Module.jsepAlloc(size >>> 0);
+  } catch (error) {
+    Module.jsepCaught(error);
+    return 0;
+  }
+});
+EM_JS(void, jsep_free, (uint32_t id), {
+  try {
+    Module.jsepFree(id >>> 0);
+  } catch (error) {
+    Module.jsepCaught(error);
+  }
+});
+EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu, int dtype), {
+  try {
+    Module.jsepCopy(source >>> 0, target >>> 0, size >>> 0, to_gpu !== 0, dtype);
+    return 1;
+  } catch (error) {
+    Module.jsepCaught(error);
+    return 0;
+  }
+});
+// Suspends only when the page answers with a promise.
+EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
+  return Asyncify.handleSleep(function (wake) {
+    var failed = function (error) {
+      Module.jsepCaught(error);
+      wake(0);
+    };
+    var pending;
+    try {
+      pending = Module.jsepCopyAsync(id >>> 0, target >>> 0, size >>> 0);
+    } catch (error) {
+      return failed(error);
+    }
+    if (pending && pending.then) pending.then(function () { wake(1); }, failed);
+    else wake(1);
+  });
+});
+EM_JS(int, jsep_create_kernel, (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
+  try {
+    return Module.jsepCreateKernel(UTF8ToString(op_type), id >>> 0, attributes >>> 0, size >>> 0, UTF8ToString(domain)) | 0;
+  } catch (error) {
+    Module.jsepCaught(error);
+    return 1;
+  }
+});
+EM_JS(void, jsep_release_kernel, (uint32_t id), {
+  try {
+    Module.jsepReleaseKernel(id >>> 0);
+  } catch (error) {
+    Module.jsepCaught(error);
+  }
+});
+EM_JS(int, jsep_run, (uint32_t id, const void* context), {
+  try {
+    return Module.jsepRun(id >>> 0, context >>> 0) | 0;
+  } catch (error) {
+    Module.jsepCaught(error);
+    return 1;
+  }
+});
+EM_JS(int, jsep_present, (), { return Module.jsepRun ? 1 : 0; });
+}
+
+namespace py_ort::jsep {
+namespace {
+
+Status& last_error() {
+  static Status error;
+  return error;
+}
+
+// The page's own words win, with its code or, if it gave none, the one that it returned.
+Status failure(int code, std::string_view otherwise) {
+  Status said = std::move(last_error());
+  last_error() = {};
+  if (!said.ok()) return said;
+  const auto known = code > 0 && code <= static_cast<int>(ErrorCode::MAX) ? static_cast<ErrorCode>(code) : ErrorCode::fail;
+  return {known, std::string(otherwise)};
+}
+
+}  // namespace
+
+void set_error(ErrorCode code, const char* message) { last_error() = {code == ErrorCode::ok ? ErrorCode::fail : code, message ? message : ""}; }
+
+Status alloc(size_t size, uint32_t& gpu_id) {
+  last_error() = {};
+  gpu_id = jsep_alloc(size);
+  return gpu_id ? Status{} : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no GPU buffer of ", size, " bytes"));
+}
+
+void free(uint32_t gpu_id) { jsep_free(gpu_id); }
+
+Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype) {
+  last_error() = {};
+  const auto address = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data));
+  if (jsep_copy(address, gpu_id, size, 1, static_cast<int>(dtype))) return {};
+  return failure(1, to_text("copying ", size, " bytes to the GPU failed"));
+}
+
+Status download(uint32_t gpu_id, void* data, size_t size) {
+  last_error() = {};
+  if (jsep_copy_async(gpu_id, data, size)) return {};
+  return failure(1, to_text("copying ", size, " bytes from the GPU failed"));
+}
+
+Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size) {
+  if (!jsep_present()) return {ErrorCode::invalid_graph, "the plan has nodes for the JS provider, but the page installed none (Module.jsepInit)"};
+  last_error() = {};
+  const std::string op(op_type), of(domain);
+  const int code = jsep_create_kernel(op.c_str(), id, attributes, size, of.c_str());
+  return code == 0 ? Status{} : failure(code, "the JS provider could not make the kernel");
+}
+
+void release_kernel(uint32_t id) { jsep_release_kernel(id); }
+
+Status run(uint32_t id, const uint32_t* context) {
+  last_error() = {};
+  const int code = jsep_run(id, context);
+  return code == 0 ? Status{} : failure(code, "the JS provider's kernel failed and did not say why");
+}
+
+}  // namespace py_ort::jsep

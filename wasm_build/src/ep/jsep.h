@@ -1,0 +1,26 @@
+// The JSEP seam: the functions that the page installs with Module.jsepInit, as C functions. Exceptions of the page end here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "py_ort/kernel.h"
+
+namespace py_ort::jsep {
+
+// A new GPU buffer of `size` bytes (a multiple of 16).
+Status alloc(size_t size, uint32_t& gpu_id);
+void free(uint32_t gpu_id);
+// CPU to GPU. The page takes the bytes before it returns.
+Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
+// GPU to CPU. The one call of the core that may suspend: call it directly, all the way from ort_run_execute.
+Status download(uint32_t gpu_id, void* data, size_t size);
+Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size);
+void release_kernel(uint32_t id);
+// `context`: see abi.h.
+Status run(uint32_t id, const uint32_t* context);
+
+// What ort_jsep_error said since the last call of one of the above.
+void set_error(ErrorCode code, const char* message);
+
+}  // namespace py_ort::jsep

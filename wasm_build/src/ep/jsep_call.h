@@ -1,0 +1,38 @@
+// One call of jsepRun: what the page sees as `context` and what it answers through ort_jsep_output.
+#pragma once
+
+#include <vector>
+
+#include "core/slot.h"
+
+namespace py_ort {
+
+class JsepCall {
+ public:
+  // `inputs`: null where omitted. `wanted`: one per output.
+  JsepCall(const PlanNode& node, const std::vector<Slot*>& inputs);
+  ~JsepCall() { current_ = nullptr; }
+  JsepCall(const JsepCall&) = delete;
+  JsepCall& operator=(const JsepCall&) = delete;
+
+  Status run(uint32_t kernel);
+  // The outputs that the page made; empty slots where it made none.
+  std::vector<Tensor>& outputs() { return outputs_; }
+
+  // --- asked by the page, while run() is under way. `context` must be the one it was given.
+  static JsepCall* with_context(uint32_t context);
+  uint32_t output(uint32_t index, DType dtype, Dims dims);
+  bool output_view(uint32_t index, uint32_t input, Dims dims);
+
+ private:
+  void append(const Slot* slot, gen::InputUse use);
+  bool fail(Status status);
+
+  static JsepCall* current_;
+  std::vector<Slot*> inputs_;
+  std::vector<Tensor> outputs_;
+  std::vector<uint32_t> words_;
+  Status failure_;
+};
+
+}  // namespace py_ort

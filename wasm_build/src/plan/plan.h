@@ -1,0 +1,82 @@
+// A plan, verified and decoded once per session: the executor never meets a bad index.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "py_ort/gen/plan_generated.h"
+#include "py_ort/status.h"
+
+namespace py_ort {
+
+namespace gen = schema::gen;
+
+// Raised whenever an old core would misread a new plan.
+inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr int32_t kOmitted = -1;
+
+// How the executor carries a node out: with a kernel, or by itself.
+enum class Form : uint8_t { kernel, if_, loop, scan };
+
+struct PlanNode {
+  const gen::Node* table = nullptr;
+  std::string_view name, op_type, domain, origin;
+  gen::Provider provider = gen::Provider::cpu;
+  Form form = Form::kernel;
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;                // kOmitted too where nobody reads it
+  std::vector<gen::InputUse> uses;             // one per input
+  std::vector<int32_t> dying;                  // values whose last use this is, of the node's own graph
+  const gen::Attributes* attributes = nullptr;
+  std::vector<std::pair<std::string_view, uint32_t>> subgraphs;
+  uint32_t index = 0;                          // among all nodes of the plan
+
+  // kOmitted-safe. The graph of a graph-valued attribute; the verifier has seen that If, Loop and Scan have theirs.
+  int32_t input(size_t i) const { return i < inputs.size() ? inputs[i] : kOmitted; }
+  uint32_t subgraph(std::string_view attribute) const;
+  // For messages: the model's own nodes, where they are known.
+  std::string_view known_as() const { return origin.empty() ? name : origin; }
+};
+
+struct PlanGraph {
+  std::string_view name;
+  std::vector<int32_t> inputs, outputs;
+  std::vector<PlanNode> nodes;
+  std::vector<int32_t> locals;                 // every value that is made in this graph: its inputs and its nodes' outputs
+};
+
+class Plan {
+ public:
+  // Takes over `bytes`, which came from malloc.
+  static Status read(void* bytes, size_t size, Plan& out);
+
+  const std::vector<PlanGraph>& graphs() const { return graphs_; }
+  const PlanGraph& main() const { return graphs_.front(); }
+  uint32_t node_count() const { return node_count_; }
+  size_t value_count() const { return table_->values() ? table_->values()->size() : 0; }
+  const gen::Value& value(int32_t i) const { return *table_->values()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
+  std::string_view value_name(int32_t i) const;
+  size_t weight_count() const { return table_->weights() ? table_->weights()->size() : 0; }
+  const gen::Weight& weight(size_t i) const { return *table_->weights()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  Status decode();
+  std::unique_ptr<void, Free> bytes_;
+  const gen::Plan* table_ = nullptr;
+  std::vector<PlanGraph> graphs_;
+  uint32_t node_count_ = 0;
+};
+
+// Whether every index, shape and size holds together, and every value is made once, before it is read (src/plan/verify.cc).
+Status verify_tables(const gen::Plan& table);
+Status verify_graphs(const Plan& plan);
+// Fills `dying` and `locals`, and omits outputs that nobody reads.
+void find_lifetimes(std::vector<PlanGraph>& graphs);
+
+}  // namespace py_ort

@@ -1,0 +1,114 @@
+// The core for Node: loading it, and the calls that every test makes. Little-endian, as wasm is.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+
+const KIND = { tensor: 0, sequence: 1, optional: 2 };
+const DTYPE = { float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, string: 8, bool: 9, float16: 10, uint32: 12, uint64: 13 };
+const LOCATION = { none: 0, cpu: 1, gpu: 2 };
+
+/** PY_ORT_CORE, or the newer of the two builds. */
+function corePath() {
+  if (process.env.PY_ORT_CORE) return path.resolve(process.env.PY_ORT_CORE);
+  const builds = ['core-fast', 'core'].map((name) => path.join(__dirname, '../../build', name, 'core_node.cjs')).filter(fs.existsSync);
+  if (builds.length === 0) throw new Error('the core is not built: run PY_ORT_FAST=1 emsdk_scripts/build');
+  return builds.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs)[0];
+}
+
+/** What ort_last_error said. */
+class CoreError extends Error {
+  constructor(fields) {
+    super(fields.message);
+    this.fields = fields;
+  }
+}
+
+class Core {
+  static async load() {
+    const file = corePath();
+    // Emscripten 3.1.6 would try Node's fetch on a path.
+    return new Core(await require(file)({ wasmBinary: fs.readFileSync(file.replace(/cjs$/, 'wasm')) }));
+  }
+  constructor(module) {
+    this.module = module;
+  }
+
+  /** `result`, or the last error thrown when it is 0. */
+  check(result) {
+    if (result) return result;
+    const text = this.module.UTF8ToString(this.module._ort_last_error());
+    throw new CoreError(text ? JSON.parse(text) : { code: 1, message: 'failed without an error' });
+  }
+  /** Bytes in memory that the core takes over. */
+  copyIn(bytes) {
+    const address = this.module._ort_malloc(bytes.length) >>> 0;
+    if (!address) throw new CoreError({ code: 5, message: `no memory for ${bytes.length} bytes` });
+    this.module.HEAPU8.set(bytes, address);
+    return address;
+  }
+  bytes(address, size) {
+    return this.module.HEAPU8.slice(address, address + size);
+  }
+  word(address) {
+    return this.module.HEAPU32[address >>> 2];
+  }
+  words(list) {
+    return this.copyIn(new Uint8Array(Uint32Array.from(list, (x) => x >>> 0).buffer));
+  }
+  /** Calls f with the address of these words, which are freed afterwards. */
+  withWords(list, f) {
+    const address = this.words(list);
+    try {
+      return f(address);
+    } finally {
+      this.module._ort_free(address);
+    }
+  }
+
+  /** weights: [{index, offset, size}] of the blob, for the CPU; gpu: [[index, gpu id]]. */
+  session(plan, weights = [], blob = new Uint8Array(), gpu = []) {
+    const session = this.check(this.module._ort_session_create(this.copyIn(plan), plan.length));
+    for (const { index, offset, size } of weights) {
+      const address = this.check(this.module._ort_session_weight(session, index)) >>> 0;
+      this.module.HEAPU8.set(blob.subarray(offset, offset + size), address);
+    }
+    for (const [index, id] of gpu) this.check(this.module._ort_session_weight_on_gpu(session, index, id));
+    this.check(this.module._ort_session_prepare(session));
+    return session;
+  }
+  begin(session) {
+    return this.check(this.module._ort_run_begin(session));
+  }
+  feed(run, input, dtype, dims, bytes) {
+    const data = this.copyIn(bytes);
+    return this.withWords(dims, (at) => this.check(this.module._ort_run_feed(run, input, dtype, dims.length, at, data, bytes.length)));
+  }
+  feedGpu(run, input, dtype, dims, id) {
+    return this.withWords(dims, (at) => this.check(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, at, id)));
+  }
+  /** Resolves when the run is done, whether it was suspended or not. */
+  async execute(run) {
+    let done = this.module._ort_run_execute(run);
+    if (this.module.Asyncify.currData) done = await this.module.Asyncify.whenDone();
+    this.check(done);
+  }
+  /** {kind, dtype, location, data, dims, bytes} of a tensor (bytes: of one on the CPU), {kind, items} of the others. */
+  output(run, index) {
+    const cursor = { at: this.check(this.module._ort_run_output(run, index)) >>> 0 };
+    return this.readValue(cursor);
+  }
+  readValue(cursor) {
+    const next = () => this.word((cursor.at += 4) - 4);
+    const kind = next();
+    if (kind !== KIND.tensor) {
+      const items = [];
+      for (let count = next(); count > 0; count--) items.push(this.readValue(cursor));
+      return { kind, items };
+    }
+    const [dtype, location, data, size, rank] = [next(), next(), next(), next(), next()];
+    const dims = Array.from({ length: rank }, next);
+    return { kind, dtype, location, data, dims, bytes: location === LOCATION.cpu ? this.bytes(data, size) : undefined };
+  }
+}
+
+module.exports = { Core, CoreError, KIND, DTYPE, LOCATION };
