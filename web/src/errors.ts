@@ -20,6 +20,7 @@ export class RuntimeError extends Error {
 export function codeOf(error: unknown): ErrorCode {
   if (error instanceof RuntimeError) return error.code;
   if (error instanceof KernelError) return error.notImplemented ? ErrorCode.not_implemented : ErrorCode.runtime_exception;
+  if (error instanceof DOMException && error.name === 'AbortError') return ErrorCode.cancelled;
   return ErrorCode.fail;
 }
 

@@ -1,4 +1,4 @@
-// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU. Ids count up from 1.
+// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU. Ids count up from 1 and are not used twice.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Gpu } from './device';
@@ -22,9 +22,11 @@ export function createStorageBuffer(gpu: Gpu, bytes: number, label: string): GPU
   return gpu.createBuffer({ label, size: storageBytes(bytes), usage: STORAGE_USAGE });
 }
 
+/** Counts for all devices of the page: an id names its device too. */
+let nextId = 1;
+
 export class BufferTable {
   private readonly memory = new Map<number, GpuTensorMemory>();
-  private nextId = 1;
 
   constructor(private readonly gpu: Gpu) {}
 
@@ -34,8 +36,8 @@ export class BufferTable {
   }
 
   add(memory: GpuTensorMemory): number {
-    this.memory.set(this.nextId, memory);
-    return this.nextId++;
+    this.memory.set(nextId, memory);
+    return nextId++;
   }
 
   has(id: number): boolean {

@@ -30,6 +30,8 @@ const RAISED_LIMITS = [
 
 const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|basic render|warp/i;
 
+const LOSS_DELAY_MS = 200;
+
 /** An open device. It is lost once and for ever; its owner then opens another. */
 export class Gpu {
   readonly counters: Counters = newCounters();
@@ -54,7 +56,17 @@ export class Gpu {
 
   /** Throws when the device is gone. */
   ensureAlive(): void {
-    if (this.lost !== undefined) throw new RuntimeError(ErrorCode.device_lost, `the GPU device was lost: ${this.lost}`);
+    if (this.lost !== undefined) throw this.lossError();
+  }
+
+  /** What to throw for a rejected GPU promise: a loss of the device may show there before `lost` tells it. */
+  async failure(error: unknown): Promise<unknown> {
+    await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, LOSS_DELAY_MS))]);
+    return this.lost === undefined ? error : this.lossError();
+  }
+
+  private lossError(): RuntimeError {
+    return new RuntimeError(ErrorCode.device_lost, `the GPU device was lost: ${this.lost}`);
   }
 
   /** The uncaptured errors so far, each given out once. */

@@ -44,7 +44,8 @@ export class PipelineCache {
       .createComputePipelineAsync({ label, layout: layout.pipeline, compute: { module, entryPoint: 'main' } })
       .catch(async (error: unknown) => {
         this.pipelines.delete(key);
-        this.gpu.ensureAlive();
+        const cause = await this.gpu.failure(error);
+        if (cause !== error) throw cause;
         throw new RuntimeError(ErrorCode.shader, await describeShaderError(label, module, code, error));
       });
     const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled };

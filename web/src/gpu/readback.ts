@@ -41,8 +41,7 @@ export class Readback {
       await staging.mapAsync(GPUMapMode.READ, 0, size);
     } catch (error) {
       staging.destroy();
-      this.gpu.ensureAlive();
-      throw error;
+      throw await this.gpu.failure(error);
     }
     const mapped = staging.getMappedRange(0, size);
     try {

@@ -1,0 +1,194 @@
+// The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
+import { type DType, ErrorCode, Location } from '../schema';
+import { codeOf, messageOf, RuntimeError } from '../errors';
+import type { CoreModule, JsepFunctions } from './module';
+
+/** What ort_run_output and the context of jsepRun say of a tensor. */
+export interface CoreTensor {
+  readonly dtype: DType;
+  readonly location: Location;
+  /** An address, or a GPU buffer's id. */
+  readonly data: number;
+  readonly bytes: number;
+  readonly dims: number[];
+}
+
+export type CoreOutput = { readonly tensor: CoreTensor } | { readonly sequence: CoreTensor[] };
+
+export class Core {
+  /** What a JSEP function threw during the core call under way; the core only knows its text. */
+  private thrown: unknown;
+  /** The JSEP functions that ever suspended the core. */
+  readonly suspendedIn = new Set<string>();
+
+  private constructor(private readonly module: CoreModule) {}
+
+  /** Loads core.mjs (and core.wasm beside it). */
+  static async load(url: URL): Promise<Core> {
+    let module: CoreModule;
+    try {
+      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: () => Promise<CoreModule> };
+      module = await createCore();
+    } catch (error) {
+      throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
+    }
+    return new Core(module);
+  }
+
+  /** Installs the JavaScript execution provider. */
+  install(backend: unknown, functions: JsepFunctions): void {
+    const guard = <A extends unknown[], R>(name: keyof JsepFunctions, call: (...args: A) => R) => (...args: A): R => {
+      try {
+        const result = call.apply(functions, args);
+        if (result instanceof Promise) {
+          this.suspendedIn.add(name);
+          result.catch((error: unknown) => { this.thrown = error; });
+        }
+        return result;
+      } catch (error) {
+        this.thrown = error;
+        throw error;
+      }
+    };
+    this.module.jsepInit(backend, {
+      alloc: guard('alloc', functions.alloc),
+      free: guard('free', functions.free),
+      copy: guard('copy', functions.copy),
+      copyAsync: guard('copyAsync', functions.copyAsync),
+      createKernel: guard('createKernel', functions.createKernel),
+      releaseKernel: guard('releaseKernel', functions.releaseKernel),
+      run: guard('run', functions.run),
+    });
+  }
+
+  /** The heap now; growth of the memory makes a new one. */
+  get heap(): Uint8Array<ArrayBuffer> {
+    return this.module.HEAPU8;
+  }
+
+  /** A copy of heap bytes. */
+  bytes(address: number, size: number): Uint8Array<ArrayBuffer> {
+    return this.heap.slice(address, address + size);
+  }
+
+  // --- sessions
+  createSession(plan: Uint8Array): number {
+    return this.checked(this.module._ort_session_create(this.allocate(plan), plan.byteLength));
+  }
+  /** Where weight `index` is wanted in the heap; 0 when it is not. */
+  weightAddress(session: number, index: number): number {
+    return this.module._ort_session_weight(session, index) >>> 0;
+  }
+  weightOnGpu(session: number, index: number, gpuId: number): void {
+    this.checked(this.module._ort_session_weight_on_gpu(session, index, gpuId));
+  }
+  prepareSession(session: number): void {
+    this.checked(this.module._ort_session_prepare(session));
+  }
+  releaseSession(session: number): void {
+    this.module._ort_session_release(session);
+  }
+
+  // --- runs
+  beginRun(session: number): number {
+    return this.checked(this.module._ort_run_begin(session));
+  }
+  feed(run: number, input: number, dtype: DType, dims: readonly number[], data: Uint8Array): void {
+    const address = data.byteLength > 0 ? this.allocate(data) : 0;
+    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, data.byteLength)));
+  }
+  feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
+    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)));
+  }
+  /** Walks the plan; resolves at once unless the core waits for the GPU. */
+  async execute(run: number): Promise<void> {
+    this.thrown = undefined;
+    let result = this.module._ort_run_execute(run);
+    if (this.module.Asyncify.currData) result = await this.module.Asyncify.whenDone();
+    this.checked(result);
+  }
+  cancel(run: number): void {
+    this.module._ort_run_cancel(run);
+  }
+  replayable(run: number): boolean {
+    return this.module._ort_run_replayable(run) === 1;
+  }
+  output(run: number, index: number): CoreOutput {
+    const words = this.words(this.checked(this.module._ort_run_output(run, index)));
+    const kind = words.next();
+    if (kind === 0) return { tensor: words.tensor() };
+    if (kind !== 1) throw new RuntimeError(ErrorCode.not_implemented, `output ${index} is neither a tensor nor a sequence`);
+    return { sequence: Array.from({ length: words.next() }, () => words.tensor()) };
+  }
+  endRun(run: number): void {
+    this.module._ort_run_end(run);
+  }
+
+  // --- inside jsepRun
+  /** The description of a node's inputs and outputs (abi.h). */
+  words(address: number): WordReader {
+    return new WordReader(this.module.HEAPU32, address >>> 2);
+  }
+  declareOutput(context: number, index: number, dtype: DType, dims: readonly number[]): number {
+    const id = this.withDims(dims, (pointer) => this.module._ort_jsep_output(context, index, dtype, dims.length, pointer));
+    if (id === 0) throw this.thrown ?? new RuntimeError(ErrorCode.runtime_exception, `the core refused output ${index} of shape [${dims}]`);
+    return id >>> 0;
+  }
+  declareView(context: number, index: number, input: number, dims: readonly number[]): void {
+    const done = this.withDims(dims, (pointer) => this.module._ort_jsep_output_view(context, index, input, dims.length, pointer));
+    if (!done) throw new RuntimeError(ErrorCode.runtime_exception, `the core refused output ${index} as a view of input ${input}`);
+  }
+  /** Says why jsepRun fails; returns the code to return. */
+  reject(error: unknown): ErrorCode {
+    this.thrown = error;
+    const text = this.module.stringToNewUTF8(messageOf(error));
+    this.module._ort_jsep_error(codeOf(error), text);
+    this.module._free(text);
+    return codeOf(error);
+  }
+
+  /** Bytes handed over to the core. */
+  private allocate(bytes: Uint8Array): number {
+    const address = this.module._ort_malloc(bytes.byteLength) >>> 0;
+    if (address === 0) throw new RuntimeError(ErrorCode.out_of_memory, `the core has no ${bytes.byteLength} bytes left`);
+    this.heap.set(bytes, address);
+    return address;
+  }
+
+  private withDims<T>(dims: readonly number[], use: (pointer: number) => T): T {
+    const pointer = this.allocate(new Uint8Array(Int32Array.from(dims).buffer));
+    try {
+      return use(pointer);
+    } finally {
+      this.module._ort_free(pointer);
+    }
+  }
+
+  /** The result of a call, unless it is 0: then the core's last error is thrown. */
+  private checked(result: number): number {
+    const { thrown } = this;
+    this.thrown = undefined;
+    if (result !== 0) return result >>> 0;
+    const text = this.module.UTF8ToString(this.module._ort_last_error());
+    if (!text) throw thrown ?? new RuntimeError(ErrorCode.fail, 'the core failed and did not say why');
+    const said = JSON.parse(text) as { code: ErrorCode; message: string; node?: string; op_type?: string; provider?: string };
+    const error = new RuntimeError(thrown === undefined ? said.code : codeOf(thrown), said.message, {
+      node: said.node, opType: said.op_type, provider: said.provider,
+    });
+    if (thrown instanceof Error) error.stack = thrown.stack;
+    throw error;
+  }
+}
+
+/** Reads the core's uint32 words in order. */
+export class WordReader {
+  constructor(private readonly heap: Uint32Array, private position: number) {}
+
+  next(): number {
+    return this.heap[this.position++];
+  }
+  tensor(): CoreTensor {
+    const [dtype, location, data, bytes, rank] = [this.next(), this.next(), this.next(), this.next(), this.next()];
+    return { dtype, location, data, bytes, dims: Array.from({ length: rank }, () => this.next()) };
+  }
+}

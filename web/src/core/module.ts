@@ -1,0 +1,47 @@
+// The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of wasm_build/include/py_ort/abi.h.
+
+export interface CoreModule {
+  readonly HEAPU8: Uint8Array<ArrayBuffer>;
+  readonly HEAPU32: Uint32Array<ArrayBuffer>;
+  readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
+  UTF8ToString(pointer: number): string;
+  stringToNewUTF8(text: string): number;
+  jsepInit(backend: unknown, functions: JsepFunctions): void;
+
+  _ort_last_error(): number;
+  _ort_malloc(size: number): number;
+  _ort_free(pointer: number): void;
+  _free(pointer: number): void;
+  _ort_session_create(plan: number, size: number): number;
+  _ort_session_weight(session: number, index: number): number;
+  _ort_session_weight_on_gpu(session: number, index: number, gpuId: number): number;
+  _ort_session_prepare(session: number): number;
+  _ort_session_release(session: number): void;
+  _ort_run_begin(session: number): number;
+  _ort_run_feed(run: number, input: number, dtype: number, rank: number, dims: number, data: number, size: number): number;
+  _ort_run_feed_gpu(run: number, input: number, dtype: number, rank: number, dims: number, gpuId: number): number;
+  _ort_run_execute(run: number): number;
+  _ort_run_cancel(run: number): void;
+  _ort_run_replayable(run: number): number;
+  _ort_run_output(run: number, output: number): number;
+  _ort_run_end(run: number): void;
+  _ort_jsep_output(context: number, index: number, dtype: number, rank: number, dims: number): number;
+  _ort_jsep_output_view(context: number, index: number, input: number, rank: number, dims: number): number;
+  _ort_jsep_error(code: number, message: number): void;
+}
+
+/** The JSEP seam: what the core calls. Exceptions become the core's errors. */
+export interface JsepFunctions {
+  /** A GPU buffer's id; never 0. */
+  alloc(size: number): number;
+  free(id: number): void;
+  /** toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer. */
+  copy(source: number, target: number, size: number, toGpu: boolean, dtype: number): void;
+  /** From buffer `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended meanwhile. */
+  copyAsync(id: number, target: number, size: number): Promise<void> | undefined;
+  /** 0, or an ErrorCode. */
+  createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number;
+  releaseKernel(id: number): void;
+  /** 0, or an ErrorCode said before with _ort_jsep_error. */
+  run(id: number, context: number): number;
+}

@@ -1,0 +1,182 @@
+// The JSEP functions of one core, and behind them the GPU side of each session.
+import { type DType, ErrorCode, Location } from '../schema';
+import { RuntimeError } from '../errors';
+import type { Core, CoreTensor } from '../core/core';
+import type { JsepFunctions } from '../core/module';
+import { Arena } from '../gpu/arena';
+import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
+import type { GpuProvider } from '../gpu/provider';
+import { Attributes } from './attributes';
+import type { Kernel } from './kernel';
+import { Recorder } from './recorder';
+import type { OutputCall, RunEvent } from './recording';
+import { findKernel } from './registry';
+import { type CallInput, makeTensor, resolveKernel } from './resolve';
+
+interface KernelInstance {
+  readonly kernel: Kernel;
+  readonly attributes: unknown;
+}
+
+/** The GPU side of a session: its kernels, its memory, and the run under way. */
+export class SessionBackend {
+  readonly kernels = new Map<number, KernelInstance>();
+  readonly arena: Arena;
+  recorder: Recorder | undefined;
+
+  constructor(readonly provider: GpuProvider) {
+    this.arena = new Arena(provider.gpu);
+  }
+}
+
+/** Installed once per core; `session` says for whom the core is working. */
+export class JsepBackend implements JsepFunctions {
+  session: SessionBackend | undefined;
+
+  constructor(private readonly core: Core) {
+    core.install(this, this);
+  }
+
+  alloc(size: number): number {
+    return this.recorder().allocate(size);
+  }
+
+  free(id: number): void {
+    // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
+    if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
+  }
+
+  copy(source: number, target: number, size: number, toGpu: boolean): void {
+    if (toGpu) this.recorder().upload(target, this.core.bytes(source, size));
+    else this.recorder().copy(source, target, Math.ceil(size / 4) * 4);
+  }
+
+  copyAsync(id: number, target: number, size: number): Promise<void> | undefined {
+    const recorder = this.recorder();
+    const known = size === 0 ? new Uint8Array(0) : recorder.bytesOf(id);
+    if (known) {
+      this.core.heap.set(known.subarray(0, size), target);
+      return undefined;
+    }
+    return this.download(recorder, id, target, size);
+  }
+
+  private async download(recorder: Recorder, id: number, target: number, size: number): Promise<void> {
+    this.owner().provider.gpu.counters.suspensions++;
+    const pending = await recorder.commit([{ id, bytes: size }]);
+    recorder.nextSegment();
+    await pending.finish(([bytes]) => this.core.heap.set(bytes, target));
+  }
+
+  createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number {
+    const kernel = findKernel(opType, domain);
+    const parsed = kernel.attributes?.(new Attributes(this.core.bytes(attributes, size)));
+    this.owner().kernels.set(id, { kernel, attributes: parsed });
+    return ErrorCode.ok;
+  }
+
+  releaseKernel(id: number): void {
+    this.session?.kernels.delete(id);
+  }
+
+  run(id: number, context: number): number {
+    try {
+      this.resolve(id, context);
+      return ErrorCode.ok;
+    } catch (error) {
+      return this.core.reject(error);
+    }
+  }
+
+  private resolve(id: number, context: number): void {
+    const reader = this.core.words(context);
+    const [inputCount, outputCount] = [reader.next(), reader.next()];
+    const inputs = Array.from({ length: inputCount }, () => reader.tensor());
+    const wants = Array.from({ length: outputCount }, () => reader.next() === 1);
+    const words = signature(inputs, wants);
+    const recorded = this.recorder().expect('run', (event) => event.kernel === id && sameWords(event.words, words) && this.sameHost(event, inputs));
+    if (recorded) {
+      for (const output of recorded.outputs) this.give(context, output);
+    } else {
+      this.resolveAnew(id, context, inputs, wants, words);
+    }
+  }
+
+  private resolveAnew(id: number, context: number, inputs: readonly CoreTensor[], wants: readonly boolean[], words: Uint32Array): void {
+    const { kernels, provider } = this.owner();
+    const recorder = this.recorder();
+    const instance = kernels.get(id);
+    if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);
+    const host = new Map<number, Uint8Array>();
+    const outputs: OutputCall[] = [];
+    const temps: { id: number; bytes: number }[] = [];
+    const event = { kind: 'run' as const, kernel: id, words, host, outputs, commands: [] as RunEvent['commands'][number][], temps };
+    // Recorded before the allocations that it causes; filled in below.
+    recorder.record(event);
+    const { commands, hostReads } = resolveKernel(
+      instance.kernel, instance.attributes, inputs.map((input) => this.callInput(input)), wants,
+      {
+        output: (index, dtype, dims) => {
+          const output = { index, dtype, dims: [...dims] };
+          outputs.push(output);
+          return this.give(context, output)!;
+        },
+        view: (index, view, dims) => {
+          const output = { index, view, dtype: inputs[view].dtype, dims: [...dims] };
+          outputs.push(output);
+          this.give(context, output);
+        },
+        temp: (bytes) => {
+          temps.push({ id: recorder.newId(), bytes });
+          return temps[temps.length - 1].id;
+        },
+      },
+      provider.gpu.traits, provider.pipelines,
+    );
+    event.commands.push(...commands);
+    for (const index of hostReads) host.set(index, this.core.bytes(inputs[index].data, inputs[index].bytes));
+  }
+
+  private give(context: number, { index, dims, dtype, view }: OutputCall): number | undefined {
+    if (view === undefined) return this.core.declareOutput(context, index, dtype, dims);
+    this.core.declareView(context, index, view, dims);
+    return undefined;
+  }
+
+  private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
+    if (location === Location.gpu) return { tensor: makeTensor(data, dtype, dims, 'gpu') };
+    if (location === Location.cpu) return { tensor: makeTensor(0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
+    return dtype === UNDEFINED ? undefined : { tensor: makeTensor(0, dtype, dims, 'none') };
+  }
+
+  private sameHost({ host }: RunEvent, inputs: readonly CoreTensor[]): boolean {
+    for (const [index, bytes] of host) {
+      const { data, location } = inputs[index];
+      if (location !== Location.cpu || bytes.some((byte, i) => this.core.heap[data + i] !== byte)) return false;
+    }
+    return true;
+  }
+
+  private owner(): SessionBackend {
+    if (!this.session) throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
+    return this.session;
+  }
+
+  private recorder(): Recorder {
+    const { recorder } = this.owner();
+    if (!recorder) throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a run');
+    return recorder;
+  }
+}
+
+const UNDEFINED: DType = 0;
+
+/** What a run's commands depend on, host contents aside. */
+function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
+  const words = inputs.flatMap(({ dtype, location, data, dims }) => [dtype, location, location === Location.gpu ? data : 0, dims.length, ...dims]);
+  return Uint32Array.from([...words, ...wants.map(Number)]);
+}
+
+function sameWords(a: Uint32Array, b: Uint32Array): boolean {
+  return a.length === b.length && a.every((word, i) => word === b[i]);
+}

@@ -1,0 +1,183 @@
+// One run, seen from the GPU's side: resolve records what the core asks, or finds it recorded; commit makes it happen.
+import type { Arena } from '../gpu/arena';
+import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
+import type { GpuProvider } from '../gpu/provider';
+import type { Download, PendingReadback } from '../gpu/readback';
+import { compileSegment, type Placement } from '../gpu/segment';
+import { type Event, Recording, Segment } from './recording';
+
+/** Bytes to read back, or to keep beyond the run in a buffer of their own. */
+export interface Wanted {
+  readonly id: number;
+  readonly bytes: number;
+}
+
+export class Recorder {
+  private index = 0;
+  private cursor = 0;
+  /** Whether all that the core asked so far is what the recording says. */
+  private matching: boolean;
+  private nextId: number;
+  /** Contents of this run's feeds and uploads that wait for the next commit, by virtual id. */
+  private pending = new Map<number, Uint8Array>();
+  /** The bytes of tensors that came from the CPU in this run, by virtual id: reading them back needs no GPU. */
+  private readonly known = new Map<number, Uint8Array>();
+
+  constructor(private readonly provider: GpuProvider, private readonly arena: Arena, readonly recording: Recording) {
+    this.matching = recording.segments.length > 0;
+    if (!this.matching) recording.segments.push(new Segment());
+    this.nextId = FIRST_VIRTUAL_ID;
+  }
+
+  get segmentCount(): number {
+    return this.index + 1;
+  }
+
+  /** Whether the run so far needed nothing new. */
+  get replaying(): boolean {
+    return this.matching;
+  }
+
+  private get segment(): Segment {
+    return this.recording.segments[this.index];
+  }
+
+  /** The next recorded event if it is what `same` accepts; else recording goes on from here, and undefined. */
+  expect<K extends Event['kind']>(kind: K, same: (event: Extract<Event, { kind: K }>) => boolean): Extract<Event, { kind: K }> | undefined {
+    if (!this.matching) return undefined;
+    const event = this.segment.events[this.cursor];
+    if (event?.kind === kind && same(event as Extract<Event, { kind: K }>)) {
+      this.cursor++;
+      return event as Extract<Event, { kind: K }>;
+    }
+    this.diverge();
+    return undefined;
+  }
+
+  private diverge(): void {
+    this.matching = false;
+    this.recording.closed = undefined;
+    this.segment.truncate(this.cursor);
+    for (const dropped of this.recording.segments.splice(this.index + 1)) dropped.truncate(0);
+    for (const { events } of this.recording.segments) {
+      for (const event of events) {
+        if (event.kind === 'run') for (const { id } of event.temps) this.nextId = Math.max(this.nextId, id + 1);
+        else if (event.kind === 'alloc' || event.kind === 'feed') this.nextId = Math.max(this.nextId, event.id + 1);
+      }
+    }
+  }
+
+  record(event: Event): void {
+    this.segment.events.push(event);
+  }
+
+  newId(): number {
+    return this.nextId++;
+  }
+
+  /** Graph input `input`, whose contents are written at the next commit. */
+  feed(input: number, data: Uint8Array, bytes: number): number {
+    const recorded = this.expect('feed', (event) => event.input === input && event.bytes === bytes);
+    const id = recorded?.id ?? this.newId();
+    if (!recorded) this.record({ kind: 'feed', id, bytes, input });
+    this.pending.set(id, data);
+    this.known.set(id, data);
+    return id;
+  }
+
+  allocate(bytes: number): number {
+    const recorded = this.expect('alloc', (event) => event.bytes === bytes);
+    if (recorded) return recorded.id;
+    const id = this.newId();
+    this.record({ kind: 'alloc', id, bytes });
+    return id;
+  }
+
+  free(id: number): void {
+    if (!this.expect('free', (event) => event.id === id)) this.record({ kind: 'free', id });
+  }
+
+  /** Contents from the CPU; `data` is the recorder's from now on. */
+  upload(id: number, data: Uint8Array): void {
+    const recorded = this.expect('upload', (event) => event.id === id);
+    if (recorded) recorded.data = data;
+    else this.record({ kind: 'upload', id, data });
+    this.pending.set(id, data);
+    this.known.set(id, data);
+  }
+
+  copy(source: number, target: number, bytes: number): void {
+    const same = this.expect('copy', ({ command }) =>
+      command.kind === 'copy' && command.source.id === source && command.target.id === target && command.source.bytes === bytes);
+    this.known.delete(target);
+    if (!same) this.record({ kind: 'copy', command: { kind: 'copy', source: { id: source, bytes }, target: { id: target, bytes } } });
+  }
+
+  /** The bytes of a tensor that came from the CPU in this run. */
+  bytesOf(id: number): Uint8Array | undefined {
+    return this.known.get(id);
+  }
+
+  /**
+   * Makes the open segment ready if it is new, and submits it.
+   * @param read what to read back.
+   * @param keep what to copy into persistent buffers: pairs of an id and a persistent id.
+   */
+  async commit(read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[] = []): Promise<PendingReadback> {
+    const { segment } = this;
+    if (this.matching && this.cursor !== segment.events.length) this.diverge();
+    if (!segment.compiled) {
+      this.recording.place(this.index, this.arena);
+      segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id));
+    }
+    for (const [id, data] of this.pending) this.write(id, data);
+    this.pending.clear();
+    return this.submit(segment, read, keep);
+  }
+
+  /** After a commit that is not the run's last: what comes now belongs to the next segment. */
+  nextSegment(): void {
+    this.index++;
+    this.cursor = 0;
+    if (this.index < this.recording.segments.length) return;
+    this.matching = false;
+    this.recording.segments.push(new Segment());
+    this.diverge();
+  }
+
+  /** Runs a closed recording again: nothing is made, and the core is not asked. `feeds`: by graph input. */
+  replay(
+    feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[],
+  ): PendingReadback {
+    const { segment } = this;
+    for (const event of segment.events) {
+      if (event.kind === 'feed') this.write(event.id, feeds.get(event.input)!);
+      else if (event.kind === 'upload') this.write(event.id, event.data);
+    }
+    return this.submit(segment, read, keep);
+  }
+
+  private submit(segment: Segment, read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[]): PendingReadback {
+    const { gpu, readback } = this.provider;
+    const encoder = gpu.device.createCommandEncoder();
+    segment.compiled!.encode(encoder);
+    for (const { id, bytes, as } of keep) {
+      const [source, target] = [this.place(id), this.place(as)];
+      encoder.copyBufferToBuffer(source.buffer, source.offset, target.buffer, target.offset, bytes);
+    }
+    const downloads = read.map(({ id, bytes }): Download => ({ ...this.place(id), bytes }));
+    const pending = readback.encode(encoder, downloads);
+    gpu.submit([encoder.finish()]);
+    return pending;
+  }
+
+  private write(id: number, data: Uint8Array): void {
+    const { buffer, offset } = this.place(id);
+    this.provider.gpu.write(buffer, offset, data);
+  }
+
+  private place(id: number): Placement {
+    if (id < FIRST_VIRTUAL_ID) return this.provider.buffers.get(id);
+    return { buffer: this.recording.slotOf(id, this.index).buffer, offset: 0 };
+  }
+}

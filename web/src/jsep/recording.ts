@@ -1,0 +1,156 @@
+// What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
+import type { DType } from '../schema';
+import type { Arena, ArenaSlot } from '../gpu/arena';
+import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
+import type { Lifetime } from '../gpu/memory_plan';
+import type { Command, CompiledSegment } from '../gpu/segment';
+
+/** How a kernel gave an output: by its shape, or as a view of input `view`. */
+export interface OutputCall {
+  readonly index: number;
+  readonly dims: readonly number[];
+  readonly dtype: DType;
+  readonly view?: number;
+}
+
+export interface RunEvent {
+  readonly kind: 'run';
+  readonly kernel: number;
+  /** The core's description of inputs and outputs, without addresses. */
+  readonly words: Uint32Array;
+  /** Contents of the host inputs that the kernel looked at. */
+  readonly host: ReadonlyMap<number, Uint8Array>;
+  readonly outputs: readonly OutputCall[];
+  readonly commands: readonly Command[];
+  readonly temps: readonly { readonly id: number; readonly bytes: number }[];
+}
+
+/** In the order in which the core asked. Ids are virtual, or persistent where they name weights and the like. */
+export type Event =
+  | { readonly kind: 'feed'; readonly id: number; readonly bytes: number; readonly input: number }
+  | { readonly kind: 'alloc'; readonly id: number; readonly bytes: number }
+  | { readonly kind: 'free'; readonly id: number }
+  | { readonly kind: 'upload'; readonly id: number; data: Uint8Array }
+  | { readonly kind: 'copy'; readonly command: Command }
+  | RunEvent;
+
+/** From one wait for the GPU to the next. */
+export class Segment {
+  events: Event[] = [];
+  /** Set by commit; undefined while it may still change. */
+  compiled: CompiledSegment | undefined;
+  /** Where the tensors lie that were born in this segment. */
+  slots = new Map<number, ArenaSlot>();
+
+  commands(): Command[] {
+    return this.events.flatMap((event) => (event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : []));
+  }
+
+  /** Keeps the first `count` events only. */
+  truncate(count: number): void {
+    this.events.length = count;
+    this.compiled?.destroy();
+    this.compiled = undefined;
+    this.slots.clear();
+  }
+}
+
+/** An output as a closed recording gives it again and again. */
+export interface ClosedOutput {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A virtual or persistent id, or the bytes of an output that the CPU computed. */
+  readonly data: { readonly gpuId: number } | { readonly bytes: Uint8Array };
+}
+
+export class Recording {
+  readonly segments: Segment[] = [];
+  /** The arena's slots that any segment uses. */
+  readonly slots = new Set<ArenaSlot>();
+  /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
+  closed: readonly ClosedOutput[] | undefined;
+
+  constructor(readonly key: string) {}
+
+  /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
+  slotOf(id: number, last = this.segments.length - 1): ArenaSlot {
+    for (let i = last; i >= 0; i--) {
+      const slot = this.segments[i].slots.get(id);
+      if (slot) return slot;
+    }
+    throw new Error(`no memory was planned for the virtual tensor ${id}`);
+  }
+
+  /** Plans the memory of segment `index`, whose predecessors have theirs. */
+  place(index: number, arena: Arena): void {
+    const segment = this.segments[index];
+    const { tensors, freedAt } = lifetimes(segment);
+    const busyUntil = new Map<ArenaSlot, number>();
+    for (const [id, slot] of this.aliveBefore(index)) {
+      busyUntil.set(slot, Math.max(busyUntil.get(slot) ?? -Infinity, freedAt.get(id) ?? Infinity));
+    }
+    segment.slots = arena.place(tensors, busyUntil);
+    for (const slot of segment.slots.values()) this.keep(slot);
+  }
+
+  private keep(slot: ArenaSlot): void {
+    if (this.slots.has(slot)) return;
+    this.slots.add(slot);
+    slot.users++;
+  }
+
+  /** The tensors of earlier segments that segment `index` finds alive. */
+  private aliveBefore(index: number): Map<number, ArenaSlot> {
+    const alive = new Map<number, ArenaSlot>();
+    for (const { events, slots } of this.segments.slice(0, index)) {
+      for (const event of events) {
+        if (event.kind === 'feed' || event.kind === 'alloc') alive.set(event.id, slots.get(event.id)!);
+        else if (event.kind === 'free') alive.delete(event.id);
+      }
+    }
+    return alive;
+  }
+
+  destroy(arena: Arena): void {
+    for (const { compiled } of this.segments) compiled?.destroy();
+    arena.release(this.slots);
+  }
+}
+
+/** The lifetimes of the tensors born in a segment, and when tensors are freed in it, in numbers of commands. */
+export function lifetimes({ events }: Segment): { tensors: Lifetime[]; freedAt: Map<number, number> } {
+  const born = new Map<number, { bytes: number; start: number }>();
+  const freedAt = new Map<number, number>();
+  const temps: Lifetime[] = [];
+  let commands = 0;
+  for (const event of events) {
+    if (event.kind === 'feed') born.set(event.id, { bytes: event.bytes, start: -1 });
+    // An output's allocation follows its run event; the run's commands already write it.
+    else if (event.kind === 'alloc') born.set(event.id, { bytes: event.bytes, start: commands });
+    else if (event.kind === 'free') freedAt.set(event.id, commands - 1);
+    else if (event.kind === 'upload' && born.has(event.id)) born.get(event.id)!.start = -1;
+    else if (event.kind === 'copy') commands++;
+    else if (event.kind === 'run') {
+      const last = commands + event.commands.length - 1;
+      for (const { id, bytes } of event.temps) temps.push({ id, bytes, start: commands, end: last });
+      commands = last + 1;
+    }
+  }
+  firstUses(events, born);
+  const tensors = [...born].map(([id, { bytes, start }]) => ({ id, bytes, start, end: Math.max(start, freedAt.get(id) ?? Infinity) }));
+  return { tensors: [...tensors, ...temps], freedAt };
+}
+
+function firstUses(events: readonly Event[], born: Map<number, { bytes: number; start: number }>): void {
+  let commands = 0;
+  for (const event of events) {
+    const list = event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : [];
+    for (const command of list) {
+      for (const { id } of command.kind === 'dispatch' ? command.bindings : [command.source, command.target]) {
+        const tensor = id >= FIRST_VIRTUAL_ID ? born.get(id) : undefined;
+        if (tensor) tensor.start = Math.min(tensor.start, commands);
+      }
+      commands++;
+    }
+  }
+}

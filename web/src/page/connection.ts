@@ -1,0 +1,77 @@
+// The websocket to Python: messages in and out.
+import { Body, ErrorT, HelloT, LogT, ProgressT } from '../schema';
+import { codeOf, messageOf, RuntimeError } from '../errors';
+import { Assembler } from '../wire/frames';
+import { type BodyObject, decodeMessage, encodeMessage, type ReceivedMessage } from '../wire/messages';
+
+const PROTOCOL_VERSION = 1;
+
+export interface Answer {
+  readonly type: Body;
+  readonly body: BodyObject;
+  readonly payload?: readonly Uint8Array[];
+}
+
+export class Connection {
+  private readonly assembler = new Assembler();
+
+  private constructor(private readonly socket: WebSocket) {}
+
+  static open(port: string, token: string, receive: (message: ReceivedMessage) => void): Promise<Connection> {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/?token=${encodeURIComponent(token)}`);
+    socket.binaryType = 'arraybuffer';
+    const connection = new Connection(socket);
+    socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {
+      try {
+        const assembled = connection.assembler.receive(new Uint8Array(data));
+        if (assembled) receive(decodeMessage(assembled));
+      } catch (error) {
+        console.error(`py_ort: ${messageOf(error)}`);
+        socket.close(1002, messageOf(error).slice(0, 100));
+      }
+    });
+    return new Promise((resolve, reject) => {
+      socket.addEventListener('open', () => {
+        connection.hello(token);
+        resolve(connection);
+      });
+      socket.addEventListener('error', () => reject(new Error(`no websocket at port ${port}`)));
+    });
+  }
+
+  private hello(token: string): void {
+    const { userAgent, hardwareConcurrency } = navigator;
+    const hello = new HelloT(PROTOCOL_VERSION, userAgent, globalThis.crossOriginIsolated, 'gpu' in navigator, hardwareConcurrency, token);
+    this.send(0, { type: Body.Hello, body: hello });
+  }
+
+  get isOpen(): boolean {
+    return this.socket.readyState === WebSocket.OPEN;
+  }
+
+  onClose(handler: () => void): void {
+    this.socket.addEventListener('close', handler);
+  }
+
+  send(id: number, { type, body, payload }: Answer): void {
+    if (!this.isOpen) return;
+    for (const frame of encodeMessage(id, type, body, payload)) this.socket.send(frame as Uint8Array<ArrayBuffer>);
+  }
+
+  sendError(id: number, error: unknown): void {
+    const { node, opType, provider } = error instanceof RuntimeError ? error.place : {};
+    const stack = error instanceof Error ? (error.stack ?? '') : '';
+    const body = new ErrorT(codeOf(error), messageOf(error), node ?? '', opType ?? '', provider ?? '', stack);
+    this.send(id, { type: Body.Error, body });
+  }
+
+  log(severity: number, category: string, text: string): void {
+    this.send(0, { type: Body.Log, body: new LogT(severity, category, text) });
+  }
+
+  progress(request: number, stage: string, done: number, total: number): void {
+    // The schema has 32 bits for each: large totals are told in KiB.
+    const unit = total > 0xffffffff ? 1024 : 1;
+    this.send(0, { type: Body.Progress, body: new ProgressT(request, stage, Math.floor(done / unit), Math.floor(total / unit)) });
+  }
+}

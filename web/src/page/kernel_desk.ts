@@ -1,0 +1,108 @@
+// Buffers and kernels used one by one from Python: the JSEP calls as messages, without a session.
+import { ErrorCode, Location, type TensorDescT } from '../schema';
+import { RuntimeError } from '../errors';
+import { type Counters, countersSince } from '../gpu/counters';
+import { roundUp } from '../gpu/memory_plan';
+import type { GpuProvider } from '../gpu/provider';
+import { inErrorScopes } from '../gpu/scopes';
+import { Attributes } from '../jsep/attributes';
+import type { Kernel } from '../jsep/kernel';
+import { findKernel } from '../jsep/registry';
+import { prepareSingle, type SingleInput } from '../jsep/single';
+import type { Runtime } from '../session/runtime';
+import type { TensorOnGpu } from '../session/tensors';
+import { readTensor } from '../wire/messages';
+
+interface DeskKernel {
+  readonly provider: GpuProvider;
+  readonly kernel: Kernel;
+  readonly attributes: unknown;
+}
+
+export class KernelDesk {
+  private readonly kernels = new Map<number, DeskKernel>();
+  private nextKernel = 1;
+
+  constructor(private readonly runtime: Runtime) {}
+
+  async alloc(deviceId: number, size: number): Promise<number> {
+    return (await this.runtime.device(deviceId)).buffers.allocate(size, 'JsepAlloc');
+  }
+
+  async free(id: number): Promise<void> {
+    (await this.ownerOf(id)).buffers.free(id);
+  }
+
+  async upload(id: number, bytes: Uint8Array): Promise<void> {
+    const { buffers, gpu } = await this.ownerOf(id);
+    const memory = buffers.get(id);
+    checkSize(id, bytes.byteLength, memory.bytes);
+    gpu.write(memory.buffer, memory.offset, bytes);
+  }
+
+  async copy(source: number, target: number, size: number): Promise<void> {
+    const { buffers, gpu } = await this.ownerOf(source);
+    const [from, to] = [buffers.get(source), buffers.get(target)];
+    checkSize(source, size, from.bytes);
+    checkSize(target, size, to.bytes);
+    const encoder = gpu.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from.buffer, from.offset, to.buffer, to.offset, roundUp(size, 4));
+    gpu.submit([encoder.finish()]);
+  }
+
+  async download(id: number, size: number): Promise<Uint8Array> {
+    const provider = await this.ownerOf(id);
+    checkSize(id, size, provider.buffers.get(id).bytes);
+    return provider.read(id, size);
+  }
+
+  async createKernel(deviceId: number, opType: string, domain: string, attributes: Uint8Array): Promise<number> {
+    const provider = await this.runtime.device(deviceId);
+    const kernel = findKernel(opType, domain);
+    this.kernels.set(this.nextKernel, { provider, kernel, attributes: kernel.attributes?.(new Attributes(attributes)) });
+    return this.nextKernel++;
+  }
+
+  releaseKernel(id: number): void {
+    this.kernels.delete(id);
+  }
+
+  /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */
+  async run(id: number, inputs: readonly TensorDescT[], payload: Uint8Array, outputs: number): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
+    const found = this.kernels.get(id);
+    if (!found) throw new RuntimeError(ErrorCode.invalid_argument, `this page has no kernel ${id}`);
+    const { provider, kernel, attributes } = found;
+    provider.gpu.ensureAlive();
+    const before = { ...provider.gpu.counters };
+    const tensors = await inErrorScopes(provider.gpu, async () => {
+      const wants = Array.from({ length: outputs }, () => true);
+      const call = await prepareSingle(provider, kernel, attributes, inputs.map((input) => readInput(input, payload)), wants);
+      const encoder = provider.gpu.device.createCommandEncoder();
+      call.segment.encode(encoder);
+      provider.gpu.submit([encoder.finish()]);
+      call.destroy();
+      return call.outputs.map((output) => output!);
+    });
+    return { tensors, counters: countersSince(before, provider.gpu.counters) };
+  }
+
+  private async ownerOf(id: number): Promise<GpuProvider> {
+    for (const provider of await this.runtime.openDevices()) {
+      if (!provider.buffers.has(id)) continue;
+      provider.gpu.ensureAlive();
+      return provider;
+    }
+    throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or its device was lost`);
+  }
+}
+
+function readInput(description: TensorDescT, payload: Uint8Array): SingleInput | undefined {
+  if (description.location === Location.none) return undefined;
+  const tensor = readTensor(description, payload);
+  const { dtype, dims } = tensor;
+  return { dtype, dims, data: 'gpuId' in tensor ? { gpuId: tensor.gpuId } : { bytes: tensor.data } };
+}
+
+function checkSize(id: number, size: number, room: number): void {
+  if (size > room) throw new RuntimeError(ErrorCode.invalid_argument, `${size} bytes do not fit GPU buffer ${id}, which has ${room}`);
+}

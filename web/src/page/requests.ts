@@ -1,0 +1,160 @@
+// What Python may ask of a worker: one handler per message of the schema.
+import {
+  AckT, Body, type CancelT, type CreateSessionT, DeviceOpenedT, type GetStatsT, type JsepAllocT, JsepBufferT, type JsepCopyAsyncT,
+  type JsepCopyT, type JsepCreateKernelT, type JsepFreeT, JsepBytesT, JsepKernelT, type JsepReleaseKernelT, type JsepRunT,
+  type OpenDeviceT, type OpenWorkerT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
+} from '../schema';
+import { RuntimeError } from '../errors';
+import type { DeviceOptions } from '../gpu/device';
+import { Runtime } from '../session/runtime';
+import { Session, type SessionOptions } from '../session/session';
+import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
+import type { Answer, Connection } from './connection';
+import { KernelDesk } from './kernel_desk';
+import type { PageRequest } from './page';
+import { pageStats, sessionStats } from './stats';
+
+/** Strings of the object API may be bytes by their type; ours never are. */
+type Text = string | Uint8Array | null;
+const text = (value: Text): string => (typeof value === 'string' ? value : '');
+const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
+const ACK: Answer = { type: Body.Ack, body: new AckT() };
+
+export class Requests {
+  private readonly runtime = new Runtime();
+  private readonly desk = new KernelDesk(this.runtime);
+  private readonly sessions = new Map<number, Session>();
+  private readonly underWay = new Map<number, AbortController>();
+  private nextSession = 1;
+
+  constructor(private readonly connection: Connection) {
+    this.runtime.log = (severity, category, line) => connection.log(severity, category, line);
+  }
+
+  /** Answers a message, in its own time. */
+  async handle({ id, type, body, payload }: ReceivedMessage): Promise<void> {
+    const abort = new AbortController();
+    this.underWay.set(id, abort);
+    try {
+      this.connection.send(id, await this.answer(id, type, body, payload, abort.signal));
+    } catch (error) {
+      this.connection.sendError(id, error);
+    } finally {
+      this.underWay.delete(id);
+    }
+  }
+
+  private answer(id: number, type: Body, body: unknown, payload: Uint8Array, signal: AbortSignal): Promise<Answer> | Answer {
+    switch (type) {
+      case Body.OpenDevice: return this.openDevice(body as OpenDeviceT);
+      case Body.CreateSession: return this.createSession(id, body as CreateSessionT);
+      case Body.ReleaseSession: return this.releaseSession(body as ReleaseSessionT);
+      case Body.Run: return this.run(body as RunT, payload, signal);
+      case Body.Cancel: return this.cancel(body as CancelT);
+      case Body.GetStats: return this.stats(body as GetStatsT);
+      case Body.OpenWorker: return this.openWorker(body as OpenWorkerT);
+      case Body.JsepAlloc: return this.jsepAlloc(body as JsepAllocT);
+      case Body.JsepFree: return this.jsepFree(body as JsepFreeT);
+      case Body.JsepCopy: return this.jsepCopy(body as JsepCopyT, payload);
+      case Body.JsepCopyAsync: return this.jsepCopyAsync(body as JsepCopyAsyncT);
+      case Body.JsepCreateKernel: return this.jsepCreateKernel(body as JsepCreateKernelT);
+      case Body.JsepReleaseKernel: return this.jsepReleaseKernel(body as JsepReleaseKernelT);
+      case Body.JsepRun: return this.jsepRun(body as JsepRunT, payload);
+      default: throw new RuntimeError(ErrorCode.not_implemented, `this page does not answer ${Body[type] ?? `message type ${type}`}`);
+    }
+  }
+
+  private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
+    const { gpu } = await this.runtime.device(deviceId, json<DeviceOptions>(options));
+    return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(gpu.description)) };
+  }
+
+  private async createSession(request: number, { plan, weights, options, deviceId }: CreateSessionT): Promise<Answer> {
+    const session = await Session.load(text(plan), text(weights), {
+      ...json<SessionOptions>(options), runtime: this.runtime, deviceId,
+      onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
+    });
+    const id = this.nextSession++;
+    this.sessions.set(id, session);
+    return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(session.info)) };
+  }
+
+  private session(id: number): Session {
+    const session = this.sessions.get(id);
+    if (!session) throw new RuntimeError(ErrorCode.no_such_session, `this page has no session ${id}`);
+    return session;
+  }
+
+  private async releaseSession({ session }: ReleaseSessionT): Promise<Answer> {
+    const released = this.session(session);
+    this.sessions.delete(session);
+    await released.release();
+    return ACK;
+  }
+
+  private async run({ session, feeds, outputs, outputsOnGpu }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
+    const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readTensor(feed, payload)]));
+    const result = await this.session(session).run(named, { outputs, outputsOnGpu, signal });
+    const writer = new TensorWriter();
+    for (const [name, tensor] of Object.entries(result.outputs)) writer.add(name, tensor);
+    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(result.info)), payload: writer.payload };
+  }
+
+  private cancel({ request }: CancelT): Answer {
+    this.underWay.get(request)?.abort();
+    return ACK;
+  }
+
+  private async stats({ session }: GetStatsT): Promise<Answer> {
+    const stats = session === 0 ? await pageStats(this.runtime, this.sessions) : sessionStats(this.session(session));
+    return { type: Body.Stats, body: new StatsT(JSON.stringify(stats)) };
+  }
+
+  private openWorker({ script, port, token }: OpenWorkerT): Answer {
+    const url = new URL(text(script), self.location.href);
+    if (url.origin !== self.location.origin) throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
+    url.searchParams.set('port', String(port));
+    url.searchParams.set('token', text(token));
+    self.postMessage({ openWorker: url.href } satisfies PageRequest);
+    return ACK;
+  }
+
+  private async jsepAlloc({ deviceId, size }: JsepAllocT): Promise<Answer> {
+    return { type: Body.JsepBuffer, body: new JsepBufferT(await this.desk.alloc(deviceId, Number(size))) };
+  }
+
+  private async jsepFree({ id }: JsepFreeT): Promise<Answer> {
+    await this.desk.free(id);
+    return ACK;
+  }
+
+  private async jsepCopy({ src, dst, size }: JsepCopyT, payload: Uint8Array): Promise<Answer> {
+    if (src === 0) await this.desk.upload(dst, payload);
+    else await this.desk.copy(src, dst, Number(size));
+    return ACK;
+  }
+
+  private async jsepCopyAsync({ src, size }: JsepCopyAsyncT): Promise<Answer> {
+    const bytes = await this.desk.download(src, Number(size));
+    return { type: Body.JsepBytes, body: new JsepBytesT(BigInt(bytes.byteLength)), payload: [bytes] };
+  }
+
+  private async jsepCreateKernel({ deviceId, opType, domain, attributes }: JsepCreateKernelT): Promise<Answer> {
+    const id = await this.desk.createKernel(deviceId, text(opType), text(domain), Uint8Array.from(attributes));
+    return { type: Body.JsepKernel, body: new JsepKernelT(id) };
+  }
+
+  private jsepReleaseKernel({ id }: JsepReleaseKernelT): Answer {
+    this.desk.releaseKernel(id);
+    return ACK;
+  }
+
+  private async jsepRun({ kernel, inputs, outputs }: JsepRunT, payload: Uint8Array): Promise<Answer> {
+    const start = performance.now();
+    const { tensors, counters } = await this.desk.run(kernel, inputs, payload, outputs);
+    const writer = new TensorWriter();
+    tensors.forEach((tensor, i) => writer.add(String(i), tensor));
+    const info = { run_ms: performance.now() - start, replayed: false, segments: 1, counters };
+    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)) };
+  }
+}

@@ -1,0 +1,32 @@
+// GetStats: what a page or a session holds and has done (docs/internals.md, section 1).
+import { newCounters } from '../gpu/counters';
+import type { Runtime } from '../session/runtime';
+import type { Session } from '../session/session';
+
+export function sessionStats(session: Session) {
+  return {
+    recordings: session.recordings?.size ?? 0,
+    weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
+    arena_bytes: session.backend?.arena.bytes ?? 0,
+  };
+}
+
+export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>) {
+  const providers = await runtime.openDevices();
+  const counters = newCounters();
+  let gpu_bytes = 0;
+  for (const { gpu, buffers } of providers) {
+    for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
+    gpu_bytes += buffers.bytes;
+  }
+  for (const session of sessions.values()) gpu_bytes += (session.gpuWeights?.bytes ?? 0) + (session.backend?.arena.bytes ?? 0);
+  const loaded = runtime.loadedCore;
+  return {
+    counters,
+    heap_bytes: loaded?.core.heap.byteLength ?? 0,
+    gpu_bytes,
+    sessions: Object.fromEntries([...sessions].map(([id, session]) => [id, sessionStats(session)])),
+    /** The JSEP functions in which the core was ever suspended. */
+    suspending_imports: [...(loaded?.core.suspendedIn ?? [])],
+  };
+}

@@ -1,0 +1,35 @@
+// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token.
+import { messageOf } from '../errors';
+import { Connection } from './connection';
+import { Requests } from './requests';
+
+const query = new URLSearchParams(self.location.search);
+
+/** Console warnings and errors go to Python too. */
+function forwardConsole(connection: Connection): void {
+  for (const [method, severity] of [['warn', 2], ['error', 3]] as const) {
+    const original = console[method].bind(console);
+    console[method] = (...args: unknown[]) => {
+      original(...args);
+      connection.log(severity, 'console', args.map((arg) => (arg instanceof Error ? (arg.stack ?? arg.message) : String(arg))).join(' '));
+    };
+  }
+  self.addEventListener('error', ({ message, filename, lineno }) => connection.log(4, 'worker', `${message} (${filename}:${lineno})`));
+  self.addEventListener('unhandledrejection', ({ reason }) => {
+    connection.log(4, 'worker', `unhandled: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`);
+  });
+}
+
+async function start(): Promise<void> {
+  const [port, token] = [query.get('port'), query.get('token')];
+  if (!port || token === null) throw new Error('the page needs ?port=PORT&token=TOKEN');
+  // Messages can only come after Hello, so `requests` is there by then.
+  let requests: Requests | undefined;
+  const connection = await Connection.open(port, token, (message) => void requests!.handle(message));
+  forwardConsole(connection);
+  requests = new Requests(connection);
+  // Python is gone: nothing here is of use to anyone else.
+  connection.onClose(() => self.close());
+}
+
+start().catch((error: unknown) => console.error(`py_ort: the worker could not start: ${messageOf(error)}`));

@@ -1,0 +1,68 @@
+// What the page needs to know of a plan. The core reads the rest.
+import * as flatbuffers from 'flatbuffers';
+import { type DType, ErrorCode, Plan, Provider } from '../schema';
+import { RuntimeError } from '../errors';
+
+export interface PlanWeight {
+  readonly index: number;
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** In the weights blob. */
+  readonly offset: number;
+  readonly size: number;
+  readonly onCpu: boolean;
+  readonly onGpu: boolean;
+}
+
+export interface PlanInput {
+  readonly name: string;
+  readonly dtype: DType;
+  /** -1: not known before the run; undefined: nor is the rank. */
+  readonly dims: readonly number[] | undefined;
+  readonly onCpu: boolean;
+  readonly onGpu: boolean;
+}
+
+export interface PlanInfo {
+  readonly modelName: string;
+  readonly inputs: readonly PlanInput[];
+  readonly outputs: readonly string[];
+  readonly weights: readonly PlanWeight[];
+  readonly weightsSize: number;
+  /** Whether any node or weight wants the GPU. */
+  readonly needsGpu: boolean;
+}
+
+export function readPlan(bytes: Uint8Array): PlanInfo {
+  const buffer = new flatbuffers.ByteBuffer(bytes);
+  if (bytes.byteLength < 8 || !Plan.bufferHasIdentifier(buffer)) {
+    throw new RuntimeError(ErrorCode.invalid_graph, 'this is not a plan (its file identifier is not PORT)');
+  }
+  const plan = Plan.getRootAsPlan(buffer);
+  const main = plan.graphs(0);
+  if (!main) throw new RuntimeError(ErrorCode.invalid_graph, 'the plan has no graph');
+  const list = <T>(length: number, item: (i: number) => T): T[] => Array.from({ length }, (_, i) => item(i));
+  const weights = list(plan.weightsLength(), (index): PlanWeight => {
+    const weight = plan.weights(index)!;
+    return {
+      index, dtype: weight.dtype(), dims: list(weight.dimsLength(), (i) => weight.dims(i)!),
+      offset: Number(weight.offset()), size: Number(weight.size()), onCpu: weight.onCpu(), onGpu: weight.onGpu(),
+    };
+  });
+  const inputs = list(main.inputsLength(), (i): PlanInput => {
+    const value = plan.values(main.inputs(i)!)!;
+    const placement = plan.inputPlacement(i);
+    const dims = value.rankKnown() ? list(value.dimsLength(), (axis) => value.dims(axis)!) : undefined;
+    return { name: value.name()!, dtype: value.dtype(), dims, onCpu: placement?.onCpu() ?? true, onGpu: placement?.onGpu() ?? false };
+  });
+  const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
+    list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js));
+  return {
+    modelName: plan.modelName() ?? '',
+    inputs,
+    outputs: list(main.outputsLength(), (i) => plan.values(main.outputs(i)!)!.name()!),
+    weights,
+    weightsSize: Number(plan.weightsSize()),
+    needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
+  };
+}

@@ -1,0 +1,186 @@
+// One run of a session: feed, walk or replay, submit, read back.
+import { type DType, ErrorCode, Location } from '../schema';
+import { RuntimeError } from '../errors';
+import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import type { PendingReadback } from '../gpu/readback';
+import { throwUncaptured } from '../gpu/scopes';
+import { storageBytes } from '../gpu/memory_plan';
+import { elementCount, gpuElementSize, narrow, widen } from '../jsep/elements';
+import { Recorder, type Wanted } from '../jsep/recorder';
+import type { ClosedOutput } from '../jsep/recording';
+import { RecordingCache } from './recordings';
+import type { Session } from './session';
+import { isOnGpu, type Tensor } from './tensors';
+
+export interface RunOptions {
+  /** Names; all by default. */
+  readonly outputs?: readonly string[];
+  /** Those of them to leave on the GPU: the caller frees their buffers. */
+  readonly outputsOnGpu?: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+export interface RunInfo {
+  readonly run_ms: number;
+  /** Whether the run made no pipeline, buffer or bind group because a recording had them all. */
+  readonly replayed: boolean;
+  readonly segments: number;
+  readonly counters: Counters;
+}
+
+export interface RunResult {
+  readonly outputs: { readonly [name: string]: Tensor };
+  readonly info: RunInfo;
+}
+
+/** A run whose GPU work is submitted. */
+export interface SubmittedRun {
+  finish(start: number): Promise<RunResult>;
+}
+
+/** What to do with the outputs, by the order in which they are answered. */
+interface Delivery {
+  readonly read: Wanted[];
+  readonly keep: (Wanted & { readonly as: number })[];
+  /** Gives the tensors, when the bytes of `read` are there. */
+  collect(parts: readonly Uint8Array[]): { [name: string]: Tensor };
+}
+
+export class SessionRun {
+  private readonly before: Counters;
+  private readonly names: readonly string[];
+
+  constructor(private readonly session: Session, private readonly feeds: readonly Tensor[], private readonly options: RunOptions) {
+    this.before = { ...this.counters() };
+    this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
+  }
+
+  private counters(): Counters {
+    return this.session.provider?.gpu.counters ?? newCounters();
+  }
+
+  async submit(): Promise<SubmittedRun> {
+    this.options.signal?.throwIfAborted();
+    const { session } = this;
+    session.loaded.jsep.session = session.backend;
+    session.provider?.gpu.takeUncaptured();
+    if (!session.backend) return this.walk(undefined);
+    const { backend, recordings } = session;
+    const recording = recordings!.take(RecordingCache.key(this.feeds));
+    const recorder = new Recorder(backend.provider, backend.arena, recording);
+    if (recording.closed) return this.replay(recorder, recording.closed);
+    backend.recorder = recorder;
+    try {
+      return await this.walk(recorder);
+    } catch (error) {
+      // Half a recording is worth nothing.
+      recordings!.drop(recording.key);
+      backend.provider.gpu.ensureAlive();
+      throw error;
+    }
+  }
+
+  /** Asks the core; the recorder matches what it says with the recording, or records it. */
+  private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
+    const { core } = this.session.loaded;
+    const run = core.beginRun(this.session.handle);
+    const cancel = () => core.cancel(run);
+    this.options.signal?.addEventListener('abort', cancel);
+    try {
+      this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder));
+      await core.execute(run);
+      const outputs = this.session.plan.outputs.map((name, i) => this.describe(run, i, name));
+      const delivery = this.deliver(outputs);
+      const pending = await recorder?.commit(delivery.read, delivery.keep);
+      const replayed = recorder?.replaying ?? false;
+      const segments = recorder?.segmentCount ?? 0;
+      if (recorder && segments === 1 && core.replayable(run)) recorder.recording.closed = outputs;
+      return this.submitted(pending, delivery, replayed, segments);
+    } finally {
+      this.options.signal?.removeEventListener('abort', cancel);
+      // What the core frees from here on is not part of the recording.
+      if (this.session.backend) this.session.backend.recorder = undefined;
+      core.endRun(run);
+    }
+  }
+
+  /** Encodes a closed recording again. */
+  private replay(recorder: Recorder, outputs: readonly ClosedOutput[]): SubmittedRun {
+    const contents = new Map<number, Uint8Array>();
+    this.session.plan.inputs.forEach(({ onGpu }, i) => {
+      const feed = this.feeds[i];
+      if (onGpu && !isOnGpu(feed)) contents.set(i, widen(feed.dtype, feed.data));
+    });
+    const delivery = this.deliver(outputs);
+    const pending = recorder.replay(contents, delivery.read, delivery.keep);
+    return this.submitted(pending, delivery, true, 1);
+  }
+
+  private feed(run: number, index: number, { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean }, recorder: Recorder | undefined): void {
+    const { core } = this.session.loaded;
+    const feed = this.feeds[index];
+    if (isOnGpu(feed)) {
+      this.session.provider?.buffers.get(feed.gpuId);
+      core.feedGpu(run, index, feed.dtype, feed.dims, feed.gpuId);
+      return;
+    }
+    // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
+    const wide = onGpu && recorder && gpuElementSize(feed.dtype) !== undefined ? widen(feed.dtype, feed.data) : undefined;
+    if (onCpu || !wide) core.feed(run, index, feed.dtype, feed.dims, feed.data);
+    if (wide) core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
+  }
+
+  private describe(run: number, index: number, name: string): ClosedOutput {
+    const { core } = this.session.loaded;
+    const output = core.output(run, index);
+    if (!('tensor' in output)) {
+      throw new RuntimeError(ErrorCode.not_implemented, `output "${name}" is a sequence; only tensors can be answered`);
+    }
+    const { dtype, dims, location, data, bytes } = output.tensor;
+    return { dtype, dims, data: location === Location.gpu ? { gpuId: data } : { bytes: core.bytes(data, bytes) } };
+  }
+
+  private deliver(outputs: readonly ClosedOutput[]): Delivery {
+    const read: Wanted[] = [];
+    const keep: (Wanted & { as: number })[] = [];
+    const makers: ((parts: readonly Uint8Array[]) => Tensor)[] = this.names.map((name) => {
+      const { dtype, dims, data } = outputs[this.session.plan.outputs.indexOf(name)];
+      const leave = this.options.outputsOnGpu?.includes(name) ?? false;
+      if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
+      const bytes = elementCount(dims) * gpuElementSize(dtype)!;
+      if (leave) {
+        const as = this.session.provider!.buffers.allocate(bytes, `output ${name}`);
+        keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as });
+        return () => ({ dtype, dims, gpuId: as });
+      }
+      const part = read.push({ id: data.gpuId, bytes }) - 1;
+      return (parts) => {
+        const narrowed = narrow(dtype, parts[part]);
+        // What was mapped is gone after this.
+        return { dtype, dims, data: narrowed === parts[part] ? narrowed.slice() : narrowed };
+      };
+    });
+    return { read, keep, collect: (parts) => Object.fromEntries(this.names.map((name, i) => [name, makers[i](parts)])) };
+  }
+
+  private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array): Tensor {
+    const { provider } = this.session;
+    if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
+    const wide = widen(dtype, bytes);
+    const gpuId = provider.buffers.allocate(wide.byteLength, 'output');
+    provider.gpu.write(provider.buffers.get(gpuId).buffer, 0, wide);
+    return { dtype, dims, gpuId };
+  }
+
+  private submitted(pending: PendingReadback | undefined, delivery: Delivery, replayed: boolean, segments: number): SubmittedRun {
+    const counters = countersSince(this.before, this.counters());
+    return {
+      finish: async (start) => {
+        const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
+        if (this.session.provider) throwUncaptured(this.session.provider.gpu);
+        return { outputs, info: { run_ms: performance.now() - start, replayed, segments, counters } };
+      },
+    };
+  }
+}
+

@@ -1,0 +1,126 @@
+// A model ready to run: a plan and its weights. Works in a plain page: Session.load(planUrl, weightsUrl), session.run(feeds).
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import type { DeviceOptions } from '../gpu/device';
+import type { GpuProvider } from '../gpu/provider';
+import { inErrorScopes } from '../gpu/scopes';
+import { SessionBackend } from '../jsep/backend';
+import { type PlanInfo, readPlan } from './plan';
+import { RecordingCache } from './recordings';
+import { type LoadedCore, Runtime } from './runtime';
+import { type RunOptions, type RunResult, SessionRun } from './run';
+import { type Feeds, orderFeeds } from './tensors';
+import { GpuWeights, loadWeights } from './weights';
+
+export interface SessionOptions {
+  /** Shared with other sessions; by default the session has its own. */
+  readonly runtime?: Runtime;
+  readonly deviceId?: number;
+  readonly device?: DeviceOptions;
+  /** "full": all GPU work inside error scopes, so that an error names its run. Uncaptured errors fail the run in any case. */
+  readonly validationMode?: 'basic' | 'full';
+  readonly onProgress?: (stage: string, done: number, total: number) => void;
+}
+
+export interface SessionInfo {
+  readonly create_ms: number;
+  readonly weights_ms: number;
+  readonly compile_ms: number;
+  readonly counters: Counters;
+}
+
+export class Session {
+  readonly recordings: RecordingCache | undefined;
+  private released = false;
+
+  private constructor(
+    readonly plan: PlanInfo, readonly info: SessionInfo, readonly runtime: Runtime, readonly loaded: LoadedCore, readonly handle: number,
+    readonly backend: SessionBackend | undefined, readonly gpuWeights: GpuWeights | undefined, private readonly options: SessionOptions,
+  ) {
+    this.recordings = backend && new RecordingCache(backend.arena);
+  }
+
+  static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
+    const start = performance.now();
+    const runtime = options.runtime ?? new Runtime();
+    const [loaded, planBytes] = await Promise.all([runtime.core(), fetchPlan(planUrl)]);
+    const plan = readPlan(planBytes);
+    const provider = plan.needsGpu ? await runtime.device(options.deviceId, options.device) : undefined;
+    const before = { ...(provider?.gpu.counters ?? newCounters()) };
+    const backend = provider && new SessionBackend(provider);
+    const handle = loaded.core.createSession(planBytes);
+    let gpuWeights: GpuWeights | undefined;
+    try {
+      const weightsStart = performance.now();
+      gpuWeights = provider && new GpuWeights(provider, plan.weights.filter(({ onGpu }) => onGpu));
+      const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
+      await loadWeights(weightsUrl, plan.weightsSize, plan.weights, loaded.core, handle, gpuWeights, progress);
+      for (const [index, gpuId] of gpuWeights?.ids ?? []) loaded.core.weightOnGpu(handle, index, gpuId);
+      const weights_ms = performance.now() - weightsStart;
+      await runtime.exclusive(async () => {
+        loaded.jsep.session = backend;
+        loaded.core.prepareSession(handle);
+      });
+      const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
+      const info = { create_ms: performance.now() - start, weights_ms, compile_ms: 0, counters };
+      return new Session(plan, info, runtime, loaded, handle, backend, gpuWeights, options);
+    } catch (error) {
+      loaded.core.releaseSession(handle);
+      gpuWeights?.destroy();
+      throw error;
+    }
+  }
+
+  get provider(): GpuProvider | undefined {
+    return this.backend?.provider;
+  }
+
+  /** Runs the model. Waits for the runs before it; their readback may overlap with this run's work. */
+  async run(feeds: Feeds, options: RunOptions = {}): Promise<RunResult> {
+    const start = performance.now();
+    this.ensureUsable();
+    const tensors = orderFeeds(this.plan.inputs, feeds);
+    const unknown = [...(options.outputs ?? []), ...(options.outputsOnGpu ?? [])].filter((name) => !this.plan.outputs.includes(name));
+    if (unknown.length > 0) {
+      throw new RuntimeError(ErrorCode.invalid_argument, `the model has no output named "${unknown.join('", "')}"; it has "${this.plan.outputs.join('", "')}"`);
+    }
+    const submitted = await this.runtime.exclusive(async () => {
+      this.ensureUsable();
+      const run = new SessionRun(this, tensors, options);
+      const { provider } = this;
+      return this.options.validationMode === 'full' && provider ? inErrorScopes(provider.gpu, () => run.submit()) : run.submit();
+    });
+    return submitted.finish(start);
+  }
+
+  async release(): Promise<void> {
+    if (this.released) return;
+    this.released = true;
+    await this.runtime.exclusive(async () => {
+      this.loaded.jsep.session = this.backend;
+      this.loaded.core.releaseSession(this.handle);
+      this.recordings?.clear();
+      this.backend?.arena.destroy();
+      this.gpuWeights?.destroy();
+    });
+  }
+
+  private ensureUsable(): void {
+    if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
+    const lost = this.provider?.gpu.lost;
+    if (lost !== undefined) {
+      throw new RuntimeError(ErrorCode.device_lost, `the GPU device of this session was lost (${lost}): create the session again`);
+    }
+  }
+}
+
+async function fetchPlan(url: string): Promise<Uint8Array> {
+  try {
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched from ${url}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,61 @@
+// Messages: the FlatBuffers header and the payload with the tensors' bytes.
+import * as flatbuffers from 'flatbuffers';
+import { Body, Location, Message, MessageT, TensorDescT } from '../schema';
+import { cpuElementSize, elementCount } from '../jsep/elements';
+import { isOnGpu, type Tensor } from '../session/tensors';
+import { align16, type Assembled, frames, ProtocolError } from './frames';
+
+/** Any body of the schema, in the form of the object API. */
+export type BodyObject = NonNullable<MessageT['body']>;
+
+export interface ReceivedMessage {
+  readonly id: number;
+  readonly type: Body;
+  readonly body: BodyObject;
+  readonly payload: Uint8Array;
+}
+
+/** The frames of a message; `type` is the one of `body`. */
+export function encodeMessage(id: number, type: Body, body: BodyObject, payload: readonly Uint8Array[] = []): Iterable<Uint8Array> {
+  const size = payload.reduce((sum, part) => sum + align16(part.byteLength), 0);
+  const builder = new flatbuffers.Builder(256);
+  builder.finish(new MessageT(id, type, body, BigInt(size)).pack(builder), 'PMSG');
+  return frames(builder.asUint8Array(), payload);
+}
+
+export function decodeMessage({ header, payload }: Assembled): ReceivedMessage {
+  const buffer = new flatbuffers.ByteBuffer(header);
+  if (!Message.bufferHasIdentifier(buffer)) throw new ProtocolError('a message without the identifier PMSG');
+  const { id, bodyType, body, payloadSize } = Message.getRootAsMessage(buffer).unpack();
+  if (!body) throw new ProtocolError(`message ${id} has a body of the unknown type ${bodyType}`);
+  const size = Number(payloadSize);
+  if (size > payload.byteLength) throw new ProtocolError(`message ${id} announces ${size} bytes and brings ${payload.byteLength}`);
+  return { id, type: bodyType, body, payload: payload.subarray(0, size) };
+}
+
+/** Gathers the tensors of an answer: their descriptions, and their bytes for the payload. */
+export class TensorWriter {
+  readonly descriptions: TensorDescT[] = [];
+  readonly payload: Uint8Array[] = [];
+  private size = 0;
+
+  add(name: string, tensor: Tensor): void {
+    const dims = [...tensor.dims];
+    if (isOnGpu(tensor)) {
+      const size = elementCount(dims) * (cpuElementSize(tensor.dtype) ?? 0);
+      this.descriptions.push(new TensorDescT(name, tensor.dtype, dims, Location.gpu, tensor.gpuId, 0n, BigInt(size)));
+      return;
+    }
+    const { data } = tensor;
+    this.descriptions.push(new TensorDescT(name, tensor.dtype, dims, Location.cpu, 0, BigInt(this.size), BigInt(data.byteLength)));
+    this.payload.push(data);
+    this.size += align16(data.byteLength);
+  }
+}
+
+export function readTensor({ dtype, dims, location, gpuId, offset, size }: TensorDescT, payload: Uint8Array): Tensor {
+  if (location === Location.gpu) return { dtype, dims, gpuId };
+  const [start, end] = [Number(offset), Number(offset + size)];
+  if (end > payload.byteLength) throw new ProtocolError(`a tensor ends at byte ${end} of a payload of ${payload.byteLength}`);
+  return { dtype, dims, data: payload.subarray(start, end) };
+}
