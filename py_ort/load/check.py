@@ -1,0 +1,126 @@
+"""Is this a model that ONNX allows? Like onnx.checker, with errors that name the node, and on graphs of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import onnx
+import onnx_ir as ir
+
+from py_ort.exceptions import InvalidGraph
+from py_ort.ops import operators
+from py_ort.ops.builder import all_graphs
+from py_ort.ops.infer import newest_opset, schema
+
+_OLDEST_IR = 3
+
+
+def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> None:
+    """Check versions, operators and values.
+
+    Args:
+        model: The model as it was read.
+        known: Further operators, (domain, op_type), that a provider has kernels for.
+
+    Raises:
+        InvalidGraph: It breaks ONNX's rules, or uses an operator that nobody knows.
+        NotImplemented: It is newer than the installed onnx package.
+    """
+    if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
+        raise NotImplementedError(
+            f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up to {onnx.IR_VERSION}: "
+            "upgrade the onnx package"
+        )
+    opset = model.opset_imports.get("")
+    if opset is not None and opset > newest_opset():
+        raise NotImplementedError(
+            f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to {newest_opset()}: upgrade the onnx package"
+        )
+    for graph in all_graphs(model.graph):
+        _check_graph(graph, model, known)
+
+
+def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
+    for node in graph:
+        _check_operator(node, model, known)
+        _check_arity_and_attributes(node, model)
+    produced: set[str] = set()
+    for value in [*graph.inputs, *(o for node in graph for o in node.outputs)]:
+        if value.name and value.name in produced:
+            raise InvalidGraph(f"the value {value.name!r} is defined twice in graph {graph.name!r}")
+        produced.add(value.name or "")
+    for output in graph.outputs:
+        if output.producer() is None and not (output.is_graph_input() or output.is_initializer()):
+            raise InvalidGraph(f"graph {graph.name!r} gives {output.name!r} out, which nothing in it makes")
+    for node in graph:
+        for value in node.inputs:
+            if value is None or value.producer() is not None or value.is_graph_input() or value.is_initializer():
+                continue
+            raise InvalidGraph(
+                f"node {_name(node)} reads {value.name!r}, which nothing in the model makes",
+                node=_name(node),
+                op_type=node.op_type,
+                domain=node.domain,
+            )
+
+
+def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
+    if node.op_identifier() in model.functions:
+        return
+    version = model.opset_imports.get(node.domain)
+    if (node.domain, node.op_type) in known or ((node.domain, node.op_type) in operators() and node.domain != ""):
+        return
+    if version is not None and schema(node.domain, node.op_type, version) is not None:
+        return
+    where = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+    if version is None:
+        raise InvalidGraph(f"node {_name(node)} uses {full}, and the model imports no opset of that domain", **where)
+    if node.domain == "" and schema("", node.op_type, newest_opset()) is not None:
+        since = min(
+            s.since_version
+            for s in onnx.defs.get_all_schemas_with_history()
+            if s.name == node.op_type and s.domain == ""
+        )
+        raise InvalidGraph(
+            f"node {_name(node)} uses {full}, which opset {version} does not have: it came with opset {since}", **where
+        )
+    raise InvalidGraph(f"node {_name(node)} uses the operator {full}, which opset {version} does not know", **where)
+
+
+def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
+    found = schema(node.domain, node.op_type, model.opset_imports.get(node.domain, 1))
+    if found is None or node.op_identifier() in model.functions:
+        return
+    where = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    count = len(node.inputs)
+    if not found.min_input <= count <= found.max_input:
+        allowed = (
+            f"{found.min_input}" if found.min_input == found.max_input else f"{found.min_input} to {found.max_input}"
+        )
+        raise InvalidGraph(f"node {_name(node)} ({node.op_type}) has {count} inputs, not {allowed}", **where)
+    outputs = len(node.outputs)
+    if not found.min_output <= outputs <= found.max_output:
+        raise InvalidGraph(
+            f"node {_name(node)} ({node.op_type}) has {outputs} outputs, not {found.min_output} to {found.max_output}",
+            **where,
+        )
+    for name, spec in found.attributes.items():
+        given = node.attributes.get(name)
+        if spec.required and given is None:
+            raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its attribute {name!r}", **where)
+        if given is not None and int(given.type) != spec.type.value and not given.is_ref():
+            raise InvalidGraph(
+                f"attribute {name!r} of node {_name(node)} ({node.op_type}) is of type {given.type.name}, not {spec.type.name}",
+                **where,
+            )
+    for name in node.attributes:
+        if name not in found.attributes:
+            raise InvalidGraph(
+                f"node {_name(node)} ({node.op_type}) has an attribute {name!r}, which the operator does not know",
+                **where,
+            )
+
+
+def _name(node: ir.Node) -> str:
+    return node.name or (node.outputs[0].name if node.outputs else "") or node.op_type

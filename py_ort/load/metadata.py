@@ -1,0 +1,34 @@
+"""What a model says about itself, as `onnxruntime.ModelMetadata` has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """Fields and names as in onnxruntime."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = 0
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: ir.Model) -> ModelMetadata:
+        """Take the metadata from a model that was just read."""
+        # onnxruntime reports the largest int64 for a model that has no version.
+        return cls(
+            producer_name=model.producer_name or "",
+            graph_name=model.graph.name or "",
+            domain=model.domain or "",
+            description=model.doc_string or "",
+            graph_description=model.graph.doc_string or "",
+            version=model.model_version if model.model_version is not None else 2**63 - 1,
+            custom_metadata_map=dict(model.metadata_props),
+        )

@@ -1,0 +1,38 @@
+"""The operators, one module per family, found by import."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from py_ort.ops.declaration import LOWERINGS, MICROSOFT, NHWC, Lowering, Operator
+
+__all__ = ["MICROSOFT", "NHWC", "Lowering", "Operator", "lowerings", "operator", "operators"]
+
+
+@cache
+def operators() -> dict[tuple[str, str], Operator]:
+    """Return every declared operator by (domain, op_type)."""
+    found: dict[tuple[str, str], Operator] = {}
+    for module_info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{module_info.name}")
+        for declared in getattr(module, "OPERATORS", ()):
+            key = (declared.domain, declared.op_type)
+            assert key not in found, f"{key} is declared twice"
+            found[key] = declared
+    return found
+
+
+def operator(domain: str, op_type: str) -> Operator:
+    """Return the declaration of an operator; one without special traits when nothing is declared."""
+    known = operators().get((domain, op_type))
+    if known is None:
+        known = operators()[domain, op_type] = Operator(op_type, domain)
+    return known
+
+
+def lowerings(domain: str, op_type: str) -> list[Lowering]:
+    """Return the rewrites of an operator's old forms, in order of declaration."""
+    operators()
+    return LOWERINGS.get((domain, op_type), [])

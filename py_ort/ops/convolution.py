@@ -1,0 +1,92 @@
+"""Convolutions: explicit kernel shapes and pads, their NHWC forms, what may be fused into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
+from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
+from py_ort.ops.infer import like
+from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_nhwc_window
+
+
+def _infer_nhwc_conv(node: ir.Node) -> None:
+    x, w = node.inputs[:2]
+    channels: Any = attribute(node, "out_channels")
+    w_dims = dims(w)
+    if channels is None and w_dims is not None:
+        channels = w_dims[-1] if attribute(node, "weight_layout") == "HWIO" else w_dims[0]
+        if node.op_type == "ConvTranspose" and attribute(node, "weight_layout") is None:
+            group = attribute(node, "group", 1)
+            channels = w_dims[1] * group if isinstance(w_dims[1], int) else None
+        elif node.op_type == "ConvTranspose":
+            channels = channels * attribute(node, "group", 1) if isinstance(channels, int) else None
+    infer_nhwc_window(node, channels)
+
+
+def _infer_fused(node: ir.Node) -> None:
+    channels = dims(node.inputs[1])
+    known = dims(node.inputs[0])
+    like(
+        node.outputs[0],
+        node.inputs[0],
+        None if known is None or channels is None else [known[0], channels[0], *[None] * (len(known) - 2)],
+    )
+
+
+OPERATORS = [
+    Operator("Conv", layout="conv", tolerance="normal"),
+    Operator("ConvTranspose", layout="conv", tolerance="normal"),
+    Operator("Conv", domain=NHWC, tolerance="normal", infer=_infer_nhwc_conv),
+    Operator("ConvTranspose", domain=NHWC, tolerance="normal", infer=_infer_nhwc_conv),
+    Operator("FusedConv", domain=MICROSOFT, tolerance="normal", infer=_infer_fused),
+    Operator("DeformConv", tolerance="normal"),
+    Operator("ConvInteger", tolerance="exact"),
+    Operator("QLinearConv", tolerance="exact"),
+    Operator("Col2Im", host=(1, 2)),
+]
+
+
+@lowering("Conv", "ConvInteger")
+def conv(node: ir.Node, build: Builder) -> None:
+    """Fill in kernel_shape, strides, dilations and pads."""
+    _kernel_shape_from(node, 1)
+    fill_spatial(node)
+    explicit_pads(node)
+
+
+@lowering("QLinearConv")
+def qlinear_conv(node: ir.Node, build: Builder) -> None:
+    """As Conv, with the weights in input 3."""
+    _kernel_shape_from(node, 3)
+    fill_spatial(node)
+    explicit_pads(node)
+
+
+@lowering("FusedConv", domain=MICROSOFT)
+def fused_conv(node: ir.Node, build: Builder) -> Any:
+    """com.microsoft's fused convolution is our Conv with an activation."""
+    kept = {name: item for name, item in node.attributes.items()}
+    result = build.op("Conv", *node.inputs, **kept)
+    made = result.producer()
+    conv(made, build)
+    return result
+
+
+@lowering("ConvTranspose")
+def conv_transpose(node: ir.Node, build: Builder) -> None:
+    """Fill in kernel_shape, strides, dilations, output_padding; output_shape and auto_pad become pads where the sizes are known."""
+    _kernel_shape_from(node, 1)
+    fill_spatial(node)
+    spatial = (rank(node.inputs[0]) or rank(node.inputs[1]) or 0) - 2
+    if spatial > 0 and not attribute(node, "output_padding"):
+        set_attributes(node, output_padding=[0] * spatial)
+    conv_transpose_output(node)
+
+
+def _kernel_shape_from(node: ir.Node, index: int) -> None:
+    weights = dims(node.inputs[index])
+    if not attribute(node, "kernel_shape") and weights is not None and all(isinstance(d, int) for d in weights[2:]):
+        set_attributes(node, kernel_shape=[int(d) for d in weights[2:]])  # type: ignore[arg-type]

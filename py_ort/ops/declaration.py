@@ -1,0 +1,95 @@
+"""What an operator is to the compiler, and how a family of operators declares it.
+
+A module of this package is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old forms with
+`@lowering`. Nothing is listed anywhere else: `py_ort.ops` imports every module beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx_ir as ir
+
+    from py_ort.ops.builder import Builder
+
+NHWC = "com.ms.internal.nhwc"
+MICROSOFT = "com.microsoft"
+
+Tolerance = Literal["exact", "tight", "normal", "loose"]
+"""How near to native results a correct kernel comes: exact (moves or compares), tight (a few roundings), normal (sums), loose (long chains)."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator, in the form of the newest opset.
+
+    Attributes:
+        op_type: Its name.
+        domain: Its domain; "" is ai.onnx.
+        host: Inputs that a kernel reads on the CPU (shapes, axes, pads).
+        host_if_constant: Inputs that are host inputs when they are constants, else device inputs.
+        shape_only: Inputs of which only dtype and dims are read.
+        layout: The rule (a word of `py_ort.layout.rules`) by which the layout pass takes the operator to permuted axes; "": it cannot.
+        infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than we do.
+        fold: Computes the outputs from constant inputs, for operators common in shape arithmetic; the rest goes through ONNX's
+            reference implementation, which is slow to import.
+        tolerance: How near its results are to native ones.
+        pure: Equal inputs give equal outputs, so it may be folded and shared.
+        expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
+    """
+
+    op_type: str
+    domain: str = ""
+    host: Sequence[int] = ()
+    host_if_constant: Sequence[int] = ()
+    shape_only: Sequence[int] = ()
+    layout: str = ""
+    infer: Callable[[ir.Node], None] | None = None
+    fold: Callable[[ir.Node, Sequence[np.ndarray | None]], Any] | None = None
+    tolerance: Tolerance = "tight"
+    pure: bool = True
+    expand: bool = True
+
+    def use(self, node: ir.Node, index: int) -> Literal["device", "host", "shape"]:
+        """Return how the operator reads input `index` of `node`."""
+        if index in self.shape_only:
+            return "shape"
+        if index in self.host:
+            return "host"
+        value = node.inputs[index]
+        if index in self.host_if_constant and value is not None and value.const_value is not None:
+            return "host"
+        return "device"
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Rewrites a node of an opset below `before` to the newest form.
+
+    The function changes the node in place and returns None, or returns the values that replace the node's outputs.
+    """
+
+    op_type: str
+    before: int
+    since: int
+    rewrite: Callable[[ir.Node, Builder], Any]
+    domain: str = ""
+
+
+LOWERINGS: dict[tuple[str, str], list[Lowering]] = {}
+
+
+def lowering(*op_types: str, before: int = 10_000, since: int = 1, domain: str = "") -> Callable[[Any], Any]:
+    """Declare a function that rewrites nodes of these operators whose opset is in [since, before)."""
+
+    def declare(rewrite: Callable[[ir.Node, Builder], Any]) -> Callable[[ir.Node, Builder], Any]:
+        for op_type in op_types:
+            entry = Lowering(op_type, before, since, rewrite, domain)
+            LOWERINGS.setdefault((domain, op_type), []).append(entry)
+        return rewrite
+
+    return declare

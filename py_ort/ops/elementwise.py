@@ -1,0 +1,196 @@
+"""Operators that work element by element, with broadcasting: arithmetic, comparison, logic, activations, Cast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, rank, set_attributes
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ops.infer import like
+
+_UNARY_EXACT = ("Abs", "Ceil", "Floor", "Neg", "Not", "Relu", "Round", "Sign", "IsInf", "IsNaN", "BitwiseNot")
+_UNARY = (
+    *(
+        "Acos",
+        "Acosh",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "Celu",
+        "Cos",
+        "Cosh",
+        "Elu",
+        "Erf",
+        "Exp",
+        "Gelu",
+        "HardSigmoid",
+        "HardSwish",
+    ),
+    *(
+        "LeakyRelu",
+        "Log",
+        "Mish",
+        "Reciprocal",
+        "Selu",
+        "Shrink",
+        "Sigmoid",
+        "Sin",
+        "Sinh",
+        "Softplus",
+        "Softsign",
+        "Sqrt",
+        "Swish",
+    ),
+    *("Tan", "Tanh", "ThresholdedRelu"),
+)
+_BINARY = ("Pow", "Mod", "PRelu", "Mean")
+_BINARY_EXACT = (
+    *("And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+)
+_ACTIVATIONS_OF_MICROSOFT = ("QuickGelu", "FastGelu", "BiasGelu", "BiasAdd", "Gelu")
+
+
+def _integer_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """ONNX divides integers towards zero."""
+    if a.dtype.kind not in "iu":
+        return np.divide(a, b)
+    if np.any(b == 0):
+        return None  # the kernel shall complain, at run time
+    quotient = np.floor_divide(np.abs(a), np.abs(b)) if a.dtype.kind == "i" else a // b
+    return (quotient * np.sign(a) * np.sign(b)).astype(a.dtype) if a.dtype.kind == "i" else quotient
+
+
+def _plain(function: Any) -> Any:
+    return lambda node, inputs: function(*inputs)
+
+
+def _fold_cast(node: ir.Node, inputs: Any) -> np.ndarray | None:
+    to = ir.DataType(attribute(node, "to"))
+    plain = {ir.DataType.STRING, ir.DataType.UNDEFINED}
+    source = inputs[0]
+    if to in plain or source.dtype.kind not in "fiub" or to.itemsize < 1 or "FLOAT8" in to.name:
+        return None
+    if source.dtype.kind == "f" and to.numpy().kind in "iu" and not np.all(np.isfinite(source)):
+        return None
+    return source.astype(to.numpy())
+
+
+def _infer_like_input(node: ir.Node) -> None:
+    like(node.outputs[0], node.inputs[0])
+
+
+OPERATORS = [
+    *(Operator(name, layout="elementwise", tolerance="exact") for name in _UNARY_EXACT if name not in ("Neg",)),
+    *(Operator(name, layout="elementwise") for name in _UNARY if name not in ("Sqrt", "Exp", "Reciprocal")),
+    *(Operator(name, layout="elementwise") for name in _BINARY if name not in ("Pow",)),
+    *(Operator(name, layout="elementwise", tolerance="exact") for name in _BINARY_EXACT),
+    *(
+        Operator(
+            name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=_infer_like_input
+        )
+        for name in _ACTIVATIONS_OF_MICROSOFT
+    ),
+    Operator("Neg", layout="elementwise", tolerance="exact", fold=_plain(np.negative)),
+    Operator("Sqrt", layout="elementwise", fold=_plain(np.sqrt)),
+    Operator("Exp", layout="elementwise", fold=_plain(np.exp)),
+    Operator("Reciprocal", layout="elementwise", fold=_plain(np.reciprocal)),
+    Operator("Add", layout="elementwise", fold=_plain(np.add)),
+    Operator("Sub", layout="elementwise", fold=_plain(np.subtract)),
+    Operator("Mul", layout="elementwise", fold=_plain(np.multiply)),
+    Operator("Div", layout="elementwise", fold=_plain(_integer_divide)),
+    Operator(
+        "Pow",
+        layout="elementwise",
+        fold=lambda node, i: np.power(i[0], i[1]).astype(i[0].dtype) if i[0].dtype.kind == "f" else None,
+    ),
+    Operator("Sum", layout="elementwise"),
+    Operator("Max", layout="elementwise", tolerance="exact"),
+    Operator("Min", layout="elementwise", tolerance="exact"),
+    Operator("Where", layout="elementwise", tolerance="exact", fold=_plain(np.where)),
+    Operator("Clip", layout="elementwise", host_if_constant=(1, 2), tolerance="exact"),
+    Operator("Cast", layout="elementwise", tolerance="exact", fold=_fold_cast),
+    Operator("CastLike", layout="elementwise", tolerance="exact", shape_only=(1,)),
+    Operator("Identity", layout="elementwise", tolerance="exact", fold=_plain(lambda x: x)),
+]
+
+_FLOAT_LIMITS = {
+    ir.DataType.FLOAT16: (np.float16(-65504), np.float16(65504)),
+    ir.DataType.BFLOAT16: (ml_dtypes.finfo(ml_dtypes.bfloat16).min, ml_dtypes.finfo(ml_dtypes.bfloat16).max),
+}
+
+
+@lowering("Clip", before=11)
+def clip_attributes(node: ir.Node, build: Builder) -> None:
+    """Bounds were attributes."""
+    dtype = node.inputs[0].dtype or ir.DataType.FLOAT
+    limits = (np.finfo(np.float32).min, np.finfo(np.float32).max)
+    for index, name in enumerate(("min", "max"), start=1):
+        bound = attribute(node, name)
+        node.attributes.pop(name, None)
+        # The default bounds say nothing, and float16 cannot even hold them.
+        if bound is None or np.float32(bound) == limits[index - 1]:
+            continue
+        node.resize_inputs(max(len(node.inputs), index + 1))
+        node.replace_input_with(index, build.constant(np.array(bound, dtype.numpy())))
+
+
+@lowering("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Greater", "Less", "Pow", "PRelu", before=7)
+def legacy_broadcast(node: ir.Node, build: Builder) -> None:
+    """Broadcasting had to be asked for, and could start at an axis."""
+    axis = attribute(node, "axis")
+    asked = attribute(node, "broadcast", 0)
+    set_attributes(node, axis=None, broadcast=None, consumed_inputs=None)
+    first, second = (rank(v) for v in node.inputs[:2])
+    if node.op_type == "PRelu":  # a slope per channel was a vector, and channels are axis 1
+        if first is not None and second == 1 and first > 2:
+            node.replace_input_with(1, build.op("Unsqueeze", node.inputs[1], list(range(1, first - 1))))
+        return
+    if not asked or axis is None or first is None or second is None:
+        return
+    axis = axis % first if axis < 0 else axis
+    behind = first - axis - second
+    if behind > 0:
+        node.replace_input_with(1, build.op("Unsqueeze", node.inputs[1], list(range(second, second + behind))))
+
+
+@lowering("Cast", before=6)
+def cast_to_name(node: ir.Node, build: Builder) -> None:
+    """The type was given by its name."""
+    to = attribute(node, "to")
+    if isinstance(to, str):
+        set_attributes(node, to=int(ir.DataType[to.upper()]))
+
+
+@lowering("Sum", "Max", "Min", "Mean", before=8)
+def variadic_without_broadcast(node: ir.Node, build: Builder) -> None:
+    """All inputs had one shape, which the newer rule allows too."""
+    node.attributes.pop("consumed_inputs", None)
+
+
+@lowering("Sum", "Max", "Min", "Mean")
+def variadic_of_few(node: ir.Node, build: Builder) -> Any:
+    """One input is passed on; a Sum of two is an Add, which every provider has."""
+    if len(node.inputs) == 1:
+        return build.op("Identity", node.inputs[0])
+    if node.op_type == "Sum":
+        total = node.inputs[0]
+        for item in node.inputs[1:]:
+            total = build.op("Add", total, item)
+        return total
+    return None
+
+
+@lowering("CastLike")
+def cast_like(node: ir.Node, build: Builder) -> Any:
+    """A cast to a type that is known now."""
+    like_input = node.inputs[1]
+    if like_input is None or like_input.dtype is None:
+        return None
+    kept = {name: attribute(node, name) for name in ("saturate", "round_mode") if name in node.attributes}
+    return build.op("Cast", node.inputs[0], to=int(like_input.dtype), **kept)

@@ -1,0 +1,37 @@
+"""Operators that pick elements by index: Gather, Scatter and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute
+from py_ort.ops.declaration import Operator, lowering
+
+
+def _fold_gather(node: ir.Node, inputs: Any) -> np.ndarray | None:
+    data, indices = inputs
+    axis = attribute(node, "axis", 0)
+    size = data.shape[axis]
+    if np.any(indices < -size) or np.any(indices >= size):
+        return None  # the kernel shall complain, at run time
+    return np.take(data, indices.astype(np.int64), axis=axis)
+
+
+OPERATORS = [
+    Operator("Gather", layout="gather", tolerance="exact", fold=_fold_gather),
+    Operator("GatherElements", tolerance="exact"),
+    Operator("GatherND", tolerance="exact"),
+    Operator("ScatterElements", tolerance="exact"),
+    Operator("ScatterND", tolerance="exact"),
+    Operator("TensorScatter", tolerance="exact"),
+    Operator("Compress", tolerance="exact"),
+]
+
+
+@lowering("Scatter")
+def scatter(node: ir.Node, build: Builder) -> Any:
+    """ScatterElements' first name."""
+    return build.op("ScatterElements", *node.inputs, axis=attribute(node, "axis", 0))

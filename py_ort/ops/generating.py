@@ -1,0 +1,44 @@
+"""Operators that make tensors from little: Range, ConstantOfShape, OneHot, EyeLike, random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import attribute
+from py_ort.ops.declaration import Operator
+from py_ort.ops.shape_data import infer_constant_of_shape
+
+
+def _fold_constant_of_shape(node: ir.Node, inputs: Any) -> np.ndarray:
+    value = attribute(node, "value")
+    element = np.float32(0) if value is None else value.numpy().reshape(-1)[0]
+    return np.broadcast_to(element, tuple(int(d) for d in inputs[0]))
+
+
+def _fold_range(node: ir.Node, inputs: Any) -> np.ndarray | None:
+    start, limit, step = (i.reshape(-1)[0] for i in inputs)
+    if step == 0 or inputs[0].dtype.kind not in "iu":
+        return None
+    return np.arange(start, limit, step, dtype=inputs[0].dtype)
+
+
+_RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli")
+
+OPERATORS = [
+    Operator(
+        "ConstantOfShape", host=(0,), tolerance="exact", fold=_fold_constant_of_shape, infer=infer_constant_of_shape
+    ),
+    Operator("Range", host=(0, 1, 2), tolerance="tight", fold=_fold_range),
+    Operator("OneHot", host=(1,), tolerance="exact"),
+    Operator("EyeLike", shape_only=(0,), tolerance="exact"),
+    *(Operator(name, pure=False) for name in _RANDOM),
+    *(Operator(name, pure=False, shape_only=(0,)) for name in ("RandomNormalLike", "RandomUniformLike")),
+    Operator("Dropout"),
+    Operator("BlackmanWindow", host=(0,)),
+    Operator("HammingWindow", host=(0,)),
+    Operator("HannWindow", host=(0,)),
+    Operator("MelWeightMatrix", host=(0, 1, 2, 3, 4)),
+]

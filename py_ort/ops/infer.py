@@ -1,0 +1,167 @@
+"""Types and shapes of values, one node at a time.
+
+An operator's own `infer` goes first; where there is none, ONNX's C++ inference for a single node is asked. What is found is a
+head start (ranks for the layout, dtypes for placement), never a requirement: a value may stay without shape.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from py_ort.ops import operator
+from py_ort.ops.builder import array, subgraphs
+from py_ort.ops.shape_data import follow
+
+_DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
+
+
+@cache
+def newest_opset() -> int:
+    """Return the opset that graphs are rewritten to: the newest that the installed onnx knows."""
+    return onnx.defs.onnx_opset_version()
+
+
+@cache
+def schema(domain: str, op_type: str, version: int) -> Any | None:
+    """Return ONNX's schema of an operator at an opset, or None."""
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
+    """Infer the types of all values of a graph, in order, its subgraphs included."""
+    for node in graph:
+        infer_node(node, opsets)
+
+
+def infer_node(node: ir.Node, opsets: dict[str, int] | None = None) -> None:
+    """Infer the outputs' types and shapes of one node from its inputs'.
+
+    Args:
+        node: A node whose inputs were inferred before.
+        opsets: Opset of each domain; the newest by default.
+    """
+    declared = operator(node.domain, node.op_type)
+    if declared.infer is not None:
+        declared.infer(node)
+        follow(node)
+        return
+    if subgraphs(node):
+        from py_ort.ops.control import infer_control
+
+        infer_control(node, opsets)
+        return
+    version = (opsets or {}).get(node.domain) or (newest_opset() if node.domain == "" else 1)
+    found = schema(node.domain, node.op_type, version)
+    if found is None:
+        return
+    types: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    proto = _node_proto(node, types, data)
+    try:
+        inferred = onnx.shape_inference.infer_node_outputs(
+            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, version)]
+        )
+    except Exception:  # the C++ side raises several types; a complaint here is no reason to refuse the model
+        return
+    for i, output in enumerate(node.outputs):
+        result = inferred.get(f"o{i}")
+        if result is not None:
+            apply_type(output, result)
+    follow(node)
+
+
+def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> onnx.NodeProto:
+    """Describe the node to ONNX under short names: i0, i1, … and o0, o1, …; its inputs go into `types` and `data`."""
+    proto = onnx.NodeProto()
+    proto.op_type = node.op_type
+    proto.domain = node.domain
+    for i, value in enumerate(node.inputs):
+        type_proto = None if value is None else value_type(value)
+        name = "" if value is None else f"i{i}"
+        proto.input.append(name)
+        if value is None or type_proto is None:
+            continue
+        types[name] = type_proto
+        if value.const_value is not None and value.const_value.size <= _DATA_LIMIT:
+            data[name] = ir.to_proto(value.const_value)
+    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
+    for item in node.attributes.values():
+        if not item.is_ref() and item.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            proto.attribute.append(ir.to_proto(item))
+    return proto
+
+
+def value_type(value: ir.Value) -> Any | None:
+    """Return a value's type as ONNX's TypeProto, or None when not even the dtype is known."""
+    if value.type is None:
+        return None
+    proto = onnx.TypeProto()
+    if isinstance(value.type, ir.TensorType):
+        tensor = proto.tensor_type
+        tensor.elem_type = int(value.type.dtype)
+        if value.shape is not None:
+            tensor.shape.SetInParent()
+            for dim in value.shape:
+                added = tensor.shape.dim.add()
+                if isinstance(dim, int):
+                    added.dim_value = dim
+                elif dim.value is not None:
+                    added.dim_param = str(dim)
+        return proto
+    ir.serde.serialize_type_into(proto, value.type)
+    if value.shape is not None:
+        ir.serde.serialize_shape_into(proto, value.shape)
+    return proto
+
+
+def apply_type(value: ir.Value, proto: Any) -> None:
+    """Give a value the type that ONNX inferred; what was known before and is more exact stays."""
+    kind = proto.WhichOneof("value")
+    if kind != "tensor_type":
+        if kind is not None and value.type is None:
+            value.type = ir.serde.deserialize_type_proto_for_type(proto)
+            value.shape = ir.serde.deserialize_type_proto_for_shape(proto)
+        return
+    tensor = proto.tensor_type
+    if tensor.elem_type:
+        value.type = ir.TensorType(ir.DataType(tensor.elem_type))
+    if not tensor.HasField("shape"):
+        return
+    found = []
+    for dim in tensor.shape.dim:
+        which = dim.WhichOneof("value")
+        found.append(dim.dim_value if which == "dim_value" else dim.dim_param or None)
+    set_dims(value, found)
+
+
+def set_dims(value: ir.Value, found: list[Any]) -> None:
+    """Set a value's dimensions (int, name or None each); a known name or number is not given up for None."""
+    known = value.shape
+    if known is not None and known.rank() == len(found):
+        found = [old if new is None else new for old, new in zip(known, found, strict=True)]
+    value.shape = ir.Shape(found)
+
+
+def like(value: ir.Value, source: ir.Value | None, dims: list[Any] | None = None) -> None:
+    """Give `value` the dtype of `source`, and its shape, or `dims`."""
+    if source is None:
+        return
+    if source.type is not None:
+        value.type = source.type
+    if dims is not None:
+        set_dims(value, dims)
+    elif source.shape is not None:
+        value.shape = ir.Shape(list(source.shape))
+
+
+def small_ints(value: ir.Value | None) -> list[int] | None:
+    """Return a constant integer vector's elements, when it is a constant."""
+    contents = array(value)
+    return None if contents is None or contents.dtype.kind not in "iu" else [int(item) for item in contents.reshape(-1)]

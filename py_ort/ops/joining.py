@@ -1,0 +1,131 @@
+"""Operators that cut and join along axes: Concat, Split, Slice, Pad, Tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+
+def _fold_slice(node: ir.Node, inputs: Any) -> np.ndarray:
+    data, starts, ends = inputs[:3]
+    axes = inputs[3] if len(inputs) > 3 and inputs[3] is not None else range(len(starts))
+    steps = inputs[4] if len(inputs) > 4 and inputs[4] is not None else [1] * len(starts)
+    cut = [slice(None)] * data.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        start, end, step = int(start), int(end), int(step)
+        # An end before the first element of a backward slice has no other name in Python.
+        cut[int(axis)] = slice(start, None if step < 0 and end < -data.shape[int(axis)] else end, step)
+    return data[tuple(cut)]
+
+
+def _fold_concat(node: ir.Node, inputs: Any) -> np.ndarray:
+    return np.concatenate(inputs, axis=attribute(node, "axis"))
+
+
+def _fold_split(node: ir.Node, inputs: Any) -> tuple[np.ndarray, ...] | None:
+    if len(inputs) < 2 or inputs[1] is None:
+        return None
+    return tuple(np.split(inputs[0], np.cumsum(inputs[1])[:-1], axis=attribute(node, "axis", 0)))
+
+
+OPERATORS = [
+    Operator("Concat", layout="concat", tolerance="exact", fold=_fold_concat),
+    Operator("Split", host=(1,), layout="axis", tolerance="exact", fold=_fold_split),
+    Operator("Slice", host=(1, 2, 3, 4), layout="slice", tolerance="exact", fold=_fold_slice),
+    Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", tolerance="exact"),
+    Operator("CenterCropPad", host=(1,), tolerance="exact"),
+    Operator(
+        "Tile",
+        host=(1,),
+        layout="vector",
+        tolerance="exact",
+        fold=lambda node, i: np.tile(i[0], tuple(int(n) for n in i[1])),
+    ),
+    Operator("ReverseSequence", tolerance="exact"),
+]
+
+
+@lowering("Slice", before=10)
+def slice_attributes(node: ir.Node, build: Builder) -> None:
+    """Starts, ends and axes were attributes."""
+    parts = [attribute(node, name) for name in ("starts", "ends", "axes")]
+    set_attributes(node, starts=None, ends=None, axes=None)
+    if parts[2] is None:
+        parts[2] = range(len(parts[0]))
+    node.resize_inputs(4)
+    for index, part in enumerate(parts, start=1):
+        node.replace_input_with(index, build.constant(np.array(list(part), np.int64)))
+
+
+@lowering("Slice")
+def slice_axes(node: ir.Node, build: Builder) -> None:
+    """Without axes the first ones are meant."""
+    starts = dims(node.inputs[1])
+    if (len(node.inputs) < 4 or node.inputs[3] is None) and starts is not None and isinstance(starts[0], int):
+        node.resize_inputs(max(4, len(node.inputs)))
+        node.replace_input_with(3, build.constant(np.arange(starts[0], dtype=np.int64)))
+
+
+@lowering("Split", before=13)
+def split_attribute(node: ir.Node, build: Builder) -> None:
+    """The sizes were an attribute (in opset 1, an input too)."""
+    sizes = attribute(node, "split")
+    set_attributes(node, split=None)
+    if sizes:
+        node.resize_inputs(2)
+        node.replace_input_with(1, build.constant(np.array(list(sizes), np.int64)))
+
+
+@lowering("Split")
+def split_sizes(node: ir.Node, build: Builder) -> None:
+    """Equal parts: their sizes where the axis' size is known, else how many."""
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        set_attributes(node, num_outputs=None)
+        return
+    count = len(node.outputs)
+    set_attributes(node, num_outputs=count)
+    known = dims(node.inputs[0])
+    axis = attribute(node, "axis", 0)
+    size = known[axis] if known is not None and -len(known) <= axis < len(known) else None
+    if isinstance(size, int):
+        each = -(-size // count)
+        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+        if sizes[-1] >= 0:
+            node.resize_inputs(2)
+            node.replace_input_with(1, build.constant(np.array(sizes, np.int64)))
+            set_attributes(node, num_outputs=None)
+
+
+@lowering("Pad", before=11)
+def pad_attributes(node: ir.Node, build: Builder) -> None:
+    """Pads (first called paddings) and the value were attributes."""
+    pads = attribute(node, "pads") or attribute(node, "paddings") or ()
+    value = attribute(node, "value", 0.0)
+    set_attributes(node, pads=None, paddings=None, value=None)
+    dtype = (node.inputs[0].dtype or ir.DataType.FLOAT).numpy()
+    node.resize_inputs(3)
+    node.replace_input_with(1, build.constant(np.array(list(pads), np.int64)))
+    node.replace_input_with(2, build.constant(np.array(value, dtype)))
+
+
+@lowering("Tile", before=6)
+def tile_one_axis(node: ir.Node, build: Builder) -> Any:
+    """Tile-1 repeated along one axis, both given as tensors."""
+    data, tiles, axis = node.inputs
+    known = dims(data)
+    if known is None:
+        return None
+    length = build.constant(np.array([len(known)], np.int64))
+    repeats = build.op(
+        "OneHot",
+        build.op("Cast", axis, to=7),
+        length,
+        build.op("Concat", np.array([1]), build.op("Cast", tiles, to=7), axis=0),
+        axis=-1,
+    )
+    return build.op("Tile", data, build.op("Reshape", repeats, [-1]))

@@ -1,0 +1,69 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims, set_attributes
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ops.infer import like
+
+
+def _infer_packed(node: ir.Node) -> None:
+    """MatMul and Gemm, also with B packed (attribute packed_n)."""
+    a, b = dims(node.inputs[0]), dims(node.inputs[1])
+    packed = attribute(node, "packed_n")
+    like(node.outputs[0], node.inputs[0], _product_dims(node, a, b, packed))
+    if a is None or (b is None and packed is None):
+        node.outputs[0].shape = None
+
+
+def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packed: int | None) -> list[Any] | None:
+    if a is None or (b is None and packed is None):
+        return None
+    if node.op_type == "Gemm":
+        rows = a[1] if attribute(node, "transA", 0) else a[0]
+        return [rows, packed if packed is not None else b[0] if attribute(node, "transB", 0) else b[1]]  # type: ignore[index]
+    if packed is not None:
+        return [*a[:-1], packed]
+    assert b is not None
+    if len(a) == 1 or len(b) == 1:
+        return [*a[:-1], *([b[-1]] if len(b) > 1 else [])] if len(b) <= 2 else [*b[:-2], b[-1]]
+    if node.op_type == "FusedMatMul":
+        a = [*a[:-2], a[-1], a[-2]] if attribute(node, "transA", 0) else a
+        b = [*b[:-2], b[-1], b[-2]] if attribute(node, "transB", 0) else b
+    width = max(len(a), len(b)) - 2
+    lead_a, lead_b = [1] * (width - len(a) + 2) + a[:-2], [1] * (width - len(b) + 2) + b[:-2]
+    return [*(y if x == 1 else x for x, y in zip(lead_a, lead_b, strict=True)), a[-2], b[-1]]
+
+
+OPERATORS = [
+    Operator("MatMul", tolerance="normal", infer=_infer_packed),
+    Operator("Gemm", tolerance="normal", infer=_infer_packed),
+    Operator("FusedMatMul", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),
+    Operator("FusedGemm", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),
+    Operator("Einsum", tolerance="normal"),
+    Operator("MatMulInteger", tolerance="exact"),
+    Operator("QLinearMatMul", tolerance="exact"),
+    Operator("Det", tolerance="normal"),
+]
+
+
+@lowering("Gemm", before=7)
+def legacy_gemm(node: ir.Node, build: Builder) -> None:
+    """C's broadcasting had to be asked for; asked or not, the newer rule covers it."""
+    set_attributes(node, broadcast=None)
+
+
+@lowering("FusedGemm", domain=MICROSOFT)
+def fused_gemm(node: ir.Node, build: Builder) -> Any:
+    """com.microsoft's fused product is our Gemm with an activation."""
+    kept = {name: item for name, item in node.attributes.items() if not name.startswith("activation_")}
+    parameters = [
+        attribute(node, name)
+        for name in ("activation_alpha", "activation_beta", "activation_gamma")
+        if name in node.attributes
+    ]
+    return build.op("Gemm", *node.inputs, activation_params=[float(p) for p in parameters] or None, **kept)

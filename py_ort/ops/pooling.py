@@ -1,0 +1,69 @@
+"""Pools and their NHWC forms."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims, set_attributes
+from py_ort.ops.declaration import NHWC, Operator, lowering
+from py_ort.ops.infer import like
+from py_ort.ops.spatial import explicit_pads, fill_spatial, infer_nhwc_window
+
+
+def _infer_pool(node: ir.Node) -> None:
+    known = dims(node.inputs[0])
+    infer_nhwc_window(node, known[-1] if known else None)
+
+
+def _infer_global(node: ir.Node) -> None:
+    known = dims(node.inputs[0])
+    like(node.outputs[0], node.inputs[0], None if known is None else [known[0], *[1] * (len(known) - 2), known[-1]])
+
+
+OPERATORS = [
+    Operator("MaxPool", layout="pool", tolerance="exact"),
+    Operator("AveragePool", layout="pool", tolerance="normal"),
+    Operator("LpPool", layout="pool", tolerance="normal"),
+    *(
+        Operator(name, layout="pool", tolerance="normal")
+        for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+    ),
+    *(
+        Operator(name, domain=NHWC, infer=_infer_pool, tolerance="normal")
+        for name in ("MaxPool", "AveragePool", "LpPool")
+    ),
+    *(
+        Operator(name, domain=NHWC, infer=_infer_global, tolerance="normal")
+        for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+    ),
+    Operator("MaxUnpool", host=(2,), tolerance="exact"),
+    Operator("MaxRoiPool"),
+    Operator("RoiAlign", tolerance="normal"),
+]
+
+
+@lowering("MaxPool", "AveragePool", "LpPool")
+def pool(node: ir.Node, build: Builder) -> None:
+    """Fill in strides, dilations and pads."""
+    fill_spatial(node)
+    explicit_pads(node)
+
+
+@lowering("MaxUnpool")
+def max_unpool(node: ir.Node, build: Builder) -> None:
+    """Fill in strides and pads."""
+    fill_spatial(node)
+    set_attributes(node, dilations=None)
+    explicit_pads(node)
+
+
+@lowering("LpPool", "GlobalLpPool", before=2)
+def float_norm(node: ir.Node, build: Builder) -> None:
+    """The norm's order was a float."""
+    set_attributes(node, p=int(attribute(node, "p", 2.0)))
+
+
+@lowering("RoiAlign", before=16)
+def roi_align_without_offset(node: ir.Node, build: Builder) -> None:
+    """Before half_pixel there was no shift by half a pixel."""
+    set_attributes(node, coordinate_transformation_mode="output_half_pixel")

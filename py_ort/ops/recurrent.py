@@ -1,0 +1,18 @@
+"""RNN, GRU, LSTM."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+OPERATORS = [Operator(name, tolerance="loose") for name in ("RNN", "GRU", "LSTM")]
+
+
+@lowering("RNN", "GRU", "LSTM")
+def recurrent(node: ir.Node, build: Builder) -> None:
+    """The first opset had a flag for its first output, and a default with a spelling mistake."""
+    set_attributes(node, output_sequence=None)
+    if attribute(node, "direction") == "foward":
+        set_attributes(node, direction="forward")

@@ -1,0 +1,75 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, rank, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+_NUMPY = {"ReduceSum": np.sum, "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min, "ReduceMean": np.mean}
+
+
+def _fold_reduction(node: ir.Node, inputs: Any) -> np.ndarray | None:
+    data, axes = inputs[0], inputs[1] if len(inputs) > 1 else None
+    compute = _NUMPY.get(node.op_type)
+    if compute is None or data.size == 0 or (node.op_type == "ReduceMean" and data.dtype.kind != "f"):
+        return None
+    if axes is None or axes.size == 0:
+        if attribute(node, "noop_with_empty_axes", 0):
+            return data
+        axis = None
+    else:
+        axis = tuple(int(a) for a in axes.reshape(-1))
+    return np.asarray(compute(data, axis=axis, keepdims=bool(attribute(node, "keepdims", 1)))).astype(data.dtype)
+
+
+OPERATORS = [
+    *(
+        Operator(
+            f"Reduce{name}",
+            host=(1,),
+            layout="reduce",
+            fold=_fold_reduction,
+            tolerance="exact" if name in ("Max", "Min") else "normal",
+        )
+        for name in _REDUCTIONS
+    ),
+    Operator("ArgMax", layout="reduce_one", tolerance="exact"),
+    Operator("ArgMin", layout="reduce_one", tolerance="exact"),
+    Operator("CumSum", host=(1,), layout="axis_input", tolerance="normal"),
+    Operator("CumProd", host=(1,), layout="axis_input", tolerance="normal"),
+]
+
+
+@lowering(*(f"Reduce{name}" for name in _REDUCTIONS if name != "Sum"), before=18)
+@lowering("ReduceSum", before=13)
+def axes_attribute(node: ir.Node, build: Builder) -> None:
+    """Axes were an attribute."""
+    axes = attribute(node, "axes")
+    set_attributes(node, axes=None)
+    if axes:
+        node.resize_inputs(2)
+        node.replace_input_with(1, build.constant(np.array(list(axes), np.int64)))
+
+
+@lowering(*(f"Reduce{name}" for name in _REDUCTIONS))
+def constant_axes(node: ir.Node, build: Builder) -> Any:
+    """No axes means all of them, or, when asked for, none."""
+    axes = node.inputs[1] if len(node.inputs) > 1 else None
+    empty = axes is None or (axes.const_value is not None and axes.const_value.size == 0)
+    if not empty:
+        return None
+    if attribute(node, "noop_with_empty_axes", 0):
+        if node.op_type in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"):
+            return build.op("Identity", node.inputs[0])
+        return None
+    known = rank(node.inputs[0])
+    if known is not None:
+        node.resize_inputs(2)
+        node.replace_input_with(1, build.constant(np.arange(known, dtype=np.int64)))
+    return None

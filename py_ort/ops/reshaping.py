@@ -1,0 +1,111 @@
+"""Operators that only rename axes: Reshape, Squeeze, Transpose, Expand, and what asks for a shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, array, attribute, dims, rank, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+from py_ort.ops.shape_data import infer_expand, infer_reshape
+
+
+def _fold_reshape(node: ir.Node, inputs: Any) -> np.ndarray:
+    data, shape = inputs[0], [int(d) for d in inputs[1]]
+    if not attribute(node, "allowzero", 0):
+        shape = [data.shape[i] if d == 0 else d for i, d in enumerate(shape)]
+    return data.reshape(shape)
+
+
+def _fold_squeeze(node: ir.Node, inputs: Any) -> np.ndarray:
+    axes = inputs[1] if len(inputs) > 1 else None
+    return np.squeeze(inputs[0], None if axes is None else tuple(int(a) for a in axes.reshape(-1)))
+
+
+def _fold_unsqueeze(node: ir.Node, inputs: Any) -> np.ndarray:
+    return np.expand_dims(inputs[0], tuple(int(a) for a in inputs[1].reshape(-1)))
+
+
+def _fold_transpose(node: ir.Node, inputs: Any) -> np.ndarray:
+    return np.ascontiguousarray(np.transpose(inputs[0], attribute(node, "perm")))
+
+
+def _fold_expand(node: ir.Node, inputs: Any) -> np.ndarray:
+    return np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, tuple(int(d) for d in inputs[1])))
+
+
+def _fold_flatten(node: ir.Node, inputs: Any) -> np.ndarray:
+    axis = attribute(node, "axis", 1)
+    axis = axis + inputs[0].ndim if axis < 0 else axis
+    return inputs[0].reshape(int(np.prod(inputs[0].shape[:axis], dtype=np.int64)), -1) if inputs[0].size else None
+
+
+OPERATORS = [
+    Operator("Reshape", host=(1,), layout="reshape", tolerance="exact", fold=_fold_reshape, infer=infer_reshape),
+    Operator("Flatten", layout="flatten", tolerance="exact", fold=_fold_flatten),
+    Operator("Squeeze", host=(1,), layout="squeeze", tolerance="exact", fold=_fold_squeeze),
+    Operator("Unsqueeze", host=(1,), layout="unsqueeze", tolerance="exact", fold=_fold_unsqueeze),
+    Operator("Transpose", layout="transpose", tolerance="exact", fold=_fold_transpose),
+    Operator("Expand", host=(1,), layout="expand", tolerance="exact", fold=_fold_expand, infer=infer_expand),
+    Operator("Shape", shape_only=(0,), layout="shape", tolerance="exact"),
+    Operator("Size", shape_only=(0,), layout="size", tolerance="exact"),
+]
+
+
+@lowering("Squeeze", "Unsqueeze", before=13)
+def axes_attribute(node: ir.Node, build: Builder) -> None:
+    """Axes were an attribute."""
+    axes = attribute(node, "axes")
+    set_attributes(node, axes=None)
+    if axes is not None:
+        node.resize_inputs(2)
+        node.replace_input_with(1, build.constant(np.array(list(axes), np.int64)))
+
+
+@lowering("Squeeze")
+def explicit_axes(node: ir.Node, build: Builder) -> None:
+    """Without axes, every axis of size 1 goes; when the sizes are known, so are the axes."""
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        return
+    known = dims(node.inputs[0])
+    if known is not None and all(isinstance(d, int) for d in known):
+        node.resize_inputs(2)
+        node.replace_input_with(1, build.constant(np.array([i for i, d in enumerate(known) if d == 1], np.int64)))
+
+
+@lowering("Reshape", before=5)
+def shape_attribute(node: ir.Node, build: Builder) -> None:
+    """The shape was an attribute."""
+    shape = attribute(node, "shape", ())
+    set_attributes(node, shape=None, consumed_inputs=None)
+    node.resize_inputs(2)
+    node.replace_input_with(1, build.constant(np.array(list(shape), np.int64)))
+
+
+@lowering("Transpose")
+def explicit_perm(node: ir.Node, build: Builder) -> None:
+    """No perm reverses the axes."""
+    known = rank(node.inputs[0])
+    if attribute(node, "perm") is None and known is not None:
+        set_attributes(node, perm=list(reversed(range(known))))
+
+
+@lowering("Flatten")
+def flatten(node: ir.Node, build: Builder) -> Any:
+    """Flatten is a Reshape where the axis allows to say so without knowing the sizes."""
+    axis = attribute(node, "axis", 1)
+    known = rank(node.inputs[0])
+    if known is not None and axis < 0:
+        axis += known
+    if axis == 0:
+        return build.op("Reshape", node.inputs[0], [1, -1])
+    if axis == 1 and known is not None and known >= 1 and not _may_be_empty(node.inputs[0]):
+        return build.op("Reshape", node.inputs[0], [0, -1])
+    return None
+
+
+def _may_be_empty(value: ir.Value | None) -> bool:
+    found = dims(value)
+    return found is None or any(d == 0 for d in found) or array(value) is not None

@@ -1,0 +1,104 @@
+"""Resize and its old forms, grids, and what moves channels to space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, array, attribute, dims, rank, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+OPERATORS = [
+    Operator("Resize", host=(1, 2, 3), layout="resize", tolerance="normal"),
+    Operator("GridSample", tolerance="normal"),
+    Operator("AffineGrid", host=(1,), tolerance="normal"),
+    Operator("DepthToSpace", tolerance="exact"),
+    Operator("SpaceToDepth", tolerance="exact"),
+    Operator("ImageDecoder"),
+]
+
+
+def _legacy_resize(node: ir.Node, build: Builder, scales: ir.Value) -> Any:
+    """Resize of the time before coordinate transformations: no offset, nearest is the floor (the ceiling when shrinking)."""
+    factors = array(scales)
+    shrinks = factors is not None and bool(np.any(factors < 1))
+    mode = attribute(node, "mode", "nearest")
+    return build.op(
+        "Resize",
+        node.inputs[0],
+        None,
+        scales,
+        mode={"bilinear": "linear"}.get(mode, mode),
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="ceil" if shrinks else "floor",
+    )
+
+
+@lowering("Upsample")
+def upsample(node: ir.Node, build: Builder) -> Any:
+    """Upsample's scales were two attributes, then one, then an input."""
+    if len(node.inputs) > 1:
+        return _legacy_resize(node, build, node.inputs[1])  # type: ignore[arg-type]
+    scales = attribute(node, "scales") or [1.0, 1.0, attribute(node, "height_scale"), attribute(node, "width_scale")]
+    return _legacy_resize(node, build, build.constant(np.array(list(scales), np.float32)))
+
+
+@lowering("Resize", before=11)
+def resize_of_scales(node: ir.Node, build: Builder) -> Any:
+    """Resize-10 had no choice of coordinates."""
+    return _legacy_resize(node, build, node.inputs[1])  # type: ignore[arg-type]
+
+
+@lowering("Resize")
+def resize(node: ir.Node, build: Builder) -> None:
+    """Leave out what is empty, and give scales and sizes for all axes where only some were named."""
+    for index in range(1, len(node.inputs)):
+        contents = node.inputs[index]
+        if contents is not None and (
+            dims(contents) == [0] or (contents.const_value is not None and contents.const_value.size == 0)
+        ):
+            node.replace_input_with(index, None)
+    if attribute(node, "coordinate_transformation_mode") != "tf_crop_and_resize" and len(node.inputs) > 1:
+        node.replace_input_with(1, None)
+    axes = attribute(node, "axes")
+    known = dims(node.inputs[0])
+    if axes is None or known is None or attribute(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+        return
+    full = [a % len(known) for a in axes]
+    values = {
+        index: array(node.inputs[index]) for index in range(1, len(node.inputs)) if node.inputs[index] is not None
+    }
+    if any(contents is None for contents in values.values()):
+        return
+    if 3 in values and not all(isinstance(known[i], int) for i in range(len(known)) if i not in full):
+        return
+    for index, contents in values.items():
+        assert contents is not None
+        if index == 1:
+            wide = np.array([0.0] * len(known) + [1.0] * len(known), contents.dtype)
+            wide[full] = contents[: len(full)]
+            wide[[a + len(known) for a in full]] = contents[len(full) :]
+        elif index == 2:
+            wide = np.ones(len(known), contents.dtype)
+            wide[full] = contents
+        else:
+            wide = np.array([known[i] if isinstance(known[i], int) else 0 for i in range(len(known))], contents.dtype)
+            wide[full] = contents
+        node.replace_input_with(index, build.constant(wide))
+    set_attributes(node, axes=None)
+
+
+@lowering("GridSample", before=20)
+def grid_sample_modes(node: ir.Node, build: Builder) -> None:
+    """The interpolations had other names."""
+    mode = attribute(node, "mode", "bilinear")
+    set_attributes(node, mode={"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode))
+
+
+@lowering("SpaceToDepth", before=28)
+def space_to_depth_mode(node: ir.Node, build: Builder) -> None:
+    """There was one order only."""
+    if rank(node.inputs[0]) is not None:
+        set_attributes(node, mode="DCR")

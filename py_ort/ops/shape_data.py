@@ -1,0 +1,270 @@
+"""What shape arithmetic computes, followed symbolically: the elements of small integer tensors made from shapes.
+
+The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let Reshape,
+Expand and ConstantOfShape know their results' dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import array, attribute, dims
+
+_KEY = "py_ort.shape_data"
+_LIMIT = 64
+
+Element = Any  # int, ir.SymbolicDim or None
+
+
+def shape_data(value: ir.Value | None) -> list[Element] | None:
+    """Return the elements of an integer scalar or vector, as far as they are known; None when not even their number is."""
+    if value is None:
+        return None
+    if value.const_value is not None:
+        if value.const_value.size > _LIMIT or len(value.const_value.shape) > 1:
+            return None
+        contents = array(value)
+        return (
+            [int(item) for item in contents.reshape(-1)]
+            if contents is not None and contents.dtype.kind in "iu"
+            else None
+        )
+    return value.meta.get(_KEY)
+
+
+def follow(node: ir.Node) -> None:
+    """Compute the elements of a node's output, where the operator is one of shape arithmetic."""
+    rule = _RULES.get(node.op_type) if node.domain == "" else None
+    if rule is None:
+        return
+    output = node.outputs[0]
+    found = rule(node)
+    if found is not None and len(found) <= _LIMIT:
+        output.meta[_KEY] = found
+    else:
+        output.meta.pop(_KEY, None)
+
+
+def known(element: Element) -> bool:
+    """Whether an element is a number or a named expression."""
+    return isinstance(element, int) or (isinstance(element, ir.SymbolicDim) and element.value is not None)
+
+
+def _shape(node: ir.Node) -> list[Element] | None:
+    found = dims(node.inputs[0])
+    if found is None:
+        return None
+    return list(found[attribute(node, "start", 0) : attribute(node, "end", None)])
+
+
+def _size(node: ir.Node) -> list[Element] | None:
+    found = dims(node.inputs[0])
+    return None if found is None else [product(found)]
+
+
+def product(elements: Sequence[Element]) -> Element:
+    """Return the product of dimensions; None when one is unknown."""
+    result: Element = 1
+    for element in elements:
+        if not known(element):
+            return None
+        result = element if isinstance(result, int) and result == 1 else result * element
+    return result
+
+
+def _same(node: ir.Node) -> list[Element] | None:
+    return shape_data(node.inputs[0])
+
+
+def _concat(node: ir.Node) -> list[Element] | None:
+    joined: list[Element] = []
+    for value in node.inputs:
+        part = shape_data(value)
+        if part is None:
+            size = dims(value)
+            if size is None or len(size) != 1 or not isinstance(size[0], int):
+                return None
+            part = [None] * size[0]
+        joined += part
+    return joined
+
+
+def _gather(node: ir.Node) -> list[Element] | None:
+    data, indices = shape_data(node.inputs[0]), array(node.inputs[1])
+    if data is None or indices is None or indices.ndim > 1 or len(dims(node.inputs[0]) or [0]) != 1:
+        return None
+    picked = [int(i) for i in indices.reshape(-1)]
+    return [data[i] for i in picked] if all(-len(data) <= i < len(data) for i in picked) else None
+
+
+def _slice(node: ir.Node) -> list[Element] | None:
+    data = shape_data(node.inputs[0])
+    parts = [array(v) for v in node.inputs[1:]]
+    if data is None or len(parts) < 2 or parts[0] is None or parts[1] is None or len(parts[0]) != 1:
+        return None
+    step = 1 if len(parts) < 4 or parts[3] is None else int(parts[3][0])
+    start, end = int(parts[0][0]), int(parts[1][0])
+    return data[slice(start, None if step < 0 and end < -len(data) else end, step)]
+
+
+def _arithmetic(node: ir.Node) -> list[Element] | None:
+    a, b = (shape_data(v) for v in node.inputs)
+    if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
+        return None
+    width = max(len(a), len(b))
+    a, b = a * (width if len(a) == 1 else 1), b * (width if len(b) == 1 else 1)
+    return [_combine(node.op_type, x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _combine(op_type: str, x: Element, y: Element) -> Element:
+    if not (known(x) and known(y)):
+        return None
+    if op_type == "Add":
+        return x + y
+    if op_type == "Sub":
+        return x - y
+    if op_type == "Mul":
+        return x * y
+    # Sizes are not negative, so rounding down is rounding towards zero. An unknown divisor may be zero.
+    return x // y if isinstance(y, int) and y > 0 and (not isinstance(x, int) or x >= 0) else None
+
+
+def _squeeze(node: ir.Node) -> list[Element] | None:
+    data = shape_data(node.inputs[0])
+    return (
+        data
+        if data is not None and len(dims(node.inputs[0]) or []) <= 1 and len(dims(node.outputs[0]) or [0, 0]) <= 1
+        else None
+    )
+
+
+def _cast(node: ir.Node) -> list[Element] | None:
+    return (
+        shape_data(node.inputs[0])
+        if ir.DataType(attribute(node, "to")) in (ir.DataType.INT64, ir.DataType.INT32)
+        else None
+    )
+
+
+def _constant_of_shape(node: ir.Node) -> list[Element] | None:
+    count, value = shape_data(node.inputs[0]), attribute(node, "value")
+    if (
+        value is None
+        or value.numpy().dtype.kind not in "iu"
+        or count is None
+        or len(count) != 1
+        or not isinstance(count[0], int)
+    ):
+        return None
+    return [int(value.numpy().reshape(-1)[0])] * min(count[0], _LIMIT + 1)
+
+
+def _where(node: ir.Node) -> list[Element] | None:
+    condition = array(node.inputs[0])
+    a, b = (shape_data(v) for v in node.inputs[1:])
+    if condition is None or a is None or b is None or len(a) != len(b) or condition.size != len(a):
+        return None
+    return [x if c else y for c, x, y in zip(np.reshape(condition, -1), a, b, strict=True)]
+
+
+_RULES = {
+    "Shape": _shape,
+    "Size": _size,
+    "Identity": _same,
+    "Cast": _cast,
+    "Concat": _concat,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _squeeze,
+    "Reshape": _squeeze,
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _arithmetic),
+    "ConstantOfShape": _constant_of_shape,
+    "Where": _where,
+}
+
+
+def infer_reshape(node: ir.Node) -> None:
+    """Dimensions of a Reshape's output: numbers, kept and computed dimensions, and one that is left over."""
+    data, output = node.inputs[0], node.outputs[0]
+    if data is None:
+        return
+    if data.type is not None:
+        output.type = data.type
+    target = shape_data(node.inputs[1])
+    if target is None:
+        size = dims(node.inputs[1])
+        if output.shape is None and size and isinstance(size[0], int):
+            output.shape = ir.Shape([None] * size[0])
+        return
+    source = dims(data)
+    keep = not attribute(node, "allowzero", 0)
+    result: list[Element] = [
+        (source[i] if source is not None and i < len(source) else None) if isinstance(d, int) and d == 0 and keep else d
+        for i, d in enumerate(target)
+    ]
+    if any(isinstance(d, int) and d == -1 for d in result):
+        at = next(i for i, d in enumerate(result) if isinstance(d, int) and d == -1)
+        result[at] = _left_over(source, result[:at] + result[at + 1 :])
+    output.shape = ir.Shape([d if known(d) else None for d in result])
+
+
+def _left_over(source: list[Element] | None, others: list[Element]) -> Element:
+    if source is None:
+        return None
+    rest = list(source)
+    remaining: list[Element] = []
+    for other in others:  # what both sides have cancels, known or not by number
+        match = next((i for i, d in enumerate(rest) if known(d) and known(other) and d == other), None)
+        if match is None:
+            remaining.append(other)
+        else:
+            del rest[match]
+    top, bottom = product(rest), product(remaining)
+    if top is None or bottom is None or (isinstance(bottom, int) and bottom == 0):
+        return None
+    if isinstance(bottom, int):
+        return top // bottom if bottom != 1 else top
+    ratio = top / bottom if not isinstance(top, int) else None
+    return ratio
+
+
+def infer_expand(node: ir.Node) -> None:
+    """Dimensions of an Expand's output."""
+    data, output = node.inputs[0], node.outputs[0]
+    if data is None:
+        return
+    if data.type is not None:
+        output.type = data.type
+    source, target = dims(data), shape_data(node.inputs[1])
+    if source is None or target is None:
+        return
+    width = max(len(source), len(target))
+    a, b = [1] * (width - len(source)) + source, [1] * (width - len(target)) + target
+    joined = [
+        y
+        if isinstance(x, int) and x == 1
+        else x
+        if (isinstance(y, int) and y == 1) or isinstance(x, int)
+        else (x if x == y else None)
+        for x, y in zip(a, b, strict=True)
+    ]
+    output.shape = ir.Shape([d if known(d) else None for d in joined])
+
+
+def infer_constant_of_shape(node: ir.Node) -> None:
+    """Dimensions and dtype of a ConstantOfShape's output."""
+    value = attribute(node, "value")
+    output = node.outputs[0]
+    output.type = ir.TensorType(ir.DataType.FLOAT if value is None else value.dtype)
+    target = shape_data(node.inputs[0])
+    if target is not None:
+        output.shape = ir.Shape([d if known(d) else None for d in target])
+    else:
+        size = dims(node.inputs[0])
+        if size and isinstance(size[0], int):
+            output.shape = ir.Shape([None] * size[0])

@@ -1,0 +1,26 @@
+"""Operators that sort, select and count."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+OPERATORS = [
+    Operator("TopK", host=(1,), tolerance="exact"),
+    Operator("Trilu", host=(1,), tolerance="exact"),
+    Operator("NonMaxSuppression", host=(2, 3, 4), tolerance="exact"),
+    Operator("NonZero", tolerance="exact"),
+    Operator("Unique", tolerance="exact"),
+]
+
+
+@lowering("TopK", before=10)
+def k_attribute(node: ir.Node, build: Builder) -> None:
+    """K was an attribute."""
+    k = attribute(node, "k")
+    set_attributes(node, k=None)
+    node.resize_inputs(2)
+    node.replace_input_with(1, build.constant(np.array([k], np.int64)))

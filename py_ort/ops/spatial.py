@@ -1,0 +1,129 @@
+"""Arithmetic of sliding windows, shared by convolutions and pools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import attribute, dims, rank, set_attributes
+from py_ort.ops.infer import like
+
+Dim = Any  # int, SymbolicDim or None
+
+
+def fill_spatial(node: ir.Node) -> None:
+    """Fill in strides, dilations and the group."""
+    kernel = attribute(node, "kernel_shape")
+    spatial = len(kernel) if kernel else (rank(node.inputs[0]) or 0) - 2
+    if spatial <= 0:
+        return
+    if not attribute(node, "strides"):
+        set_attributes(node, strides=[1] * spatial)
+    if not attribute(node, "dilations"):
+        set_attributes(node, dilations=[1] * spatial)
+
+
+def explicit_pads(node: ir.Node) -> None:
+    """Turn auto_pad into pads where the input's sizes allow; SAME_* stays where they are unknown."""
+    auto = attribute(node, "auto_pad") or "NOTSET"
+    kernel, strides, dilations = (attribute(node, name) for name in ("kernel_shape", "strides", "dilations"))
+    if auto in ("NOTSET", "VALID"):
+        if kernel and (auto == "VALID" or not attribute(node, "pads")):
+            set_attributes(node, pads=[0] * (2 * len(kernel)))
+        set_attributes(node, auto_pad=None)
+        return
+    known = dims(node.inputs[0])
+    # With stride 1 the pads do not depend on the input's size.
+    if not kernel or not strides or (known is None and any(s != 1 for s in strides)):
+        set_attributes(node, pads=None)
+        return
+    begins, ends = [], []
+    for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations or [1] * len(kernel), strict=True)):
+        size = known[axis + 2] if known is not None else None
+        extent = (k - 1) * d + 1
+        if s == 1:
+            total = extent - 1
+        elif isinstance(size, int):
+            total = max(0, (-(-size // s) - 1) * s + extent - size)
+        else:
+            set_attributes(node, pads=None)
+            return
+        small, big = total // 2, total - total // 2
+        begins.append(small if auto == "SAME_UPPER" else big)
+        ends.append(big if auto == "SAME_UPPER" else small)
+    set_attributes(node, pads=begins + ends, auto_pad=None)
+
+
+def conv_transpose_output(node: ir.Node) -> None:
+    """Turn output_shape and auto_pad of a transposed convolution into pads, where the input's sizes are known."""
+    auto = attribute(node, "auto_pad") or "NOTSET"
+    kernel, strides, dilations = (attribute(node, name) for name in ("kernel_shape", "strides", "dilations"))
+    wanted = attribute(node, "output_shape")
+    if not kernel:
+        return
+    if auto in ("NOTSET", "VALID") and not wanted:
+        if auto == "VALID" or not attribute(node, "pads"):
+            set_attributes(node, pads=[0] * (2 * len(kernel)))
+        set_attributes(node, auto_pad=None)
+        return
+    known = dims(node.inputs[0])
+    extra = attribute(node, "output_padding") or [0] * len(kernel)
+    begins, ends = [], []
+    for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        size = known[axis + 2] if known is not None else None
+        if wanted:
+            if not isinstance(size, int):
+                return
+            total = max(0, (size - 1) * s + extra[axis] + (k - 1) * d + 1 - wanted[-len(kernel) :][axis])
+        else:  # SAME: output = input * stride, whatever the size
+            total = max(0, (k - 1) * d + 1 + extra[axis] - s)
+        small, big = total // 2, total - total // 2
+        begins.append(small if auto == "SAME_UPPER" else big)
+        ends.append(big if auto == "SAME_UPPER" else small)
+    set_attributes(node, pads=begins + ends, auto_pad=None, output_shape=None)
+
+
+def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil: bool = False) -> Dim:
+    """Return the number of places of a window along one axis; None when the size is unknown."""
+    if not isinstance(size, int):
+        if size is None or (isinstance(size, ir.SymbolicDim) and size.value is None):
+            return None
+        if ceil:
+            return None
+        reach = before + after - (k - 1) * d - 1
+        if s == 1:
+            return size + reach + 1 if reach != -1 else size
+        return (size + reach) // s + 1
+    span = size + before + after - ((k - 1) * d + 1)
+    places = (-(-span // s) if ceil else span // s) + 1
+    # The last window must start inside the input or the pad before it.
+    if ceil and (places - 1) * s >= size + before:
+        places -= 1
+    return places
+
+
+def infer_nhwc_window(node: ir.Node, channels: Dim) -> None:
+    """Infer the output of a convolution or pool in N, spatial…, C order."""
+    known = dims(node.inputs[0])
+    if known is None:
+        like(node.outputs[0], node.inputs[0], None)
+        node.outputs[0].shape = None
+        return
+    kernel, strides, dilations, pads = (
+        attribute(node, name) for name in ("kernel_shape", "strides", "dilations", "pads")
+    )
+    sizes: list[Dim] = [None] * (len(known) - 2)
+    if kernel and pads and strides:
+        spatial = len(kernel)
+        dilations = dilations or [1] * spatial
+        for axis in range(spatial):
+            size, k, s, d = known[axis + 1], kernel[axis], strides[axis], dilations[axis]
+            before, after = pads[axis], pads[axis + spatial]
+            if node.op_type == "ConvTranspose":
+                extra = (attribute(node, "output_padding") or [0] * spatial)[axis]
+                if isinstance(size, int) or size.value is not None:
+                    sizes[axis] = (size - 1) * s + (k - 1) * d + 1 + extra - before - after
+            else:
+                sizes[axis] = window_size(size, k, s, d, before, after, bool(attribute(node, "ceil_mode", 0)))
+    like(node.outputs[0], node.inputs[0], [known[0], *sizes, channels])

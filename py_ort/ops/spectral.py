@@ -1,0 +1,23 @@
+"""Fourier transforms."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, set_attributes
+from py_ort.ops.declaration import Operator, lowering
+
+OPERATORS = [
+    Operator("DFT", host=(1, 2), tolerance="loose"),
+    Operator("STFT", host=(1, 3), tolerance="loose"),
+]
+
+
+@lowering("DFT", before=20)
+def axis_attribute(node: ir.Node, build: Builder) -> None:
+    """The axis was an attribute."""
+    axis = attribute(node, "axis", 1)
+    set_attributes(node, axis=None)
+    node.resize_inputs(3)
+    node.replace_input_with(2, build.constant(np.array(axis, np.int64)))

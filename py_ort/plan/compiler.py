@@ -1,0 +1,138 @@
+"""The compiler on one screen: load, check, rewrite, optimise, lay out, place, pack, write."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.load import LoadedModel, ModelMetadata, check_model, load_model
+from py_ort.ops.canonicalise import canonicalise
+from py_ort.ops.infer import infer_graph
+from py_ort.passes.free_dimensions import override_free_dimensions
+from py_ort.passes.pass_base import PassReport, run_passes
+from py_ort.passes.pipeline import REQUIRED, Level, pipeline
+from py_ort.plan.node_arg import NodeArg
+from py_ort.plan.options import CompileOptions
+from py_ort.plan.weights import Weights
+from py_ort.plan.writer import PlanWriter
+from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
+
+
+@dataclass
+class CompiledModel:
+    """A plan and all that a session must know about it.
+
+    Attributes:
+        plan: The FlatBuffer (schema/plan.fbs).
+        weights: The constants it refers to.
+        inputs: The model's inputs, as the user sees them.
+        outputs: The model's outputs.
+        metadata: What the model says about itself.
+        placement: Where each node runs, and why.
+        model: The optimised graph, before weights were packed.
+        passes: What each pass did.
+        timings: Milliseconds per stage.
+    """
+
+    plan: bytes
+    weights: Weights
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    model: ir.Model
+    passes: list[PassReport] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+def compile_model(
+    model: str | os.PathLike[str] | bytes,
+    *,
+    providers: Sequence[str] = ("webgpu", "wasm"),
+    options: CompileOptions | None = None,
+    manifests: Mapping[str, Manifest] | None = None,
+) -> CompiledModel:
+    """Compile a model.
+
+    Args:
+        model: Path or bytes of an ONNX file.
+        providers: The providers that may run nodes, the preferred one first.
+        options: See `CompileOptions`.
+        manifests: The providers' kernels; those of the built page and core by default.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
+        NotImplemented: A node has no kernel on these providers.
+        InvalidArgument: An option is wrong.
+    """
+    options = options or CompileOptions()
+    names = list(dict.fromkeys(canonical_provider(name) for name in providers))
+    manifests = manifests if manifests is not None else load_manifests()
+    missing = [name for name in names if name not in manifests]
+    if missing or not names:
+        raise InvalidArgument(f"providers {missing or names}: there are {', '.join(manifests)}")
+    level = Level(options.level())
+    timings: dict[str, float] = {}
+
+    with _timed(timings, "load"):
+        loaded = load_model(model)
+        check_model(loaded.model, [key for manifest in manifests.values() for key in manifest.kernels])
+        passes = run_passes(loaded.model, REQUIRED)
+    inputs = [NodeArg.of(value) for value in loaded.model.graph.inputs]
+    outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
+    with _timed(timings, "shapes"):
+        override_free_dimensions(
+            loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
+        )
+        infer_graph(loaded.model.graph, dict(loaded.model.opset_imports))
+    with _timed(timings, "canonicalise"):
+        canonicalise(loaded.model)
+    with _timed(timings, "passes"):
+        passes += run_passes(loaded.model, pipeline(level))
+    with _timed(timings, "placement"):
+        placed = place(loaded.model, names, manifests, options.force_cpu_node_names)
+        placement = Placement(list(placed.values()), tuple(names))
+        if options.disable_cpu_fallback:
+            _refuse_fallback(placement)
+    with _timed(timings, "plan"):
+        writer = PlanWriter(loaded.model, placed)
+        plan = writer.write()
+    _complete(outputs, loaded)
+    return CompiledModel(
+        plan, writer.weights, inputs, outputs, loaded.metadata, placement, loaded.model, passes, timings
+    )
+
+
+@contextmanager
+def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    timings[stage] = (time.perf_counter() - start) * 1e3
+
+
+def _refuse_fallback(placement: Placement) -> None:
+    strays = placement.fallbacks()
+    if strays:
+        first = strays[0]
+        raise NotImplementedError(
+            f"disable_cpu_fallback is set, and {len(strays)} nodes do not run on {placement.providers[0]}: "
+            + "; ".join(f"{node.name or node.op_type} ({node.op_type}): {node.reason}" for node in strays[:5]),
+            node=first.name,
+            op_type=first.op_type,
+            domain=first.domain,
+            provider=placement.providers[0],
+        )
+
+
+def _complete(outputs: list[NodeArg], loaded: LoadedModel) -> None:
+    """An output whose type the model left out gets the inferred one."""
+    for i, (arg, value) in enumerate(zip(outputs, loaded.model.graph.outputs, strict=True)):
+        if not arg.type:
+            inferred = NodeArg.of(value)
+            outputs[i] = NodeArg(arg.name, inferred.type, arg.shape if arg.shape is not None else inferred.shape)

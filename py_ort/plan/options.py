@@ -1,0 +1,58 @@
+"""What the user may decide about a compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from py_ort.exceptions import InvalidArgument
+
+_LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Options of `compile_model`; the names are those of onnxruntime and onnxruntime-web.
+
+    Attributes:
+        graph_optimization_level: "disabled", "basic", "extended", "layout" or "all", or onnxruntime's number.
+        free_dimension_overrides: Numbers for the inputs' symbolic dimensions, by name.
+        free_dimension_overrides_by_denotation: The same, by denotation.
+        preferred_layout: "NHWC" (the default) or "NCHW".
+        force_cpu_node_names: Nodes to run on wasm, by name.
+        disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape arithmetic aside.
+        float16_on_gpu: Whether the GPU has shader-f16; without it float16 stays on the CPU.
+    """
+
+    graph_optimization_level: str | int = "all"
+    free_dimension_overrides: Mapping[str, int] = field(default_factory=dict)
+    free_dimension_overrides_by_denotation: Mapping[str, int] = field(default_factory=dict)
+    preferred_layout: str | None = None
+    force_cpu_node_names: Collection[str] = ()
+    disable_cpu_fallback: bool = False
+    float16_on_gpu: bool = True
+
+    def level(self) -> int:
+        """Return the level as a number.
+
+        Raises:
+            InvalidArgument: There is no such level.
+        """
+        given = self.graph_optimization_level
+        if isinstance(given, str):
+            if given.lower() not in _LEVELS:
+                raise InvalidArgument(f"graph_optimization_level {given!r}: one of {', '.join(_LEVELS)}")
+            return _LEVELS[given.lower()]
+        if int(given) not in _LEVELS.values():
+            raise InvalidArgument(f"graph_optimization_level {given}: one of {', '.join(map(str, _LEVELS.values()))}")
+        return int(given)
+
+    def nhwc(self) -> bool:
+        """Whether the layout pass shall go to NHWC.
+
+        Raises:
+            InvalidArgument: preferred_layout is neither.
+        """
+        if self.preferred_layout not in (None, "NHWC", "NCHW"):
+            raise InvalidArgument(f"preferred_layout {self.preferred_layout!r}: NHWC or NCHW")
+        return self.preferred_layout != "NCHW" and self.level() >= 3

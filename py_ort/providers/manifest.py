@@ -1,0 +1,99 @@
+"""What a provider has kernels for: the manifests that the builds of page and core leave in the assets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.exceptions import EngineError
+
+_ASSETS = Path(__file__).parent.parent / "assets"
+_DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}
+
+
+def dtype_name(dtype: ir.DataType) -> str:
+    """Return a dtype's name in manifests: "float32", "int64", …"""
+    name = dtype.name.lower()
+    return _DTYPE_NAMES.get(name, name)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The kernels of one provider.
+
+    Attributes:
+        provider: "webgpu" or "wasm".
+        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further inputs,
+            an empty entry accepts all.
+    """
+
+    provider: str
+    kernels: Mapping[tuple[str, str], Sequence[frozenset[str]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
+        """Read a manifest's JSON: a list of {domain, op_type, types}. Several entries of one operator add up."""
+        kernels: dict[tuple[str, str], list[frozenset[str]]] = {}
+        for entry in entries:
+            key = (entry.get("domain", ""), entry["op_type"])
+            types = [frozenset(_DTYPE_NAMES.get(name, name) for name in names) for names in entry.get("types", [])]
+            known = kernels.get(key)
+            kernels[key] = types if known is None else _union(known, types)
+        return cls(provider, kernels)
+
+    def has(self, domain: str, op_type: str) -> bool:
+        """Whether there is a kernel of this operator."""
+        return (domain, op_type) in self.kernels
+
+    def refusal(self, domain: str, op_type: str, dtypes: Sequence[ir.DataType | None]) -> str | None:
+        """Say why this provider cannot run the operator on inputs of these dtypes; None when it can.
+
+        Args:
+            domain: The operator's domain.
+            op_type: Its name.
+            dtypes: Of each input; None for those that do not matter (omitted, host or unknown).
+        """
+        types = self.kernels.get((domain, op_type))
+        if types is None:
+            return "no kernel"
+        for index, dtype in enumerate(dtypes):
+            if dtype is None or not types:
+                continue
+            accepted = types[min(index, len(types) - 1)]
+            if accepted and dtype_name(dtype) not in accepted:
+                return f"no kernel for {dtype_name(dtype)} (input {index})"
+        return None
+
+
+def _union(a: list[frozenset[str]], b: list[frozenset[str]]) -> list[frozenset[str]]:
+    """Add up two lists of accepted dtypes; an empty entry accepts all."""
+    if not a or not b:
+        return []
+    width = max(len(a), len(b))
+    a, b = a + [a[-1]] * (width - len(a)), b + [b[-1]] * (width - len(b))
+    return [x | y if x and y else frozenset() for x, y in zip(a, b, strict=True)]
+
+
+@cache
+def load_manifests() -> dict[str, Manifest]:
+    """Return the manifests of the built page and core, by provider.
+
+    Raises:
+        EngineError: They were not built.
+    """
+    found: dict[str, Manifest] = {}
+    for provider in ("webgpu", "wasm"):
+        path = _ASSETS / f"kernels.{provider}.json"
+        try:
+            found[provider] = Manifest.of(provider, json.loads(path.read_text()))
+        except FileNotFoundError as e:
+            raise EngineError(
+                f"{path.name} is missing: the page and the core are not built (run `make build` in a clone)"
+            ) from e
+    return found

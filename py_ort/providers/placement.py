@@ -1,0 +1,246 @@
+"""Which provider runs which node, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.ops import operator
+from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ops.infer import newest_opset
+from py_ort.providers.manifest import Manifest
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+_ON_GPU = frozenset(
+    {
+        *(
+            ir.DataType.FLOAT,
+            ir.DataType.FLOAT16,
+            ir.DataType.BOOL,
+            ir.DataType.INT64,
+            ir.DataType.UINT64,
+            ir.DataType.INT32,
+        ),
+        *(ir.DataType.UINT32, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.INT8, ir.DataType.UINT8),
+    }
+)
+_SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
+
+
+@dataclass(frozen=True)
+class PlacedNode:
+    """Where a node runs. `provider`: "webgpu" or "wasm"; `reason`: why not on the first provider asked for, or ""."""
+
+    name: str
+    op_type: str
+    domain: str
+    provider: str
+    kernel: str
+    reason: str = ""
+    origin: tuple[str, ...] = ()
+
+
+@dataclass
+class Placement:
+    """Where every node of a plan runs."""
+
+    nodes: list[PlacedNode] = field(default_factory=list)
+    providers: tuple[str, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of nodes per provider."""
+        counted = Counter(node.provider for node in self.nodes)
+        return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
+
+    def fallbacks(self) -> list[PlacedNode]:
+        """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""
+        first = self.providers[0] if self.providers else ""
+        return [
+            node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {
+            "providers": list(self.providers),
+            "counts": self.counts(),
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+
+
+SHAPE_ARITHMETIC = "shape arithmetic"
+CONTROL = "control flow"
+FORCED = "force_cpu_node_names"
+
+
+def place(
+    model: ir.Model,
+    providers: Sequence[str],
+    manifests: Mapping[str, Manifest],
+    force_cpu: Collection[str] = (),
+) -> dict[ir.Node, PlacedNode]:
+    """Give every node, at every depth, a provider.
+
+    Args:
+        model: The optimised model.
+        providers: Canonical names, the preferred one first.
+        manifests: Their kernels.
+        force_cpu: Names of nodes that go to "wasm" whatever there is.
+
+    Raises:
+        NotImplemented: A node has no kernel on any of the providers.
+    """
+    arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and providers[0] != "wasm" else set()
+    placed: dict[ir.Node, PlacedNode] = {}
+    for node in all_nodes(model.graph):
+        placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu)
+    return placed
+
+
+def _place_node(
+    node: ir.Node,
+    providers: Sequence[str],
+    manifests: Mapping[str, Manifest],
+    arithmetic: bool,
+    force_cpu: Collection[str],
+) -> PlacedNode:
+    names = origins(node)
+
+    def placed(provider: str, reason: str) -> PlacedNode:
+        kernel = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
+
+    if node.domain == "" and node.op_type in CONTROL_FLOW:
+        return placed("wasm", CONTROL if providers[0] != "wasm" else "")
+    dtypes = [
+        None if v is None or v.type is None or not isinstance(v.type, ir.TensorType) else v.dtype for v in node.inputs
+    ]
+    reasons: list[str] = []
+    if "wasm" in providers:
+        forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
+        if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes) is None:
+            return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
+    for provider in providers:
+        refusal = _refusal(node, provider, manifests[provider], dtypes)
+        if refusal is None:
+            return placed(provider, "; ".join(reasons))
+        reasons.append(f"{provider}: {refusal}")
+    full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+    found = ", ".join("?" if d is None else d.name for d in dtypes)
+    raise NotImplementedError(
+        f"no provider of {list(providers)} runs node {names[0]!r}: {full} (opset {newest_opset()} form, inputs {found}); {'; '.join(reasons)}",
+        node=names[0],
+        op_type=node.op_type,
+        domain=node.domain,
+        provider=", ".join(providers),
+        shapes={
+            v.name or f"input {i}": [str(d) for d in dims(v) or []]
+            for i, v in enumerate(node.inputs)
+            if v is not None and v.shape is not None
+        },
+    )
+
+
+def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[ir.DataType | None]) -> str | None:
+    if provider == "wasm":
+        return manifest.refusal(node.domain, node.op_type, dtypes)
+    declared = operator(node.domain, node.op_type)
+    on_device = [
+        None if v is None or declared.use(node, i) != "device" else dtypes[i] for i, v in enumerate(node.inputs)
+    ]
+    refusal = manifest.refusal(node.domain, node.op_type, on_device)
+    if refusal is not None:
+        return refusal
+    for value in (*node.inputs, *node.outputs):
+        if value is None or value.type is None:
+            continue
+        if not isinstance(value.type, ir.TensorType):
+            return "sequences and optionals live on the CPU"
+    for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
+        if value is not None and value.dtype is not None and value.dtype not in _ON_GPU:
+            return f"{value.dtype.name.lower()} has no form on the GPU"
+    return None
+
+
+def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
+    """Return the nodes that compute shapes, axes and other small numbers from such numbers.
+
+    A node belongs to them when all it reads is on the CPU without a download, and either everything that reads its outputs wants
+    them on the CPU, or they are small integers.
+    """
+    wanted_on_host = _host_values(graph)
+    found: set[ir.Node] = set()
+    on_cpu: set[ir.Value] = set()
+
+    def visit(inner: ir.Graph) -> None:
+        for node in inner:
+            for subgraph in subgraphs(node):
+                visit(subgraph)
+            if subgraphs(node):
+                continue
+            declared = operator(node.domain, node.op_type)
+            uses = [(v, declared.use(node, i)) for i, v in enumerate(node.inputs) if v is not None]
+            if not all(use == "shape" or v in on_cpu or _constant(v) for v, use in uses):
+                continue
+            if not uses or not node.outputs:
+                continue
+            only_shapes = all(use == "shape" for _, use in uses)
+            if all(v in wanted_on_host for v in node.outputs if v.uses()) or all(
+                _small_integers(v) for v in node.outputs
+            ):
+                if only_shapes or all(_small(v) for v, use in uses if use != "shape"):
+                    found.add(node)
+                    on_cpu.update(node.outputs)
+
+    visit(graph)
+    return found
+
+
+def _host_values(graph: ir.Graph) -> set[ir.Value]:
+    """Return the values that are read on the CPU only, directly or through nodes whose results are."""
+    found: set[ir.Value] = set()
+    for inner in reversed(list(all_graphs(graph))):
+        for node in reversed(list(inner)):
+            for output in node.outputs:
+                uses = output.uses()
+                if not uses or output.is_graph_output():
+                    continue
+                if all(_read_on_host(user, index, found) for user, index in uses):
+                    found.add(output)
+    return found
+
+
+def _read_on_host(user: ir.Node, index: int, found: set[ir.Value]) -> bool:
+    use = operator(user.domain, user.op_type).use(user, index)
+    if use == "host":
+        return True
+    return (
+        use == "device"
+        and not subgraphs(user)
+        and bool(user.outputs)
+        and all(o in found for o in user.outputs if o.uses())
+    )
+
+
+def _constant(value: ir.Value) -> bool:
+    return value.const_value is not None
+
+
+def _small(value: ir.Value) -> bool:
+    found = dims(value)
+    if found is None or len(found) > 1:
+        return False
+    return all(isinstance(d, int) and d <= _SMALL for d in found) or value.const_value is None
+
+
+def _small_integers(value: ir.Value) -> bool:
+    found = dims(value)
+    return (
+        value.dtype in (ir.DataType.INT64, ir.DataType.INT32)
+        and found is not None
+        and (not found or (len(found) == 1 and isinstance(found[0], int) and found[0] <= 64))
+    )
