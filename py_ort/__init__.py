@@ -1,0 +1,74 @@
+"""ONNX models in real browsers, from Python, behind onnxruntime's API.
+
+    import py_ort
+    session = py_ort.InferenceSession("model.onnx", providers=["webgpu", "wasm"])
+    outputs = session.run(None, {"x": x})
+    print(session.placement())
+
+The names are onnxruntime's. Ours besides: `InferenceSession.placement`, `.stats`, `.close`, `browser=` and `launcher=`
+(see `BrowserOptions`), and `install_as_onnxruntime`, which makes other people's code run here unchanged.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from py_ort.available import get_all_providers as get_all_providers
+    from py_ort.available import get_available_providers as get_available_providers
+    from py_ort.available import get_device as get_device
+    from py_ort.available import set_default_logger_severity as set_default_logger_severity
+    from py_ort.available import set_default_logger_verbosity as set_default_logger_verbosity
+    from py_ort.browser.options import BrowserOptions as BrowserOptions
+    from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
+    from py_ort.exceptions import PyOrtError as PyOrtError
+    from py_ort.load.metadata import ModelMetadata as ModelMetadata
+    from py_ort.node_arg import NodeArg as NodeArg
+    from py_ort.options import ExecutionMode as ExecutionMode
+    from py_ort.options import ExecutionOrder as ExecutionOrder
+    from py_ort.options import GraphOptimizationLevel as GraphOptimizationLevel
+    from py_ort.options import RunOptions as RunOptions
+    from py_ort.options import SessionOptions as SessionOptions
+    from py_ort.ort_value import IOBinding as IOBinding
+    from py_ort.ort_value import OrtDevice as OrtDevice
+    from py_ort.ort_value import OrtValue as OrtValue
+    from py_ort.session import InferenceSession as InferenceSession
+
+__version__ = "0.1.0"
+
+# Imported at first use, so that `import py_ort` costs nothing.
+_WHERE = {
+    "BrowserOptions": "browser.options",
+    "ExecutionMode": "options",
+    "ExecutionOrder": "options",
+    "GraphOptimizationLevel": "options",
+    "IOBinding": "ort_value",
+    "InferenceSession": "session",
+    "ModelMetadata": "load.metadata",
+    "NodeArg": "node_arg",
+    "OrtDevice": "ort_value",
+    "OrtValue": "ort_value",
+    "PyOrtError": "exceptions",
+    "RunOptions": "options",
+    "SessionOptions": "options",
+    "get_all_providers": "available",
+    "get_available_providers": "available",
+    "get_device": "available",
+    "install_as_onnxruntime": "compat",
+    "set_default_logger_severity": "available",
+    "set_default_logger_verbosity": "available",
+}
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'py_ort' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"py_ort.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

@@ -1,0 +1,69 @@
+# make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
+# make test [ARGS=...]                        all tests; ARGS goes to pytest
+# make check                                  format, lint, types, generated code; no browser
+# make build                                  the page and the core, into py_ort/assets/
+# make wheel, make clean
+#
+# Each sets up what it needs: Debian packages, .venv, npm packages, the builds. Stamps in build/stamps make the next time quick.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+IMAGE ?= samples/sample.png
+PROVIDER ?= webgpu
+ARGS ?=
+
+BIN := .venv/bin
+STAMPS := build/stamps
+files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
+
+.PHONY: run test check build setup wheel clean
+
+run: build
+	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
+
+test: build
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	cd web && npx --no-install tsc --noEmit
+	$(BIN)/python -m py_ort.schema.generate --check
+
+build: setup py_ort/assets/core.wasm py_ort/assets/worker.js
+setup: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/npm
+
+wheel: build
+	$(BIN)/pip wheel -q --no-deps -w dist .
+
+clean:
+	rm -rf build dist py_ort/assets web/node_modules
+
+$(STAMPS):
+	@mkdir -p $@
+
+$(STAMPS)/system: .ci/packages.txt .ci/system | $(STAMPS)
+	@PYTHON="$(PYTHON)" .ci/system
+	@touch $@
+
+$(STAMPS)/python: pyproject.toml $(STAMPS)/system
+	@test -x $(BIN)/python || { echo "py_ort: making .venv"; "$(PYTHON)" -m venv .venv; }
+	@echo "py_ort: installing Python packages"
+	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test,samples]'
+	@touch $@
+
+$(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system
+	@echo "py_ort: installing npm packages"
+	@cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system
+	@echo "py_ort: building the core with Emscripten"
+	@emsdk_scripts/build
+	@touch $@
+
+py_ort/assets/worker.js: $(call files,web) $(STAMPS)/npm
+	@node web/build.mjs
+	@touch $@

@@ -1,0 +1,159 @@
+"""A session's share of a page: its providers opened there, its model loaded, its runs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from py_ort.browser.loop import LoopThread, loop_thread
+from py_ort.browser.options import NO_ADAPTER_HINT
+from py_ort.browser.page import Progress
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import EPFail, NoAdapter
+from py_ort.providers.resolution import Wanted
+from py_ort.schema.gen.CreateSession import CreateSessionT
+from py_ort.schema.gen.GetStats import GetStatsT
+from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
+from py_ort.schema.gen.Run import RunT
+from py_ort.wire import Layout, from_description, pack
+
+_log = logging.getLogger("py_ort")
+
+
+@dataclass
+class Backend:
+    """A browser's page with the providers of one session.
+
+    Attributes:
+        providers: Those that can run here, best first.
+        options: Their options.
+        device: What the page says of the WebGPU device: vendor, architecture, description, software, features, limits.
+        dropped: Provider -> why it cannot run here.
+    """
+
+    lease: Lease
+    providers: list[str]
+    device_id: int = 0
+    device: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    session: int = 0
+    _loop: LoopThread = field(default_factory=loop_thread)
+    _released: bool = False
+
+    @classmethod
+    async def open(cls, lease: Lease, wanted: Wanted, timeout: float | None) -> Backend:
+        """Open these providers in a page.
+
+        Raises:
+            NoAdapter, EPFail: None of them can run there.
+        """
+        backend = cls(lease, [], dropped=dict(wanted.dropped))
+        for name, settings in wanted.providers.items():
+            try:
+                await backend._open_provider(name, settings, timeout)
+                backend.providers.append(name)
+                backend.options[name] = settings
+            except NoAdapter as e:
+                backend.dropped[name] = f"{e.message}. What helps: {NO_ADAPTER_HINT}"
+        backend._check_providers()
+        return backend
+
+    async def _open_provider(self, name: str, settings: Mapping[str, Any], timeout: float | None) -> None:
+        if name == "webgpu":
+            self.device_id = int(settings.get("deviceId", 0))
+            options = {k: v for k, v in settings.items() if k in ("powerPreference", "forceFallbackAdapter")}
+            self.device = await self.lease.page.device(self.device_id, options, timeout)
+
+    def _check_providers(self) -> None:
+        if not self.providers:
+            if list(self.dropped) == ["webgpu"]:
+                raise NoAdapter(self.dropped["webgpu"], provider="webgpu")
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
+            raise EPFail(f"no execution provider can run here: {reasons}")
+        for name, reason in self.dropped.items():
+            _log.warning("provider %s is left out: %s", name, reason)
+
+    @property
+    def adapter(self) -> str:
+        """The WebGPU adapter in words; "" without one."""
+        words = [str(self.device.get(key) or "") for key in ("vendor", "architecture", "description")]
+        return " ".join(dict.fromkeys(word for word in words if word))
+
+    def create(
+        self,
+        plan: bytes,
+        weights: Sequence[bytes | memoryview],
+        options: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Load a plan into the page; return times and counters (`SessionCreated.info`)."""
+        http, body = self.lease.http, CreateSessionT()
+        body.plan, body.weights = http.publish([plan]), http.publish(weights)
+        body.options, body.deviceId = json.dumps(dict(options)), self.device_id
+        try:
+            answer = self._loop.call(self.lease.page.request(body, timeout=timeout, progress=progress)).body
+        finally:
+            http.withdraw(body.plan)
+            http.withdraw(body.weights)
+        self.session = answer.session
+        return json.loads(answer.info or "{}")
+
+    def run(
+        self,
+        outputs: Sequence[str],
+        feeds: Mapping[str, np.ndarray],
+        *,
+        timeout: float | None,
+        started: Callable[[Future[Any]], object] = lambda _: None,
+    ) -> tuple[list[np.ndarray], dict[str, Any]]:
+        """Run the session; return the outputs and `RunResult.info`.
+
+        Args:
+            outputs: Names of what is wanted.
+            feeds: Arrays by name; they must not change until the run is over.
+            timeout: Seconds, or None.
+            started: Called with the run's future, which may be cancelled.
+        """
+        began, layout, body = time.perf_counter(), Layout(), RunT()
+        body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), [], "{}"
+        body.feeds = [pack(name, array, layout) for name, array in feeds.items()]
+        future = self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
+        started(future)
+        try:
+            answer = future.result()
+        except BaseException:
+            future.cancel()
+            raise
+        by_name = {d.name: from_description(d, answer.payload) for d in answer.body.outputs}
+        info = json.loads(answer.body.info or "{}")
+        info["total_ms"] = (time.perf_counter() - began) * 1000
+        return [by_name[name] for name in outputs], info
+
+    def stats(self) -> dict[str, Any]:
+        """Ask the page for its counters and memory."""
+        body = GetStatsT()
+        body.session = self.session
+        return json.loads(self._loop.call(self.lease.page.request(body, timeout=60)).body.json or "{}")
+
+    def release(self) -> None:
+        """Give the session and the share of the browser back. Does not wait; never fails."""
+        if not self._released:
+            self._released = True
+            self._loop.soon(self._release)
+
+    def _release(self) -> None:
+        if self.session:
+            body = ReleaseSessionT()
+            body.session = self.session
+            self.lease.page.post(body)
+        pool().release(self.lease)

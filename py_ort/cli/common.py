@@ -1,0 +1,74 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from rich.console import Console
+
+from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
+
+Report = Callable[[str, int, int], None]
+
+#: For everything that is not the result: `--json` and pipes see stdout only.
+err = Console(stderr=True, highlight=False)
+out = Console(highlight=False)
+
+provider_option = click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="P",
+    help="Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm.",
+)
+
+
+def browser_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --browser, --launcher and --webgpu; the command gets them as `browser: BrowserOptions`."""
+
+    def with_browser(*args: Any, browser: str | None, launcher: str, webgpu: str | None, **options: Any) -> Any:
+        given = {"browser": browser, "launcher": launcher, "webgpu": webgpu}
+        chosen = BrowserOptions(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+        return command(*args, browser=chosen, **options)
+
+    with_browser.__name__, with_browser.__doc__ = command.__name__, command.__doc__
+    with_browser.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in (
+        click.option("--webgpu", type=click.Choice(WEBGPU), help="WebGPU on the GPU, on the CPU (software), or off."),
+        click.option("--launcher", type=click.Choice(LAUNCHERS), help="How the browser is started."),
+        click.option(
+            "--browser",
+            metavar="B",
+            help="chromium, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium.",
+        ),
+    ):
+        with_browser = option(with_browser)
+    return with_browser
+
+
+@contextlib.contextmanager
+def progress(quiet: bool = False) -> Iterator[Report]:
+    """Show what is being done: a spinner in a terminal, else a line for each new stage. Always on stderr."""
+    if quiet:
+        yield lambda stage, done, total: None
+        return
+    if err.is_terminal:
+        with err.status("starting") as status:
+            yield lambda stage, done, total: status.update(_text(stage, done, total))
+        return
+    last = ""
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        if stage != last:
+            last = stage
+            err.print(f"… {_text(stage, done, total)}")
+
+    yield report
+
+
+def _text(stage: str, done: int, total: int) -> str:
+    return f"{stage} {done}/{total}" if total else stage

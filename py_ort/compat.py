@@ -1,0 +1,119 @@
+"""`install_as_onnxruntime`: third-party code that imports onnxruntime runs in the browser, unchanged."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import py_ort
+from py_ort import exceptions
+from py_ort.browser.options import BrowserOptions
+from py_ort.session import InferenceSession
+
+#: The version of onnxruntime whose Python API this is; some libraries ask for it.
+API_VERSION = "1.20.0"
+
+#: Modules that third parties import beside `onnxruntime` itself.
+_SUBMODULES = (
+    "capi",
+    "capi._pybind_state",
+    "capi.onnxruntime_inference_collection",
+    "capi.onnxruntime_pybind11_state",
+)
+
+
+class Installed:
+    """What `install_as_onnxruntime` did. Use it as a context manager, or call `uninstall`.
+
+    Attributes:
+        module: The module that now answers to `import onnxruntime`.
+    """
+
+    def __init__(self, module: ModuleType, replaced: dict[str, ModuleType]) -> None:
+        self.module = module
+        self._replaced = replaced
+        self._sessions: list[weakref.ref[InferenceSession]] = []
+
+    @property
+    def sessions(self) -> list[InferenceSession]:
+        """The sessions that were made through the module and still live, in order."""
+        return [session for ref in self._sessions if (session := ref()) is not None]
+
+    def uninstall(self) -> None:
+        """Put back what was there before."""
+        if sys.modules.get("onnxruntime") is self.module:
+            for name in _module_names():
+                sys.modules.pop(name, None)
+            sys.modules.update(self._replaced)
+
+    def __enter__(self) -> Installed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.uninstall()
+
+
+def install_as_onnxruntime(
+    providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
+    *,
+    browser: str | BrowserOptions | None = None,
+    launcher: str | None = None,
+) -> Installed:
+    """Make `import onnxruntime` give py_ort, in this process, from now on.
+
+    Call it before the library that uses onnxruntime is imported: names that were already imported from the real
+    onnxruntime stay what they are.
+
+    Args:
+        providers: Used for every session instead of what third-party code asks for (which knows nothing of browsers).
+            None: what it asks for, with "CPUExecutionProvider" as the wasm provider.
+        browser: For every session; as for `InferenceSession`.
+        launcher: Likewise.
+
+    Returns:
+        A handle that lists the sessions made, and undoes it all.
+    """
+    installed: Installed
+
+    class _InferenceSession(InferenceSession):
+        def __init__(
+            self,
+            path_or_bytes: Any,
+            sess_options: Any = None,
+            providers: Any = None,
+            provider_options: Any = None,
+            **options: Any,
+        ) -> None:
+            options.setdefault("browser", browser)
+            options.setdefault("launcher", launcher)
+            if given is not None:
+                providers, provider_options = given, None
+            super().__init__(path_or_bytes, sess_options, providers, provider_options, **options)
+            installed._sessions.append(weakref.ref(self))
+
+    given = None if providers is None else list(providers)
+    _InferenceSession.__name__ = _InferenceSession.__qualname__ = "InferenceSession"
+    module = ModuleType("onnxruntime", "py_ort, installed as onnxruntime")
+    names = {name: getattr(py_ort, name) for name in py_ort.__all__}
+    names |= {name: getattr(exceptions, name) for name in exceptions.__all__}
+    names |= {"InferenceSession": _InferenceSession, "__version__": API_VERSION}
+    module.__dict__.update(names)
+    module.__path__ = []  # a package: `import onnxruntime.capi` works
+    replaced = {name: sys.modules.pop(name) for name in _module_names() if name in sys.modules}
+    sys.modules["onnxruntime"] = module
+    for name in _SUBMODULES:
+        child = ModuleType(f"onnxruntime.{name}")
+        child.__dict__.update(names)
+        child.__path__ = []
+        sys.modules[child.__name__] = child
+        parent, _, own = child.__name__.rpartition(".")
+        setattr(sys.modules[parent], own, child)
+    installed = Installed(module, replaced)
+    return installed
+
+
+def _module_names() -> list[str]:
+    return [name for name in sys.modules if name == "onnxruntime" or name.startswith("onnxruntime.")]
