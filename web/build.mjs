@@ -1,7 +1,7 @@
 // Builds the page into py_ort/assets/: index.html, page.js, worker.js, kernels.webgpu.json.
-//   node build.mjs [--minify]                        the assets
-//   node build.mjs --kernel-page DIR [--only STEM]…  the page of the kernel tests, with some kernels only
-//   node build.mjs --tests                           the unit tests, into build/web-tests/
+//   node build.mjs [--minify]                            the assets
+//   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
+//   node build.mjs --tests                               the unit tests, into build/web-tests/
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,10 @@ import * as esbuild from 'esbuild';
 const web = import.meta.dirname;
 const root = path.dirname(web);
 const { values: args } = parseArgs({
-  options: { minify: { type: 'boolean' }, 'kernel-page': { type: 'string' }, only: { type: 'string', multiple: true }, tests: { type: 'boolean' } },
+  options: {
+    minify: { type: 'boolean' }, tests: { type: 'boolean' },
+    page: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true },
+  },
 });
 
 /** Every file of src/kernels, and every folder's index.ts, default-exports an array of kernels. */
@@ -62,7 +65,7 @@ async function buildAssets() {
   await mkdir(assets, { recursive: true });
   await esbuild.build({
     ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
-    entryPoints: { page: 'src/page/page.ts', worker: 'src/page/worker.ts' },
+    entryPoints: { page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts' },
     external: ['./core.mjs'],
   });
   const html = await esbuild.build({ entryPoints: [path.join(web, 'src/page/index.html')], loader: { '.html': 'copy' }, outdir: assets, logLevel: 'warning' });
@@ -72,10 +75,10 @@ async function buildAssets() {
   console.log(`built ${path.relative(root, assets)}: page.js, worker.js, ${list.length} WebGPU kernels`);
 }
 
-async function buildKernelPage(folder, only) {
+async function buildTestPage(name, folder, only) {
   await mkdir(folder, { recursive: true });
-  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: ['test/kernel_page/main.ts'], outfile: path.join(folder, 'main.js') });
-  await writeFile(path.join(folder, 'index.html'), '<!doctype html><title>kernel tests</title><script type="module" src="main.js"></script>\n');
+  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: [`test/${name}/main.ts`], outfile: path.join(folder, 'main.js') });
+  await writeFile(path.join(folder, 'index.html'), `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`);
 }
 
 async function buildTests() {
@@ -88,5 +91,5 @@ async function buildTests() {
 }
 
 if (args.tests) await buildTests();
-else if (args['kernel-page']) await buildKernelPage(path.resolve(args['kernel-page']), args.only);
+else if (args.page) await buildTestPage(args.page, path.resolve(args.out), args.only);
 else await buildAssets();

@@ -4,9 +4,9 @@ From a shell, one case or a list of cases in a JSON file:
 
     .venv/bin/python web/test/kernel_page/run.py case.json [--only softmax] [--repeat 5] [--adapter swiftshader]
 
-A case: {"op": "Softmax", "domain": "", "attributes": {"axis": -1}, "inputs": [INPUT or null, ...], "host": [1], "outputs": 1}.
-INPUT: {"dims": [2, 3], "dtype": "float32"} (random, seeded) or {"values": [[...]], "dtype": "int64"}. The expectation is that of
-onnxruntime, or "expected": [INPUT, ...]. From Python, with arrays and any expectation:
+A case: {"op": "Softmax", "domain": "", "attributes": {"axis": -1}, "inputs": [INPUT or null, ...], "host": [1],
+"outputs": 1}. INPUT: {"dims": [2, 3], "dtype": "float32"} (random, seeded) or {"values": [[...]], "dtype": "int64"}.
+The expectation is onnxruntime's, or "expected": [INPUT, ...]. From Python, with arrays and any expectation:
 
     with KernelPage(only=["softmax"]) as page:
         result = page.run("Softmax", [x], {"axis": -1}, repeat=5)    # result.outputs, result.median_ms, result.shaders
@@ -17,14 +17,8 @@ from __future__ import annotations
 
 import argparse
 import base64
-import functools
-import http.server
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +26,22 @@ from typing import Any
 
 import numpy as np
 
-WEB = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from browser_page import ADAPTERS, BrowserPage
+
+REDUCTIONS = ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
+#: What the lowering declares as host inputs.
 HOST_INPUTS: dict[str, Sequence[int]] = {
-    "Reshape": [1], "Slice": [1, 2, 3, 4], "Pad": [1, 3], "Resize": [1, 2, 3], "Expand": [1], "Tile": [1], "Squeeze": [1], "Unsqueeze": [1],
-    "Split": [1], "ConstantOfShape": [0], "Range": [0, 1, 2], "TopK": [1], "OneHot": [1], "CumSum": [1], "Trilu": [1], "Clip": [1, 2],
-    **{f"Reduce{kind}": [1] for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")},
-}  # fmt: skip
-ADAPTERS = {
-    "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
-    "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
+    **dict.fromkeys(["Reshape", "Expand", "Tile", "Squeeze", "Unsqueeze", "Split", "TopK", "OneHot", "CumSum"], (1,)),
+    **dict.fromkeys([f"Reduce{kind}" for kind in REDUCTIONS], (1,)),
+    "Slice": [1, 2, 3, 4],
+    "Pad": [1, 3],
+    "Resize": [1, 2, 3],
+    "ConstantOfShape": [0],
+    "Range": [0, 1, 2],
+    "Trilu": [1],
+    "Clip": [1, 2],
 }
 
 
@@ -55,40 +56,22 @@ class KernelResult:
 
 
 class KernelPage:
-    """A browser with the kernel page; `only`: the stems of the kernel files to build in (quicker, and deaf to others' mistakes)."""
+    """A browser with the kernel page.
+
+    Args:
+        only: The stems of the kernel files to build in: quicker, and deaf to mistakes in others.
+        adapter: A key of `ADAPTERS`.
+    """
 
     def __init__(self, only: Sequence[str] | None = None, adapter: str = "swiftshader") -> None:
-        from playwright.sync_api import sync_playwright
-
-        self._folder = tempfile.TemporaryDirectory()
-        command = ["node", "build.mjs", "--kernel-page", self._folder.name]
-        for stem in only or []:
-            command += ["--only", stem]
-        subprocess.run(command, cwd=WEB, check=True)
-        handler = functools.partial(_QuietHandler, directory=self._folder.name)
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self._playwright = sync_playwright().start()
-        args = [*ADAPTERS[adapter], "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            args.append("--no-sandbox")
-        chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args)
-        self._page = self._browser.new_page()
-        self._page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
-        self._page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
-        self._page.goto(f"http://127.0.0.1:{self._server.server_port}/index.html")
-        self._page.wait_for_function("globalThis.runKernel !== undefined", timeout=20_000)
+        chosen = [arg for stem in only or [] for arg in ("--only", stem)]
+        self._page = BrowserPage(["--page", "kernel_page", *chosen], "runKernel", adapter)
 
     def __enter__(self) -> KernelPage:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._browser.close()
-        self._playwright.stop()
-        self._server.shutdown()
-        self._server.server_close()
-        self._folder.cleanup()
+        self._page.close()
 
     def device(self) -> dict[str, Any]:
         """Vendor, features and limits of the adapter."""
@@ -105,20 +88,29 @@ class KernelPage:
         outputs: int | Sequence[bool] = 1,
         repeat: int = 0,
     ) -> KernelResult:
-        """Run one kernel on numpy arrays. `host`: indices of host inputs; by default what the lowering declares for `op`."""
+        """Run one kernel on numpy arrays.
+
+        Args:
+            op: The operator.
+            inputs: None where an optional input is omitted.
+            attributes: By name.
+            domain: "" is ai.onnx.
+            host: Indices of the host inputs; by default what the lowering declares for `op`.
+            outputs: How many, or which are wanted.
+            repeat: Time it: the median over so many batches.
+        """
         case = {
-            "op": op, "domain": domain, "attributes": dict(attributes or {}), "inputs": [_encode(x) for x in inputs],
+            "op": op,
+            "domain": domain,
+            "attributes": dict(attributes or {}),
+            "inputs": [_encode(x) for x in inputs],
             "host": list(HOST_INPUTS.get(op, []) if host is None else host),
-            "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs), "repeat": repeat,
-        }  # fmt: skip
+            "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs),
+            "repeat": repeat,
+        }
         result = self._page.evaluate("(test) => runKernel(test)", case)
         arrays = [_decode(output) for output in result["outputs"]]
         return KernelResult(arrays, result["shaders"], result["compile_ms"], result.get("median_ms"))
-
-
-class _QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 def _encode(array: np.ndarray | None) -> dict[str, Any] | None:
@@ -142,7 +134,9 @@ def check(actual: np.ndarray | None, expected: np.ndarray, atol: float = 1e-5, r
     np.testing.assert_allclose(actual, expected, atol=atol, rtol=rtol, strict=True)
 
 
-def reference(op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], domain: str, outputs: int) -> list[np.ndarray]:
+def reference(
+    op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], domain: str, outputs: int
+) -> list[np.ndarray]:
     """What onnxruntime on the CPU makes of a one-node model."""
     import onnx
     import onnxruntime
@@ -173,6 +167,22 @@ def _array(spec: dict[str, Any] | None, rng: np.random.Generator) -> np.ndarray 
     return rng.standard_normal(dims).astype(dtype) if dtype.kind == "f" else rng.integers(0, 10, dims).astype(dtype)
 
 
+def _run_case(
+    page: KernelPage, case: Mapping[str, Any], inputs: Sequence[np.ndarray | None], options: argparse.Namespace
+) -> KernelResult:
+    op, domain, attributes = case["op"], case.get("domain", ""), case.get("attributes", {})
+    outputs, host = case.get("outputs", 1), case.get("host")
+    result = page.run(op, inputs, attributes, domain=domain, host=host, outputs=outputs, repeat=options.repeat)
+    if "expected" in case:
+        expected = [_array(spec, np.random.default_rng(0)) for spec in case["expected"]]
+    else:
+        expected = list(reference(op, inputs, attributes, domain, outputs))
+    for actual, wanted in zip(result.outputs, expected, strict=True):
+        assert wanted is not None
+        check(actual, wanted, options.atol, options.rtol)
+    return result
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path)
@@ -186,19 +196,11 @@ def main() -> int:
     failed = 0
     with KernelPage(options.only, options.adapter) as page:
         for i, case in enumerate(cases if isinstance(cases, list) else [cases]):
-            rng = np.random.default_rng(i)
-            inputs = [_array(spec, rng) for spec in case["inputs"]]
-            op, domain, attributes, outputs = case["op"], case.get("domain", ""), case.get("attributes", {}), case.get("outputs", 1)
-            name = case.get("name", f"{op}:{','.join('x'.join(map(str, x.shape)) for x in inputs if x is not None)}")
+            inputs = [_array(spec, np.random.default_rng([i, j])) for j, spec in enumerate(case["inputs"])]
+            shapes = ",".join("x".join(map(str, x.shape)) for x in inputs if x is not None)
+            name = case.get("name", f"{case['op']}:{shapes}")
             try:
-                result = page.run(op, inputs, attributes, domain=domain, host=case.get("host"), outputs=outputs, repeat=options.repeat)
-                if "expected" in case:
-                    expected = [_array(spec, rng) for spec in case["expected"]]
-                else:
-                    expected = list(reference(op, inputs, attributes, domain, outputs))
-                for actual, wanted in zip(result.outputs, expected, strict=True):
-                    assert wanted is not None
-                    check(actual, wanted, options.atol, options.rtol)
+                result = _run_case(page, case, inputs, options)
             except Exception as error:
                 failed += 1
                 print(f"FAIL {name}: {error}")

@@ -1,0 +1,75 @@
+"""A page of a folder in headless Chromium, for the tests of web/: no websocket, no session of Python's."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+WEB = Path(__file__).resolve().parents[1]
+ADAPTERS = {
+    "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+    "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
+}
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+
+
+class BrowserPage:
+    """Builds a page with `node build.mjs ARGS --out FOLDER`, serves the folder on loopback and opens it.
+
+    Args:
+        build_args: For build.mjs.
+        adapter: A key of `ADAPTERS`.
+        ready: The global function that is there once the page has loaded.
+    """
+
+    def __init__(self, build_args: Sequence[str], ready: str, adapter: str = "swiftshader") -> None:
+        from playwright.sync_api import sync_playwright
+
+        self._temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self._temporary.name)
+        subprocess.run(["node", "build.mjs", *build_args, "--out", str(self.folder)], cwd=WEB, check=True)
+        handler = functools.partial(_Handler, directory=str(self.folder))
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._playwright = sync_playwright().start()
+        args = [*ADAPTERS[adapter], *QUIET]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            args.append("--no-sandbox")
+        chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args)
+        self.page = self._browser.new_page()
+        self.page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
+        self.page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))
+        self.page.goto(f"http://127.0.0.1:{self._server.server_port}/index.html")
+        self.page.wait_for_function(f"globalThis.{ready} !== undefined", timeout=20_000)
+
+    def evaluate(self, expression: str, argument: Any = None) -> Any:
+        """Evaluate in the page; its exceptions are raised here."""
+        return self.page.evaluate(expression, argument)
+
+    def close(self) -> None:
+        self._browser.close()
+        self._playwright.stop()
+        self._server.shutdown()
+        self._server.server_close()
+        self._temporary.cleanup()
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
