@@ -56,11 +56,16 @@ class Bridge:
 
     def expect(self) -> tuple[str, asyncio.Future[Page]]:
         """Return the URL to open in a browser, and the page's future."""
+        port, token, future = self.expect_worker()
+        return f"{self.http.origin}/index.html?{urlencode({'port': port, 'token': token})}", future
+
+    def expect_worker(self) -> tuple[int, str, asyncio.Future[Page]]:
+        """Return the port and the token that a worker shall connect with, and the connection's future."""
         token = secrets.token_urlsafe(24)
         future: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
         self._expected[token] = future
         future.add_done_callback(lambda _: self._expected.pop(token, None))
-        return f"{self.http.origin}/index.html?{urlencode({'port': self.port, 'token': token})}", future
+        return self.port, token, future
 
     async def close(self) -> None:
         """Stop both servers."""

@@ -36,7 +36,10 @@ mimetypes.add_type("application/wasm", ".wasm")
 class Blob:
     """Bytes to serve: buffers one after the other, which are never joined."""
 
-    def __init__(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+    def __init__(
+        self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
+    ) -> None:
+        self.content_type = content_type
         self._parts = [view for part in parts if (view := memoryview(part).cast("B")).nbytes]
         self._starts, self.size = [], 0
         for part in self._parts:
@@ -62,10 +65,12 @@ class HttpServer:
         self.origin = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="py_ort-http", daemon=True).start()
 
-    def publish(self, parts: Sequence[bytes | bytearray | memoryview]) -> str:
+    def publish(
+        self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
+    ) -> str:
         """Serve these bytes; return their URL. They are held until `withdraw`."""
         path = f"/blob/{secrets.token_urlsafe(18)}"
-        self._blobs[path] = Blob(parts)
+        self._blobs[path] = Blob(parts, content_type)
         return self.origin + path
 
     def withdraw(self, url: str) -> None:
@@ -111,15 +116,15 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.FORBIDDEN)
         path = unquote(urlsplit(self.path).path)
         if blob := self._blobs.get(path):
-            return self._send(blob, "application/octet-stream")
+            return self._send(blob)
         file = (ASSETS / (path.lstrip("/") or "index.html")).resolve()
         if not file.is_relative_to(ASSETS.resolve()) or not file.is_file():
             return self._refuse(HTTPStatus.NOT_FOUND)
-        return self._send(Blob([file.read_bytes()]), mimetypes.guess_type(file.name)[0] or "application/octet-stream")
+        return self._send(Blob([file.read_bytes()], mimetypes.guess_type(file.name)[0] or "application/octet-stream"))
 
     do_HEAD = do_GET
 
-    def _send(self, blob: Blob, content_type: str) -> None:
+    def _send(self, blob: Blob) -> None:
         start, end, status = 0, blob.size, HTTPStatus.OK
         if match := _RANGE.match(self.headers.get("Range") or ""):
             first, last = match.groups()
@@ -133,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if status == HTTPStatus.PARTIAL_CONTENT:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{blob.size}")
-        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Type", blob.content_type)
         self.send_header("Content-Length", str(end - start))
         self._end()
         if self.command == "HEAD":

@@ -16,6 +16,7 @@ from py_ort.browser.loop import at_exit
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.exceptions import PyOrtError, Timeout
+from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
 _log = logging.getLogger("py_ort.browser")
 #: What an error says after a browser or a page was lost.
@@ -67,6 +68,27 @@ class Pool:
             lease.idle = asyncio.get_running_loop().call_later(
                 lease.launcher.options.idle_timeout, lambda: self._background(self._close(lease))
             )
+
+    async def open_worker(self, lease: Lease, script: str, timeout: float) -> Page:
+        """Start another worker in a browser's page; return the connection to it.
+
+        Args:
+            lease: The browser.
+            script: The worker's URL on our HTTP server.
+            timeout: Seconds to wait for its hello.
+        """
+        assert self._bridge is not None
+        port, token, connected = self._bridge.expect_worker()
+        body = OpenWorkerT()
+        body.script, body.port, body.token = script, port, token
+        try:
+            async with asyncio.timeout(timeout):
+                await lease.page.request(body)
+                return await connected
+        except TimeoutError:
+            raise Timeout(f"the worker {script} did not connect within {timeout:g} s") from None
+        finally:
+            connected.cancel()
 
     async def close(self) -> None:
         """Close all browsers, the servers and Playwright."""

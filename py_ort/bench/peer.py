@@ -1,0 +1,127 @@
+"""onnxruntime-web as the benchmark's other engine: finding its files, and a session of it in the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import EngineError
+from py_ort.schema.gen.CreateSession import CreateSessionT
+from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
+from py_ort.schema.gen.Run import RunT
+from py_ort.wire import Layout, from_description, pack
+
+#: The npm package's version that is measured, unless ORT_WEB_DIST names another copy.
+VERSION = "1.30.0"
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """One of onnxruntime-web's builds: its bundle, its wasm glue, and the provider it is asked for."""
+
+    module: str
+    glue: str
+    provider: str
+
+
+FLAVOURS = {
+    "wasm": Flavour("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
+    "webgpu": Flavour("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
+    "jsep": Flavour("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
+}
+
+
+def find_dist() -> Path:
+    """Return the `dist` folder of onnxruntime-web: ORT_WEB_DIST, or an npm install in the user's cache.
+
+    Raises:
+        EngineError: It is not there and npm cannot fetch it.
+    """
+    if named := os.environ.get("ORT_WEB_DIST"):
+        return Path(named)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort" / f"onnxruntime-web-{VERSION}"
+    dist = cache / "node_modules/onnxruntime-web/dist"
+    if not dist.is_dir():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise EngineError("the benchmark fetches onnxruntime-web with npm, which is not here; or set ORT_WEB_DIST")
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / "package.json").write_text("{}")
+        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", f"onnxruntime-web@{VERSION}"]
+        done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EngineError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-500:]}")
+    return dist
+
+
+class Peer:
+    """onnxruntime-web in a worker of the page that our own sessions with these browser options use.
+
+    Args:
+        flavour: A key of `FLAVOURS`.
+        browser: The browser of both engines.
+        threads: Of its wasm.
+    """
+
+    name = "onnxruntime-web"
+
+    def __init__(self, flavour: str, browser: BrowserOptions, threads: int) -> None:
+        self.flavour = flavour
+        self._threads = threads
+        self._browser = browser
+        self._lease: Lease = loop_thread().call(pool().acquire(browser))
+        self._urls: list[str] = []
+        worker = self._lease.http.origin + "/peer.js"
+        self._page: Page = loop_thread().call(pool().open_worker(self._lease, worker, browser.launch_timeout))
+        self._session = 0
+
+    def create(self, model: bytes, timeout: float) -> None:
+        """Load a model."""
+        dist, build = find_dist(), FLAVOURS[self.flavour]
+        options = {
+            "module": self._publish(dist / build.module, "text/javascript"),
+            "mjs": self._publish(dist / f"{build.glue}.mjs", "text/javascript"),
+            "wasm": self._publish(dist / f"{build.glue}.wasm", "application/wasm"),
+            "provider": build.provider,
+            "threads": self._threads,
+        }
+        body = CreateSessionT()
+        body.plan = self._lease.http.publish([model])
+        self._urls.append(body.plan)
+        body.options = json.dumps(options)
+        self._session = loop_thread().call(self._page.request(body, timeout=timeout)).body.session
+
+    def _publish(self, file: Path, content_type: str) -> str:
+        url = self._lease.http.publish([file.read_bytes()], content_type)
+        self._urls.append(url)
+        return url
+
+    def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]:
+        """Run once; return the outputs and the page's own milliseconds."""
+        layout, body = Layout(), RunT()
+        body.session = self._session
+        body.feeds = [pack(name, array, layout) for name, array in feeds.items()]
+        answer = loop_thread().call(self._page.request(body, layout.buffers, layout.size, timeout=timeout))
+        outputs: dict[str, Any] = {d.name: from_description(d, answer.payload) for d in answer.body.outputs}
+        return outputs, json.loads(answer.body.info)["run_ms"]
+
+    def close(self) -> None:
+        """Release the session, the worker and the share of the browser."""
+        for url in self._urls:
+            self._lease.http.withdraw(url)
+        body = ReleaseSessionT()
+        body.session = self._session
+        loop_thread().soon(lambda: self._page.post(body))
+        loop_thread().call(self._page.close())
+        loop_thread().soon(lambda: pool().release(self._lease))

@@ -1,0 +1,98 @@
+// The benchmark's other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
+// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider, threads}.
+import { Body, type CreateSessionT, DType, ErrorCode, RunResultT, type RunT, SessionCreatedT, type ReleaseSessionT, AckT } from '../schema';
+import { RuntimeError } from '../errors';
+import { type Answer, Connection } from '../page/connection';
+import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
+import { isOnGpu } from '../session/tensors';
+import { typeName } from '../jsep/elements';
+
+/** What we use of onnxruntime-web. */
+interface OrtTensor { readonly type: string; readonly dims: readonly number[]; readonly data: ArrayBufferView }
+interface OrtSession {
+  readonly outputNames: readonly string[];
+  run(feeds: Record<string, OrtTensor>): Promise<Record<string, OrtTensor>>;
+  release(): Promise<void>;
+}
+interface Ort {
+  readonly env: { logLevel: string; wasm: { numThreads: number; wasmPaths: unknown }; versions: { web: string } };
+  readonly Tensor: new (type: string, data: ArrayBufferView, dims: readonly number[]) => OrtTensor;
+  readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<OrtSession> };
+}
+interface Options { readonly module: string; readonly mjs: string; readonly wasm: string; readonly provider: string; readonly threads: number }
+
+const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBufferView) | undefined } = {
+  float32: Float32Array, float64: Float64Array, float16: (globalThis as unknown as { Float16Array?: new (b: ArrayBuffer) => ArrayBufferView }).Float16Array ?? Uint16Array,
+  int64: BigInt64Array, uint64: BigUint64Array, int32: Int32Array, uint32: Uint32Array, int16: Int16Array, uint16: Uint16Array,
+  int8: Int8Array, uint8: Uint8Array, bool: Uint8Array,
+};
+
+let ort: Ort | undefined;
+const sessions = new Map<number, OrtSession>();
+
+async function create({ plan, options }: CreateSessionT): Promise<Answer> {
+  const { module, mjs, wasm, provider, threads } = JSON.parse(options as string) as Options;
+  const start = performance.now();
+  if (!ort) {
+    ort = (await import(module)) as Ort;
+    ort.env.wasm.wasmPaths = { mjs, wasm };
+    ort.env.wasm.numThreads = threads;
+    ort.env.logLevel = 'error';
+  }
+  const model = new Uint8Array(await (await fetch(plan as string)).arrayBuffer());
+  const session = await ort.InferenceSession.create(model, { executionProviders: [provider], graphOptimizationLevel: 'all' });
+  const id = sessions.size + 1;
+  sessions.set(id, session);
+  const info = { create_ms: performance.now() - start, version: ort.env.versions.web };
+  return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(info)) };
+}
+
+async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<Answer> {
+  const session = sessions.get(id);
+  if (!session || !ort) throw new RuntimeError(ErrorCode.no_such_session, `there is no session ${id}`);
+  const inputs: Record<string, OrtTensor> = {};
+  for (const feed of feeds) {
+    const tensor = readTensor(feed, payload);
+    const type = typeName(tensor.dtype);
+    const array = ARRAYS[type];
+    if (isOnGpu(tensor) || !array) throw new RuntimeError(ErrorCode.not_implemented, `the benchmark cannot feed ${type}`);
+    inputs[feed.name as string] = new ort.Tensor(type, new array(tensor.data.slice().buffer), tensor.dims);
+  }
+  const start = performance.now();
+  const results = await session.run(inputs);
+  const info = { run_ms: performance.now() - start };
+  const writer = new TensorWriter();
+  for (const name of session.outputNames) {
+    const { type, dims, data } = results[name];
+    const dtype = DType[(type === 'bool' ? 'bool_' : type) as keyof typeof DType];
+    writer.add(name, { dtype, dims, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
+  }
+  return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)), payload: writer.payload };
+}
+
+async function answer({ type, body, payload }: ReceivedMessage): Promise<Answer> {
+  switch (type) {
+    case Body.CreateSession: return create(body as CreateSessionT);
+    case Body.Run: return run(body as RunT, payload);
+    case Body.ReleaseSession: {
+      const { session } = body as ReleaseSessionT;
+      await sessions.get(session)?.release();
+      return { type: Body.Ack, body: new AckT() };
+    }
+    default: throw new RuntimeError(ErrorCode.not_implemented, `onnxruntime-web's worker does not answer ${Body[type]}`);
+  }
+}
+
+const query = new URLSearchParams(self.location.search);
+// One run at a time: onnxruntime-web refuses a second one.
+let queue: Promise<void> = Promise.resolve();
+const connection: Connection = await Connection.open(query.get('port') ?? '', query.get('token') ?? '', (message) => {
+  queue = queue.then(async () => {
+    try {
+      connection.send(message.id, await answer(message));
+    } catch (error) {
+      connection.sendError(message.id, error);
+    }
+  });
+});
+connection.onClose(() => self.close());
