@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 
 _log = logging.getLogger("py_ort")
 
@@ -142,7 +142,7 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path: str) -> None:
         """Refuse: native libraries do not run in a browser."""
-        raise NotImplementedError(f"{path}: native libraries of custom operators do not run in a browser")
+        raise NotImplemented(f"{path}: native libraries of custom operators do not run in a browser")
 
     def changed_without_effect(self) -> list[str]:
         """Return the options that were set and change nothing here."""

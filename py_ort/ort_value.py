@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.node_arg import TYPE_NAMES
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class IOBinding:
         """Ask for an output."""
         _cpu_only(device_type)
         if buffer_ptr is not None:
-            raise NotImplementedError("bind_output takes no addresses: bind an OrtValue with bind_ortvalue_output")
+            raise NotImplemented("bind_output takes no addresses: bind an OrtValue with bind_ortvalue_output")
         self._outputs[name] = None
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
@@ -215,4 +215,4 @@ def _device(name: str) -> str:
 
 def _cpu_only(device_type: str) -> None:
     if _device(device_type) != "cpu":
-        raise NotImplementedError("tensors on 'webgpu' are not there yet: bind CPU tensors")
+        raise NotImplemented("tensors on 'webgpu' are not there yet: bind CPU tensors")

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import onnx
 import onnx_ir as ir
 
-from py_ort.exceptions import InvalidGraph
+from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.ops import operators
 from py_ort.ops.builder import all_graphs
 from py_ort.ops.infer import newest_opset, schema
@@ -27,13 +27,13 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         NotImplemented: It is newer than the installed onnx package.
     """
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
-        raise NotImplementedError(
+        raise NotImplemented(
             f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up to {onnx.IR_VERSION}: "
             "upgrade the onnx package"
         )
     opset = model.opset_imports.get("")
     if opset is not None and opset > newest_opset():
-        raise NotImplementedError(
+        raise NotImplemented(
             f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to {newest_opset()}: upgrade the onnx package"
         )
     for graph in all_graphs(model.graph):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.infer import infer_graph
@@ -52,7 +52,7 @@ class CompiledModel:
 
 
 def compile_model(
-    model: str | os.PathLike[str] | bytes,
+    model: str | os.PathLike[str] | bytes | LoadedModel,
     *,
     providers: Sequence[str] = ("webgpu", "wasm"),
     options: CompileOptions | None = None,
@@ -61,7 +61,7 @@ def compile_model(
     """Compile a model.
 
     Args:
-        model: Path or bytes of an ONNX file.
+        model: Path or bytes of an ONNX file, or one that was loaded (and is changed by this).
         providers: The providers that may run nodes, the preferred one first.
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
@@ -81,7 +81,7 @@ def compile_model(
     timings: dict[str, float] = {}
 
     with _timed(timings, "load"):
-        loaded = load_model(model)
+        loaded = model if isinstance(model, LoadedModel) else load_model(model)
         check_model(loaded.model, [key for manifest in manifests.values() for key in manifest.kernels])
         passes = run_passes(loaded.model, REQUIRED)
     inputs = [NodeArg.of(value) for value in loaded.model.graph.inputs]
@@ -120,7 +120,7 @@ def _refuse_fallback(placement: Placement) -> None:
     strays = placement.fallbacks()
     if strays:
         first = strays[0]
-        raise NotImplementedError(
+        raise NotImplemented(
             f"disable_cpu_fallback is set, and {len(strays)} nodes do not run on {placement.providers[0]}: "
             + "; ".join(f"{node.name or node.op_type} ({node.op_type}): {node.reason}" for node in strays[:5]),
             node=first.name,

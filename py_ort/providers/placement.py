@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.exceptions import NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
@@ -62,6 +63,23 @@ class Placement:
         return [
             node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
         ]
+
+    def __str__(self) -> str:
+        """Return the report as a table: a line for each operator on each provider, and all nodes that fell back."""
+        groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)
+        rows = [("nodes", "operator", "provider", "why")]
+        order = {provider: i for i, provider in enumerate(self.providers)}
+        for (provider, kernel, reason), count in sorted(
+            groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1])
+        ):
+            rows.append((str(count), kernel, provider, reason))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            f"{n:>{widths[0]}}  {kernel:<{widths[1]}}  {provider:<{widths[2]}}  {reason}".rstrip()
+            for n, kernel, provider, reason in rows
+        ]
+        summary = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
+        return "\n".join([*lines, summary])
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -131,7 +149,7 @@ def _place_node(
         reasons.append(f"{provider}: {refusal}")
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
     found = ", ".join("?" if d is None else d.name for d in dtypes)
-    raise NotImplementedError(
+    raise NotImplemented(
         f"no provider of {list(providers)} runs node {names[0]!r}: {full} (opset {newest_opset()} form, inputs {found}); {'; '.join(reasons)}",
         node=names[0],
         op_type=node.op_type,
