@@ -9,6 +9,8 @@ namespace simd128 {
 void f32_gemm_6x8__simd128(const void*, void*, int32_t, int32_t);
 void f32_depthwise_4x8__simd128(const void*, void*, int32_t, int32_t);
 void f32_pool_1x4__simd128(const void*, void*, int32_t, int32_t);
+void f32_softmax_1x4__simd128(const void*, void*, int32_t, int32_t);
+void f32_normalize_1x4__simd128(const void*, void*, int32_t, int32_t);
 }  // namespace simd128
 
 const Microkernels kSimd128Microkernels = {
@@ -16,6 +18,8 @@ const Microkernels kSimd128Microkernels = {
     simd128::f32_gemm_6x8__simd128,
     simd128::f32_depthwise_4x8__simd128,
     simd128::f32_pool_1x4__simd128,
+    simd128::f32_softmax_1x4__simd128,
+    simd128::f32_normalize_1x4__simd128,
 };
 
 namespace {

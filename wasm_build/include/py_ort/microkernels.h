@@ -87,6 +87,40 @@ struct F32Pool {
   size_t scratch_bytes() const { return static_cast<size_t>(window->taps()) * sizeof(float*); }
 };
 
+// Softmax or its logarithm along the middle axis of [outer, n, inner]. Units: outer.
+struct F32Softmax {
+  int32_t outer = 0, n = 0, inner = 1;
+  bool log = false;
+  const float* x = nullptr;
+  float* y = nullptr;            // may be x
+
+  int32_t units() const { return outer; }
+  size_t scratch_bytes() const { return inner == 1 ? 0 : (static_cast<size_t>(inner) * 2 + 8) * sizeof(float); }
+};
+
+// Rows of n floats, less their mean (if `centered`), times the inverse of their deviation (or root mean square), times scale, plus bias.
+// With `skip`, the row is first made x + skip + skip_bias. Units: rows.
+struct F32Normalize {
+  int32_t rows = 0, n = 0;
+  const float* x = nullptr;
+  const float* skip = nullptr;        // [skip_rows, n], repeated
+  int32_t skip_rows = 1;
+  const float* skip_bias = nullptr;   // [n], or null
+  const float* scale = nullptr;       // [scale_rows, n], repeated, or null; scale_per_row: [scale_rows], one number a row
+  const float* bias = nullptr;        // likewise
+  int32_t scale_rows = 1;
+  bool scale_per_row = false;
+  bool centered = true;
+  float epsilon = 0;
+  float* y = nullptr;                 // may be x
+  float* sum = nullptr;               // [rows, n]: the rows with skip; may be null
+  float* mean = nullptr;              // [rows], or null
+  float* inverse_deviation = nullptr; // [rows], or null
+
+  int32_t units() const { return rows; }
+  size_t scratch_bytes() const { return 0; }
+};
+
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
 struct Microkernels {
@@ -94,6 +128,8 @@ struct Microkernels {
   MicroKernel f32_gemm;          // F32Gemm
   MicroKernel f32_depthwise;     // F32Depthwise
   MicroKernel f32_pool;          // F32Pool
+  MicroKernel f32_softmax;       // F32Softmax
+  MicroKernel f32_normalize;     // F32Normalize
 };
 
 // Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs another.

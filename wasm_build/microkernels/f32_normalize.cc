@@ -1,0 +1,76 @@
+// f32 layer and root-mean-square normalisation of rows, with an optional skip connection.
+#include "microkernels/target.h"
+#include "py_ort/microkernels.h"
+
+namespace py_ort::PY_ORT_TARGET {
+namespace {
+
+using namespace simd;
+
+// The sum of map(i, how many elements are left) over the row; map gives zeros behind its end.
+template <class Map>
+inline float sum_row(int32_t n, const Map& map) {
+  v128_t sums[2] = {splat(0), splat(0)};
+  int32_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    sums[0] = add(sums[0], map(i, 8));
+    sums[1] = add(sums[1], map(i + 4, 4));
+  }
+  for (; i < n; i += 4) sums[0] = add(sums[0], map(i, n - i));
+  return sum_lanes(add(sums[0], sums[1]));
+}
+
+inline v128_t keep(v128_t x, int32_t count) {
+  return count >= 4 ? x : wasm_v128_and(x, wasm_i32x4_make(-1, count > 1 ? -1 : 0, count > 2 ? -1 : 0, 0));
+}
+
+}  // namespace
+
+void PY_ORT_FOR_TARGET(f32_normalize_1x4)(const void* arguments, void*, int32_t begin, int32_t end) {
+  const F32Normalize& f = *static_cast<const F32Normalize*>(arguments);
+  const int32_t n = f.n;
+  for (int32_t row = begin; row < end; ++row) {
+    const size_t at = static_cast<size_t>(row) * n;
+    const float* x = f.x + at;
+    float* y = f.y + at;
+    if (f.skip) {
+      const float* skip = f.skip + static_cast<size_t>(row % f.skip_rows) * n;
+      float* to = f.sum ? f.sum + at : y;
+      for (int32_t i = 0; i < n; i += 4) {
+        v128_t v = add(load_some(x + i, n - i), load_some(skip + i, n - i));
+        if (f.skip_bias) v = add(v, load_some(f.skip_bias + i, n - i));
+        store_some(to + i, v, n - i);
+      }
+      x = to;
+    }
+    const float count = static_cast<float>(n);
+    const float mean = f.centered ? sum_row(n, [&](int32_t i, int32_t left) { return load_some(x + i, left); }) / count : 0.0f;
+    const v128_t shift = splat(mean);
+    const float squares = sum_row(n, [&](int32_t i, int32_t left) {
+      const v128_t v = sub(load_some(x + i, left), shift);
+      return keep(mul(v, v), left);
+    });
+    const float inverse = 1.0f / __builtin_sqrtf(squares / count + f.epsilon);
+    if (f.mean) f.mean[row] = mean;
+    if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
+
+    const int32_t scale_row = row % f.scale_rows;
+    if (f.scale_per_row) {
+      const float scale = f.scale ? f.scale[scale_row] : 1.0f;
+      const v128_t factor = splat(scale * inverse), bias = splat(f.bias ? f.bias[scale_row] : 0.0f);
+      for (int32_t i = 0; i < n; i += 4) store_some(y + i, add(mul(sub(load_some(x + i, n - i), shift), factor), bias), n - i);
+    } else {
+      const float* scale = f.scale ? f.scale + static_cast<size_t>(scale_row) * n : nullptr;
+      const float* bias = f.bias ? f.bias + static_cast<size_t>(scale_row) * n : nullptr;
+      const v128_t factor = splat(inverse);
+      for (int32_t i = 0; i < n; i += 4) {
+        v128_t v = mul(sub(load_some(x + i, n - i), shift), factor);
+        if (scale) v = mul(v, load_some(scale + i, n - i));
+        if (bias) v = add(v, load_some(bias + i, n - i));
+        store_some(y + i, v, n - i);
+      }
+    }
+  }
+}
+
+}  // namespace py_ort::PY_ORT_TARGET
