@@ -46,6 +46,7 @@ def _random(rng: np.random.Generator, arg: NodeArg, shape: Sequence[int] | None)
         raise InvalidArgument(
             f"input {arg.name!r} has the shape {arg.shape}: give {open_dims} a size (--shape {arg.name}=1x3x224x224)"
         )
+    sizes = [int(d) for d in dims if d is not None]
     if dtype.startswith("float"):
-        return rng.uniform(-1, 1, dims).astype(dtype)
-    return rng.integers(0, 2, dims).astype(dtype)
+        return rng.uniform(-1, 1, sizes).astype(dtype)
+    return rng.integers(0, 2, sizes).astype(dtype)

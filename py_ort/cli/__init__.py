@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
 from py_ort.cli.placement import placement
 from py_ort.cli.run import run
@@ -24,7 +25,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, placement, browsers, serve):
+for command in (run, bench, placement, browsers, serve):
     cli.add_command(command)
 
 
