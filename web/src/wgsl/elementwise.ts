@@ -29,7 +29,7 @@ export interface ElementwiseSpec extends Spec {
  * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in order:
  * T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are as in laneAliases.
  */
-export function elementwiseShader<S extends Spec = Spec>(name: string, functions: (spec: S) => string): Shader<ElementwiseSpec & S> {
+export function elementwiseShader<S extends Spec = Spec>(name: string, functions: (spec: ElementwiseSpec & S) => string): Shader<ElementwiseSpec & S> {
   return {
     name: `${name}__elementwise`,
     wgsl(spec) {

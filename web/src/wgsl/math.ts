@@ -59,6 +59,15 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   return select(log(1.0 + x), small, (x > F(-0.29)) & (x < F(0.41)));
 }`,
   },
+  // Near 1 WGSL's log is only good to 2^-21 absolutely; at 0 and infinity some adapters give a finite number.
+  log_: {
+    needs: ['log1p', 'infinity', 'nan'],
+    wgsl: `fn log_(x: F) -> F {
+  let y = select(log(x), log1p(x - 1.0), abs(x - 1.0) < F(0.25));
+  let edge = select(select(F(-infinity()), F(nan()), x < F(0.0)), x, x > F(0.0));
+  return select(y, edge, (x <= F(0.0)) | (x == F(infinity())));
+}`,
+  },
   // log(1 + e^x)
   softplus: { needs: ['log1p'], wgsl: 'fn softplus(x: F) -> F { return max(x, F(0.0)) + log1p(exp(-abs(x))); }' },
   // e^x - 1, near zero without loss: through tanh(x/2).
@@ -168,8 +177,12 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
 }`,
   },
   atanh_: {
-    needs: ['log1p', 'with_sign'],
-    wgsl: 'fn atanh_(x: F) -> F { let a = abs(x); return with_sign(0.5 * log1p(2.0 * a / (1.0 - a)), x); }',
+    needs: ['log1p', 'with_sign', 'nan', 'infinity'],
+    wgsl: `fn atanh_(x: F) -> F {
+  let a = abs(x);
+  let y = select(0.5 * log1p(2.0 * a / (1.0 - a)), F(infinity()), a == F(1.0));
+  return select(with_sign(y, x), F(nan()), a > F(1.0));
+}`,
   },
   // x^y as C has it: a negative base takes an integer exponent; anything to the power of 0 is 1.
   power: {
