@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.exceptions import PyOrtError as PyOrtError
     from py_ort.load.metadata import ModelMetadata as ModelMetadata
-    from py_ort.node_arg import NodeArg as NodeArg
     from py_ort.options import ExecutionMode as ExecutionMode
     from py_ort.options import ExecutionOrder as ExecutionOrder
     from py_ort.options import GraphOptimizationLevel as GraphOptimizationLevel
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from py_ort.ort_value import IOBinding as IOBinding
     from py_ort.ort_value import OrtDevice as OrtDevice
     from py_ort.ort_value import OrtValue as OrtValue
+    from py_ort.plan.node_arg import NodeArg as NodeArg
     from py_ort.session import InferenceSession as InferenceSession
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ _WHERE = {
     "IOBinding": "ort_value",
     "InferenceSession": "session",
     "ModelMetadata": "load.metadata",
-    "NodeArg": "node_arg",
+    "NodeArg": "plan.node_arg",
     "OrtDevice": "ort_value",
     "OrtValue": "ort_value",
     "PyOrtError": "exceptions",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.node_arg import TYPE_NAMES
+from py_ort.feeds import TYPE_NAMES
 
 if TYPE_CHECKING:
     from py_ort.session import InferenceSession

@@ -16,14 +16,14 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
-from py_ort.node_arg import NodeArg, check_feeds
+from py_ort.feeds import check_feeds
 from py_ort.options import LEVELS, RunOptions, SessionOptions
 from py_ort.ort_value import IOBinding, OrtValue
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
     from py_ort.load import ModelMetadata
-    from py_ort.plan import CompiledModel
+    from py_ort.plan import CompiledModel, CompileOptions, NodeArg
     from py_ort.providers import Placement
 
 _log = logging.getLogger("py_ort")
@@ -92,35 +92,50 @@ class InferenceSession:
     ) -> CompiledModel:
         """Read the model, open the providers, compile the one for the others."""
         from py_ort.browser.backend import Backend
-        from py_ort.load import check_model, load_model
+        from py_ort.load import load_model
         from py_ort.plan import compile_model
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options)
         self._progress("reading the model", 0, 0)
         loaded = load_model(source)
-        check_model(loaded.model)
-        self._metadata = loaded.metadata
-        graph = loaded.model.graph
-        self._inputs = [NodeArg.of(v) for v in graph.inputs if v.name not in graph.initializers]
-        self._overridable = [NodeArg.of(v) for v in graph.inputs if v.name in graph.initializers]
-        self._outputs = [NodeArg.of(v) for v in graph.outputs]
         self._progress("starting the browser", 0, 0)
         opening = Backend.open(lease.result(), wanted, self._options.create_timeout)
         self._backend = loop_thread().call(opening)
         self._progress("compiling the model", 0, 0)
         began = time.perf_counter()
-        compiled = compile_model(loaded, self._compile_options())
+        providers = self._compile_providers()
+        compiled = compile_model(loaded, providers=providers, options=self._compile_options())
         self._times["compile_ms"] = (time.perf_counter() - began) * 1000
         return compiled
+
+    def _compile_providers(self) -> list[str]:
+        """The providers that may run nodes: as in onnxruntime, the CPU takes what is left even when it is not named."""
+        return list(dict.fromkeys([*self._open_backend().providers, "wasm"]))
+
+    def _compile_options(self) -> CompileOptions:
+        from py_ort.plan import CompileOptions
+
+        backend, options = self._open_backend(), self._options
+        webgpu = backend.options.get("webgpu", {})
+        forced = webgpu.get("forceCpuNodeNames", ())
+        return CompileOptions(
+            graph_optimization_level=int(options.graph_optimization_level),
+            free_dimension_overrides=options.free_dimensions_by_name,
+            free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
+            preferred_layout=webgpu.get("preferredLayout"),
+            force_cpu_node_names=forced.split("\n") if isinstance(forced, str) else forced,
+            disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
+            float16_on_gpu="shader-f16" in backend.device.get("features", ()),
+        )
 
     def _load_into_page(self) -> dict[str, Any]:
         self._progress("loading it into the page", 0, 0)
         assert self._backend is not None
         return self._backend.create(
             self._compiled.plan,
-            self._compiled.weights,
-            self._options.config_entries,
+            self._compiled.weights.buffers(),
+            {},
             timeout=self._options.create_timeout,
             progress=lambda report: self._progress(report.stage, report.done, report.total),
         )
@@ -157,7 +172,7 @@ class InferenceSession:
         """
         backend, names = self._open_backend(), self._output_names(output_names)
         feeds = {name: _as_array(value) for name, value in input_feed.items()}
-        check_feeds([*self._inputs, *self._overridable], frozenset(arg.name for arg in self._overridable), feeds)
+        check_feeds(self._compiled.inputs, feeds)
         options = run_options or RunOptions()
         if options.terminate:
             raise Cancelled("run_options.terminate is set")
@@ -231,20 +246,16 @@ class InferenceSession:
     # --- asking
 
     def get_inputs(self) -> list[NodeArg]:
-        """Return the inputs that need a feed."""
-        return list(self._inputs)
-
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the inputs that have a default."""
-        return list(self._overridable)
+        """Return the inputs."""
+        return list(self._compiled.inputs)
 
     def get_outputs(self) -> list[NodeArg]:
         """Return the outputs."""
-        return list(self._outputs)
+        return list(self._compiled.outputs)
 
     def get_modelmeta(self) -> ModelMetadata:
         """Return what the model says of itself."""
-        return self._metadata
+        return self._compiled.metadata
 
     def get_providers(self) -> list[str]:
         """Return the providers of this session, onnxruntime's names, best first."""
@@ -313,7 +324,7 @@ class InferenceSession:
         if self._backend is None:
             return "<InferenceSession, closed>"
         counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
-        return f"<InferenceSession {self._metadata.graph_name!r}: {counts}; {self.browser}>"
+        return f"<InferenceSession {self._compiled.metadata.graph_name!r}: {counts}; {self.browser}>"
 
     # --- helpers
 
@@ -323,7 +334,7 @@ class InferenceSession:
         return self._backend
 
     def _output_names(self, wanted: Sequence[str] | None) -> list[str]:
-        names = [arg.name for arg in self._outputs]
+        names = [arg.name for arg in self._compiled.outputs]
         if unknown := [name for name in wanted or () if name not in names]:
             raise InvalidArgument(f"the model has no output {unknown[0]!r}: it has {', '.join(map(repr, names))}")
         return list(wanted) if wanted else names

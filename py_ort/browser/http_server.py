@@ -117,6 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         if blob := self._blobs.get(path):
             return self._send(blob)
+        if path == "/favicon.ico":  # every browser asks for one
+            return self._refuse(HTTPStatus.NO_CONTENT)
         file = (ASSETS / (path.lstrip("/") or "index.html")).resolve()
         if not file.is_relative_to(ASSETS.resolve()) or not file.is_file():
             return self._refuse(HTTPStatus.NOT_FOUND)

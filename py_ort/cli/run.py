@@ -87,11 +87,15 @@ def _feeds(session: InferenceSession, inputs: tuple[str, ...], use_random: bool)
 
 def _random(arg: NodeArg, rng: np.random.Generator) -> np.ndarray:
     """Random numbers of an input's type; unknown dimensions are 1, those that look like an image's are 64."""
+    from py_ort.feeds import TYPE_NAMES
     from py_ort.wire.tensors import NUMPY
 
-    image = len(arg.shape) == 4
-    shape = [d if isinstance(d, int) else 64 if image and i >= 2 else 1 for i, d in enumerate(arg.shape)]
-    dtype = NUMPY[arg.elem_type]
+    dims = arg.shape or []
+    shape = [d if isinstance(d, int) else 64 if len(dims) == 4 and i >= 2 else 1 for i, d in enumerate(dims)]
+    numbers = {f"tensor({name})": number for number, name in TYPE_NAMES.items()}
+    if arg.type not in numbers:
+        raise click.UsageError(f"--random makes no {arg.type}: give input {arg.name!r} with --input")
+    dtype = NUMPY[numbers[arg.type]]
     if dtype.kind == "O":
         return np.full(shape, "text", object)
     if dtype.kind in "iub":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -38,10 +37,9 @@ def serve(models: tuple[Path, ...], providers: tuple[str, ...]) -> None:
         server.close()
 
 
-def _compile(model: Path, providers: tuple[str, ...]) -> tuple[bytes, list[Any]]:
-    from py_ort.load import load_model
+def _compile(model: Path, providers: tuple[str, ...]) -> tuple[bytes, list[memoryview]]:
     from py_ort.plan import compile_model
     from py_ort.providers.resolution import resolve
 
-    compiled = compile_model(load_model(model), list(resolve(list(providers) or None).providers))
-    return compiled.plan, compiled.weights
+    compiled = compile_model(model, providers=list(resolve(list(providers) or None).providers))
+    return compiled.plan, compiled.weights.buffers()

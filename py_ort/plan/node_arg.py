@@ -28,6 +28,9 @@ class NodeArg:
     type: str
     shape: list[int | str | None] | None
 
+    def __str__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape or []})"
+
     @classmethod
     def of(cls, value: ir.Value) -> NodeArg:
         """Describe a value of the graph."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import numpy as np
 import onnx_ir as ir
 
 ALIGNMENT = 64
@@ -37,6 +39,13 @@ class WeightEntry:
         """Return the bytes: little-endian, C order, small integers packed as in ONNX."""
         return self.tensor.tobytes()
 
+    def buffer(self) -> memoryview:
+        """Return the same bytes, without a copy where numpy holds them in this form."""
+        array = self.tensor.numpy()
+        if sys.byteorder == "little" and array.nbytes == self.size and array.flags.c_contiguous:
+            return memoryview(array.reshape(-1).view(np.uint8))
+        return memoryview(self.tobytes())
+
 
 @dataclass
 class Weights:
@@ -58,6 +67,21 @@ class Weights:
             self._by_tensor[id(tensor)] = entry
         self.entries.append(entry)
         return entry
+
+    def buffers(self) -> list[memoryview]:
+        """Return the blob as buffers one after the other, without a copy of what numpy has in this form already."""
+        found: list[memoryview] = []
+        written = 0
+        for entry in self.entries:
+            if entry.offset < written or entry.size == 0:
+                continue  # shares the room of an earlier one
+            data = entry.buffer()
+            if data.nbytes != entry.size:
+                raise AssertionError(f"{entry.name}: {data.nbytes} bytes, {entry.size} planned")
+            padding = -entry.size % ALIGNMENT
+            found += [data, memoryview(bytes(padding))] if padding else [data]
+            written = entry.offset + entry.size + padding
+        return found
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the blob in pieces, tensor by tensor."""
