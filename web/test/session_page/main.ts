@@ -1,0 +1,67 @@
+// A page without Python's session: window.session has what test_session.py needs of Session, with tensors as base64.
+import { DType } from '../../src/schema';
+import { dtypeOf, typeName } from '../../src/jsep/elements';
+import type { DTypeName } from '../../src/jsep/kernel';
+import { Runtime } from '../../src/session/runtime';
+import { Session } from '../../src/session/session';
+import type { Feeds, Tensor } from '../../src/session/tensors';
+import { pageStats } from '../../src/page/stats';
+
+interface TensorJson {
+  dtype: DTypeName;
+  dims: number[];
+  data?: string;
+  gpuId?: number;
+}
+
+const runtime = new Runtime();
+const sessions = new Map<number, Session>();
+
+async function load(plan: string, weights: string) {
+  const session = await Session.load(plan, weights, { runtime, validationMode: 'full' });
+  sessions.set(session.handle, session);
+  return { id: session.handle, info: session.info };
+}
+
+async function run(id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter?: number) {
+  const tensors: Feeds = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, toTensor(feed)]));
+  const abort = new AbortController();
+  if (cancelAfter !== undefined) setTimeout(() => abort.abort(), cancelAfter);
+  const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal });
+  return { outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor)])), info };
+}
+
+async function release(id: number) {
+  await sessions.get(id)!.release();
+  sessions.delete(id);
+}
+
+async function loseDevice() {
+  const { gpu } = await runtime.device();
+  gpu.device.destroy();
+  await gpu.device.lost;
+}
+
+function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
+  if (gpuId !== undefined) return { dtype: dtypeOf(dtype), dims, gpuId };
+  return { dtype: dtypeOf(dtype), dims, data: Uint8Array.from(atob(data!), (char) => char.charCodeAt(0)) };
+}
+
+function toJson(tensor: Tensor): TensorJson {
+  const [dtype, dims] = [(tensor.dtype === DType.undefined ? 'float32' : typeName(tensor.dtype)) as DTypeName, [...tensor.dims]];
+  return 'gpuId' in tensor ? { dtype, dims, gpuId: tensor.gpuId } : { dtype, dims, data: btoa(String.fromCharCode(...tensor.data)) };
+}
+
+/** Errors lose their fields on the way to Python: the code goes into the text. */
+const told = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => async (...args: A) => {
+  try {
+    return { value: await call(...args) };
+  } catch (error) {
+    const { code, message, stack, place } = error as { code?: number; message: string; stack?: string; place?: object };
+    return { error: { code: code ?? 1, message, stack, place } };
+  }
+};
+
+Object.assign(globalThis, {
+  session: { load: told(load), run: told(run), release: told(release), loseDevice: told(loseDevice), stats: told(() => pageStats(runtime, sessions)) },
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Body, DType, Location, RunResultT, RunT } from '../../src/schema';
+import { Assembler } from '../../src/wire/frames';
+import { decodeMessage, encodeMessage, readTensor, TensorWriter } from '../../src/wire/messages';
+
+test('messages: tensors on the CPU and on the GPU come back', () => {
+  const writer = new TensorWriter();
+  const a = { dtype: DType.float32, dims: [3], data: new Uint8Array(Float32Array.of(1, 2, 3).buffer) };
+  const b = { dtype: DType.int64, dims: [0, 5], data: new Uint8Array(0) };
+  const c = { dtype: DType.uint8, dims: [], data: Uint8Array.of(9) };
+  const d = { dtype: DType.bool_, dims: [2, 2], gpuId: 77 };
+  for (const [name, tensor] of Object.entries({ a, b, c, d })) writer.add(name, tensor);
+  const assembler = new Assembler();
+  let message;
+  for (const frame of encodeMessage(5, Body.RunResult, new RunResultT(writer.descriptions, '{}'), writer.payload)) {
+    const assembled = assembler.receive(frame);
+    if (assembled) message = decodeMessage(assembled);
+  }
+  assert.equal(message!.id, 5);
+  assert.equal(message!.type, Body.RunResult);
+  const { outputs } = message!.body as RunResultT;
+  assert.deepEqual(outputs.map(({ name }) => name), ['a', 'b', 'c', 'd']);
+  assert.deepEqual(outputs.map((output) => readTensor(output, message!.payload)), [a, b, c, d]);
+  assert.equal(outputs[3].location, Location.gpu);
+  assert.equal(outputs[3].size, 4n);
+});
+
+test('messages: a tensor beyond the payload is refused', () => {
+  const run = new RunT(1, [], [], []);
+  const [frame] = encodeMessage(1, Body.Run, run);
+  const { payload } = decodeMessage(new Assembler().receive(frame)!);
+  const writer = new TensorWriter();
+  writer.add('x', { dtype: DType.uint8, dims: [4], data: new Uint8Array(4) });
+  assert.throws(() => readTensor(writer.descriptions[0], payload), /ends at byte 4/);
+});
