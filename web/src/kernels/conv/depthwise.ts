@@ -1,0 +1,93 @@
+// A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
+// pixels and weights are loaded once for several uses.
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { inLanes, laneType, stored } from '../../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { type Geometry, windowUniforms } from '../_conv_geometry';
+
+interface DepthwiseSpec extends Spec {
+  readonly lanes: 1 | 4;
+  readonly pixels: number;
+  /** Width of the window where it is unrolled (then dilation 1 and this stride along the row), else 0. */
+  readonly width: number;
+  readonly stride: number;
+  readonly bias: boolean;
+  readonly residual: boolean;
+  readonly activation?: ActivationKind;
+  readonly storage: StorageType;
+}
+
+export interface Depthwise {
+  readonly x: Tensor;
+  /** [kernel_h, kernel_w, 1, channels] */
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly residual?: Tensor;
+  readonly activation?: Activation;
+  readonly geometry: Geometry;
+}
+
+export function depthwise(ctx: Context, { x, w, y, bias, residual, activation, geometry }: Depthwise): void {
+  const channels = x.dims[3];
+  const lanes = channels % 4 === 0 ? 4 : 1;
+  const [height, width] = geometry.output;
+  const outputs = y.size / lanes;
+  // A GPU needs many threads more than it needs few loads.
+  const pixels = ctx.device.software || outputs > 1 << 18 ? 4 : outputs > 1 << 16 ? 2 : 1;
+  const unrolled = geometry.dilations[1] === 1 && geometry.kernel[1] <= 7 && geometry.strides[1] <= 2;
+  const spec: DepthwiseSpec = {
+    lanes, pixels, width: unrolled ? geometry.kernel[1] : 0, stride: unrolled ? geometry.strides[1] : 0,
+    bias: bias !== undefined, residual: residual !== undefined, activation: activation?.kind, storage: y.storage,
+  };
+  const strips = Math.ceil(width / pixels);
+  const count = (channels / lanes) * strips * height * x.dims[0];
+  ctx.dispatch({
+    shader: { name: `conv_depthwise__${ctx.device.software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: text } satisfies Shader<DepthwiseSpec>, spec,
+    inputs: {
+      x: inLanes(x, lanes), w: inLanes(w, lanes),
+      ...(bias && { bias: inLanes(bias, lanes) }), ...(residual && { residual: inLanes(residual, lanes) }),
+    },
+    outputs: { y: inLanes(y, lanes) },
+    uniforms: { count, channels: channels / lanes, strips, ...windowUniforms(geometry), ...activationUniforms(activation) },
+    f32: ACTIVATION_F32,
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
+}
+
+function text({ lanes, pixels, width, stride, bias, residual, activation, storage }: DepthwiseSpec): string {
+  const type = laneType('f32', lanes);
+  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
+  const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
+    let v_${id} = select(${type}(0.0), ${type}(x[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.channels + c]), x_${id} < u.in_w);`;
+  const weight = (id: number, kx: string) => `let w_${id} = ${type}(w[(ky * u.kernel_w + ${kx}) * u.channels + c]);`;
+  const unrolled = `
+    ${each((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}
+    ${each(width, (i) => weight(i, `${i}u`))}
+    ${each(pixels, (p) => `sum_${p} += ${Array.from({ length: width }, (_, i) => `v_${p * stride + i} * w_${i}`).join(' + ')};`)}`;
+  const looped = `
+    for (var kx = 0u; kx < u.kernel_w; kx++) {
+    ${weight(0, 'kx')}
+    ${each(pixels, (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`)}
+    }`;
+  return `${activationText(activation, lanes)}${linearMain(`  let c = i % u.channels;
+  let out_x = i / u.channels % u.strips * ${pixels}u;
+  let line = i / u.channels / u.strips;
+  let out_y = line % u.out_h;
+  let image = line / u.out_h;
+  let left = i32(out_x * u.stride_w) - i32(u.pad_left);
+  ${each(pixels, (p) => `var sum_${p} = ${bias ? `${type}(bias[c])` : `${type}(0.0)`};`)}
+  for (var ky = 0u; ky < u.kernel_h; ky++) {
+    let in_y = u32(i32(out_y * u.stride_h + ky * u.dilation_h) - i32(u.pad_top));
+    if (in_y < u.in_h) {
+    let row = (image * u.in_h + in_y) * u.in_w;${width > 0 ? unrolled : looped}
+    }
+  }
+  let at = (line * u.out_w + out_x) * u.channels + c;
+  ${each(pixels, (p) => {
+    const place = `at + ${p}u * u.channels`;
+    const value = stored(storage, lanes, `activate(sum_${p}${residual ? ` + ${type}(residual[${place}])` : ''})`);
+    return `if (out_x + ${p}u < u.out_w) { y[${place}] = ${value}; }`;
+  })}`)}`;
+}

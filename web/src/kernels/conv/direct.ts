@@ -1,0 +1,69 @@
+// Convolution over any number of axes, channels second: one thread for each output, for ranks that nothing quicker covers.
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { stored } from '../../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import type { Geometry } from '../_conv_geometry';
+
+interface DirectSpec extends Spec {
+  readonly axes: number;
+  readonly bias: boolean;
+  readonly residual: boolean;
+  readonly activation?: ActivationKind;
+  readonly storage: StorageType;
+}
+
+export interface Direct {
+  /** [images, channels, …] */
+  readonly x: Tensor;
+  /** [outputs, channels / group, …] */
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly residual?: Tensor;
+  readonly activation?: Activation;
+  readonly group: number;
+  readonly geometry: Geometry;
+}
+
+export function convolveDirectly(ctx: Context, { x, w, y, bias, residual, activation, group, geometry }: Direct): void {
+  const spec: DirectSpec = {
+    axes: geometry.kernel.length, bias: bias !== undefined, residual: residual !== undefined, activation: activation?.kind, storage: y.storage,
+  };
+  const outputs = w.dims[0];
+  ctx.dispatch({
+    shader: SHADER, spec,
+    inputs: { x, w, ...(bias && { bias }), ...(residual && { residual }) }, outputs: { y },
+    uniforms: {
+      count: y.size, outputs, group_outputs: outputs / group, depth: w.dims[1], channels: x.dims[1],
+      input: geometry.input, output: geometry.output, kernel: geometry.kernel, stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
+      ...activationUniforms(activation),
+    },
+    f32: ACTIVATION_F32,
+    workgroups: linearWorkgroups(y.size, ctx.device),
+  });
+}
+
+const SHADER: Shader<DirectSpec> = {
+  name: 'conv__any_direct',
+  wgsl({ axes, bias, residual, activation, storage }) {
+    const all = Array.from({ length: axes }, (_, axis) => axis);
+    const outIndex = [...all].reverse().map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
+    const open = all.map((axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
+    let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));
+    if (in_${axis} >= u.input_${axis}) { continue; }`);
+    const place = (first: string, size: string, index: string) => all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
+    return `${activationText(activation, 1)}${linearMain(`  var rest = i;
+  ${outIndex.join('\n  ')}
+  let output = rest % u.outputs;
+  let image = rest / u.outputs;
+  let first = output / u.group_outputs * u.depth;
+  var sum = ${bias ? 'f32(bias[output])' : '0.0'};
+  for (var c = 0u; c < u.depth; c++) {
+  ${open.join('\n  ')}
+    sum += f32(x[${place('image * u.channels + first + c', 'input', 'in')}]) * f32(w[${place('output * u.depth + c', 'kernel', 'k')}]);
+  ${'}'.repeat(axes)}
+  }
+  y[i] = ${stored(storage, 1, `activate(sum${residual ? ' + f32(residual[i])' : ''})`)};`)}`;
+  },
+};

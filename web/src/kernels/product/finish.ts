@@ -1,0 +1,50 @@
+// WGSL of the end of a product: scale, bias, residual, activation, store.
+import { activationText } from '../../wgsl/activation';
+import { stored } from '../../wgsl/lanes';
+import type { FinishSpec } from './spec';
+
+export interface FinishText {
+  /** Functions at module scope. */
+  readonly functions: string;
+  /** Statements that declare bias_J of the columns of group J (4 columns from 4 * `column`). */
+  bias(j: number, column: string): string;
+  /** Statements that store `sum` (vec4<f32>), where `row` is placed and `at` known. */
+  store(sum: string, j: number, row: string, column: string): string;
+}
+
+export function finishText(spec: FinishSpec): FinishText {
+  const { bVec, bias, residual, scaled, activation, storage } = spec;
+  return {
+    functions: activationText(activation, 4),
+    bias(j, column) {
+      if (bias !== 'row') return '';
+      if (bVec === 4) return `let bias_${j} = vec4<f32>(bias[column_base + ${column}]);`;
+      const lanes = [0, 1, 2, 3].map((t) => `f32(bias[column_base + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
+      return `let bias_${j} = vec4<f32>(${lanes.join(', ')});`;
+    },
+    store(sum, j, row, column) {
+      const terms = [scaled ? `u.alpha * ${sum}` : sum];
+      if (bias === 'row') terms.push(`${scaled ? 'u.beta * ' : ''}bias_${j}`);
+      if (bias === 'any') {
+        const lanes = [0, 1, 2, 3].map((t) => `f32(bias[(${row}) * u.bias_row + min((${column}) * 4u + ${t}u, u.n - 1u) * u.bias_column])`);
+        terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
+      }
+      if (bVec === 4) {
+        if (residual) terms.push(`vec4<f32>(residual[at + ${column}])`);
+        return `if (${column} < u.n / 4u) { y[at + ${column}] = ${stored(storage, 4, `activate(${terms.join(' + ')})`)}; }`;
+      }
+      if (residual) {
+        const lanes = [0, 1, 2, 3].map((t) => `f32(residual[at + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
+        terms.push(`vec4<f32>(${lanes.join(', ')})`);
+      }
+      const writes = [0, 1, 2, 3].map((t) => `if ((${column}) * 4u + ${t}u < u.n) { y[at + (${column}) * 4u + ${t}u] = ${stored(storage, 1, `value[${t}]`)}; }`);
+      return `{ let value = activate(${terms.join(' + ')});\n    ${writes.join('\n    ')} }`;
+    },
+  };
+}
+
+/** WGSL of 4 elements of b: row `row` (statements add u.ldb), group `column` of 4 columns. */
+export function loadB(bVec: 1 | 4, row: string, column: string): string {
+  if (bVec === 4) return `vec4<f32>(b[${row} + ${column}])`;
+  return `vec4<f32>(${[0, 1, 2, 3].map((t) => `f32(b[${row} + (${column}) * 4u + ${t}u])`).join(', ')})`;
+}

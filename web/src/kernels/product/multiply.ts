@@ -1,0 +1,163 @@
+// Chooses how a product is computed, and dispatches it.
+import { DType } from '../../schema';
+import type { Binding, Context, Tensor, Uniforms } from '../../jsep/kernel';
+import { ACTIVATION_F32, type Activation, activationUniforms } from '../../wgsl/activation';
+import { inLanes } from '../../wgsl/lanes';
+import { linearWorkgroups } from '../../wgsl/linear';
+import { hardwareProduct } from './hardware';
+import { sumOfParts } from './parts';
+import { SOFTWARE_THREADS, softwareProduct } from './software';
+import type { HardwareSpec, LeftKind, ProductSpec, SoftwareSpec } from './spec';
+import { VECTOR_COLUMNS, vectorProduct } from './vector';
+
+/** A product to compute; strides and sizes in elements. See spec.ts for what z counts. */
+export interface Product {
+  readonly left: LeftKind;
+  readonly a: Tensor;
+  readonly b: Tensor;
+  readonly y: Tensor;
+  readonly m: number;
+  readonly n: number;
+  /** k of one tap, and the (greatest) number of taps. */
+  readonly depth: number;
+  readonly taps: number;
+  readonly z: number;
+  /** From one row (of a: one pixel) to the next. */
+  readonly lda: number;
+  readonly ldb: number;
+  readonly ldy: number;
+  /** Strides that are uniforms of this kind of product, in elements of a, of b (and bias and y), and plain numbers. */
+  readonly strides?: { readonly a?: Uniforms; readonly b?: Uniforms; readonly plain?: Uniforms };
+  readonly batch?: number;
+  readonly bias?: Tensor;
+  /** Strides of bias over rows and columns, unless it has one number for each column of y. */
+  readonly biasStrides?: readonly [number, number];
+  readonly residual?: Tensor;
+  readonly activation?: Activation;
+  readonly alpha?: number;
+  readonly beta?: number;
+}
+
+export function multiply(ctx: Context, p: Product): void {
+  if (p.y.size === 0) return;
+  const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
+  const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
+  const aVec = multipleOf4([p.depth, p.lda, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
+  const bVec = multipleOf4([p.n, p.ldb, p.ldy, ...values(p.strides?.b)]) ? 4 : 1;
+  const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
+  const spec: ProductSpec = {
+    left: p.left, aVec, bVec, batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
+    scaled, activation: p.activation?.kind, storage: p.y.storage,
+  };
+  if (ctx.device.software) software(ctx, p, spec);
+  else if (p.left === 'matrix' && p.m <= 8) vector(ctx, p, spec);
+  else hardware(ctx, p, spec);
+}
+
+/** The bindings and uniforms of the end of a product. */
+function ending(p: Product, spec: ProductSpec): { inputs: { [name: string]: Binding }; uniforms: Uniforms; f32: string[] } {
+  const inputs: { [name: string]: Binding } = {};
+  if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
+  if (p.residual) inputs.residual = inLanes(p.residual, spec.bVec);
+  const uniforms: { [name: string]: number | readonly number[] } = { m: p.m, n: p.n, ldy: p.ldy / spec.bVec, ...activationUniforms(p.activation) };
+  if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
+  if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
+  for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
+  for (const [key, value] of Object.entries(p.strides?.b ?? {})) uniforms[key] = divided(value, spec.bVec);
+  return { inputs, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
+}
+
+function divided(value: number | readonly number[], by: number): number | readonly number[] {
+  return typeof value === 'number' ? value / by : value.map((item) => item / by);
+}
+
+function software(ctx: Context, p: Product, spec: ProductSpec): void {
+  const { rows, columns, along } = softwareTile(p, ctx.device.subgroups);
+  const step = spec.aVec === 4 || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
+  const full: SoftwareSpec = {
+    ...spec, rows, columns, step, along,
+    tail: p.depth % step !== 0 || p.depth === 0,
+    share: along === 'rows' && step > 1 && ctx.device.subgroups,
+  };
+  const end = ending(p, spec);
+  const rowBlocks = Math.ceil(p.m / rows);
+  const columnBlocks = Math.ceil(p.n / (4 * columns));
+  ctx.dispatch({
+    shader: softwareProduct(full), spec: full,
+    inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, spec.bVec), ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / spec.aVec, ldb: p.ldb / spec.bVec }, f32: end.f32,
+    workgroups: along === 'rows' ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z] : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
+  });
+}
+
+/** The tile of least work, by a rough model: cost of a step of 4 in nanoseconds on SwiftShader, for all threads that run, idle ones too. */
+function softwareTile(p: Product, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
+  const load = 10;
+  const share = subgroups ? 18 : 4 * load;
+  let best = { rows: 8, columns: 4, along: 'rows' as 'rows' | 'columns', cost: Infinity };
+  const consider = (rows: number, columns: number, along: 'rows' | 'columns') => {
+    const rowBlocks = Math.ceil(p.m / rows);
+    const columnBlocks = Math.ceil(p.n / (4 * columns));
+    const padded = (blocks: number) => Math.ceil(blocks / SOFTWARE_THREADS) * SOFTWARE_THREADS;
+    const threads = along === 'rows' ? padded(rowBlocks) * columnBlocks : rowBlocks * padded(columnBlocks);
+    const cost = threads * (rows * load + columns * (along === 'rows' ? share : 4 * load) + rows * columns * 7);
+    if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
+  };
+  for (const columns of [4, 6, 3, 2, 1]) consider(8, columns, 'rows');
+  for (const rows of [1, 4]) for (const columns of [4, 1]) consider(rows, columns, 'columns');
+  return best;
+}
+
+/** Enough workgroups to keep a large GPU busy. */
+const BUSY = 256;
+const TILES = [
+  { tileRows: 64, tileColumns: 64, tileDepth: 32, rows: 4 },
+  { tileRows: 32, tileColumns: 32, tileDepth: 32, rows: 2 },
+] as const;
+
+function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
+  const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) => Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
+  const tile = count(TILES[0]) >= BUSY / 2 ? TILES[0] : TILES[1];
+  const totalDepth = p.depth * p.taps;
+  const wanted = Math.max(1, Math.min(Math.floor(BUSY / count(tile)), Math.floor(totalDepth / (4 * tile.tileDepth)), 16));
+  const partDepth = Math.ceil(totalDepth / wanted / tile.tileDepth) * tile.tileDepth;
+  const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
+  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1 };
+  const end = ending(p, spec);
+  const workgroups = [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z * parts] as const;
+  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / spec.bVec };
+  const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, spec.bVec) };
+  if (parts === 1) {
+    ctx.dispatch({
+      shader: hardwareProduct(full), spec: full, inputs: { ...operands, ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+      uniforms: { ...end.uniforms, ...common }, f32: end.f32, workgroups,
+    });
+    return;
+  }
+  const quads = Math.ceil(p.n / 4);
+  const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
+  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, scaled: false, activation: undefined, storage: 'f32' };
+  ctx.dispatch({
+    shader: hardwareProduct(bare), spec: bare, inputs: operands, outputs: { y: { tensor: sums, vec: spec.bVec } },
+    uniforms: { ...ending({ ...p, activation: undefined }, bare).uniforms, ...common, parts, part_depth: partDepth, ld_part: (quads * 4) / spec.bVec },
+    workgroups,
+  });
+  ctx.dispatch({
+    shader: sumOfParts(spec), spec, inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) }, f32: end.f32,
+    workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
+  });
+}
+
+function vector(ctx: Context, p: Product, spec: ProductSpec): void {
+  const rows = p.m === 1 ? 1 : 4;
+  // Rows of a are read by element: their strides too.
+  const full = { ...spec, aVec: 1 as const, rows };
+  const end = ending(p, full);
+  ctx.dispatch({
+    shader: vectorProduct(full), spec: full,
+    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec }, f32: end.f32,
+    workgroups: [Math.ceil(p.n / VECTOR_COLUMNS), Math.ceil(p.m / rows), p.z],
+  });
+}

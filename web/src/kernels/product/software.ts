@@ -1,0 +1,82 @@
+// A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
+// There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their loads of b.
+import type { Shader } from '../../jsep/kernel';
+import { finishText, loadB } from './finish';
+import { leftText } from './left';
+import type { SoftwareSpec } from './spec';
+
+const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
+/** Threads of a workgroup; a multiple of the subgroup's size on all known software adapters (4 and 8). */
+export const SOFTWARE_THREADS = 8;
+
+export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
+  const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
+  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: text };
+}
+
+function text(spec: SoftwareSpec): string {
+  const left = leftText(spec);
+  const finish = finishText(spec);
+  const { rows, columns, step, along, share } = spec;
+  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
+  const threads = `group.x * ${SOFTWARE_THREADS}u + lane`;
+  const [rowBlock, columnBlock] = along === 'rows' ? [threads, 'group.y'] : ['group.y', threads];
+  const sums = each(rows, (i) => each(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
+  return `${share ? 'enable subgroups;\n' : ''}${finish.functions}
+@compute @workgroup_size(${SOFTWARE_THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32${share ? ', @builtin(subgroup_invocation_id) member: u32' : ''}) {
+  let z = group.z;
+  let row_0 = (${rowBlock}) * ${rows}u;
+  let column_0 = (${columnBlock}) * ${columns}u;
+  ${share ? `let shared_row = min(member & 3u, ${step - 1}u);` : 'if (row_0 >= u.m || column_0 * 4u >= u.n) { return; }'}
+  ${left.base}
+  ${each(rows, (i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
+  ${sums}
+  ${left.openTaps}
+    ${each(rows, (i) => left.tap(i))}
+    for (var k = 0u; k < u.steps; k++) {
+    ${each(rows, (i) => loadA(spec, i, left.masked))}
+    ${loadsOfB(spec)}
+    ${each(rows, (i) => each(columns, (j) => each(step, (s) => `sum_${i}_${j} += a_${i}${step === 1 ? '' : `[${s}]`} * b_${s}_${j};`)))}
+    }
+  ${left.closeTaps}
+  ${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
+  ${each(rows, (i) => `{ let row = row_0 + ${i}u;
+  ${left.place('row')}
+  if (placed) {
+  ${each(columns, (j) => finish.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
+  } }`)}
+}
+`;
+}
+
+/** Declares a_I: the elements of this step. */
+function loadA({ aVec, step, tail }: SoftwareSpec, i: number, masked: boolean): string {
+  const type = step === 1 ? 'f32' : `vec${step}<f32>`;
+  const lane = (s: number) => {
+    const k = step === 1 ? 'k' : `k * ${step}u + ${s}u`;
+    return tail ? `select(0.0, f32(a[at_${i} + ${k}]), ${k} < u.depth)` : `f32(a[at_${i} + ${k}])`;
+  };
+  const value = aVec === 4 ? `vec4<f32>(a[at_${i} + k])` : `${type}(${Array.from({ length: step }, (_, s) => lane(s)).join(', ')})`;
+  return `let a_${i} = ${masked ? `select(${type}(0.0), ${value}, in_${i})` : value};`;
+}
+
+/** Declares b_S_J: group J of the columns of row S of this step. */
+function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {
+  const lines: string[] = [];
+  const row = (s: string) => {
+    const k = `k * ${step}u + ${s}`;
+    return `b_base + (b_row + ${tail ? `min(${k}, u.depth - 1u)` : k}) * u.ldb`;
+  };
+  if (share) {
+    lines.push(`let at_b = ${row('shared_row')};`);
+    for (let j = 0; j < columns; j++) lines.push(`let own_${j} = ${loadB(bVec, 'at_b', `(column_0 + ${j}u)`)};`);
+  }
+  for (let s = 0; s < step; s++) {
+    if (!share) lines.push(`let at_b_${s} = ${row(`${s}u`)};`);
+    for (let j = 0; j < columns; j++) {
+      lines.push(`let b_${s}_${j} = ${share ? `subgroupBroadcast(own_${j}, ${s}u)` : loadB(bVec, `at_b_${s}`, `(column_0 + ${j}u)`)};`);
+    }
+  }
+  return lines.join('\n    ');
+}
