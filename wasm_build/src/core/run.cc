@@ -1,7 +1,5 @@
 #include "core/run.h"
 
-#include <cstring>
-
 #include "core/executor.h"
 #include "core/strings.h"
 
@@ -28,7 +26,7 @@ Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size
   auto bytes = Storage::adopted(data, size);
   PY_ORT_TRY(check_feed(input, dtype, dims));
   const int32_t value = session_->plan().main().inputs[input];
-  Tensor tensor{dtype, std::move(dims), Location::cpu, std::move(bytes)};
+  Tensor tensor{dtype, std::move(dims), Location::cpu, bytes};
   if (dtype == DType::string_) {
     PY_ORT_TRY(decode_strings(data, size, tensor));
   } else if (tensor.size_in_bytes() != size) {

@@ -38,8 +38,8 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
 }
 
 Status JsepCall::run(uint32_t kernel) {
-  PY_ORT_TRY(jsep::run(kernel, words_.data()));
-  return std::move(failure_);
+  Status status = jsep::run(kernel, words_.data());
+  return failure_.ok() ? status : std::move(failure_);  // what the core refused is why the page gave up
 }
 
 JsepCall* JsepCall::with_context(uint32_t context) {
