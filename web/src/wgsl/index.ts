@@ -6,4 +6,5 @@ export * from './linear';
 export * from './math';
 export * from './shape';
 export * from './strided_copy';
+export * from './team';
 export * from './walk';

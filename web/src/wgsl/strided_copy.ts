@@ -2,7 +2,7 @@
 import type { Context, Shader, Spec, StorageType, Tensor } from '../jsep/kernel';
 import { inLanes, type Lanes } from './lanes';
 import { linearMain, linearWorkgroups } from './linear';
-import { foldWalk, sizeOf, wideWalk, type Walk } from './shape';
+import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from './shape';
 import { walkIndices, walkUniforms } from './walk';
 
 /** Where a walk of some shape steps through a tensor. Strides may be negative, or 0 to repeat. */
@@ -26,7 +26,7 @@ const STRIDED_COPY: Shader<CopySpec> = {
   wgsl({ rank, lanes, wide, inOrder }) {
     const names = inOrder ? ['x'] : ['x', 'y'];
     const element = wide || lanes === 1 ? 'x[at_x]' : 'vec4(x[at_x])';
-    const body = `${walkIndices(rank, names, { start: { x: 'u.from', y: 'u.to' } })}\n  y[${inOrder ? 'u.to + i' : 'at_y'}] = ${element};`;
+    const body = `${walkIndices(rank, names, { start: { x: 'u.x_start', y: 'u.y_start' } })}\n  y[${inOrder ? 'u.y_start + i' : 'at_y'}] = ${element};`;
     return linearMain(body);
   },
 };
@@ -46,7 +46,7 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
     inputs: { x: inLanes(source, wide ? lanes : 1) },
     outputs: { y: inLanes(target, lanes) },
     uniforms: {
-      count, from: offsets[0] / (wide ? lanes : 1), to: offsets[1] / lanes,
+      count, x_start: offsets[0] / (wide ? lanes : 1), y_start: offsets[1] / lanes,
       ...walkUniforms(walk, ['x', 'y']),
     },
     workgroups: linearWorkgroups(count, ctx.device),
@@ -75,7 +75,7 @@ const BLOCK_COPY: Shader<BlockSpec> = {
     const rows = [0, 1, 2, 3];
     const turned = rows.map((k) => `  y[at_y + ${k}u * u.y_step] = vec4<${type}>(${rows.map((r) => `r${r}[${k}]`).join(', ')});`);
     const body = [
-      walkIndices(rank, ['x', 'y'], { start: { x: 'u.from', y: 'u.to' } }),
+      walkIndices(rank, ['x', 'y'], { start: { x: 'u.x_start', y: 'u.y_start' } }),
       ...rows.map((r) => `  let r${r} = x[at_x + ${r}u * u.x_step];`),
       ...turned,
     ];
@@ -104,10 +104,17 @@ function blockCopy(ctx: Context, source: Tensor, target: Tensor, { dims, strides
     inputs: { x: inLanes(source, 4) },
     outputs: { y: inLanes(target, 4) },
     uniforms: {
-      count, from: offsets[0] / 4, to: offsets[1] / 4, x_step: from[along] / 4, y_step: to[across] / 4,
+      count, x_start: offsets[0] / 4, y_start: offsets[1] / 4, x_step: from[along] / 4, y_step: to[across] / 4,
       ...walkUniforms(walk, ['x', 'y']),
     },
     workgroups: linearWorkgroups(count, ctx.device),
   });
   return true;
+}
+
+/** target = source, seen in the shape `dims`, with its axes in the order `perm`. */
+export function permute(ctx: Context, source: Tensor, dims: readonly number[], perm: readonly number[], target: Tensor): void {
+  const strides = stridesOf(dims);
+  const permuted = perm.map((axis) => dims[axis]);
+  stridedCopy(ctx, source, { strides: perm.map((axis) => strides[axis]) }, target, { strides: stridesOf(permuted) }, permuted);
 }

@@ -1,0 +1,65 @@
+// Concat: one dispatch for as many inputs as may be bound; each writes its columns of the output, seen as [outer, width].
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { ALL, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../wgsl';
+
+interface ConcatSpec extends Spec {
+  readonly inputs: number;
+  readonly lanes: Lanes;
+  readonly type: StorageType;
+}
+
+const CONCAT: Shader<ConcatSpec> = {
+  name: 'concat',
+  wgsl({ inputs }) {
+    const lines = ['  let row = i / u.width;', '  var column = i % u.width;', '  let at = row * u.row + u.start + column;'];
+    for (let k = 0; k < inputs - 1; k++) {
+      lines.push(`  if (column < u.widths_${k}) { y[at] = x${k}[row * u.widths_${k} + column]; return; }`, `  column -= u.widths_${k};`);
+    }
+    lines.push(`  y[at] = x${inputs - 1}[row * u.widths_${inputs - 1} + column];`);
+    return linearMain(lines.join('\n'));
+  },
+};
+
+function concatColumns(ctx: Context, tensors: readonly Tensor[], widths: readonly number[], y: Tensor, row: number, start: number, lanes: Lanes): void {
+  const width = widths.reduce((sum, w) => sum + w, 0);
+  const count = (y.size / row) * width / lanes;
+  const vectors = (elements: number): number => elements / lanes;
+  ctx.dispatch({
+    shader: CONCAT,
+    spec: { inputs: tensors.length, lanes, type: y.storage },
+    inputs: Object.fromEntries(tensors.map((tensor, k) => [`x${k}`, inLanes(tensor, lanes)])),
+    outputs: { y: inLanes(y, lanes) },
+    uniforms: { count, width: vectors(width), row: vectors(row), start: vectors(start), widths: widths.map(vectors) },
+    workgroups: linearWorkgroups(count, ctx.device),
+  });
+}
+
+const concat: Kernel<number> = {
+  op: 'Concat',
+  types: [ALL],
+  attributes: (given) => given.integer('axis', 0),
+  resolve(ctx, givenAxis) {
+    const tensors = ctx.inputs.map((_, i) => ctx.input(i));
+    const first = tensors[0];
+    const axis = normalizeAxis(givenAxis, first.dims.length);
+    const fits = (tensor: Tensor): boolean => tensor.dims.length === first.dims.length && tensor.dims.every((dim, k) => k === axis || dim === first.dims[k]);
+    if (!tensors.every(fits)) throw new KernelError(`Concat along axis ${axis}: the shapes ${tensors.map(({ dims }) => `[${dims}]`).join(', ')} differ elsewhere`);
+    const dims = first.dims.map((dim, k) => (k === axis ? tensors.reduce((sum, tensor) => sum + tensor.dims[axis], 0) : dim));
+    const full = tensors.filter(({ size }) => size > 0);
+    if (full.length === 1) return ctx.view(0, full[0], dims);
+    const y = ctx.output(0, dims);
+    if (y.size === 0) return;
+    const widths = full.map((tensor) => sizeOf(tensor.dims.slice(axis)));
+    const row = sizeOf(dims.slice(axis));
+    const lanes = widths.every((width) => width % 4 === 0) ? 4 : 1;
+    const most = Math.min(8, ctx.device.maxStorageBuffersPerStage - 1);
+    let start = 0;
+    for (let k = 0; k < full.length; k += most) {
+      const part = widths.slice(k, k + most);
+      concatColumns(ctx, full.slice(k, k + most), part, y, row, start, lanes);
+      start += part.reduce((sum, width) => sum + width, 0);
+    }
+  },
+};
+
+export default [concat];

@@ -1,0 +1,193 @@
+// The Reduce operators: each is a line of this table; one shader serves them all.
+// The input is walked as outputs x steps. Long reductions to few outputs go in two stages, parts of the steps first.
+import type { Attributes } from '../jsep/attributes';
+import { type Context, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { DType } from '../schema';
+import {
+  ALL, computeType, FLOATS, foldWalk, HOST, inLanes, integerRange, laneAliases, type Lanes, laneType, load, type MathName, mathFunctions, narrowType, normalizeAxes,
+  NUMBERS, partsOf, sizeOf, stored, stridesOf, teamMain, teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk, wrapped,
+} from '../wgsl';
+
+type Combination = 'sum' | 'product' | 'max' | 'min';
+
+interface Reduction {
+  readonly op: string;
+  readonly combine: Combination;
+  /** What an element x becomes before it is combined. */
+  readonly map?: string;
+  /** What the combined value r becomes at the end. u.length elements were combined. */
+  readonly finish?: string;
+  /** Whether map and finish want the largest element of each output, `peak`. */
+  readonly peak?: boolean;
+  readonly types?: Kernel['types'][number];
+}
+
+/** The largest element, or 0 where there is no finite one. */
+const PEAK = { combine: 'max', map: 'select(x, T(0), is_nan(x))', finish: 'select(r, T(0), abs(r) > T(3e38))' } as const;
+
+const TABLE: readonly Reduction[] = [
+  { op: 'ReduceSum', combine: 'sum' },
+  { op: 'ReduceMean', combine: 'sum', finish: 'r / T(u.length)' },
+  { op: 'ReduceMax', combine: 'max', types: ALL },
+  { op: 'ReduceMin', combine: 'min', types: ALL },
+  { op: 'ReduceProd', combine: 'product' },
+  { op: 'ReduceL1', combine: 'sum', map: 'abs(x)' },
+  { op: 'ReduceL2', combine: 'sum', map: 'x * x', finish: 'T(sqrt(F(r)))' },
+  { op: 'ReduceSumSquare', combine: 'sum', map: 'x * x' },
+  { op: 'ReduceLogSum', combine: 'sum', finish: 'T(log_(F(r)))' },
+  // The sum of e^x might overflow; that of e^(x - peak) does not.
+  { op: 'ReduceLogSumExp', combine: 'sum', map: 'T(exp(F(x) - F(peak)))', finish: 'T(log_(F(r)) + F(peak))', peak: true, types: FLOATS },
+];
+
+/** Two values made one, and what to begin with. */
+const COMBINE = {
+  sum: { two: 'a + b', start: 'T(0)', floatStart: 'T(0)' },
+  product: { two: 'a * b', start: 'T(1)', floatStart: 'T(1)' },
+  max: { two: 'max(a, b)', start: 'T(u.least)', floatStart: 'T(-infinity())' },
+  min: { two: 'min(a, b)', start: 'T(u.most)', floatStart: 'T(infinity())' },
+} as const;
+
+interface ReduceSpec extends Spec {
+  readonly combine: Combination;
+  readonly map?: string;
+  readonly finish?: string;
+  readonly peak?: boolean;
+  readonly from: StorageType;
+  readonly to: StorageType;
+  readonly wrap?: DType;
+  /** Ranks of the walk over the outputs, and of that over the steps of one. */
+  readonly outer: number;
+  readonly inner: number;
+  /** What is read four at a time. */
+  readonly wide: 'outputs' | 'steps' | 'none';
+  readonly team: number;
+}
+
+const REDUCE: Shader<ReduceSpec> = {
+  name: 'reduce',
+  wgsl({ combine, map = 'x', finish, peak, from, to, wrap, outer, inner, wide, team }) {
+    const type = computeType(from);
+    const float = type === 'f32';
+    const lanes: Lanes = wide === 'outputs' ? 4 : 1;
+    const { two, start, floatStart } = COMBINE[combine];
+    const ordered = combine === 'max' || combine === 'min';
+    const math: MathName[] = [...(float ? (['infinity', 'is_nan'] as const) : []), ...(finish?.includes('log_') ? (['log_'] as const) : [])];
+    const value = load(from, wide === 'none' ? 1 : 4, 'x[at_outer + at_inner]');
+    const elements = wide === 'steps' ? ['v.x', 'v.y', 'v.z', 'v.w'] : ['v'];
+    const peakOf = peak ? ', peak' : '';
+    const result = finish ? `finish(acc${peakOf})` : 'acc';
+    return `${laneAliases(lanes)} alias T = ${laneType(type, lanes)};
+${mathFunctions(...math)}
+fn combine(a: T, b: T) -> T { return ${float && ordered ? `select(${two}, a + b, is_nan(a) | is_nan(b))` : two}; }
+fn map(x: T${peak ? ', peak: T' : ''}) -> T { return ${map}; }
+${finish ? `fn finish(r: T${peak ? ', peak: T' : ''}) -> T { return ${finish}; }` : ''}
+${teamMain({
+  team,
+  neighbours: wide === 'outputs',
+  accumulators: [{ name: 'acc', type: 'T', start: float ? floatStart : start }],
+  prepare: `  let part = o / u.outputs;
+  let output = o % u.outputs;
+  let first = part * u.part_steps;
+  let end = min(first + u.part_steps, u.steps);
+${peak ? '  let peak = peaks[output];' : ''}
+${walkIndices(outer, ['outer'], { from: 'output', prefix: 'outer_' })}`,
+  step: `${walkIndices(inner, ['inner'], { from: 'r', prefix: 'inner_' })}
+    let v = ${value};
+${elements.map((element) => `    acc = combine(acc, map(${element}${peakOf}));`).join('\n')}`,
+  merge: '      acc = combine(acc, other_acc);',
+  finish: `    y[o] = ${stored(to, lanes, wrapped(wrap, result))};`,
+})}`;
+  },
+};
+
+/** The walks over outputs and steps, in elements of x; `wide` ones in vectors. */
+interface Walks {
+  readonly outer: Walk;
+  readonly inner: Walk;
+  readonly wide: ReduceSpec['wide'];
+}
+
+function walksOf(dims: readonly number[], axes: readonly number[]): Walks {
+  const strides = stridesOf(dims);
+  const walk = (chosen: number[]): Walk => foldWalk({ dims: chosen.map((axis) => dims[axis]), strides: [chosen.map((axis) => strides[axis])] });
+  const every = dims.map((_, axis) => axis);
+  const outer = walk(every.filter((axis) => !axes.includes(axis)));
+  const inner = walk(every.filter((axis) => axes.includes(axis)));
+  const inVectors = ({ dims: d, strides: [s] }: Walk): Walk | undefined => (s.every((step) => step % 4 === 0) ? { dims: d, strides: [s.map((step) => step / 4)] } : undefined);
+  const [outerFours, innerFours] = [wideWalk(outer, 4), wideWalk(inner, 4)];
+  const [outerVectors, innerVectors] = [inVectors(outer), inVectors(inner)];
+  if (outerFours?.wide[0] && innerVectors) return { outer: outerFours.walk, inner: innerVectors, wide: 'outputs' };
+  if (innerFours?.wide[0] && outerVectors) return { outer: outerVectors, inner: innerFours.walk, wide: 'steps' };
+  return { outer, inner, wide: 'none' };
+}
+
+const COMPUTE_DTYPE = { f32: DType.float32, i32: DType.int32, u32: DType.uint32 } as const;
+
+/** y = the reduction of x along `axes`. */
+function reduce(ctx: Context, reduction: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor): void {
+  if (y.size === 0) return;
+  const peaks = reduction.peak ? ctx.temp(y.dims, DType.float32) : undefined;
+  if (peaks) reduce(ctx, PEAK, x, axes, peaks);
+  stage(ctx, reduction, x, axes, y, sizeOf(axes.map((axis) => x.dims[axis])), peaks);
+}
+
+/** One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an output. */
+function stage(
+  ctx: Context, { combine, map, finish, peak }: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor, length: number, peaks: Tensor | undefined,
+): void {
+  const { outer, inner, wide } = walksOf(x.dims, axes);
+  const outputs = sizeOf(outer.dims);
+  const steps = sizeOf(inner.dims);
+  const team = teamSize(outputs, steps, ctx.device);
+  const parts = partsOf(outputs, steps, team, ctx.device);
+  const last = parts === 1;
+  const type = computeType(x.storage);
+  const target = last ? y : ctx.temp([parts, y.size], COMPUTE_DTYPE[type]);
+  const lanes = wide === 'outputs' ? 4 : 1;
+  const [least, most] = type === 'f32' ? [0, 0] : integerRange(x.dtype);
+  const typed = ['length', 'least', 'most'];
+  ctx.dispatch<ReduceSpec>({
+    shader: REDUCE,
+    spec: {
+      combine, map, finish: last ? finish : undefined, peak, from: x.storage, to: target.storage, wrap: last ? narrowType(y.dtype) : undefined,
+      outer: outer.dims.length, inner: inner.dims.length, wide, team,
+    },
+    inputs: { x: inLanes(x, wide === 'none' ? 1 : 4), ...(peaks ? { peaks: inLanes(peaks, lanes) } : {}) },
+    outputs: { y: inLanes(target, lanes) },
+    uniforms: {
+      count: outputs * parts, outputs, steps, part_steps: Math.ceil(steps / parts), length, least, most,
+      ...walkUniforms(outer, ['outer'], 'outer_'), ...walkUniforms(inner, ['inner'], 'inner_'),
+    },
+    f32: type === 'f32' ? typed : [],
+    i32: type === 'i32' ? typed : [],
+    workgroups: teamWorkgroups(outputs * parts, team, ctx.device),
+  });
+  if (!last) stage(ctx, { combine, finish, peak }, target, [0], y, length, peaks);
+}
+
+interface ReduceAttributes {
+  readonly keepdims: boolean;
+  readonly noAxesIsNone: boolean;
+}
+
+function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
+  return {
+    op: reduction.op,
+    types: [reduction.types ?? NUMBERS, HOST],
+    attributes: (given: Attributes) => ({
+      keepdims: given.integer('keepdims', 1) !== 0,
+      noAxesIsNone: given.integer('noop_with_empty_axes', 0) !== 0,
+    }),
+    resolve(ctx, { keepdims, noAxesIsNone }) {
+      const x = ctx.input(0);
+      const given = ctx.data(1) ?? [];
+      if (given.length === 0 && noAxesIsNone) return ctx.view(0, x, x.dims);
+      const every = x.dims.map((_, axis) => axis);
+      const axes = given.length === 0 ? every : normalizeAxes(given, x.dims.length);
+      const dims = keepdims ? x.dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim)) : x.dims.filter((_, axis) => !axes.includes(axis));
+      reduce(ctx, reduction, x, axes, ctx.output(0, dims));
+    },
+  };
+}
+
+export default TABLE.map(reduceKernel);
