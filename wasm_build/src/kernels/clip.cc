@@ -19,9 +19,8 @@ struct Clip {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
     visit_lane(lane_of(in.dtype), [&]<class T>() {
-      constexpr bool has_infinity = std::numeric_limits<T>::has_infinity;
-      const T least = low.storage ? *low.data<T>() : has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-      const T most = high.storage ? *high.data<T>() : has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+      const T least = low.storage ? *low.data<T>() : std::numeric_limits<T>::lowest();
+      const T most = high.storage ? *high.data<T>() : std::numeric_limits<T>::max();
       const auto clamp = [=](const T* x, T* y, size_t count) {
         for (size_t i = 0; i < count; ++i) {
           const T raised = x[i] < least ? least : x[i];

@@ -29,9 +29,9 @@ struct Slice {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], step = steps[i], size = in.dim(axis);
       PY_ORT_ENSURE(step != 0, "Slice: the step of axis ", axis, " is 0");
-      // Going backwards, one may start at the last element and end before the first.
+      // Going backwards, one starts at the last element at the most, and may end before the first.
       const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-      const int64_t start = std::clamp(starts[i] < 0 ? starts[i] + size : starts[i], low, high);
+      const int64_t start = std::clamp<int64_t>(starts[i] < 0 ? std::max(starts[i], -size) + size : starts[i], std::min<int64_t>(0, high), high);
       const int64_t end = std::clamp(ends[i] < 0 ? std::max(ends[i], -size - 1) + size : ends[i], low, high);
       const int64_t distance = step > 0 ? end - start : start - end;
       const int64_t stride = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;

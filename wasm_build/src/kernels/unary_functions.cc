@@ -84,7 +84,7 @@ double elu(double x, double a) { return x < 0 ? a * std::expm1(x) : x; }
 constexpr UnaryFunction kFunctions[] = {
     {"Abs", nullptr, 0, nullptr, 0, &map4<abs4>, PY_ORT_F64(std::fabs(x))},
     {"Acos", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::acos(x))},
-    {"Acosh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::acosh(x))},
+    {"Acosh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(x < 1 ? NAN : std::acosh(x))},
     {"Asin", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::asin(x))},
     {"Asinh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::asinh(x))},
     {"Atan", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::atan(x))},
