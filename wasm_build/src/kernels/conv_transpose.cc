@@ -105,6 +105,7 @@ class ConvTranspose {
         size = wanted.empty() ? image.spatial[i] * stride : wanted[i];
         const int64_t pads = std::max<int64_t>(0, full - size);
         begin = spatial_.auto_pad == AutoPad::same_upper ? pads / 2 : pads - pads / 2;
+        if (wanted.empty()) size = full - pads;  // a kernel smaller than the stride leaves less than asked
       } else if (spatial_.auto_pad == AutoPad::none) {
         begin = number(spatial_.pads, i, 0);
         size = full - begin - number(spatial_.pads, i + rank, 0);

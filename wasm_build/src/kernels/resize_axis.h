@@ -1,0 +1,45 @@
+// Resize along one axis: which input elements make an output element, and with which weights. Resizing several axes is one after the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "py_ort/status.h"
+
+namespace py_ort {
+
+enum class Interpolation : uint8_t { nearest, linear, cubic };
+enum class Coordinates : uint8_t { half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize };
+enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
+
+Status read_interpolation(const std::string& text, Interpolation& out);
+Status read_coordinates(const std::string& text, Coordinates& out);
+Status read_nearest(const std::string& text, Nearest& out);
+
+struct ResizeRule {
+  Interpolation interpolation = Interpolation::nearest;
+  Coordinates coordinates = Coordinates::half_pixel;
+  Nearest nearest = Nearest::round_prefer_floor;
+  bool antialias = false, exclude_outside = false;
+  double cubic_a = -0.75;
+};
+
+struct ResizeAxis {
+  int64_t in = 0, out = 0;
+  double scale = 1;                    // as asked for: out need not be in * scale exactly
+  float crop_begin = 0, crop_end = 1;  // tf_crop_and_resize
+  // Of output element i: elements [i * taps, (i + 1) * taps) of both.
+  int taps = 1;
+  std::vector<int32_t> indices;        // within [0, in)
+  std::vector<float> weights;          // empty for nearest
+  std::vector<bool> outside;           // tf_crop_and_resize: the output elements to extrapolate; else empty
+
+  bool identity(const ResizeRule& rule) const { return in == out && scale == 1 && rule.coordinates != Coordinates::tf_crop_and_resize; }
+  void make_table(const ResizeRule& rule);
+
+ private:
+  float source(const ResizeRule& rule, int64_t i) const;
+  void add_window(const ResizeRule& rule, double x);
+};
+
+}  // namespace py_ort
