@@ -72,10 +72,15 @@ export function slideTransposed(
   const output = input.map((size, axis) => {
     const extra = outputPadding[axis] ?? 0;
     const full = (size - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1 + extra;
-    const wanted = outputShape.length > 0 ? outputShape[outputShape.length - rank + axis] : isSame(attributes) ? size * strides[axis] : undefined;
-    if (wanted !== undefined) {
+    if (outputShape.length > 0) {
+      const wanted = outputShape[outputShape.length - rank + axis];
       splitPads(attributes, Math.max(0, full - wanted), begins, ends);
       return wanted;
+    }
+    if (isSame(attributes)) {
+      // A kernel smaller than its stride cannot reach size * stride; like onnxruntime we take what it reaches.
+      splitPads(attributes, Math.max(0, full - size * strides[axis]), begins, ends);
+      return Math.min(full, size * strides[axis]);
     }
     begins.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis] ?? 0));
     ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));

@@ -37,8 +37,11 @@ export function finishText(spec: FinishSpec): FinishText {
         const lanes = [0, 1, 2, 3].map((t) => `f32(residual[at + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
         terms.push(`vec4<f32>(${lanes.join(', ')})`);
       }
-      const writes = [0, 1, 2, 3].map((t) => `if ((${column}) * 4u + ${t}u < u.n) { y[at + (${column}) * 4u + ${t}u] = ${stored(storage, 1, `value[${t}]`)}; }`);
-      return `{ let value = activate(${terms.join(' + ')});\n    ${writes.join('\n    ')} }`;
+      // A loop where the columns end: four guarded stores make the shader four times as long.
+      const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
+      return `{ let value = activate(${terms.join(' + ')});
+    if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
+    else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
     },
   };
 }

@@ -69,16 +69,16 @@ function windows(): LeftText {
 function phases(): LeftText {
   // Of the taps of one axis, those that reach an output pixel are ky = first_y + t * stride, from input row (pixel + pad - ky) / stride.
   return {
-    base: `let group = z % u.groups;
+    base: `let channel_group = z % u.groups;
   let phase_x = z / u.groups % u.stride_w;
   let phase_y = z / u.groups / u.stride_w;
   let first_x = (phase_x + u.pad_left) % u.stride_w;
   let first_y = (phase_y + u.pad_top) % u.stride_h;
   let taps_x = select(0u, (u.kernel_w - first_x + u.stride_w - 1u) / u.stride_w, first_x < u.kernel_w);
   let taps_y = select(0u, (u.kernel_h - first_y + u.stride_h - 1u) / u.stride_h, first_y < u.kernel_h);
-  let a_base = group * u.group_channels;
-  let b_base = group * u.group_rows;
-  let column_base = group * u.group_columns;`,
+  let a_base = channel_group * u.group_channels;
+  let b_base = channel_group * u.group_rows;
+  let column_base = channel_group * u.group_columns;`,
     row: (id, row) => `let x_${id} = i32(((${row}) % u.out_w * u.stride_w + phase_x + u.pad_left) / u.stride_w);
   let y_${id} = i32(((${row}) / u.out_w % u.out_h * u.stride_h + phase_y + u.pad_top) / u.stride_h);
   let image_${id} = (${row}) / (u.out_w * u.out_h) * u.in_h;`,

@@ -72,7 +72,7 @@ function divided(value: number | readonly number[], by: number): number | readon
 }
 
 function software(ctx: Context, p: Product, spec: ProductSpec): void {
-  const { rows, columns, along } = softwareTile(p, ctx.device.subgroups);
+  const { rows, columns, along } = softwareTile(p, spec, ctx.device.subgroups);
   const step = spec.aVec === 4 || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
     ...spec, rows, columns, step, along,
@@ -91,7 +91,7 @@ function software(ctx: Context, p: Product, spec: ProductSpec): void {
 }
 
 /** The tile of least work, by a rough model: cost of a step of 4 in nanoseconds on SwiftShader, for all threads that run, idle ones too. */
-function softwareTile(p: Product, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
+function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
   const load = 10;
   const share = subgroups ? 18 : 4 * load;
   let best = { rows: 8, columns: 4, along: 'rows' as 'rows' | 'columns', cost: Infinity };
@@ -103,8 +103,9 @@ function softwareTile(p: Product, subgroups: boolean): { rows: number; columns: 
     const cost = threads * (rows * load + columns * (along === 'rows' ? share : 4 * load) + rows * columns * 7);
     if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
   };
-  for (const columns of [4, 6, 3, 2, 1]) consider(8, columns, 'rows');
-  for (const rows of [1, 4]) for (const columns of [4, 1]) consider(rows, columns, 'columns');
+  // Stores of single elements make long shaders, slow to compile.
+  for (const columns of bVec === 4 ? [4, 6, 3, 2, 1] : [2, 1]) consider(8, columns, 'rows');
+  for (const rows of [1, 4]) for (const columns of [bVec, 1]) consider(rows, columns, 'columns');
   return best;
 }
 

@@ -1,0 +1,100 @@
+// ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts: phases).
+import type { Attributes } from '../../jsep/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Tensor } from '../../jsep/kernel';
+import { type Activation, readActivation } from '../../wgsl/activation';
+import { type Geometry, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
+import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
+import { multiply } from '../product/multiply';
+import { scatterDirectly } from './direct';
+
+interface TransposedAttributes {
+  readonly window: WindowAttributes;
+  readonly outputShape: readonly number[];
+  readonly outputPadding: readonly number[];
+  readonly group: number;
+  /** Whether the weights are [kernel_h, kernel_w, channels, outputs / group]. */
+  readonly hwio: boolean;
+  readonly activation?: Activation;
+}
+
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+
+function attributes(a: Attributes): TransposedAttributes {
+  const layout = a.text('weight_layout', '');
+  if (layout !== '' && layout !== 'HWIO') throw new KernelError(`ConvTranspose: weights in layout ${layout} are for another provider`);
+  return {
+    window: readWindow(a), outputShape: a.integers('output_shape'), outputPadding: a.integers('output_padding'),
+    group: a.integer('group', 1), hwio: layout === 'HWIO', activation: readActivation(a),
+  };
+}
+
+interface Transposed {
+  /** [images, height, width, channels] */
+  readonly x: Tensor;
+  /** [kernel_h, kernel_w, channels, outputs / group] */
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly residual?: Tensor;
+  readonly activation?: Activation;
+  readonly group: number;
+  readonly geometry: Geometry;
+}
+
+function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation, group, geometry }: Transposed): void {
+  const channels = x.dims[3];
+  const columns = w.dims[3];
+  if (w.dims[2] !== channels || channels % group !== 0) {
+    throw new KernelError(`ConvTranspose: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels, outputs of a group)`);
+  }
+  if (y.size === 0) return;
+  const { output, strides, kernel } = geometry;
+  const depth = channels / group;
+  const across = output.map((size, axis) => Math.ceil(size / strides[axis]));
+  multiply(ctx, {
+    left: 'phases', a: x, b: w, y, bias, residual, activation,
+    m: x.dims[0] * across[0] * across[1], n: columns, depth,
+    taps: Math.ceil(kernel[0] / strides[0]) * Math.ceil(kernel[1] / strides[1]), z: strides[0] * strides[1] * group,
+    lda: channels, ldb: columns, ldy: columns * group,
+    strides: {
+      a: { group_channels: depth }, b: { group_columns: columns, group_rows: depth * columns },
+      plain: {
+        ...windowUniforms({ ...geometry, output: across }), groups: group, tap_rows: channels, full_h: output[0], full_w: output[1],
+      },
+    },
+  });
+}
+
+/** X and Y in N, H, W, C order. */
+function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, hwio, activation }: TransposedAttributes): void {
+  const x = ctx.input(0);
+  if (x.dims.length !== 4) throw new KernelError(`ConvTranspose over ${x.dims.length - 2} axes with channels last`, true);
+  if (window.dilations.some((dilation) => dilation !== 1)) throw new KernelError('ConvTranspose with dilations and channels last', true);
+  const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
+  const geometry = slideTransposed(window, x.dims.slice(1, 3), w.dims.slice(0, 2), { outputShape, outputPadding });
+  const y = ctx.output(0, [x.dims[0], ...geometry.output, w.dims[3] * group]);
+  convolveTransposed(ctx, { x, w, y, bias: ctx.inputs[2], residual: ctx.inputs[3], activation, group, geometry });
+}
+
+/** X and Y in N, C, … order. */
+function resolve(ctx: Context, { window, outputShape, outputPadding, group, activation }: TransposedAttributes): void {
+  const [x, w, bias, residual] = [ctx.input(0), ctx.input(1), ctx.inputs[2], ctx.inputs[3]];
+  const rank = x.dims.length;
+  if (rank < 3 || w.dims.length !== rank || w.dims[0] !== x.dims[1]) throw new KernelError(`ConvTranspose of [${x.dims}] with weights [${w.dims}]`);
+  const geometry = slideTransposed(window, x.dims.slice(2), w.dims.slice(2), { outputShape, outputPadding });
+  const y = ctx.output(0, [x.dims[0], w.dims[1] * group, ...geometry.output]);
+  if (rank !== 4 || geometry.dilations.some((dilation) => dilation !== 1)) {
+    scatterDirectly(ctx, { x, w, y, bias, residual, activation, group, geometry });
+    return;
+  }
+  const target = ctx.temp([x.dims[0], ...geometry.output, y.dims[1]], y.dtype);
+  convolveTransposed(ctx, {
+    x: permuted(ctx, x, channelsLast(4)), w: permuted(ctx, w, [2, 3, 0, 1]), y: target, bias,
+    residual: residual && permuted(ctx, residual, channelsLast(4)), activation, group, geometry,
+  });
+  permuteInto(ctx, target, channelsSecond(4), y);
+}
+
+const transposed: Kernel<TransposedAttributes> = { op: 'ConvTranspose', types: [FLOATS], attributes, resolve };
+
+export default [transposed, { ...transposed, domain: NHWC_DOMAIN, resolve: resolveNhwc }];

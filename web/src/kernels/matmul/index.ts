@@ -1,0 +1,54 @@
+// MatMul, and com.microsoft's FusedMatMul (transposes and a factor).
+import type { Attributes } from '../../jsep/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Tensor } from '../../jsep/kernel';
+import { type Activation, readActivation } from '../../wgsl/activation';
+import { permuted } from '../_permute';
+import { matrixShapes, multiplyMatrices } from '../product/matrices';
+import { multiplyIntegers } from './integers';
+
+interface MatMulAttributes {
+  readonly activation?: Activation;
+  readonly alpha: number;
+  /** Whether the last two axes of each operand are swapped, and whether its first axis comes just before the last. */
+  readonly swap: readonly [boolean, boolean];
+  readonly rotate: readonly [boolean, boolean];
+}
+
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+const INTEGERS: readonly DTypeName[] = ['int32', 'uint32', 'int64', 'uint64'];
+
+function attributes(a: Attributes): MatMulAttributes {
+  const flag = (name: string) => a.integer(name, 0) !== 0;
+  return {
+    activation: readActivation(a), alpha: a.number('alpha', 1),
+    swap: [flag('transA'), flag('transB')], rotate: [flag('transBatchA'), flag('transBatchB')],
+  };
+}
+
+/** The operand as [...batch, rows, columns]. */
+function operand(ctx: Context, x: Tensor, swap: boolean, rotate: boolean): Tensor {
+  const rank = x.dims.length;
+  if (rank < 2 || (!swap && !rotate)) return x;
+  let perm = x.dims.map((_, axis) => axis);
+  if (rotate) perm = [...perm.slice(1, -1), 0, rank - 1];
+  if (swap) perm = [...perm.slice(0, -2), perm[rank - 1], perm[rank - 2]];
+  return permuted(ctx, x, perm);
+}
+
+function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttributes): void {
+  const a = operand(ctx, ctx.input(0), swap[0], rotate[0]);
+  const b = operand(ctx, ctx.input(1), swap[1], rotate[1]);
+  const shapes = matrixShapes(a.dims, b.dims);
+  const y = ctx.output(0, shapes.output);
+  if (y.storage === 'i32' || y.storage === 'u32') {
+    if (activation || alpha !== 1) throw new KernelError('an integer MatMul with an activation or a factor', true);
+    multiplyIntegers(ctx, a, b, y, shapes);
+    return;
+  }
+  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation });
+}
+
+export default [
+  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS]], attributes, resolve } satisfies Kernel<MatMulAttributes>,
+  { op: 'FusedMatMul', domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
+];

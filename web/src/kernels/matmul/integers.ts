@@ -1,0 +1,39 @@
+// Products of integer matrices: one thread for each element.
+import type { Context, Shader, Spec, Tensor } from '../../jsep/kernel';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { foldBatch, type MatrixShapes } from '../product/matrices';
+
+interface IntegerSpec extends Spec {
+  readonly batch: number;
+  readonly type: 'i32' | 'u32';
+}
+
+export function multiplyIntegers(ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes): void {
+  const { m, n, k } = shapes;
+  const batch = foldBatch(shapes);
+  ctx.dispatch({
+    shader: SHADER, spec: { batch: batch.dims.length, type: y.storage as 'i32' | 'u32' }, inputs: { a, b }, outputs: { y },
+    uniforms: {
+      count: y.size, m, n, k, batch: batch.dims,
+      a_batch: batch.a.map((stride) => stride * m * k), b_batch: batch.b.map((stride) => stride * k * n),
+    },
+    workgroups: linearWorkgroups(y.size, ctx.device),
+  });
+}
+
+const SHADER: Shader<IntegerSpec> = {
+  name: 'matmul_integers__any_1x1',
+  wgsl({ batch, type }) {
+    const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
+    return linearMain(`  let column = i % u.n;
+  let row = i / u.n % u.m;
+  var rest = i / u.n / u.m;
+  var at_a = row * u.k;
+  var at_b = column;
+  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
+  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}
+  var sum = ${type}(0);
+  for (var k = 0u; k < u.k; k++) { sum += a[at_a + k] * b[at_b + k * u.n]; }
+  y[i] = sum;`);
+  },
+};
