@@ -46,6 +46,7 @@ def load_model(source: str | os.PathLike[str] | bytes) -> LoadedModel:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as e:
             raise NoSuchFile(f"no model at {path}: {e.strerror}") from e
     proto = _parse(data, what)
+    _forget_negative_dimensions(proto.graph)
     base = path.parent if path is not None else Path()
     try:
         model = ir.serde.deserialize_model(proto)
@@ -67,6 +68,14 @@ def _parse(data: bytes, what: str) -> Any:
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
         raise InvalidProtobuf(f"{what} is not an ONNX model{_looks_like(data)}: it has no graph")
     return proto
+
+
+def _forget_negative_dimensions(graph: Any) -> None:
+    """Some exporters write -1 for a dimension that is not known."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_value < 0:
+                dim.ClearField("dim_value")
 
 
 def _looks_like(data: bytes) -> str:
