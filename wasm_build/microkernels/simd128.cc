@@ -11,6 +11,7 @@ void f32_depthwise_4x8__simd128(const void*, void*, int32_t, int32_t);
 void f32_pool_1x4__simd128(const void*, void*, int32_t, int32_t);
 void f32_softmax_1x4__simd128(const void*, void*, int32_t, int32_t);
 void f32_normalize_1x4__simd128(const void*, void*, int32_t, int32_t);
+void i16_gemm_4x8__simd128(const void*, void*, int32_t, int32_t);
 }  // namespace simd128
 
 const Microkernels kSimd128Microkernels = {
@@ -20,6 +21,7 @@ const Microkernels kSimd128Microkernels = {
     simd128::f32_pool_1x4__simd128,
     simd128::f32_softmax_1x4__simd128,
     simd128::f32_normalize_1x4__simd128,
+    simd128::i16_gemm_4x8__simd128,
 };
 
 namespace {

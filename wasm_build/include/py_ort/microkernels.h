@@ -121,6 +121,19 @@ struct F32Normalize {
   size_t scratch_bytes() const { return 0; }
 };
 
+// C[rows, n] = A B in 32-bit sums. A's rows have `pairs` pairs of elements; B lies in panels of 8 columns: [ceil(n/8), pairs, 8, 2]; odd ends
+// are zeros. Units: groups of 4 rows.
+struct I16Gemm {
+  int32_t rows = 0, n = 0, pairs = 0;
+  const int16_t* a = nullptr;    // [rows, 2 * pairs]
+  const int16_t* b = nullptr;
+  int32_t* c = nullptr;          // [rows, n]
+
+  static constexpr int32_t kRows = 4, kColumns = 8;
+  int32_t units() const { return (rows + kRows - 1) / kRows; }
+  size_t scratch_bytes() const { return 0; }
+};
+
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
 struct Microkernels {
@@ -130,6 +143,7 @@ struct Microkernels {
   MicroKernel f32_pool;          // F32Pool
   MicroKernel f32_softmax;       // F32Softmax
   MicroKernel f32_normalize;     // F32Normalize
+  MicroKernel i16_gemm;          // I16Gemm
 };
 
 // Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs another.
