@@ -141,9 +141,9 @@ export class Core {
   /** Says why jsepRun fails; returns the code to return. */
   reject(error: unknown): ErrorCode {
     this.thrown = error;
-    const text = this.module.stringToNewUTF8(messageOf(error));
+    const text = this.allocate(new TextEncoder().encode(`${messageOf(error)}\0`));
     this.module._ort_jsep_error(codeOf(error), text);
-    this.module._free(text);
+    this.module._ort_free(text);
     return codeOf(error);
   }
 

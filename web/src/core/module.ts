@@ -5,13 +5,11 @@ export interface CoreModule {
   readonly HEAPU32: Uint32Array<ArrayBuffer>;
   readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
   UTF8ToString(pointer: number): string;
-  stringToNewUTF8(text: string): number;
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
   _ort_last_error(): number;
   _ort_malloc(size: number): number;
   _ort_free(pointer: number): void;
-  _free(pointer: number): void;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_weight(session: number, index: number): number;
   _ort_session_weight_on_gpu(session: number, index: number, gpuId: number): number;

@@ -6,10 +6,15 @@ import type { Download, PendingReadback } from '../gpu/readback';
 import { compileSegment, type Placement } from '../gpu/segment';
 import { type Event, Recording, Segment } from './recording';
 
-/** Bytes to read back, or to keep beyond the run in a buffer of their own. */
+/** Bytes to read back. */
 export interface Wanted {
   readonly id: number;
   readonly bytes: number;
+}
+
+/** Bytes to keep beyond the run, in the persistent buffer `as`. */
+export interface Kept extends Wanted {
+  readonly as: number;
 }
 
 export class Recorder {
@@ -121,13 +126,15 @@ export class Recorder {
   /**
    * Makes the open segment ready if it is new, and submits it.
    * @param read what to read back.
-   * @param keep what to copy into persistent buffers: pairs of an id and a persistent id.
+   * @param keep what to copy into persistent buffers.
+   * @param survivors of the last commit of a run: all ids that may ever be read or kept after it.
    */
-  async commit(read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[] = []): Promise<PendingReadback> {
+  async commit(read: readonly Wanted[], keep: readonly Kept[] = [], survivors?: ReadonlySet<number>): Promise<PendingReadback> {
     const { segment } = this;
-    if (this.matching && this.cursor !== segment.events.length) this.diverge();
+    // What was the last segment before may now have others after it, which need what it gave up.
+    if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
-      this.recording.place(this.index, this.arena);
+      this.recording.place(this.index, this.arena, survivors);
       segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id));
     }
     for (const [id, data] of this.pending) this.write(id, data);
@@ -147,7 +154,7 @@ export class Recorder {
 
   /** Runs a closed recording again: nothing is made, and the core is not asked. `feeds`: by graph input. */
   replay(
-    feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[],
+    feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly Kept[],
   ): PendingReadback {
     const { segment } = this;
     for (const event of segment.events) {
@@ -157,7 +164,7 @@ export class Recorder {
     return this.submit(segment, read, keep);
   }
 
-  private submit(segment: Segment, read: readonly Wanted[], keep: readonly (Wanted & { readonly as: number })[]): PendingReadback {
+  private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { gpu, readback } = this.provider;
     const encoder = gpu.device.createCommandEncoder();
     segment.compiled!.encode(encoder);

@@ -1,7 +1,6 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
 import type { Arena, ArenaSlot } from '../gpu/arena';
-import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { Lifetime } from '../gpu/memory_plan';
 import type { Command, CompiledSegment } from '../gpu/segment';
 
@@ -39,6 +38,8 @@ export class Segment {
   events: Event[] = [];
   /** Set by commit; undefined while it may still change. */
   compiled: CompiledSegment | undefined;
+  /** Whether it was compiled as a run's last one: tensors that nothing else needs gave up their memory early. */
+  final = false;
   /** Where the tensors lie that were born in this segment. */
   slots = new Map<number, ArenaSlot>();
 
@@ -81,10 +82,14 @@ export class Recording {
     throw new Error(`no memory was planned for the virtual tensor ${id}`);
   }
 
-  /** Plans the memory of segment `index`, whose predecessors have theirs. */
-  place(index: number, arena: Arena): void {
+  /**
+   * Plans the memory of segment `index`, whose predecessors have theirs.
+   * @param survivors of the last segment of a run: what is still needed after it.
+   */
+  place(index: number, arena: Arena, survivors?: ReadonlySet<number>): void {
     const segment = this.segments[index];
-    const { tensors, freedAt } = lifetimes(segment);
+    segment.final = survivors !== undefined;
+    const { tensors, freedAt } = lifetimes(segment, survivors);
     const busyUntil = new Map<ArenaSlot, number>();
     for (const [id, slot] of this.aliveBefore(index)) {
       busyUntil.set(slot, Math.max(busyUntil.get(slot) ?? -Infinity, freedAt.get(id) ?? Infinity));
@@ -117,8 +122,11 @@ export class Recording {
   }
 }
 
-/** The lifetimes of the tensors born in a segment, and when tensors are freed in it, in numbers of commands. */
-export function lifetimes({ events }: Segment): { tensors: Lifetime[]; freedAt: Map<number, number> } {
+/**
+ * The lifetimes of the tensors born in a segment, and when tensors are freed in it, in numbers of commands.
+ * @param survivors given for the last segment of a run: all other tensors end with their last command.
+ */
+export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>): { tensors: Lifetime[]; freedAt: Map<number, number> } {
   const born = new Map<number, { bytes: number; start: number }>();
   const freedAt = new Map<number, number>();
   const temps: Lifetime[] = [];
@@ -136,21 +144,30 @@ export function lifetimes({ events }: Segment): { tensors: Lifetime[]; freedAt: 
       commands = last + 1;
     }
   }
-  firstUses(events, born);
-  const tensors = [...born].map(([id, { bytes, start }]) => ({ id, bytes, start, end: Math.max(start, freedAt.get(id) ?? Infinity) }));
+  const uses = usesOf(events);
+  const tensors = [...born].map(([id, { bytes, start: bornAt }]) => {
+    const use = uses.get(id);
+    const start = Math.min(bornAt, use?.first ?? bornAt);
+    const end = survivors && !survivors.has(id) ? (use?.last ?? start) : (freedAt.get(id) ?? Infinity);
+    return { id, bytes, start, end: Math.max(start, end) };
+  });
   return { tensors: [...tensors, ...temps], freedAt };
 }
 
-function firstUses(events: readonly Event[], born: Map<number, { bytes: number; start: number }>): void {
+/** The first and the last command that touches each tensor. */
+function usesOf(events: readonly Event[]): Map<number, { first: number; last: number }> {
+  const uses = new Map<number, { first: number; last: number }>();
   let commands = 0;
   for (const event of events) {
     const list = event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : [];
     for (const command of list) {
       for (const { id } of command.kind === 'dispatch' ? command.bindings : [command.source, command.target]) {
-        const tensor = id >= FIRST_VIRTUAL_ID ? born.get(id) : undefined;
-        if (tensor) tensor.start = Math.min(tensor.start, commands);
+        const use = uses.get(id);
+        if (use) use.last = commands;
+        else uses.set(id, { first: commands, last: commands });
       }
       commands++;
     }
   }
+  return uses;
 }

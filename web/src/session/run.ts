@@ -6,7 +6,7 @@ import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
 import { elementCount, gpuElementSize, narrow, widen } from '../jsep/elements';
-import { Recorder, type Wanted } from '../jsep/recorder';
+import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { RecordingCache } from './recordings';
 import type { Session } from './session';
@@ -41,7 +41,7 @@ export interface SubmittedRun {
 /** What to do with the outputs, by the order in which they are answered. */
 interface Delivery {
   readonly read: Wanted[];
-  readonly keep: (Wanted & { readonly as: number })[];
+  readonly keep: Kept[];
   /** Gives the tensors, when the bytes of `read` are there. */
   collect(parts: readonly Uint8Array[]): { [name: string]: Tensor };
 }
@@ -91,7 +91,8 @@ export class SessionRun {
       await core.execute(run);
       const outputs = this.session.plan.outputs.map((name, i) => this.describe(run, i, name));
       const delivery = this.deliver(outputs);
-      const pending = await recorder?.commit(delivery.read, delivery.keep);
+      const survivors = new Set(outputs.flatMap(({ data }) => ('gpuId' in data ? [data.gpuId] : [])));
+      const pending = await recorder?.commit(delivery.read, delivery.keep, survivors);
       const replayed = recorder?.replaying ?? false;
       const segments = recorder?.segmentCount ?? 0;
       if (recorder && segments === 1 && core.replayable(run)) recorder.recording.closed = outputs;
@@ -142,7 +143,7 @@ export class SessionRun {
 
   private deliver(outputs: readonly ClosedOutput[]): Delivery {
     const read: Wanted[] = [];
-    const keep: (Wanted & { as: number })[] = [];
+    const keep: Kept[] = [];
     const makers: ((parts: readonly Uint8Array[]) => Tensor)[] = this.names.map((name) => {
       const { dtype, dims, data } = outputs[this.session.plan.outputs.indexOf(name)];
       const leave = this.options.outputsOnGpu?.includes(name) ?? false;

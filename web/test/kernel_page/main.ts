@@ -1,12 +1,12 @@
 // A page for kernel tests without Python's session and without the core: window.runKernel(case) -> outputs and times.
 import { Attributes, type AttributeRecord } from '../../src/jsep/attributes';
-import { cpuElementSize, dtypeOf, elementCount, gpuElementSize, narrow, widen } from '../../src/jsep/elements';
+import { cpuElementSize, dtypeOf, elementCount, gpuElementSize, narrow, typeName, widen } from '../../src/jsep/elements';
 import type { DTypeName } from '../../src/jsep/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
 import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
 import { GpuProvider } from '../../src/gpu/provider';
-import { typeName } from '../../src/jsep/elements';
+import { fromBase64, toBase64 } from '../base64';
 
 interface TensorJson {
   dtype: DTypeName;
@@ -99,16 +99,6 @@ function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, h
   const gpuId = open.buffers.allocate(wide.byteLength, 'input');
   open.gpu.write(open.buffers.get(gpuId).buffer, 0, wide);
   return { dtype, dims, data: { gpuId } };
-}
-
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
-  return btoa(text);
 }
 
 Object.assign(globalThis, { runKernel, describeDevice: async () => (await (provider ??= GpuProvider.open())).gpu.description });

@@ -1,4 +1,4 @@
-// A page without Python's session: window.session has what test_session.py needs of Session, with tensors as base64.
+// A page without Python's session: window.session has what tests/page needs of Session, with tensors as base64.
 import { DType } from '../../src/schema';
 import { dtypeOf, typeName } from '../../src/jsep/elements';
 import type { DTypeName } from '../../src/jsep/kernel';
@@ -6,6 +6,7 @@ import { Runtime } from '../../src/session/runtime';
 import { Session } from '../../src/session/session';
 import type { Feeds, Tensor } from '../../src/session/tensors';
 import { pageStats } from '../../src/page/stats';
+import { fromBase64, toBase64 } from '../base64';
 
 interface TensorJson {
   dtype: DTypeName;
@@ -44,12 +45,12 @@ async function loseDevice() {
 
 function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
   if (gpuId !== undefined) return { dtype: dtypeOf(dtype), dims, gpuId };
-  return { dtype: dtypeOf(dtype), dims, data: Uint8Array.from(atob(data!), (char) => char.charCodeAt(0)) };
+  return { dtype: dtypeOf(dtype), dims, data: fromBase64(data!) };
 }
 
 function toJson(tensor: Tensor): TensorJson {
   const [dtype, dims] = [(tensor.dtype === DType.undefined ? 'float32' : typeName(tensor.dtype)) as DTypeName, [...tensor.dims]];
-  return 'gpuId' in tensor ? { dtype, dims, gpuId: tensor.gpuId } : { dtype, dims, data: btoa(String.fromCharCode(...tensor.data)) };
+  return 'gpuId' in tensor ? { dtype, dims, gpuId: tensor.gpuId } : { dtype, dims, data: toBase64(tensor.data) };
 }
 
 /** Errors lose their fields on the way to Python: the code goes into the text. */

@@ -22,3 +22,14 @@ test('recording: lifetimes run from the first command that touches a tensor to t
   assert.deepEqual(spans, { [x]: [-1, 1], [a]: [1, 2], [b]: [-1, 2], [y]: [2, Infinity], [scratch]: [0, 1] });
   assert.equal(freedAt.get(a), 2);
 });
+
+test('recording: after the last segment only survivors keep their memory', () => {
+  const segment = new Segment();
+  segment.events.push(
+    { kind: 'feed', id: x, bytes: 16, input: 0 }, run([copy(x, a)]), { kind: 'alloc', id: a, bytes: 16 },
+    run([copy(a, y)]), { kind: 'alloc', id: y, bytes: 16 }, run([copy(y, b)]), { kind: 'alloc', id: b, bytes: 16 },
+  );
+  const spans = lifetimes(segment, new Set([y])).tensors.map(({ id, start, end }) => [id, start, end]);
+  assert.deepEqual(spans, [[x, -1, 0], [a, 0, 1], [y, 1, Infinity], [b, 2, 2]]);
+  assert.deepEqual(lifetimes(segment).tensors.map(({ end }) => end), [Infinity, Infinity, Infinity, Infinity]);
+});
