@@ -1,0 +1,69 @@
+// Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
+import { type Context, type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { inLanes, load, stored } from '../wgsl/lanes';
+import { normalizeAxis } from '../wgsl/shape';
+import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
+
+interface SoftmaxSpec extends Spec {
+  readonly kind: Kind;
+  readonly layout: RowLayout;
+  readonly storage: StorageType;
+}
+
+const LEAST = '-3.4028234e38';
+
+const LARGEST: RowPhase = {
+  accumulators: [{ name: 'largest', type: 'F', start: LEAST }],
+  step: 'largest = max(largest, x);',
+  merge: 'largest = max(largest, other_largest);',
+};
+const EXPONENTIALS: RowPhase = {
+  accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
+  step: 'total += exp(x - largest);',
+  merge: 'total += other_total;',
+};
+/** The position of the first of the largest elements. */
+const FIRST: RowPhase = {
+  accumulators: [{ name: 'first', type: 'K', start: '0xffffffffu' }],
+  step: 'first = min(first, select(K(0xffffffffu), k, x == F(largest)));',
+  merge: 'first = min(first, other_first);',
+};
+
+const KINDS = {
+  Softmax: { phases: [LARGEST, EXPONENTIALS], result: 'exp(x - largest) / total' },
+  LogSoftmax: { phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = largest + log(total);' }], result: 'x - shift' },
+  Hardmax: { phases: [LARGEST, FIRST], result: 'select(F(0.0), F(1.0), k == K(first))' },
+} as const;
+type Kind = keyof typeof KINDS;
+
+const SHADER: Shader<SoftmaxSpec> = {
+  name: 'softmax__rows',
+  wgsl({ kind, layout, storage }) {
+    const lanes = layout.wide === 'none' ? 1 : 4;
+    return rowMain({
+      layout, element: `let x = ${load(storage, lanes, 'x[at]')};`, phases: KINDS[kind].phases, write: `y[at] = ${stored(storage, lanes, KINDS[kind].result)};`,
+    });
+  },
+};
+
+function kernel(kind: Kind): Kernel<{ axis: number }> {
+  return {
+    op: kind,
+    types: [['float32', 'float16']],
+    attributes: (a) => ({ axis: a.integer('axis', -1) }),
+    resolve(ctx: Context, { axis }) {
+      const x = ctx.input(0);
+      const y = ctx.output(0, x.dims);
+      if (x.size === 0) return;
+      const [outer, length, inner] = x.dims.length === 0 ? [1, 1, 1] : aroundAxis(x, normalizeAxis(axis, x.dims.length));
+      const rows = rowsOf(ctx, outer, length, inner);
+      ctx.dispatch({
+        shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` }, spec: { kind, layout: rows.layout, storage: x.storage },
+        inputs: { x: inLanes(x, rows.lanes) }, outputs: { y: inLanes(y, rows.lanes) },
+        uniforms: rows.uniforms, workgroups: rows.workgroups,
+      });
+    },
+  };
+}
+
+export default (Object.keys(KINDS) as Kind[]).map(kernel);
