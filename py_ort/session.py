@@ -287,10 +287,16 @@ class InferenceSession:
 
         Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
         `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `page`: counters and memory now.
+        here; `session`: its recordings and memory; `page`: counters and memory of the whole page.
         """
-        page = self._open_backend().stats()
-        return {**self._times, "created": self._created, "last_run": dict(self._last_run), "page": page}
+        backend = self._open_backend()
+        return {
+            **self._times,
+            "created": self._created,
+            "last_run": dict(self._last_run),
+            "session": backend.stats(backend.session),
+            "page": backend.stats(0),
+        }
 
     @property
     def browser(self) -> str:

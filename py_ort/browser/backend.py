@@ -139,10 +139,10 @@ class Backend:
         info["total_ms"] = (time.perf_counter() - began) * 1000
         return [by_name[name] for name in outputs], info
 
-    def stats(self) -> dict[str, Any]:
-        """Ask the page for its counters and memory."""
+    def stats(self, session: int) -> dict[str, Any]:
+        """Ask the page for counters and memory, of a session or (0) of the whole page."""
         body = GetStatsT()
-        body.session = self.session
+        body.session = session
         return json.loads(self._loop.call(self.lease.page.request(body, timeout=60)).body.json or "{}")
 
     def release(self) -> None:

@@ -21,6 +21,8 @@ from py_ort.wire.framing import Buffer
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 #: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
 _GRACE = 1.0
+#: What an error says after a page was lost.
+_AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
 
 Progress = Callable[[ProgressReport], None]
 
@@ -176,6 +178,7 @@ class Page:
         """Fail everything that waits for this page, with this error."""
         if self.lost:
             return
+        error.message += _AGAIN
         self.lost = error
         self._connection.close()
         for future in self._answers.values():
@@ -186,7 +189,7 @@ class Page:
 
     async def close(self, error: PyOrtError | None = None) -> None:
         """Close the websocket."""
-        self.lose(error or BrowserError("the browser was closed; make a new InferenceSession"))
+        self.lose(error or BrowserError("the browser was closed"))
         await self._socket.close()
 
 

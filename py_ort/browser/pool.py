@@ -19,8 +19,6 @@ from py_ort.exceptions import PyOrtError, Timeout
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
 _log = logging.getLogger("py_ort.browser")
-#: What an error says after a browser or a page was lost.
-AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
 
 
 @dataclass(eq=False)
@@ -107,8 +105,6 @@ class Pool:
 
         def on_lost(error: PyOrtError) -> None:
             if page is not None:
-                error.message += AGAIN
-                error.args = (error.message,)
                 page.lose(error)
             elif not connected.done():
                 connected.set_exception(error)
@@ -129,6 +125,7 @@ class Pool:
             raise
         finally:
             connected.cancel()
+        launcher.connected = True
         hello = page.hello
         _log.info("%s by %s: %s", launcher.description, launcher.name, hello.userAgent)
         lease = self._leases[key] = Lease(key, launcher, page, self._bridge.http)

@@ -30,6 +30,8 @@ class Launcher:
         #: To be called with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
         self.on_lost = on_lost
         self.description = options.browser
+        #: Set when its page has said hello.
+        self.connected = False
 
     async def start(self, url: str) -> None:
         """Start the browser and open the URL.

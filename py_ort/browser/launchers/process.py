@@ -49,9 +49,8 @@ class ProcessLauncher(Launcher):
     async def _watch(self, process: subprocess.Popen[bytes]) -> None:
         while process.poll() is None:
             await asyncio.sleep(0.1)
-        self.on_lost(
-            BrowserCrashed(f"the browser's process ended (exit status {process.returncode}){self._last_words()}")
-        )
+        status = f"the process of {self.description} ended with status {process.returncode}"
+        self.on_lost(BrowserCrashed(status + self._last_words()))
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError, TypeError):

@@ -80,16 +80,26 @@ class PlaywrightLauncher(Launcher):
 
         self._browser = browser
         self.description = f"{browser.browser_type.name} {browser.version}"
-        browser.on("disconnected", lambda _: self._lost(BrowserCrashed("the browser's process ended")))
+        browser.on("disconnected", lambda _: self._lost(BrowserCrashed(f"the process of {self.description} ended")))
         try:
             page = await browser.new_page()
             page.on("crash", lambda _: self._lost(PageCrashed("the page crashed")))
-            page.on("close", lambda _: self._lost(PageCrashed("the page was closed")))
-            page.on("console", _print_console)
+            page.on("close", lambda _: self._page_closed())
+            page.on("console", self._print_console)
             page.on("pageerror", lambda error: _console.error("%s", error))
             await page.goto(url, wait_until="commit", timeout=self.options.launch_timeout * 1000)
         except Error as e:
             raise BrowserCrashed(f"{self.description} did not open the page: {e.message.strip()}") from e
+
+    def _print_console(self, message: Any) -> None:
+        # Once it is connected, the worker sends its console's warnings and errors itself.
+        level = logging.DEBUG if self.connected else _CONSOLE_LEVELS.get(message.type, logging.DEBUG)
+        _console.log(level, "%s", message.text)
+
+    def _page_closed(self) -> None:
+        # A browser that dies closes its pages first: its own event, just behind, says more.
+        error = PageCrashed("the page was closed")
+        asyncio.get_running_loop().call_later(0.3, lambda: self._lost(error))
 
     def _lost(self, error: Any) -> None:
         if not self._closing:
@@ -100,7 +110,3 @@ class PlaywrightLauncher(Launcher):
         if self._browser is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self._browser.close(), 10)
-
-
-def _print_console(message: Any) -> None:
-    _console.log(_CONSOLE_LEVELS.get(message.type, logging.DEBUG), "%s", message.text)

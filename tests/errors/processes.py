@@ -1,0 +1,45 @@
+"""The processes of a browser that a test started, found by a flag that only it has (Linux)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+
+def command_lines() -> dict[int, tuple[int, str]]:
+    """pid -> (parent, command line) of all processes."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            found[int(folder.name)] = (parent, (folder / "cmdline").read_text().replace("\0", " "))
+        except (OSError, ValueError, IndexError):
+            continue  # it ended meanwhile
+    return found
+
+
+def browser_process(flag: str) -> int:
+    """Return the browser's main process."""
+    lines = command_lines()
+    (pid,) = [pid for pid, (_, line) in lines.items() if flag in line and "--type=" not in line]
+    return pid
+
+
+def renderers(flag: str) -> list[int]:
+    """Return the renderer processes of that browser."""
+    lines, ancestor = command_lines(), browser_process(flag)
+
+    def descends(pid: int) -> bool:
+        while pid in lines and pid != ancestor:
+            pid = lines[pid][0]
+        return pid == ancestor
+
+    return [pid for pid, (_, line) in lines.items() if "--type=renderer" in line and descends(pid)]
+
+
+def kill(pids: list[int]) -> None:
+    """Kill them, as a crash would."""
+    assert pids, "there is no such process"
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)

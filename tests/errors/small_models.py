@@ -1,0 +1,56 @@
+"""Models for the tests of errors, as bytes."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17, domains=()) -> bytes:
+    graph = helper.make_graph(list(nodes), "small", list(inputs), list(outputs), list(initializers))
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    return helper.make_model(graph, opset_imports=opsets).SerializeToString()
+
+
+def floats(name: str, shape) -> object:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def add() -> bytes:
+    """y = x + scale, of [N, 3] and [3]."""
+    return model(
+        [helper.make_node("Add", ["x", "scale"], ["y"], name="sum")],
+        [floats("x", ["N", 3]), floats("scale", [3])],
+        [floats("y", ["N", 3])],
+    )
+
+
+def unknown_operator(domain: str = "") -> bytes:
+    return model(
+        [
+            helper.make_node("Relu", ["x"], ["r"]),
+            helper.make_node("Frobnicate", ["r"], ["y"], name="frob", domain=domain),
+        ],
+        [floats("x", [1])],
+        [floats("y", [1])],
+        domains=[domain] if domain else [],
+    )
+
+
+def gather() -> bytes:
+    """y = data[index], which fails for an index that is not there."""
+    data = numpy_helper.from_array(np.arange(4, dtype=np.float32), "data")
+    index = helper.make_tensor_value_info("index", TensorProto.INT64, [1])
+    return model(
+        [helper.make_node("Gather", ["data", "index"], ["y"], name="pick")], [index], [floats("y", [1])], [data]
+    )
+
+
+def slow(size: int = 1024, steps: int = 60) -> bytes:
+    """A chain of matrix products that takes seconds."""
+    weight = numpy_helper.from_array(np.eye(size, dtype=np.float32), "w")
+    names = ["x", *(f"t{i}" for i in range(1, steps)), "y"]
+    nodes = [helper.make_node("MatMul", [a, "w"], [b]) for a, b in itertools.pairwise(names)]
+    return model(nodes, [floats("x", [size, size])], [floats("y", [size, size])], [weight])

@@ -1,0 +1,156 @@
+"""Browsers that are not there, and browsers and pages that die: typed errors, soon, and the next session works."""
+
+import sys
+import threading
+import time
+import uuid
+
+import numpy as np
+import processes
+import pytest
+import small_models
+
+from py_ort import BrowserOptions, InferenceSession, RunOptions
+from py_ort.exceptions import (
+    BrowserCrashed,
+    BrowserError,
+    BrowserNotFound,
+    Cancelled,
+    ConnectionLost,
+    PageCrashed,
+    PyOrtError,
+    Timeout,
+)
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+FEEDS = {"x": np.eye(1024, dtype=np.float32)}
+
+
+@pytest.fixture
+def own_browser():
+    """Options of a browser that no other test uses, and the flag its process can be found by."""
+
+    def own_browser(launcher: str) -> tuple[BrowserOptions, str]:
+        flag = f"--py-ort-test={uuid.uuid4().hex}"
+        return BrowserOptions(launcher=launcher, webgpu="software", flags=(flag,), idle_timeout=0.1), flag
+
+    return own_browser
+
+
+def run_and(session: InferenceSession, action) -> tuple[BaseException, float]:
+    """Start a run that takes seconds, do something in the middle; return the run's error, and its time after that."""
+    caught: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            session.run(None, FEEDS)
+        except BaseException as e:
+            caught.append(e)
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    time.sleep(0.8)
+    assert thread.is_alive(), "the run was over before anything could happen to it"
+    began = time.perf_counter()
+    action()
+    thread.join(30)
+    assert not thread.is_alive(), "the run hangs"
+    assert caught, "the run ended without an error"
+    return caught[0], time.perf_counter() - began
+
+
+@linux
+@pytest.mark.parametrize("launcher", ["playwright", "process"])
+def test_browser_killed_in_a_run(own_browser, launcher):
+    options, flag = own_browser(launcher)
+    session = InferenceSession(small_models.slow(), providers=["wasm"], browser=options)
+    error, seconds = run_and(session, lambda: processes.kill([processes.browser_process(flag)]))
+    assert isinstance(error, BrowserCrashed) and "new InferenceSession" in str(error)
+    assert seconds < 5
+    with pytest.raises(BrowserCrashed, match="new InferenceSession"):
+        session.run(None, FEEDS)
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as fresh:
+        fresh.run(None, {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)})
+    session.close()
+
+
+@linux
+@pytest.mark.parametrize("launcher", ["playwright", "process"])
+def test_page_killed_in_a_run(own_browser, launcher):
+    options, flag = own_browser(launcher)
+    session = InferenceSession(small_models.slow(), providers=["wasm"], browser=options)
+    error, seconds = run_and(session, lambda: processes.kill(processes.renderers(flag)))
+    # Without Playwright nobody sees a page crash: its connection is gone.
+    assert isinstance(error, PageCrashed if launcher == "playwright" else ConnectionLost)
+    assert "new InferenceSession" in str(error)
+    assert seconds < 5
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as fresh:
+        fresh.run(None, {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)})
+    session.close()
+
+
+@linux
+@pytest.mark.parametrize("launcher", ["playwright", "process"])
+def test_nothing_is_left_of_a_browser(own_browser, launcher):
+    options, flag = own_browser(launcher)
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options):
+        main = processes.browser_process(flag)
+    for _ in range(100):
+        if main not in processes.command_lines():
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the browser outlives its last session")
+
+
+def test_no_browser():
+    with pytest.raises(BrowserNotFound, match="/no/such/chrome"):
+        InferenceSession(small_models.add(), browser="/no/such/chrome")
+
+
+@pytest.mark.parametrize("launcher", ["playwright", "process"])
+def test_a_program_that_is_no_browser(launcher):
+    with pytest.raises(BrowserCrashed, match="true"):
+        InferenceSession(small_models.add(), browser=BrowserOptions(browser="/bin/true", launcher=launcher))
+
+
+@pytest.mark.parametrize("browser", ["cdp:http://127.0.0.1:9", "playwright:ws://127.0.0.1:9/"])
+def test_no_browser_at_an_address(browser):
+    with pytest.raises(BrowserNotFound, match=r"127\.0\.0\.1:9"):
+        InferenceSession(small_models.add(), browser=browser)
+
+
+def test_nobody_opens_the_url(capsys):
+    with pytest.raises(Timeout, match="capture"):
+        InferenceSession(small_models.add(), browser=BrowserOptions(browser="capture", launch_timeout=0.5))
+    assert "http://127.0.0.1:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("browser", ["firefox", "webkit"])
+def test_browsers_to_come(browser):
+    with pytest.raises(PyOrtError, match="capture"):
+        InferenceSession(small_models.add(), browser=browser)
+
+
+def test_a_run_that_takes_too_long(new_session):
+    session = new_session(small_models.slow(), providers=["wasm"])
+    options = RunOptions()
+    options.timeout = 0.5
+    with pytest.raises(Timeout, match="Run"):
+        session.run(None, FEEDS, options)
+    assert len(session.run(None, FEEDS)) == 1
+
+
+def test_terminate(new_session):
+    session = new_session(small_models.slow(), providers=["wasm"])
+    options = RunOptions()
+    threading.Timer(0.5, lambda: setattr(options, "terminate", True)).start()
+    with pytest.raises(Cancelled):
+        session.run(None, FEEDS, options)
+    with pytest.raises(Cancelled):
+        session.run(None, FEEDS, options)
+    assert len(session.run(None, FEEDS)) == 1
+
+
+def test_all_are_browser_errors():
+    assert all(issubclass(e, BrowserError) for e in (BrowserCrashed, BrowserNotFound, ConnectionLost, PageCrashed))

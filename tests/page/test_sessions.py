@@ -1,0 +1,195 @@
+"""Sessions in a real page: sharing, threads, asyncio, scripts, and the rest of onnxruntime's API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import small_models
+
+import py_ort
+from py_ort import BrowserOptions, InferenceSession, OrtValue
+
+X, SCALE = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 10, 100], np.float32)
+FEEDS = {"x": X, "scale": SCALE}
+PROVIDERS = ["webgpu", "wasm"]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_sessions_share_a_page(new_session, provider):
+    one, two = (new_session(small_models.add(), providers=[provider]) for _ in range(2))
+    assert one._backend.lease is two._backend.lease
+    for session in (one, two, one):
+        np.testing.assert_array_equal(session.run(["y"], FEEDS)[0], X + SCALE)
+    one.close()
+    np.testing.assert_array_equal(two.run(None, FEEDS)[0], X + SCALE)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_threads_may_share_a_session(new_session, provider):
+    session, wrong = new_session(small_models.add(), providers=[provider]), []
+
+    def work(number: int) -> None:
+        for step in range(10):
+            x = np.full((number + 1, 3), number * 100 + step, np.float32)
+            if not np.array_equal(session.run(None, {"x": x, "scale": SCALE})[0], x + SCALE):
+                wrong.append((number, step))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_inside_a_running_loop(new_session):
+    async def main() -> None:
+        session = new_session(small_models.add(), providers=["wasm"])
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+        results = await asyncio.gather(*(session.run_async(None, {**FEEDS, "x": X + i}) for i in range(5)))
+        for i, (y,) in enumerate(results):
+            np.testing.assert_array_equal(y, X + i + SCALE)
+
+    asyncio.run(main())
+
+
+def test_run_async_with_a_callback(new_session):
+    session, told, done = new_session(small_models.add(), providers=["wasm"]), [], threading.Event()
+
+    def callback(outputs, user_data, error) -> None:
+        told.append((outputs, user_data, error))
+        done.set()
+
+    session.run_async(None, FEEDS, callback, "mine")
+    assert done.wait(30)
+    ((outputs, user_data, error),) = told
+    np.testing.assert_array_equal(outputs[0], X + SCALE)
+    assert user_data == "mine" and error == ""
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (0, 3), (700_000, 3)], ids=str)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_sizes(new_session, provider, shape):
+    """From nothing to messages of several frames."""
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    (y,) = new_session(small_models.add(), providers=[provider]).run(None, {"x": x, "scale": SCALE})
+    assert y.dtype == np.float32 and y.flags.writeable
+    np.testing.assert_allclose(y, x + SCALE, rtol=1e-6)
+
+
+def test_feeds_that_numpy_understands(new_session):
+    session = new_session(small_models.add(), providers=["wasm"])
+    strided = np.ascontiguousarray(X.T).T
+    for x in (strided, X.astype(">f4"), OrtValue.ortvalue_from_numpy(X)):
+        np.testing.assert_array_equal(session.run(None, {"x": x, "scale": SCALE})[0], X + SCALE)
+
+
+def test_io_binding(new_session):
+    session = new_session(small_models.add(), providers=["wasm"])
+    binding, target = session.io_binding(), OrtValue.ortvalue_from_shape_and_type((2, 3), np.float32)
+    binding.bind_cpu_input("x", X)
+    binding.bind_ortvalue_input("scale", OrtValue.ortvalue_from_numpy(SCALE))
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], X + SCALE)
+    binding.clear_binding_outputs()
+    binding.bind_ortvalue_output("y", target)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(target.numpy(), X + SCALE)
+    (value,) = session.run_with_ort_values(None, {"x": OrtValue(X), "scale": OrtValue(SCALE)})
+    assert value.shape() == [2, 3] and value.data_type() == "tensor(float)" and value.device_name() == "cpu"
+
+
+def test_what_a_session_says(new_session):
+    session = new_session(small_models.add(), providers=["webgpu", "wasm"])
+    assert [str(arg) for arg in session.get_inputs()] == [
+        "NodeArg(name='x', type='tensor(float)', shape=['N', 3])",
+        "NodeArg(name='scale', type='tensor(float)', shape=[3])",
+    ]
+    assert session.get_outputs()[0].shape == ["N", 3]
+    assert session.get_modelmeta().graph_name == "small"
+    assert session.get_providers() == ["WebGpuExecutionProvider", "CPUExecutionProvider"]
+    assert "1 nodes on webgpu" in str(session.placement())
+    assert "hromium" in repr(session) and "swiftshader" in session.adapter
+    session.run(None, FEEDS)
+    stats = session.stats()
+    assert stats["create_ms"] > 0 and stats["first_run_ms"] > 0 and stats["page"]["heap_bytes"] > 0
+
+
+def test_the_process_launcher(new_session):
+    browser = BrowserOptions(launcher="process", webgpu="software")
+    session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
+    np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+    assert session._backend.lease.launcher.name == "process"
+
+
+def test_cdp(new_session, tmp_path):
+    """A session in a browser that somebody else started, and that goes on after it."""
+    from py_ort.browser import find
+
+    flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
+    process = subprocess.Popen(
+        [find.chromium(), *flags, f"--user-data-dir={tmp_path}", "about:blank"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        address = next(line for line in process.stderr if "DevTools listening" in line).split("ws://")[1].split("/")[0]
+        browser = BrowserOptions(browser=f"cdp:http://{address}", idle_timeout=0)
+        session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+        session.close()
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+SCRIPT = """
+    import json, sys, time
+    began = time.perf_counter()
+    import py_ort
+    imported = time.perf_counter() - began
+    heavy = [name for name in ("onnx", "numpy", "playwright", "websockets") if name in sys.modules]
+    import numpy as np
+    session = py_ort.InferenceSession(sys.argv[1], providers=["wasm"])
+    (y,) = session.run(None, {"x": np.ones((1, 3), np.float32), "scale": np.ones(3, np.float32)})
+    print(json.dumps({"y": y.tolist(), "imported": imported, "heavy": heavy}))
+"""
+
+
+def test_a_plain_script_ends_by_itself(tmp_path):
+    """Nothing keeps Python alive, nothing is printed at its end, and `import py_ort` is cheap."""
+    model = tmp_path / "add.onnx"
+    model.write_bytes(small_models.add())
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    said = json.loads(done.stdout)
+    assert said["y"] == [[2, 2, 2]] and said["heavy"] == [] and said["imported"] < 0.2
+    assert done.stderr == ""
+
+
+def test_installed_as_onnxruntime(tmp_path):
+    model = tmp_path / "add.onnx"
+    model.write_bytes(small_models.add())
+    before = sys.modules.get("onnxruntime")
+    with py_ort.install_as_onnxruntime(["wasm"]) as installed:
+        import onnxruntime as ort
+        from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+        assert ort is installed.module
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        session = ort.InferenceSession(str(model), options, providers=["CUDAExecutionProvider"])
+        assert isinstance(session, InferenceSession) and installed.sessions == [session]
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+        with pytest.raises(InvalidArgument):
+            session.run(None, {})
+        session.close()
+    assert sys.modules.get("onnxruntime") is before
