@@ -190,4 +190,10 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
   };
 }
 
-export default TABLE.map(reduceKernel);
+const KERNELS = TABLE.map(reduceKernel);
+
+/** For kernels that need the extremes of a tensor. */
+export const reduceMax = KERNELS.find(({ op }) => op === 'ReduceMax')!;
+export const reduceMin = KERNELS.find(({ op }) => op === 'ReduceMin')!;
+
+export default KERNELS;

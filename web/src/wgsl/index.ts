@@ -1,6 +1,7 @@
 // The building blocks that kernels share.
 export * from './dtypes';
 export * from './elementwise';
+export * from './indices';
 export * from './lanes';
 export * from './linear';
 export * from './math';
