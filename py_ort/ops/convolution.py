@@ -8,40 +8,31 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
 from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
-from py_ort.ops.infer import like
-from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_nhwc_window
+from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 
 
-def _infer_nhwc_conv(node: ir.Node) -> None:
-    x, w = node.inputs[:2]
-    channels: Any = attribute(node, "out_channels")
-    w_dims = dims(w)
-    if channels is None and w_dims is not None:
-        channels = w_dims[-1] if attribute(node, "weight_layout") == "HWIO" else w_dims[0]
-        if node.op_type == "ConvTranspose" and attribute(node, "weight_layout") is None:
-            group = attribute(node, "group", 1)
-            channels = w_dims[1] * group if isinstance(w_dims[1], int) else None
-        elif node.op_type == "ConvTranspose":
-            channels = channels * attribute(node, "group", 1) if isinstance(channels, int) else None
-    infer_nhwc_window(node, channels)
+def _infer_conv(node: ir.Node) -> None:
+    infer_window(node, _output_channels(node), channels_last=node.domain == NHWC)
 
 
-def _infer_fused(node: ir.Node) -> None:
-    channels = dims(node.inputs[1])
-    known = dims(node.inputs[0])
-    like(
-        node.outputs[0],
-        node.inputs[0],
-        None if known is None or channels is None else [known[0], channels[0], *[None] * (len(known) - 2)],
-    )
+def _output_channels(node: ir.Node) -> Any:
+    packed = attribute(node, "out_channels")
+    weights = dims(node.inputs[1])
+    if packed is not None or weights is None:
+        return packed
+    group = attribute(node, "group", 1)
+    if node.op_type == "Conv":
+        return weights[-1] if attribute(node, "weight_layout") == "HWIO" else weights[0]
+    each = weights[-1] if attribute(node, "weight_layout") == "HWIO" else weights[1]
+    return each * group if isinstance(each, int) else None
 
 
 OPERATORS = [
-    Operator("Conv", layout="conv", tolerance="normal"),
-    Operator("ConvTranspose", layout="conv", tolerance="normal"),
-    Operator("Conv", domain=NHWC, tolerance="normal", infer=_infer_nhwc_conv),
-    Operator("ConvTranspose", domain=NHWC, tolerance="normal", infer=_infer_nhwc_conv),
-    Operator("FusedConv", domain=MICROSOFT, tolerance="normal", infer=_infer_fused),
+    Operator("Conv", layout="conv", tolerance="normal", infer=_infer_conv),
+    Operator("ConvTranspose", layout="conv", tolerance="normal", infer=_infer_conv),
+    Operator("Conv", domain=NHWC, tolerance="normal", infer=_infer_conv),
+    Operator("ConvTranspose", domain=NHWC, tolerance="normal", infer=_infer_conv),
+    Operator("FusedConv", domain=MICROSOFT, tolerance="normal", infer=_infer_conv),
     Operator("DeformConv", tolerance="normal"),
     Operator("ConvInteger", tolerance="exact"),
     Operator("QLinearConv", tolerance="exact"),

@@ -7,12 +7,15 @@ import onnx_ir as ir
 from py_ort.ops.builder import Builder, attribute, dims, set_attributes
 from py_ort.ops.declaration import NHWC, Operator, lowering
 from py_ort.ops.infer import like
-from py_ort.ops.spatial import explicit_pads, fill_spatial, infer_nhwc_window
+from py_ort.ops.spatial import explicit_pads, fill_spatial, infer_window
 
 
 def _infer_pool(node: ir.Node) -> None:
+    last = node.domain == NHWC
     known = dims(node.inputs[0])
-    infer_nhwc_window(node, known[-1] if known else None)
+    infer_window(node, (known[-1] if last else known[1]) if known else None, channels_last=last)
+    if len(node.outputs) > 1:  # MaxPool's indices
+        node.outputs[1].type, node.outputs[1].shape = ir.TensorType(ir.DataType.INT64), node.outputs[0].shape
 
 
 def _infer_global(node: ir.Node) -> None:
@@ -21,9 +24,9 @@ def _infer_global(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("MaxPool", layout="pool", tolerance="exact"),
-    Operator("AveragePool", layout="pool", tolerance="normal"),
-    Operator("LpPool", layout="pool", tolerance="normal"),
+    Operator("MaxPool", layout="pool", tolerance="exact", infer=_infer_pool),
+    Operator("AveragePool", layout="pool", tolerance="normal", infer=_infer_pool),
+    Operator("LpPool", layout="pool", tolerance="normal", infer=_infer_pool),
     *(
         Operator(name, layout="pool", tolerance="normal")
         for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

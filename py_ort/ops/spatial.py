@@ -103,27 +103,35 @@ def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil
     return places
 
 
-def infer_nhwc_window(node: ir.Node, channels: Dim) -> None:
-    """Infer the output of a convolution or pool in N, spatial…, C order."""
+def infer_window(node: ir.Node, channels: Dim, *, channels_last: bool) -> None:
+    """Infer the output of a convolution or pool, in N, spatial…, C or N, C, spatial… order."""
     known = dims(node.inputs[0])
+    output = node.outputs[0]
     if known is None:
-        like(node.outputs[0], node.inputs[0], None)
-        node.outputs[0].shape = None
+        like(output, node.inputs[0], None)
+        output.shape = None
         return
     kernel, strides, dilations, pads = (
         attribute(node, name) for name in ("kernel_shape", "strides", "dilations", "pads")
     )
+    first = 1 if channels_last else 2
     sizes: list[Dim] = [None] * (len(known) - 2)
     if kernel and pads and strides:
         spatial = len(kernel)
         dilations = dilations or [1] * spatial
+        extra = attribute(node, "output_padding") or [0] * spatial
         for axis in range(spatial):
-            size, k, s, d = known[axis + 1], kernel[axis], strides[axis], dilations[axis]
+            size, k, s, d = known[axis + first], kernel[axis], strides[axis], dilations[axis]
             before, after = pads[axis], pads[axis + spatial]
-            if node.op_type == "ConvTranspose":
-                extra = (attribute(node, "output_padding") or [0] * spatial)[axis]
-                if isinstance(size, int) or size.value is not None:
-                    sizes[axis] = (size - 1) * s + (k - 1) * d + 1 + extra - before - after
-            else:
+            if node.op_type != "ConvTranspose":
                 sizes[axis] = window_size(size, k, s, d, before, after, bool(attribute(node, "ceil_mode", 0)))
-    like(node.outputs[0], node.inputs[0], [known[0], *sizes, channels])
+            elif isinstance(size, int) or size.value is not None:
+                grown = size if s == 1 else size * s
+                rest = (k - 1) * d + 1 + extra[axis] - before - after - s
+                sizes[axis] = grown + rest if rest else grown
+    elif (attribute(node, "auto_pad") or "NOTSET") != "NOTSET" and strides:
+        for axis, s in enumerate(strides):
+            size = known[axis + first]
+            sizes[axis] = size if s == 1 else None
+    like(output, node.inputs[0])
+    output.shape = ir.Shape([known[0], *sizes, channels] if channels_last else [known[0], channels, *sizes])

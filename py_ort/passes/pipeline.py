@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
+import onnx_ir as ir
+
+from py_ort.passes.activation import Activation
+from py_ort.passes.affine import Affine
+from py_ort.passes.batch_normalization import BatchNormalization
 from py_ort.passes.constants import Constants
+from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
 from py_ort.passes.folding import Folding
+from py_ort.passes.gelu import Gelu
+from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
+from py_ort.passes.layer_norm import LayerNorm
+from py_ort.passes.linear import Linear
 from py_ort.passes.pass_base import GraphPass
+from py_ort.passes.reshapes import Reshapes
+from py_ort.passes.residual import Residual
+from py_ort.passes.subexpressions import Subexpressions
 
 
 class Level(enum.IntEnum):
@@ -25,9 +39,41 @@ REQUIRED: list[GraphPass] = [Constants()]
 """These run at every level, before the rewrite to the newest opset."""
 
 
-def pipeline(level: Level) -> list[GraphPass]:
-    """Return the passes that run after the rewrite to the newest opset, before layout and placement."""
-    passes: list[GraphPass] = []
-    if level >= Level.BASIC:
-        passes += [Folding(), Identity(), DeadCode()]
-    return passes
+def pipeline(level: Level, *, matmul_bias: bool = False) -> list[GraphPass]:
+    """Return the passes that run after the rewrite to the newest opset, before layout and placement.
+
+    Args:
+        level: How far to go. Basic keeps to rewrites that every runtime makes; extended adds operators with fused activations.
+        matmul_bias: The kernels of MatMul take a bias.
+    """
+    if level < Level.BASIC:
+        return []
+    passes: list[GraphPass] = [
+        Folding(),
+        Identity(),
+        DeadCode(),
+        BatchNormalization(),
+        Subexpressions(),
+        Reshapes(),
+        HardSwish(),
+        LayerNorm(),
+        Gelu(),
+        Affine(),
+        ConvAffine(),
+        Identity(),
+        Folding(),
+    ]
+    if level >= Level.EXTENDED:
+        passes += [Linear(matmul_bias=matmul_bias), ConvAffine(), Residual(), Activation()]
+    return [*passes, DeadCode()]
+
+
+def layout_pipeline(supports: Callable[[ir.Node], bool]) -> list[GraphPass]:
+    """Return the passes that take the graph to NHWC and clean up behind it.
+
+    Args:
+        supports: Tells of a convolution or pool whether its provider has the NHWC form.
+    """
+    from py_ort.layout import Nhwc
+
+    return [Nhwc(supports), Subexpressions(), Folding(), Reshapes(), Identity(), DeadCode()]

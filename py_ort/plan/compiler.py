@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, load_model
+from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.infer import infer_graph
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.pass_base import PassReport, run_passes
-from py_ort.passes.pipeline import REQUIRED, Level, pipeline
+from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.weights import Weights
@@ -94,13 +96,18 @@ def compile_model(
     with _timed(timings, "canonicalise"):
         canonicalise(loaded.model)
     with _timed(timings, "passes"):
-        passes += run_passes(loaded.model, pipeline(level))
+        passes += run_passes(loaded.model, pipeline(level, matmul_bias=_matmul_bias(names, manifests)))
+    with _timed(timings, "layout"):
+        if options.nhwc():
+            passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
     with _timed(timings, "placement"):
         placed = place(loaded.model, names, manifests, options.force_cpu_node_names)
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
             _refuse_fallback(placement)
     with _timed(timings, "plan"):
+        if level >= Level.EXTENDED:
+            pack_weights(loaded.model, placed)
         writer = PlanWriter(loaded.model, placed)
         plan = writer.write()
     _complete(outputs, loaded)
@@ -114,6 +121,26 @@ def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     timings[stage] = (time.perf_counter() - start) * 1e3
+
+
+def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:
+    """Whether every provider's MatMul lists a third input."""
+    return all(len(manifests[name].kernels.get(("", "MatMul"), ())) >= 3 for name in names)
+
+
+def _nhwc_support(names: Sequence[str], manifests: Mapping[str, Manifest]) -> Callable[[ir.Node], bool]:
+    """Tell of a node in NCHW whether the first provider that can run it at all has its NHWC form."""
+
+    def supports(node: ir.Node) -> bool:
+        dtypes = [None if v is None else v.dtype for v in node.inputs]
+        for name in names:
+            if manifests[name].refusal(NHWC, node.op_type, dtypes) is None:
+                return True
+            if manifests[name].refusal("", node.op_type, dtypes) is None:
+                return False
+        return False
+
+    return supports
 
 
 def _refuse_fallback(placement: Placement) -> None:

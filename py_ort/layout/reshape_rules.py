@@ -1,0 +1,148 @@
+"""Reshape, Squeeze and Unsqueeze on permuted axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.layout.forms import Forms, Perm, identity, inverse, reshape_target, same_memory, without_axes
+from py_ort.layout.rules import Wanted, permuted_vector, rule, single_form
+from py_ort.ops.builder import array, attribute, dims, ints
+from py_ort.ops.shape_data import known, product
+
+Group = tuple[list[int], list[int]]
+
+
+@rule("squeeze")
+def squeeze(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """The axes move, then they disappear."""
+    found = single_form(node, forms, wanted)
+    axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
+    if found is None or axes is None:
+        return False
+    perm, x = found
+    gone = [a % len(perm) for a in axes]
+    moved = sorted(inverse(perm)[a] for a in gone)
+    forms.emit(node, [x, forms.constant(np.array(moved, np.int64))], without_axes(perm, gone))
+    return True
+
+
+@rule("unsqueeze")
+def unsqueeze(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """A new axis goes in front of the axis that it precedes in the value."""
+    found, axes = single_form(node, forms, wanted), ints(node.inputs[1])
+    if found is None or axes is None:
+        return False
+    perm, x = found
+    count = len(perm) + len(axes)
+    new = sorted(a % count for a in axes)
+    old = [a for a in range(count) if a not in new]
+    order = [old[a] for a in perm]
+    for axis in reversed(new):
+        follower = next((a for a in range(axis + 1, count) if a in order), None)
+        order.insert(len(order) if follower is None else order.index(follower), axis)
+    moved = [order.index(a) for a in new]
+    forms.emit(node, [x, forms.constant(np.array(sorted(moved), np.int64))], tuple(order))
+    return True
+
+
+@rule("reshape")
+def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Possible where the bytes lie as in the value, or where groups of axes become groups of axes."""
+    value, shape = node.inputs[0], node.inputs[1]
+    if value is None or shape is None or forms.is_plain(value):
+        return False
+    source, target = dims(value), dims(node.outputs[0])
+    if source is None or target is None:
+        return False
+    for perm, form in forms.available(value).items():
+        if same_memory(perm, source):
+            plan = _target(node, [source[a] for a in perm], target, identity(len(target)))
+            if plan is not None:
+                forms.emit(node, [form, _shape_value(plan, shape, forms)], identity(len(target)), allowzero=0)
+                return True
+        groups = _groups(source, target)
+        if groups is None:
+            continue
+        order = _ordered(groups, perm)
+        if order is None:
+            continue
+        plan = _target(node, [source[a] for a in perm], [target[a] for a in order], order)
+        if plan is not None:
+            forms.emit(node, [form, _shape_value(plan, shape, forms)], order, allowzero=0)
+            return True
+    return False
+
+
+def _groups(source: list[Any], target: list[Any]) -> list[Group] | None:
+    """Pair runs of axes with equal products; None when the sizes do not tell."""
+    groups: list[Group] = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        left, right = [i] if i < len(source) else [], [j] if j < len(target) else []
+        i, j = i + len(left), j + len(right)
+        while True:
+            a, b = product([source[k] for k in left]), product([target[k] for k in right])
+            if a is None or b is None:
+                return None
+            if a == b:
+                break
+            if isinstance(a, int) and isinstance(b, int):
+                grow_left = a < b
+            else:  # symbols: take more on the side that has fewer of them
+                grow_left = _symbols(a) < _symbols(b) or (_symbols(a) == _symbols(b) and i < len(source))
+            if grow_left and i < len(source):
+                left.append(i)
+                i += 1
+            elif j < len(target):
+                right.append(j)
+                j += 1
+            elif i < len(source):
+                left.append(i)
+                i += 1
+            else:
+                return None
+        groups.append((left, right))
+    return groups
+
+
+def _symbols(value: Any) -> int:
+    return 0 if isinstance(value, int) else len(value.free_symbols())
+
+
+def _ordered(groups: list[Group], perm: Perm) -> Perm | None:
+    """The outputs' axes in the order in which the form has the groups; None when a group is torn apart."""
+    order: list[int] = []
+    at = 0
+    starts = {tuple(left): right for left, right in groups if left}
+    stray = [right for left, right in groups if not left]
+    while at < len(perm):
+        match = next((left for left in starts if left[0] == perm[at]), None)
+        if match is None or tuple(perm[at : at + len(match)]) != match:
+            return None
+        order += starts[match]
+        at += len(match)
+    for right in stray:
+        order += right
+    return tuple(order) if sorted(order) == list(range(len(order))) else None
+
+
+def _target(node: ir.Node, source: list[Any], target: list[Any], order: Perm) -> list[int] | Perm | None:
+    """The new shape as constants, or, as a tuple, the order in which to take the elements of the old one."""
+    constant = reshape_target(target, source)
+    if constant is not None:
+        return constant
+    contents = array(node.inputs[1])
+    if contents is not None and (attribute(node, "allowzero", 0) or np.any(contents == 0)):
+        return None
+    if contents is None and any(not known(d) for d in target):
+        return None
+    return tuple(order)
+
+
+def _shape_value(plan: list[int] | Perm, shape: ir.Value, forms: Forms) -> ir.Value:
+    if isinstance(plan, list):
+        return forms.constant(np.array(plan, np.int64))
+    return permuted_vector(shape, plan, forms)

@@ -1,0 +1,349 @@
+"""How each kind of operator works on permuted axes. A rule is found by its word (`Operator.layout`).
+
+A rule makes the node anew on permuted forms and returns True, or leaves it alone and returns False: then its inputs are made plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.layout.forms import Forms, Perm, identity, inverse, without_axes
+from py_ort.ops.builder import array, attribute, dims, ints, rank
+
+Wanted = Callable[[ir.Value], "Perm | None"]
+Rule = Callable[[ir.Node, Forms, Wanted], bool]
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(*words: str) -> Callable[[Rule], Rule]:
+    """Declare the rule for these words."""
+
+    def declare(function: Rule) -> Rule:
+        for word in words:
+            RULES[word] = function
+        return function
+
+    return declare
+
+
+def single_form(node: ir.Node, forms: Forms, wanted: Wanted) -> tuple[Perm, ir.Value] | None:
+    """For an operator with one tensor of interest: the best permuted form of input 0, or None to stay plain."""
+    value = node.inputs[0]
+    if value is None or value.const_value is not None:
+        return None
+    there = forms.available(value)
+    if not there:
+        return None
+    plain = identity(len(next(iter(there))))
+    wish = wanted(node.outputs[0])
+    if wish is not None and len(wish) == len(plain) and wish in there:
+        return None if wish == plain else (wish, there[wish])
+    if plain in there:
+        return None
+    perm = next(iter(there))
+    return perm, there[perm]
+
+
+@rule("elementwise")
+def elementwise(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """All inputs of the output's rank under one permutation, lower ranks with axes of size 1 in front."""
+    count = rank(node.outputs[0])
+    if count is None or count < 2:
+        return False
+    tensors: list[ir.Value] = []
+    for value in node.inputs:
+        if value is None:
+            continue
+        each = rank(value)
+        if each is None or each > count:
+            return False
+        if each == count and value.const_value is None:
+            tensors.append(value)
+    if not tensors:
+        return False
+    plain = identity(count)
+    wish = wanted(node.outputs[0])
+    perm = _cheapest(tensors, plain, wish if wish is not None and len(wish) == count else None, forms)
+    if perm == plain:
+        return False
+    inputs = [None if v is None else _broadcast_form(v, perm, count, forms) for v in node.inputs]
+    forms.emit(node, inputs, perm, perms=[perm] * len(node.outputs))
+    return True
+
+
+def _cheapest(tensors: list[ir.Value], plain: Perm, wish: Perm | None, forms: Forms) -> Perm:
+    """The permutation under which the fewest transposes are made, before and after."""
+    candidates = list(dict.fromkeys([plain, *(p for v in tensors for p in forms.available(v))]))
+    if wish is not None and wish not in candidates:
+        candidates.append(wish)
+    if len(candidates) == 1:
+        return plain
+
+    def price(perm: Perm) -> tuple[float, bool, bool]:
+        before = sum(forms.cost(value, perm) for value in dict.fromkeys(tensors))
+        after = 0.0 if wish is None or wish == perm else 0.9
+        return before + after, perm != wish, perm != plain
+
+    return min(candidates, key=price)
+
+
+def _broadcast_form(value: ir.Value, perm: Perm, count: int, forms: Forms) -> ir.Value:
+    each = rank(value)
+    if each == 0 or (value.const_value is not None and value.const_value.size == 1):
+        return forms.plain(value)  # type: ignore[return-value]
+    if each == count:
+        return forms.form(value, perm)
+    contents = array(value)
+    if contents is not None:
+        wide = contents.reshape((1,) * (count - contents.ndim) + contents.shape).transpose(perm)
+        return forms.constant(np.ascontiguousarray(wide), value.name)
+    assert each is not None
+    tall = forms.insert("Unsqueeze", [forms.plain(value), list(range(count - each))])[0]
+    return forms.form(tall, perm)
+
+
+@rule("concat")
+def concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """All inputs under one permutation; the axis moves."""
+    tensors = [v for v in node.inputs if v is not None and v.const_value is None]
+    count = rank(node.outputs[0])
+    if count is None or not tensors or any(rank(v) != count for v in node.inputs):
+        return False
+    plain = identity(count)
+    wish = wanted(node.outputs[0])
+    perm = _cheapest(tensors, plain, wish if wish is not None and len(wish) == count else None, forms)
+    if perm == plain:
+        return False
+    inputs = [forms.form(v, perm) for v in node.inputs if v is not None]
+    forms.emit(node, inputs, perm, axis=inverse(perm)[attribute(node, "axis") % count])
+    return True
+
+
+@rule("axis")
+def axis_attribute(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Softmax, Split: the attribute `axis` moves; further inputs stay."""
+    found = single_form(node, forms, wanted)
+    if found is None:
+        return False
+    perm, x = found
+    default = 0 if node.op_type == "Split" else -1
+    axis = inverse(perm)[attribute(node, "axis", default) % len(perm)]
+    rest = [forms.plain(v) for v in node.inputs[1:]]
+    forms.emit(node, [x, *rest], perms=[perm] * len(node.outputs), axis=axis)
+    return True
+
+
+@rule("axis_input")
+def axis_input(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """CumSum: the axis is a constant input."""
+    found, axis = single_form(node, forms, wanted), ints(node.inputs[1])
+    if found is None or axis is None or len(axis) != 1:
+        return False
+    perm, x = found
+    moved = forms.constant(np.array(inverse(perm)[axis[0] % len(perm)], np.int64))
+    forms.emit(node, [x, moved], perm)
+    return True
+
+
+@rule("reduce")
+def reduce(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Axes are a constant input; without keepdims they disappear."""
+    found = single_form(node, forms, wanted)
+    axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
+    if found is None or not axes:
+        return False
+    perm, x = found
+    return _reduce(node, forms, perm, [a % len(perm) for a in axes], x)
+
+
+def _reduce(node: ir.Node, forms: Forms, perm: Perm, axes: list[int], x: ir.Value) -> bool:
+    moved = sorted(inverse(perm)[a] for a in axes)
+    result = perm if attribute(node, "keepdims", 1) else without_axes(perm, axes)
+    if node.op_type.startswith("Arg"):
+        forms.emit(node, [x], result, axis=moved[0])
+    else:
+        forms.emit(node, [x, forms.constant(np.array(moved, np.int64))], result)
+    return True
+
+
+@rule("reduce_one")
+def reduce_one(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """ArgMax: one axis, as an attribute."""
+    found = single_form(node, forms, wanted)
+    if found is None:
+        return False
+    perm, x = found
+    return _reduce(node, forms, perm, [attribute(node, "axis", 0) % len(perm)], x)
+
+
+@rule("slice")
+def slice_axes(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Axes are a constant input."""
+    found = single_form(node, forms, wanted)
+    axes = ints(node.inputs[3]) if len(node.inputs) > 3 else None
+    if found is None or axes is None:
+        return False
+    perm, x = found
+    moved = forms.constant(np.array([inverse(perm)[a % len(perm)] for a in axes], np.int64))
+    rest = [forms.plain(v) for v in node.inputs]
+    forms.emit(node, [x, rest[1], rest[2], moved, *rest[4:]], perm)
+    return True
+
+
+@rule("pad")
+def pad(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Named axes move; pads for all axes are permuted."""
+    found = single_form(node, forms, wanted)
+    if found is None:
+        return False
+    perm, x = found
+    count = len(perm)
+    rest = [forms.plain(v) for v in node.inputs] + [None] * (4 - len(node.inputs))
+    axes, pads = ints(rest[3]), ints(rest[1])
+    if rest[3] is not None:
+        if axes is None:
+            return False
+        moved = forms.constant(np.array([inverse(perm)[a % count] for a in axes], np.int64))
+        forms.emit(node, [x, rest[1], rest[2], moved], perm)
+    elif pads is not None:
+        permuted = [pads[a] for a in perm] + [pads[a + count] for a in perm]
+        forms.emit(node, [x, forms.constant(np.array(permuted, np.int64)), rest[2]], perm)
+    else:
+        forms.emit(node, [x, rest[1], rest[2], forms.constant(np.array(inverse(perm), np.int64))], perm)
+    return True
+
+
+def permuted_vector(value: ir.Value, perm: Sequence[int], forms: Forms) -> ir.Value:
+    """A vector with one element per axis, in the form's order."""
+    contents = array(value)
+    if contents is not None:
+        return forms.constant(contents[list(perm)], value.name)
+    return forms.insert("Gather", [forms.plain(value), list(perm)], attributes={"axis": 0})[0]
+
+
+@rule("vector")
+def vector(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Tile: a number per axis."""
+    found = single_form(node, forms, wanted)
+    if found is None or node.inputs[1] is None:
+        return False
+    perm, x = found
+    forms.emit(node, [x, permuted_vector(node.inputs[1], perm, forms)], perm)
+    return True
+
+
+@rule("expand")
+def expand(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """The shape is a number per axis, those in front may lack."""
+    found, shape = single_form(node, forms, wanted), node.inputs[1]
+    size = dims(shape)
+    if found is None or shape is None or size is None or not isinstance(size[0], int):
+        return False
+    perm, x = found
+    contents = array(shape)
+    if size[0] != len(perm):
+        if contents is None or size[0] > len(perm):
+            return False
+        contents = np.concatenate([np.ones(len(perm) - size[0], np.int64), contents])
+        forms.emit(node, [x, forms.constant(contents[list(perm)])], perm)
+    else:
+        forms.emit(node, [x, permuted_vector(shape, perm, forms)], perm)
+    return True
+
+
+@rule("resize")
+def resize(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Scales, sizes and the region: a number per axis, unless axes are named."""
+    found = single_form(node, forms, wanted)
+    if found is None:
+        return False
+    perm, x = found
+    axes = attribute(node, "axes")
+    if axes is not None:
+        inputs: list[Any] = [x, *(forms.plain(v) for v in node.inputs[1:])]
+        forms.emit(node, inputs, perm, axes=[inverse(perm)[a % len(perm)] for a in axes])
+        return True
+    inputs = [x]
+    for index, value in enumerate(node.inputs[1:], start=1):
+        if value is None:
+            inputs.append(None)
+        elif index == 1:
+            inputs.append(permuted_vector(value, [*perm, *(a + len(perm) for a in perm)], forms))
+        else:
+            inputs.append(permuted_vector(value, perm, forms))
+    forms.emit(node, inputs, perm)
+    return True
+
+
+@rule("gather")
+def gather(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """One index takes the axis away, a vector of them keeps it."""
+    found = single_form(node, forms, wanted)
+    depth = rank(node.inputs[1])
+    if found is None or depth is None or depth > 1:
+        return False
+    perm, x = found
+    axis = attribute(node, "axis", 0) % len(perm)
+    result = perm if depth == 1 else without_axes(perm, [axis])
+    forms.emit(node, [x, forms.plain(node.inputs[1])], result, axis=inverse(perm)[axis])
+    return True
+
+
+@rule("trailing_axes")
+def trailing_axes(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """LayerNormalization: the normalised axes must be the last ones, in order, in the form too."""
+    found = single_form(node, forms, wanted)
+    if found is None or len(node.outputs) > 1:
+        return False
+    perm, x = found
+    axis = attribute(node, "axis", -1) % len(perm)
+    if perm[axis:] != tuple(range(axis, len(perm))):
+        return False
+    forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm)
+    return True
+
+
+@rule("transpose")
+def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Nothing to do: the input's forms are forms of the output, under other permutations."""
+    value = node.inputs[0]
+    perm = attribute(node, "perm")
+    if value is None or perm is None or value.const_value is not None or rank(value) is None:
+        return False
+    back = inverse(perm)
+    there = dict(forms.available(value))
+    kept = forms.is_plain(value)  # then the node stays, and is dropped when nobody reads it
+    for source, form in there.items():
+        forms.register(node.outputs[0], tuple(back[a] for a in source), form, only=not kept)
+        kept = True
+    forms.changed += 1
+    return not forms.is_plain(value)
+
+
+@rule("shape")
+def shape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """The form's shape, put back in order."""
+    value = node.inputs[0]
+    if value is None or forms.is_plain(value):
+        return False
+    perm, form = next(iter(forms.available(value).items()))
+    picked = list(inverse(perm))[attribute(node, "start", 0) : attribute(node, "end", None)]
+    whole = forms.insert("Shape", [form], attributes={"start": 0})[0]
+    made = forms.insert("Gather", [whole, picked], attributes={"axis": 0})[0]
+    forms.register(node.outputs[0], (0,), made)
+    return True
+
+
+@rule("size")
+def size(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """Any form has the same size."""
+    value = node.inputs[0]
+    if value is None or forms.is_plain(value):
+        return False
+    forms.emit(node, [next(iter(forms.available(value).values()))], ())
+    return True

@@ -1,0 +1,146 @@
+"""Mul and Add of constants per channel after a Conv, ConvTranspose or Gemm → into its weights and bias; Mul before a Conv likewise."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
+from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant
+from py_ort.passes.pass_base import Pass
+
+
+class ConvAffine(Pass):
+    """conv(x) * s + b → conv'(x)."""
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Mul and Add that follows a convolution, in order."""
+        count = 0
+        for node in nodes_of(model, "Mul", "Add"):
+            count += _after(node)
+        for node in nodes_of(model, "Conv"):
+            while _before(node):
+                count += 1
+        return count
+
+
+def _channels(node: ir.Node) -> int | None:
+    weights = dims(node.inputs[1])
+    if weights is None or not all(isinstance(d, int) for d in weights):
+        return None
+    if node.op_type == "Conv":
+        return int(weights[0])  # type: ignore[arg-type]
+    if node.op_type == "ConvTranspose":
+        return int(weights[1]) * attribute(node, "group", 1)  # type: ignore[arg-type]
+    return int(weights[0 if attribute(node, "transB", 0) else 1])  # type: ignore[arg-type]
+
+
+def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Scale the weights of each output channel."""
+    if node.op_type == "Conv":
+        return w * factor.reshape(-1, *[1] * (w.ndim - 1))
+    if node.op_type == "ConvTranspose":  # [C, M / group, …], group by group
+        group = attribute(node, "group", 1)
+        split = w.reshape(group, w.shape[0] // group, *w.shape[1:])
+        return (split * factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+    return w * (factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
+
+
+def _after(node: ir.Node) -> bool:
+    """Fold `node`, a Mul or Add, into the convolution that makes its input."""
+    found = split_constant(node)
+    if found is None:
+        return False
+    x, constant = found
+    conv = made_by(x, "Conv", "ConvTranspose", "Gemm")
+    if conv is None or not only_for(x, node) or attribute(conv, "activation") or len(conv.inputs) > 3:
+        return False
+    if conv.op_type == "Gemm" and (attribute(conv, "alpha", 1.0) != 1.0 or attribute(conv, "beta", 1.0) != 1.0):
+        return False
+    channels = _channels(conv)
+    weights = array(conv.inputs[1])
+    bias = conv.inputs[2] if len(conv.inputs) > 2 else None
+    old_bias = array(bias)
+    known = rank(x)
+    if (
+        channels is None
+        or known is None
+        or weights is None
+        or weights.dtype != constant.dtype
+        or (bias is not None and old_bias is None)
+    ):
+        return False
+    each = per_channel(constant, known, channels) if known > 2 or constant.ndim < 2 else None
+    if conv.op_type == "Gemm":
+        flat = constant.reshape(-1)
+        each = (
+            np.broadcast_to(flat, (channels,))
+            if constant.ndim <= 2 and constant.size in (1, channels) and (constant.ndim < 2 or constant.shape[0] == 1)
+            else None
+        )
+        if old_bias is not None and old_bias.size not in (1, channels):
+            return False
+    if each is None:
+        return False
+    before = (
+        np.zeros(channels, weights.dtype) if old_bias is None else np.broadcast_to(old_bias.reshape(-1), (channels,))
+    )
+    wide = each.astype(np.float64)
+    build = Builder(conv)
+    if node.op_type == "Mul":
+        conv.replace_input_with(
+            1,
+            build.constant(
+                _scaled_weights(conv, weights.astype(np.float64), wide).astype(weights.dtype), conv.inputs[1].name
+            ),
+        )  # type: ignore[union-attr]
+        new_bias = None if old_bias is None else (before.astype(np.float64) * wide)
+    else:
+        new_bias = before.astype(np.float64) + wide
+    if new_bias is not None:
+        if len(conv.inputs) < 3:
+            conv.resize_inputs(3)
+        conv.replace_input_with(
+            2, build.constant(new_bias.astype(weights.dtype), bias.name if bias is not None else None)
+        )
+    set_origins(conv, (*origins(conv), *origins(node)))
+    replace_value(node.outputs[0], x)
+    remove(node)
+    return True
+
+
+def _before(conv: ir.Node) -> bool:
+    """Fold a Mul (and, without padding, an Add) of constants in front of a convolution into its weights (and bias)."""
+    x = conv.inputs[0]
+    node = made_by(x, "Mul", "Add")
+    weights, bias = array(conv.inputs[1]), conv.inputs[2] if len(conv.inputs) > 2 else None
+    found = None if node is None else split_constant(node)
+    if x is None or node is None or found is None or weights is None or not only_for(x, conv) or len(conv.inputs) > 3:
+        return False
+    source, constant = found
+    group = attribute(conv, "group", 1)
+    per_group, known = weights.shape[1], rank(x)
+    each = None if known is None else per_channel(constant, known, per_group * group)
+    if each is None or constant.dtype != weights.dtype or rank(source) != known:
+        return False
+    # In of output channel m: the channels of its group.
+    inputs = each.astype(np.float64).reshape(group, 1, per_group)
+    grouped = weights.astype(np.float64).reshape(group, weights.shape[0] // group, per_group, -1)
+    build = Builder(conv)
+    if node.op_type == "Mul":
+        scaled = (grouped * inputs[..., None]).reshape(weights.shape).astype(weights.dtype)
+        conv.replace_input_with(1, build.constant(scaled, conv.inputs[1].name))  # type: ignore[union-attr]
+    else:
+        pads = attribute(conv, "pads")
+        old_bias = array(bias)
+        if pads is None or any(pads) or (bias is not None and old_bias is None):
+            return False  # what is added would be missing in the padding
+        shift = (grouped.sum(-1) * inputs).sum(-1).reshape(-1)
+        total = shift + (0 if old_bias is None else old_bias.astype(np.float64))
+        if len(conv.inputs) < 3:
+            conv.resize_inputs(3)
+        conv.replace_input_with(2, build.constant(total.astype(weights.dtype), bias.name if bias is not None else None))
+    conv.replace_input_with(0, source)
+    set_origins(conv, (*origins(node), *origins(conv)))
+    remove(node)
+    return True

@@ -1,0 +1,51 @@
+"""MatMul and Add of a bias: → Gemm when both operands are matrices, → MatMul with a third input where the kernels take one."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, array, attribute, origins, rank, remove, replace_value
+from py_ort.passes.match import made_by, nodes_of, only_for, split_constant
+from py_ort.passes.pass_base import Pass
+
+
+class Linear(Pass):
+    """x @ w + b."""
+
+    def __init__(self, *, matmul_bias: bool = False) -> None:
+        """`matmul_bias`: the MatMul kernels of all providers take a third input."""
+        self._matmul_bias = matmul_bias
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Add of a vector to a product."""
+        return sum(self._fuse(node) for node in nodes_of(model, "Add"))
+
+    def _fuse(self, node: ir.Node) -> bool:
+        found = split_constant(node)
+        if found is None:
+            return False
+        x, contents = found
+        product = made_by(x, "MatMul")
+        if product is None or not only_for(x, node) or len(product.inputs) > 2 or attribute(product, "activation"):
+            return False
+        weights = array(product.inputs[1])
+        bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
+        known = rank(product.inputs[0])
+        if weights is None or weights.ndim != 2 or known is None or known < 2 or bias is None:
+            return False
+        columns = weights.shape[1]
+        if contents.size != columns or contents.shape[-1:] != (columns,) or contents.ndim > known:
+            return False
+        build = Builder(node, origin=(*origins(product), *origins(node)))
+        if contents.ndim > 1:
+            bias = build.constant(contents.reshape(-1))
+        if known == 2:
+            result = build.op("Gemm", *product.inputs, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
+        elif self._matmul_bias:
+            result = build.op("MatMul", *product.inputs, bias, **dict(product.attributes))
+        else:
+            return False
+        replace_value(node.outputs[0], result)
+        remove(node)
+        remove(product)
+        return True

@@ -1,0 +1,82 @@
+"""Looking at a node's neighbourhood: what fusions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import all_nodes, array, dims, scalar
+
+
+def nodes_of(model: ir.Model, *op_types: str) -> Iterator[ir.Node]:
+    """Yield the nodes of these operators of ai.onnx, at every depth; the graph may change meanwhile."""
+    for node in list(all_nodes(model.graph)):
+        if node.domain == "" and node.op_type in op_types and node.graph is not None:
+            yield node
+
+
+def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
+    """Return the node that makes `value` when it is one of these operators of ai.onnx."""
+    if value is None:
+        return None
+    node = value.producer()
+    return node if node is not None and node.domain == "" and node.op_type in op_types else None
+
+
+def only_for(value: ir.Value, user: ir.Node) -> bool:
+    """Whether nothing but `user` reads the value (more than once is fine)."""
+    return not value.is_graph_output() and all(use.node is user for use in value.uses())
+
+
+def only_user(value: ir.Value) -> ir.Node | None:
+    """Return the one node that reads the value, once; None when there are others or it is given out."""
+    uses = list(value.uses())
+    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+
+
+def split_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:
+    """For a node of two inputs, one of them a constant: return (the other, the constant's contents)."""
+    if len(node.inputs) != 2:
+        return None
+    for at in (1, 0):
+        constant, other = node.inputs[at], node.inputs[1 - at]
+        if (
+            constant is not None
+            and other is not None
+            and constant.const_value is not None
+            and other.const_value is None
+        ):
+            contents = array(constant)
+            assert contents is not None
+            return other, contents
+    return None
+
+
+def near(value: ir.Value | None, number: float, tolerance: float = 1e-4) -> bool:
+    """Whether a value is a constant of one element, near `number`."""
+    found = scalar(value)
+    return found is not None and abs(float(found) - number) <= tolerance * max(1.0, abs(number))
+
+
+def same_dims(a: ir.Value, b: ir.Value) -> bool:
+    """Whether two values are known to have the same shape, by number or by name."""
+    first, second = dims(a), dims(b)
+    if first is None or second is None or len(first) != len(second):
+        return False
+    return all(
+        not (isinstance(x, ir.SymbolicDim) and x.value is None) and x == y for x, y in zip(first, second, strict=True)
+    )
+
+
+def per_channel(contents: np.ndarray, rank: int, channels: int) -> np.ndarray | None:
+    """Return a constant as one number per channel, when it broadcasts over axis 1 of a tensor of this rank only."""
+    if contents.size == 1:
+        return np.full(channels, contents.reshape(-1)[0], contents.dtype) if contents.ndim <= rank else None
+    if contents.ndim > rank:
+        return None
+    shape = (1,) * (rank - contents.ndim) + contents.shape
+    if shape != (1, channels, *(1,) * (rank - 2)):
+        return None
+    return contents.reshape(-1)

@@ -1,0 +1,84 @@
+"""Reshape, Squeeze, Unsqueeze, Flatten and Transpose in a row → one of them, or none."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, array, attribute, dims, origins
+from py_ort.ops.shape_data import known
+from py_ort.passes.match import made_by, nodes_of
+from py_ort.passes.pass_base import Pass
+
+_RENAMES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+
+
+class Reshapes(Pass):
+    """Merge neighbours."""
+
+    def call(self, model: ir.Model) -> int:
+        """Transposes of transposes, then reshapes of reshapes, then shapes that are known by number."""
+        count = 0
+        for node in nodes_of(model, "Transpose"):
+            count += _transposes(node)
+        for node in nodes_of(model, *_RENAMES):
+            count += _reshapes(node)
+        for node in nodes_of(model, "Reshape"):
+            count += _constant_shape(node)
+        return count
+
+
+def _transposes(node: ir.Node) -> bool:
+    before = made_by(node.inputs[0], "Transpose")
+    outer = attribute(node, "perm")
+    inner = None if before is None else attribute(before, "perm")
+    if before is None or outer is None or inner is None:
+        return False
+    build = Builder(node, origin=(*origins(before), *origins(node)))
+    build.finish(build.op("Transpose", before.inputs[0], perm=[inner[i] for i in outer]))
+    return True
+
+
+def _reshapes(node: ir.Node) -> bool:
+    """Skip the first of two, when the second says its result without looking at the first's."""
+    before = made_by(node.inputs[0], *_RENAMES)
+    if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
+        return False
+    target = _shape_of(node)
+    if target is None:
+        return False
+    build = Builder(node, origin=(*origins(before), *origins(node)))
+    build.finish(build.op("Reshape", before.inputs[0], target))
+    return True
+
+
+def _shape_of(node: ir.Node) -> list[int] | None:
+    """The result's shape with at most one -1 and no 0 that copies; None when that cannot be said."""
+    found = dims(node.outputs[0])
+    if found is None or any(d == 0 for d in found):
+        return None
+    numbers = [d if isinstance(d, int) else -1 for d in found]
+    if numbers.count(-1) <= 1:
+        return numbers
+    return None
+
+
+def _constant_shape(node: ir.Node) -> bool:
+    """A shape that is computed in the page, although all but one of its numbers are known here."""
+    if array(node.inputs[1]) is not None:
+        return False
+    found, source = dims(node.outputs[0]), dims(node.inputs[0])
+    if found is None or any(isinstance(d, int) and d == 0 for d in found):
+        return False
+    target: list[int] = []
+    for i, d in enumerate(found):
+        if isinstance(d, int):
+            target.append(d)
+        elif source is not None and i < len(source) and known(d) and known(source[i]) and source[i] == d:
+            target.append(0)
+        else:
+            target.append(-1)
+    if target.count(-1) > 1:
+        return False
+    node.replace_input_with(1, Builder(node).constant(np.array(target, np.int64)))
+    return True

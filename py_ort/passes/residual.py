@@ -1,0 +1,38 @@
+"""conv(x) + z, of the same shape → conv with a fourth input z."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, origins, remove, replace_value
+from py_ort.passes.match import made_by, nodes_of, only_for, same_dims
+from py_ort.passes.pass_base import Pass
+
+
+class Residual(Pass):
+    """The sum of a residual block, made where the convolution writes its result."""
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Add one of whose inputs is a convolution that nothing else reads."""
+        return sum(_fuse(node) for node in nodes_of(model, "Add"))
+
+
+def _fuse(node: ir.Node) -> bool:
+    # The later of two convolutions takes the other's result.
+    for at in (1, 0):
+        x, z = node.inputs[at], node.inputs[1 - at]
+        conv = made_by(x, "Conv")
+        if conv is None or x is None or z is None or x is z or z.const_value is not None:
+            continue
+        if not only_for(x, node) or attribute(conv, "activation") or len(conv.inputs) > 3 or not same_dims(x, z):
+            continue
+        if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16) or conv.graph is not node.graph:
+            continue
+        inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), z]
+        # z may be made after the convolution: the new one stands where the sum was.
+        build = Builder(node, origin=(*origins(conv), *origins(node)))
+        replace_value(node.outputs[0], build.op("Conv", *inputs, **dict(conv.attributes)))
+        remove(node)
+        remove(conv)
+        return True
+    return False
