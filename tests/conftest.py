@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from shared_browser import BROWSER
 
-from py_ort import BrowserOptions, InferenceSession
-
-#: Software WebGPU is on every machine, so results do not depend on where the tests run.
-BROWSER = BrowserOptions(webgpu="software", idle_timeout=3600)
+from py_ort import InferenceSession
 
 
 class _PageErrors(logging.Handler):

@@ -6,15 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import make_sample
 import numpy as np
 import pytest
 
 pytest.importorskip("rapidocr_onnxruntime")
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-sys.path.insert(0, str(SAMPLES))
-import make_sample  # noqa: E402
-
 UNSEEN = ("The quick brown fox", "over 13 lazy dogs", "24 Market Street", "7 copper sheets", "Paid in cash")
 
 
