@@ -2,7 +2,7 @@
 import { type DTypeName, type Kernel, type Spec } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  BOOL, broadcastElementwise, computeType, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, UNSIGNED, wrapped,
+  BOOL, broadcastElementwise, computeType, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, wrapped,
 } from '../wgsl';
 
 interface Binary {
@@ -64,9 +64,11 @@ const MOD = elementwiseShader<ModSpec>('mod', ({ operands, fmod }) => {
   const towardsDivisor = 'select(r, r + b, (r != T(0)) & ((r < T(0)) != (b < T(0))))';
   if (type === 'i32') return `fn apply(a: T, b: T) -> R { let r = a % b; return ${towardsDivisor}; }`;
   // Floats: the quotient is rounded, so the remainder may be one divisor too far on either side.
-  return `fn apply(a: T, b: T) -> R {
+  return `${mathFunctions('is_infinite')}
+fn apply(a: T, b: T) -> R {
   let d = abs(b);
   var r = abs(a) - d * floor(abs(a) / d);
+  r = select(r, abs(a), is_infinite(b) & !is_infinite(a));
   r = select(r, r + d, r < T(0));
   r = select(r, r - d, r >= d);
   r = select(r, -r, a < T(0));
@@ -123,14 +125,15 @@ interface ShiftSpec extends BinarySpec {
   readonly left: boolean;
 }
 
-// A shift by all bits or more leaves nothing; WGSL would shift by the remainder.
-const SHIFT = elementwiseShader<ShiftSpec>('bit_shift', ({ left, wrap }) => `fn apply(a: T, b: T) -> R {
-  return select(T(0), ${wrapped(wrap, `(a ${left ? '<<' : '>>'} (b & T(31)))`)}, b < T(32));
-}`);
+// WGSL would take the shift modulo 32. A shift by all bits or more, or a negative one, leaves nothing but the sign.
+const SHIFT = elementwiseShader<ShiftSpec>('bit_shift', ({ left, wrap, operands }) => {
+  if (!left && computeType(operands[0].storage) === 'i32') return 'fn apply(a: T, b: T) -> R { return a >> min(U(b), U(31)); }';
+  return `fn apply(a: T, b: T) -> R { return select(T(0), ${wrapped(wrap, `a ${left ? '<<' : '>>'} (U(b) & U(31))`)}, U(b) < U(32)); }`;
+});
 
 const bitShift: Kernel<boolean> = {
   op: 'BitShift',
-  types: [UNSIGNED],
+  types: [INTEGERS],
   attributes: (given) => given.text('direction', 'LEFT') === 'LEFT',
   resolve(ctx, left) {
     const [a, b] = [ctx.input(0), ctx.input(1)];

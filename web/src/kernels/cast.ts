@@ -46,19 +46,26 @@ const castLike: Kernel = {
   resolve: (ctx) => cast(ctx, ctx.input(1).dtype),
 };
 
-const BIT_CAST = elementwiseShader('bit_cast', () => 'fn apply(x: T) -> R { return bitcast<R>(x); }');
+const BIT_CAST = elementwiseShader<{ readonly wrap?: DType }>('bit_cast', ({ wrap }) => `fn apply(x: T) -> R { return ${wrapped(wrap, 'bitcast<R>(x)')}; }`);
+
+/** Types between which bits may be reinterpreted: those of one width that are not two words wide. */
+const WIDTHS: readonly (readonly DType[])[] = [
+  [DType.float32, DType.int32, DType.uint32],
+  [DType.int16, DType.uint16],
+  [DType.int8, DType.uint8, DType.bool_],
+];
 
 const bitCast: Kernel<DType> = {
   op: 'BitCast',
-  types: [['float32', 'int32', 'uint32']],
+  types: [['float32', 'int32', 'uint32', 'int16', 'uint16', 'int8', 'uint8', 'bool']],
   attributes: (given) => given.integer('to', 0),
   resolve(ctx, to) {
     const x = ctx.input(0);
     if (to === x.dtype) return ctx.view(0, x, x.dims);
-    if (![DType.float32, DType.int32, DType.uint32].includes(to)) {
-      throw new KernelError(`BitCast from ${typeName(x.dtype)} to ${typeName(to)}: on the GPU both must be of 32 bits`, true);
+    if (!WIDTHS.some((types) => types.includes(to) && types.includes(x.dtype))) {
+      throw new KernelError(`BitCast from ${typeName(x.dtype)} to ${typeName(to)} is not among those that the GPU can do`, true);
     }
-    elementwise(ctx, BIT_CAST, { x }, ctx.output(0, x.dims, to));
+    elementwise(ctx, BIT_CAST, { x }, ctx.output(0, x.dims, to), { spec: { wrap: narrowType(to) } });
   },
 };
 
