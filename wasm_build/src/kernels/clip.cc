@@ -6,9 +6,23 @@
 #include "dtypes.h"
 #include "elements.h"
 #include "lanes.h"
+#include "simd_math.h"
 
 namespace py_ort {
 namespace {
+
+template <class T>
+void clamp(const T* x, T* y, size_t count, T least, T most) {
+  size_t i = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    const v128_t low = simd::splat(least), high = simd::splat(most);
+    for (; i + 4 <= count; i += 4) simd::store(y + i, simd::at_most(simd::at_least(simd::load(x + i), low), high));
+  }
+  for (; i < count; ++i) {
+    const T raised = x[i] < least ? least : x[i];
+    y[i] = raised > most ? most : raised;
+  }
+}
 
 struct Clip {
   Status operator()(KernelContext& context) const {
@@ -21,18 +35,12 @@ struct Clip {
     visit_lane(lane_of(in.dtype), [&]<class T>() {
       const T least = low.storage ? *low.data<T>() : std::numeric_limits<T>::lowest();
       const T most = high.storage ? *high.data<T>() : std::numeric_limits<T>::max();
-      const auto clamp = [=](const T* x, T* y, size_t count) {
-        for (size_t i = 0; i < count; ++i) {
-          const T raised = x[i] < least ? least : x[i];
-          y[i] = raised > most ? most : raised;
-        }
-      };
       const int64_t count = in.count();
-      if (is_native(in.dtype)) return clamp(in.data<T>(), out->mutable_data<T>(), static_cast<size_t>(count));
+      if (is_native(in.dtype)) return clamp(in.data<T>(), out->mutable_data<T>(), static_cast<size_t>(count), least, most);
       alignas(16) T wide[kChunk];
       for (int64_t at = 0; at < count; at += kChunk) {
         const auto n = static_cast<size_t>(std::min<int64_t>(kChunk, count - at));
-        clamp(static_cast<const T*>(widen(in.dtype, in.storage->data(), at, n, wide)), wide, n);
+        clamp(static_cast<const T*>(widen(in.dtype, in.storage->data(), at, n, wide)), wide, n, least, most);
         narrow(in.dtype, wide, out->storage->data(), at, n);
       }
     });

@@ -7,11 +7,6 @@
 namespace py_ort {
 namespace {
 
-// `outer` pieces of `length` elements: from one tensor with `from_step` between them to another with `to_step`.
-void copy_pieces(const Tensor& from, int64_t from_at, int64_t from_step, Tensor& to, int64_t to_at, int64_t to_step, int64_t outer, int64_t length) {
-  strided_copy(from, {from_at, {from_step, 1}}, to, {to_at, {to_step, 1}}, {outer, length});
-}
-
 class Concat {
  public:
   explicit Concat(const KernelInfo& info) : axis_(info.attributes.integer("axis", 0)) {}
@@ -30,14 +25,22 @@ class Concat {
     }
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, first.dtype, dims, out));
-    const int64_t outer = count_between(dims, 0, axis), step = count_between(dims, axis, first.rank());
-    int64_t at = 0;
-    for (size_t i = 0; i < context.input_count(); ++i) {
-      const Tensor& in = *context.input(i);
-      const int64_t length = count_between(in.dims, axis, in.rank());
-      if (in.count()) copy_pieces(in, 0, length, *out, at, step, outer, length);
-      at += length;
-    }
+    // Written from end to end: the inputs are read side by side.
+    visit_width(first.dtype, [&]<class T>() {
+      struct Source { const T* at; ptrdiff_t length; };
+      std::vector<Source> sources;
+      for (size_t i = 0; i < context.input_count(); ++i) {
+        const Tensor& in = *context.input(i);
+        sources.push_back({elements<T>(in), static_cast<ptrdiff_t>(count_between(in.dims, axis, in.rank()))});
+      }
+      T* to = mutable_elements<T>(*out);
+      for (int64_t outer = count_between(dims, 0, axis); outer > 0; --outer)
+        for (Source& source : sources) {
+          copy_run(source.at, to, source.length);
+          source.at += source.length;
+          to += source.length;
+        }
+    });
     return {};
   }
 
@@ -72,7 +75,7 @@ class Split {
       if (context.wants(i)) {
         Tensor* out = nullptr;
         PY_ORT_TRY(context.output(i, in.dtype, std::move(dims), out));
-        copy_pieces(in, at, size * inner, *out, 0, length, outer, length);
+        strided_copy(in, {at, {size * inner, 1}}, *out, {0, {length, 1}}, {outer, length});
       }
       at += length;
     }

@@ -14,8 +14,7 @@ void gather_rows(const Tensor& in, Tensor& out, const std::vector<int64_t>& indi
     T* y = mutable_elements<T>(out);
     for (int64_t o = 0; o < outer; ++o, x += size * length)
       for (const int64_t index : indices) {
-        if (length == 1) *y = x[index];
-        else std::copy_n(x + index * length, length, y);
+        copy_run(x + index * length, y, length);
         y += length;
       }
   });

@@ -27,18 +27,26 @@ T apply(T total, T x) {
   }
 }
 
+// Partial results are combined as they are: not made absolute, nor squared, once more.
+template <class S>
+using CombineStep = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_same_v<S, SquareStep>, SumStep, S>;
+
 // One result from a row. Sixteen partial results keep the SIMD units busy, and sums exact to more digits.
 template <class T, class S>
 T reduce_row(const T* x, int64_t count, T identity) {
   constexpr int64_t parts = 16;
+  using Combine = CombineStep<S>;
+  if (count < parts) {
+    T total = identity;
+    for (int64_t i = 0; i < count; ++i) total = apply<S>(total, x[i]);
+    return total;
+  }
   T part[parts];
   std::fill_n(part, parts, identity);
   int64_t i = 0;
   for (; i + parts <= count; i += parts)
     for (int64_t k = 0; k < parts; ++k) part[k] = apply<S>(part[k], x[i + k]);
   for (int64_t k = 0; i + k < count; ++k) part[k] = apply<S>(part[k], x[i + k]);
-  // The partial results are combined as they are: not made absolute, nor squared, once more.
-  using Combine = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_same_v<S, SquareStep>, SumStep, S>;
   for (int64_t half = parts / 2; half; half /= 2)
     for (int64_t k = 0; k < half; ++k) part[k] = apply<Combine>(part[k], part[k + half]);
   return part[0];
@@ -52,7 +60,7 @@ void reduce_loops(const T* x, T* y, const std::vector<Loop>& loops, T identity) 
     *y = apply<S>(*y, *x);
     return;
   }
-  using Combine = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_same_v<S, SquareStep>, SumStep, S>;
+  using Combine = CombineStep<S>;
   const Loop inner = loops.back();
   const size_t depth = loops.size() - 1;
   Dims index(depth);

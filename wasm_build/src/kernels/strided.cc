@@ -3,6 +3,7 @@
 #include <wasm_simd128.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace py_ort {
 
@@ -17,41 +18,42 @@ namespace {
 
 struct Axis { int64_t size, from, to; };
 
-// y[i, j] = x[j, i] for a tile where x runs along i and y along j.
+// y[i, j] = x[j, i] of 4 by 4 elements. `x` runs along i and steps along j, `y` the other way round.
+inline void transpose_4x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y, ptrdiff_t y_step) {
+  const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step), d = wasm_v128_load(x + 3 * x_step);
+  const v128_t ab_low = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab_high = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+  const v128_t cd_low = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd_high = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+  wasm_v128_store(y, wasm_i64x2_shuffle(ab_low, cd_low, 0, 2));
+  wasm_v128_store(y + y_step, wasm_i64x2_shuffle(ab_low, cd_low, 1, 3));
+  wasm_v128_store(y + 2 * y_step, wasm_i64x2_shuffle(ab_high, cd_high, 0, 2));
+  wasm_v128_store(y + 3 * y_step, wasm_i64x2_shuffle(ab_high, cd_high, 1, 3));
+}
 template <class T>
-void transpose_tile(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
-  if constexpr (sizeof(T) == 4) {
-    if (rows == 4 && columns == 4) {
-      const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step), d = wasm_v128_load(x + 3 * x_step);
-      const v128_t ab_low = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab_high = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
-      const v128_t cd_low = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd_high = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
-      wasm_v128_store(y, wasm_i64x2_shuffle(ab_low, cd_low, 0, 2));
-      wasm_v128_store(y + y_step, wasm_i64x2_shuffle(ab_low, cd_low, 1, 3));
-      wasm_v128_store(y + 2 * y_step, wasm_i64x2_shuffle(ab_high, cd_high, 0, 2));
-      wasm_v128_store(y + 3 * y_step, wasm_i64x2_shuffle(ab_high, cd_high, 1, 3));
-      return;
-    }
-  }
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) y[i * y_step + j] = x[j * x_step + i];
+inline void transpose_4x4(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step) {
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
 template <class T>
-void transpose_plane(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
-  // Blocks of a cache line on both sides, in tiles of 4.
-  constexpr int64_t block = 32, tile = 4;
-  for (int64_t i0 = 0; i0 < rows; i0 += block)
-    for (int64_t j = 0; j < columns; j += tile)
-      for (int64_t i = i0, end = std::min(rows, i0 + block); i < end; i += tile)
-        transpose_tile(x + j * x_step + i, x_step, y + i * y_step + j, y_step, std::min(tile, end - i), std::min(tile, columns - j));
+void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows, ptrdiff_t columns) {
+  // 16 by 16 at a time: a cache line of floats on both sides.
+  constexpr ptrdiff_t block = 16;
+  const ptrdiff_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (ptrdiff_t i0 = 0; i0 < whole_rows; i0 += block)
+    for (ptrdiff_t j0 = 0; j0 < whole_columns; j0 += block)
+      for (ptrdiff_t i = i0, i_end = std::min(whole_rows, i0 + block); i < i_end; i += 4)
+        for (ptrdiff_t j = j0, j_end = std::min(whole_columns, j0 + block); j < j_end; j += 4)
+          transpose_4x4(x + j * x_step + i, x_step, y + i * y_step + j, y_step);
+  for (ptrdiff_t i = 0; i < rows; ++i)
+    for (ptrdiff_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
 template <class T>
-void copy_row(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t count) {
-  if (x_step == 1 && y_step == 1) std::copy_n(x, count, y);
+inline void copy_row(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t count) {
+  if (x_step == 1 && y_step == 1) copy_run(x, y, count);
   else if (x_step == 0 && y_step == 1) std::fill_n(y, count, *x);
   else
-    for (int64_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
+    for (ptrdiff_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
 }
 
 template <class T>
@@ -73,12 +75,29 @@ void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
   }
   const Axis last = axes.back();
   axes.pop_back();
+  // The loop around the rows is a plain one; only further axes are counted by hand.
+  Axis next{1, 0, 0};
+  if (!axes.empty()) {
+    next = axes.back();
+    axes.pop_back();
+  }
   Dims index(axes.size());
   int64_t rows = 1;
   for (const Axis& axis : axes) rows *= axis.size;
+  // A short row again and again: twice as many copies each time.
+  const bool repeats = !plane.size && next.from == 0 && last.from == 1 && last.to == 1 && next.to == last.size;
   for (int64_t row = 0; row < rows; ++row) {
-    if (plane.size) transpose_plane(x, last.from, y, plane.to, plane.size, last.size);
-    else copy_row(x, last.from, y, last.to, last.size);
+    if (repeats) {
+      copy_run(x, y, last.size);
+      for (int64_t done = 1; done < next.size; done *= 2) copy_run(y, y + done * last.size, std::min(done, next.size - done) * last.size);
+    } else {
+      const T* from = x;
+      T* to = y;
+      for (ptrdiff_t i = 0, n = next.size; i < n; ++i, from += next.from, to += next.to) {
+        if (plane.size) transpose_plane(from, last.from, to, plane.to, plane.size, last.size);
+        else copy_row(from, last.from, to, last.to, last.size);
+      }
+    }
     for (size_t d = axes.size(); d-- > 0;) {
       x += axes[d].from;
       y += axes[d].to;
@@ -88,6 +107,24 @@ void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
       index[d] = 0;
     }
   }
+}
+
+// The last axes as one as long as nothing happens in them: longer rows, fewer of them.
+std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps) {
+  const auto is_whole = [](const std::vector<int64_t>& map) {
+    for (size_t i = 0; i < map.size(); ++i)
+      if (map[i] != static_cast<int64_t>(i)) return false;
+    return true;
+  };
+  while (maps.size() > 1 && maps.back().size() < 512 && is_whole(maps.back())) {
+    const size_t inner = maps.back().size();
+    maps.pop_back();
+    std::vector<int64_t> both;
+    for (const int64_t start : maps.back())
+      for (size_t i = 0; i < inner; ++i) both.push_back(start < 0 ? -1 : start + static_cast<int64_t>(i));
+    maps.back() = std::move(both);
+  }
+  return maps;
 }
 
 template <class T>
@@ -114,7 +151,7 @@ void mapped_rows(const T* x, T* y, const std::vector<std::vector<int64_t>>& maps
       std::fill_n(y, count, fill);
     } else {
       std::fill_n(y, first, fill);
-      if (run > first) std::copy_n(x + base + last[first], run - first, y + first);
+      if (run > first) copy_run(x + base + last[first], y + first, run - first);
       for (int64_t i = run; i < count; ++i) {
         if (last[i] < 0) y[i] = fill;
         else y[i] = x[base + last[i]];
@@ -148,7 +185,7 @@ void mapped_copy(const Tensor& from, const std::vector<std::vector<int64_t>>& ma
   visit_width(from.dtype, [&]<class T>() {
     const T value = fill ? *elements<T>(*fill) : T{};
     if (maps.empty()) *mutable_elements<T>(to) = *elements<T>(from);
-    else mapped_rows(elements<T>(from), mutable_elements<T>(to), maps, value);
+    else mapped_rows(elements<T>(from), mutable_elements<T>(to), joined(maps), value);
   });
 }
 
