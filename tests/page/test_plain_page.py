@@ -76,6 +76,18 @@ def test_memory_is_shared_along_a_chain(plain_page: PlainPage) -> None:
     session.release()
 
 
+@pytest.mark.parametrize("on_cpu", [[], ["Exp_b"]], ids=["one segment", "two segments"])
+def test_pipelines_are_compiled_at_creation_when_shapes_are_known(plain_page: PlainPage, on_cpu: list[str]) -> None:
+    nodes = [node("Relu", "x", "a"), node("Exp", "a", "b"), node("Add", "a b", "c"), node("Neg", "c", "y")]
+    session = plain_page.load(model(nodes, {"x": (FLOAT, [5, 7])}, {"y": (FLOAT, [5, 7])}), on_cpu)
+    x = randn(5, 7)
+    ran = session.run({"x": x})
+    assert_allclose(ran.outputs["y"], chain(x), rtol=1e-5)
+    assert ran.info["counters"]["pipelines"] == 0
+    assert ran.info["counters"]["dispatches"] == 4 - len(on_cpu)
+    session.release()
+
+
 def test_a_cpu_node_between_gpu_nodes_makes_two_segments(plain_page: PlainPage) -> None:
     session = plain_page.load(CHAIN, on_cpu=["Exp_b"])
     for i in range(3):

@@ -1,6 +1,7 @@
 // From the GPU to JavaScript: everything that is read together goes through one staging buffer and one mapAsync.
 import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
+import { pump } from './pump';
 import type { Placement } from './segment';
 
 export interface Download extends Placement {
@@ -38,7 +39,7 @@ export class Readback {
     staging: GPUBuffer, downloads: readonly Download[], offsets: readonly number[], size: number, use: (parts: Uint8Array[]) => T,
   ): Promise<T> {
     try {
-      await staging.mapAsync(GPUMapMode.READ, 0, size);
+      await pump(this.gpu.device, staging.mapAsync(GPUMapMode.READ, 0, size));
     } catch (error) {
       staging.destroy();
       throw await this.gpu.failure(error);

@@ -29,6 +29,7 @@ const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<n
   uint64: (b) => new BigUint64Array(b.buffer, b.byteOffset, b.byteLength >> 3),
   int32: (b) => new Int32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   uint32: (b) => new Uint32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
+  float16: (b) => Array.from(new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1), fromHalf),
   float32: (b) => new Float32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   int16: (b) => new Int16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
   uint16: (b) => new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
@@ -36,6 +37,15 @@ const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<n
   uint8: (b) => b,
   bool: (b) => b,
 };
+
+/** The number that the bits of a float16 mean; not every browser has Float16Array. */
+function fromHalf(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 31;
+  const fraction = (bits & 1023) / 1024;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+}
 
 export function elementCount(dims: readonly number[]): number {
   return dims.reduce((product, dim) => product * dim, 1);

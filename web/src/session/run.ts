@@ -63,7 +63,6 @@ export class SessionRun {
     this.options.signal?.throwIfAborted();
     const { session } = this;
     session.loaded.jsep.session = session.backend;
-    session.provider?.gpu.takeUncaptured();
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
     const recording = recordings!.take(RecordingCache.key(this.feeds));
@@ -75,6 +74,7 @@ export class SessionRun {
     } catch (error) {
       // Half a recording is worth nothing.
       recordings!.drop(recording.key);
+      backend.provider.gpu.takeUncaptured();
       backend.provider.gpu.ensureAlive();
       throw error;
     }

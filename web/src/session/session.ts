@@ -5,6 +5,7 @@ import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
+import { compileEarly } from './compile_early';
 import { SessionBackend } from '../jsep/backend';
 import { type PlanInfo, readPlan } from './plan';
 import { RecordingCache } from './recordings';
@@ -20,6 +21,8 @@ export interface SessionOptions {
   readonly device?: DeviceOptions;
   /** "full": all GPU work inside error scopes, so that an error names its run. Uncaptured errors fail the run in any case. */
   readonly validationMode?: 'basic' | 'full';
+  /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
+  readonly compileEarly?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
 
@@ -62,8 +65,11 @@ export class Session {
         loaded.jsep.session = backend;
         loaded.core.prepareSession(handle);
       });
+      const compileStart = performance.now();
+      if (backend && options.compileEarly !== false) await compileEarly(plan, loaded, handle, backend, runtime);
+      const compile_ms = performance.now() - compileStart;
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
-      const info = { create_ms: performance.now() - start, weights_ms, compile_ms: 0, counters };
+      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters };
       return new Session(plan, info, runtime, loaded, handle, backend, gpuWeights, options);
     } catch (error) {
       loaded.core.releaseSession(handle);

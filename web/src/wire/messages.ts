@@ -17,7 +17,8 @@ export interface ReceivedMessage {
 
 /** The frames of a message; `type` is the one of `body`. */
 export function encodeMessage(id: number, type: Body, body: BodyObject, payload: readonly Uint8Array[] = []): Iterable<Uint8Array> {
-  const size = payload.reduce((sum, part) => sum + align16(part.byteLength), 0);
+  // Parts start at multiples of 16; what fills up the last one does not count.
+  const size = payload.reduce((sum, part) => align16(sum) + part.byteLength, 0);
   const builder = new flatbuffers.Builder(256);
   builder.finish(new MessageT(id, type, body, BigInt(size)).pack(builder), 'PMSG');
   return frames(builder.asUint8Array(), payload);

@@ -22,6 +22,7 @@ test('messages: tensors on the CPU and on the GPU come back', () => {
   const { outputs } = message!.body as RunResultT;
   assert.deepEqual(outputs.map(({ name }) => name), ['a', 'b', 'c', 'd']);
   assert.deepEqual(outputs.map((output) => readTensor(output, message!.payload)), [a, b, c, d]);
+  assert.equal(message!.payload.byteLength, 16 + 1);
   assert.equal(outputs[3].location, Location.gpu);
   assert.equal(outputs[3].size, 4n);
 });

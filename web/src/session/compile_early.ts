@@ -1,0 +1,44 @@
+// Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs none on the GPU.
+import { messageOf } from '../errors';
+import { storageBytes } from '../gpu/memory_plan';
+import type { SessionBackend } from '../jsep/backend';
+import { cpuElementSize, elementCount, gpuElementSize } from '../jsep/elements';
+import { Recorder } from '../jsep/recorder';
+import { Recording } from '../jsep/recording';
+import type { PlanInfo } from './plan';
+import type { LoadedCore, Runtime } from './runtime';
+
+/**
+ * Only where all input shapes are known. Feeds and what the GPU would compute are zeros, so a model whose shapes depend on contents may
+ * fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models are.
+ */
+export async function compileEarly(
+  plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime,
+): Promise<void> {
+  if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return;
+  const recording = new Recording('early');
+  await runtime.exclusive(async () => {
+    const run = core.beginRun(session);
+    jsep.session = backend;
+    backend.recorder = new Recorder(backend.provider, backend.arena, recording);
+    backend.dry = true;
+    try {
+      plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
+        const count = elementCount(dims!);
+        if (onCpu || !onGpu) core.feed(run, i, dtype, dims!, new Uint8Array(count * cpuElementSize(dtype)!));
+        if (onGpu) core.feedGpu(run, i, dtype, dims!, backend.recorder!.feed(i, NOTHING, storageBytes(count * gpuElementSize(dtype)!)));
+      });
+      await core.execute(run);
+    } catch (error) {
+      runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);
+    } finally {
+      backend.dry = false;
+      backend.recorder = undefined;
+      core.endRun(run);
+    }
+  });
+  const commands = recording.segments.flatMap((segment) => segment.commands());
+  await Promise.all(commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.compiled : undefined)));
+}
+
+const NOTHING = new Uint8Array(0);
