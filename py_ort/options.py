@@ -181,7 +181,7 @@ class RunOptions:
         self.timeout: float | None = None
         self._terminate = False
         self._config: dict[str, str] = {}
-        self._cancel: list[Callable[[], None]] = []
+        self._cancel: list[Callable[[], object]] = []
 
     @property
     def terminate(self) -> bool:

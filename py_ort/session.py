@@ -73,7 +73,7 @@ class InferenceSession:
         self._warn_of_options()
         began = time.perf_counter()
         # The browser starts while this thread imports the compiler and reads the model.
-        lease = loop_thread().submit(pool().acquire(BrowserOptions.of(browser, launcher)))
+        lease = loop_thread().submit(_acquire(BrowserOptions.of(browser, launcher)))
         try:
             self._compiled = self._prepare(path_or_bytes, providers, provider_options, lease)
             self._created = self._load_into_page()
@@ -144,7 +144,7 @@ class InferenceSession:
         if self._backend is not None:
             self._backend.release()
         elif not lease.cancel():
-            lease.add_done_callback(lambda f: f.exception() or loop_thread().soon(lambda: pool().release(f.result())))
+            lease.add_done_callback(_release)
 
     # --- running
 
@@ -351,6 +351,15 @@ class InferenceSession:
         if names := self._options.changed_without_effect():
             level = logging.WARNING if severity < 0 or LEVELS[severity] <= logging.WARNING else logging.DEBUG
             _log.log(level, "session options without effect in a browser: %s", ", ".join(names))
+
+
+async def _acquire(options: BrowserOptions) -> Lease:
+    return await pool().acquire(options)
+
+
+def _release(lease: Future[Lease]) -> None:
+    if lease.exception() is None:
+        loop_thread().soon(lambda: pool().release(lease.result()))
 
 
 def _as_array(value: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.node_arg import NodeArg
+from py_ort.plan.node_arg import NodeArg
 
 _NUMPY = {
     "float": "float32",

@@ -44,7 +44,7 @@ PLAYWRIGHT_GLOBS = (
 def installed() -> list[Path]:
     """Return the Chromium-like browsers found, best first."""
     found = [Path(path) for command in COMMANDS if (path := shutil.which(command))]
-    found += [path for place in PLACES.get(sys.platform, ()) if (path := Path(place)).is_file()]
+    found += [place for text in PLACES.get(sys.platform, ()) if (place := Path(text)).is_file()]
     for pattern in PLAYWRIGHT_GLOBS:
         found += sorted(_playwright_cache().glob(pattern), reverse=True)
     return list(dict.fromkeys(found))

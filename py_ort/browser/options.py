@@ -82,7 +82,7 @@ class BrowserOptions:
     @classmethod
     def of(cls, browser: str | BrowserOptions | None, launcher: str | None = None) -> BrowserOptions:
         """Return options from the arguments `browser=` and `launcher=` of a session."""
-        options = browser if isinstance(browser, BrowserOptions) else cls(**({"browser": browser} if browser else {}))
+        options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
         return replace(options, launcher=launcher) if launcher else options
 
     def command_line(self) -> list[str]:

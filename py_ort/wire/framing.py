@@ -98,7 +98,7 @@ class Assembler:
         if end < message.nbytes:
             return None
         self._message = None
-        whole = memoryview(message)
+        whole = memoryview(message.data)
         start = _PREFIX.size + self._header_size
         return whole[_PREFIX.size : start], whole[aligned(start) :]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from py_ort.exceptions import PyOrtError, from_code
 from py_ort.schema.gen.Hello import HelloT
@@ -42,7 +42,7 @@ class ProgressReport(NamedTuple):
     total: int
 
 
-Event = HelloT | Answer | LogLine | ProgressReport
+Event: TypeAlias = HelloT | Answer | LogLine | ProgressReport
 
 
 class Connection:

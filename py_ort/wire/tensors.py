@@ -131,8 +131,8 @@ def _to_bytes(array: np.ndarray, dtype: int) -> Buffer:
         array = array.astype(array.dtype.newbyteorder("<"))
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if per_byte := PACKED.get(dtype):
-        return memoryview(_packed(raw, per_byte))
-    return memoryview(raw)
+        return _packed(raw, per_byte).data
+    return raw.data
 
 
 def _packed(elements: np.ndarray, per_byte: int) -> np.ndarray:
