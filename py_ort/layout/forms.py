@@ -84,8 +84,8 @@ class Forms:
         """Whether the value is there as it is."""
         if value is None or value not in self._forms:
             return True
-        count = rank(value)
-        return count is None or identity(count) in self._forms[value]
+        there = self._forms[value]
+        return not there or identity(len(next(iter(there)))) in there
 
     def plain(self, value: ir.Value | None) -> ir.Value | None:
         """Return the value itself, transposed back if need be."""
@@ -202,12 +202,20 @@ class Forms:
                 target = reshape_target([known[a] for a in perm], _permuted(known, source)) if known else None  # type: ignore[index]
                 if target is not None:
                     return self._finish(value, perm, self.insert("Reshape", [form, target], origin=_origin(value)))
+                return self._finish(value, perm, self._move_ones(value, perm, source, form))
         plain = identity(len(perm))
         source = plain if plain in there else next(iter(there))
         made = self.insert(
             "Transpose", [there[source]], origin=_origin(value), attributes={"perm": list(_relative(perm, source))}
         )
         return self._finish(value, perm, made)
+
+    def _move_ones(self, value: ir.Value, perm: Perm, source: Perm, form: ir.Value) -> list[ir.Value]:
+        """Take axes of size 1 out and put them in elsewhere: for shapes that one Reshape cannot name."""
+        known = dims(value) or []
+        ones = [axis for axis in perm if isinstance(known[axis], int) and known[axis] == 1]
+        flat = self.insert("Squeeze", [form, sorted(source.index(a) for a in ones)], origin=_origin(value))
+        return self.insert("Unsqueeze", [flat[0], sorted(perm.index(a) for a in ones)], origin=_origin(value))
 
     def _finish(self, value: ir.Value, perm: Perm, made: list[ir.Value]) -> ir.Value:
         if value.shape is not None:

@@ -57,7 +57,7 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     source, target = dims(value), dims(node.outputs[0])
     if source is None or target is None:
         return False
-    for perm, form in forms.available(value).items():
+    for perm, form in list(forms.available(value).items()):
         if same_memory(perm, source):
             plan = _target(node, [source[a] for a in perm], target, identity(len(target)))
             if plan is not None:
@@ -67,8 +67,12 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
         if groups is None:
             continue
         order = _ordered(groups, perm)
-        if order is None:
-            continue
+        if order is None:  # a group is torn apart: one transpose mends it, and the rest stays as it is
+            perm = _mended(groups, perm)
+            order = _ordered(groups, perm)
+            if order is None or order == identity(len(order)) or perm == identity(len(perm)) or wanted(node.outputs[0]) != order:
+                continue
+            form = forms.form(value, perm)
         plan = _target(node, [source[a] for a in perm], [target[a] for a in order], order)
         if plan is not None:
             forms.emit(node, [form, _shape_value(plan, shape, forms)], order, allowzero=0)
@@ -127,6 +131,12 @@ def _ordered(groups: list[Group], perm: Perm) -> Perm | None:
     for right in stray:
         order += right
     return tuple(order) if sorted(order) == list(range(len(order))) else None
+
+
+def _mended(groups: list[Group], perm: Perm) -> Perm:
+    """The nearest permutation that keeps each group together and in order: groups in the order of their first axes."""
+    ordered = sorted((left for left, _ in groups if left), key=lambda left: min(perm.index(a) for a in left))
+    return tuple(axis for left in ordered for axis in left)
 
 
 def _target(node: ir.Node, source: list[Any], target: list[Any], order: Perm) -> list[int] | Perm | None:

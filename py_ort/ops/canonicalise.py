@@ -1,29 +1,57 @@
-"""Rewrites every node to its newest opset's form, with all attributes spelled out."""
+"""Rewrites every node to its newest opset's form, with all attributes spelled out, and infers types on the way."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import onnx_ir as ir
 
 from py_ort.ops import lowerings
-from py_ort.ops.builder import Builder, all_graphs, set_attributes
+from py_ort.ops.builder import Builder, set_attributes, subgraphs
+from py_ort.ops.constants import hoist_constant
+from py_ort.ops.functions import instantiate
 from py_ort.ops.infer import infer_node, newest_opset, schema
 
 
-def canonicalise(model: ir.Model) -> int:
-    """Bring every node of the model, at every depth, to the form that kernels know.
+Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 
-    Types of the old form were inferred before; the new nodes get theirs here.
+
+def canonicalise(model: ir.Model) -> int:
+    """Bring every node of the model, at every depth, to the form that kernels know, and infer its outputs.
+
+    One walk in order: a rewrite may rely on its inputs' dtypes and ranks. Functions of the model are inlined on the way.
 
     Returns:
         How many nodes were rewritten into others.
     """
-    opsets = dict(model.opset_imports)
-    count = 0
-    for graph in list(all_graphs(model.graph)):
-        for node in list(graph):
-            version = opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
-            count += canonicalise_node(node, version)
+    functions = dict(model.functions)
+    count = canonicalise_nodes(list(model.graph), dict(model.opset_imports), functions)
     model.opset_imports[""] = newest_opset()
+    model.functions.clear()
+    return count
+
+
+def canonicalise_nodes(nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None) -> int:
+    """Bring nodes, in order, and those of their subgraphs to the newest form, from the opsets that they were written for."""
+    count = 0
+
+    def visit(inner: ir.Graph) -> None:
+        nonlocal count
+        count += canonicalise_nodes(list(inner), opsets, functions)
+
+    for node in nodes:
+        function = functions.get(node.op_identifier()) if functions else None
+        if function is not None:
+            count += 1 + canonicalise_nodes(instantiate(node, function), dict(function.opset_imports), functions)
+            continue
+        if node.op_type == "Constant" and node.domain == "":
+            count += hoist_constant(node)
+            continue
+        version = opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
+        if canonicalise_node(node, version):
+            count += 1
+        else:
+            infer_node(node, opsets if node.domain != "" else None, visit)
     return count
 
 
@@ -39,15 +67,13 @@ def canonicalise_node(node: ir.Node, version: int) -> bool:
             build.finish(*(result if isinstance(result, tuple) else (result,)))
             return True
     node.version = None
-    if all(output.shape is None for output in node.outputs):
-        infer_node(node)
     return False
 
 
 def _fill_defaults(node: ir.Node, version: int) -> None:
     """Defaults changed from opset to opset (Softmax' axis): write down those of the model's own."""
     found = schema(node.domain, node.op_type, version)
-    if found is None or node.op_type == "Constant":
+    if found is None or node.op_type == "Constant" or subgraphs(node):
         return
     node.attributes.pop("consumed_inputs", None)
     for name, spec in found.attributes.items():

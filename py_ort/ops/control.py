@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import onnx_ir as ir
 
 from py_ort.ops.builder import attribute, subgraphs
 from py_ort.ops.declaration import Operator
-from py_ort.ops.infer import infer_graph, like
+from py_ort.ops.infer import like
+
+Visit = Callable[[ir.Graph], None]
 
 OPERATORS = [
     Operator("If", host=(0,), expand=False),
@@ -18,14 +21,14 @@ OPERATORS = [
 ]
 
 
-def infer_control(node: ir.Node, opsets: dict[str, int] | None = None) -> None:
+def infer_control(node: ir.Node, visit: Visit) -> None:
     """Give the subgraphs' inputs their types, infer inside, and take the outputs' types from there."""
-    _INFER.get(node.op_type, _infer_bodies)(node, opsets)
+    _INFER.get(node.op_type, _infer_bodies)(node, visit)
 
 
-def _infer_bodies(node: ir.Node, opsets: dict[str, int] | None) -> None:
+def _infer_bodies(node: ir.Node, visit: Visit) -> None:
     for body in subgraphs(node):
-        infer_graph(body, opsets)
+        visit(body)
 
 
 def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
@@ -41,14 +44,14 @@ def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
     value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])  # type: ignore[arg-type]
 
 
-def _infer_if(node: ir.Node, opsets: dict[str, int] | None) -> None:
-    _infer_bodies(node, opsets)
+def _infer_if(node: ir.Node, visit: Visit) -> None:
+    _infer_bodies(node, visit)
     branches = subgraphs(node)
     for i, output in enumerate(node.outputs):
         _merge(output, [branch.outputs[i] for branch in branches])
 
 
-def _infer_loop(node: ir.Node, opsets: dict[str, int] | None) -> None:
+def _infer_loop(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
     carried = len(node.inputs) - 2
     for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
@@ -58,7 +61,7 @@ def _infer_loop(node: ir.Node, opsets: dict[str, int] | None) -> None:
             inner.type = outer.type
             # A carried value may change its shape from turn to turn: trust the rank only.
             inner.shape = None if outer.shape is None else ir.Shape([None] * len(outer.shape))
-    infer_graph(body, opsets)
+    visit(body)
     for inner, outer in zip(body.inputs[2:], body.outputs[1 : 1 + carried], strict=False):
         if inner.shape is not None and outer.shape is not None and len(inner.shape) != len(outer.shape):
             inner.shape = None
@@ -69,7 +72,7 @@ def _infer_loop(node: ir.Node, opsets: dict[str, int] | None) -> None:
         like(output, inner, None if inner.shape is None else [None, *inner.shape])
 
 
-def _infer_scan(node: ir.Node, opsets: dict[str, int] | None) -> None:
+def _infer_scan(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
     scanned: int = attribute(node, "num_scan_inputs")
     states = len(node.inputs) - scanned
@@ -84,7 +87,7 @@ def _infer_scan(node: ir.Node, opsets: dict[str, int] | None) -> None:
                 kept = list(outer.shape)
                 del kept[axis]
                 inner.shape = ir.Shape(kept)
-    infer_graph(body, opsets)
+    visit(body)
     for output, inner in zip(node.outputs[:states], body.outputs, strict=False):
         like(output, inner)
     out_axes: Any = attribute(node, "scan_output_axes") or [0] * (len(node.outputs) - states)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute
-from py_ort.ops.declaration import Operator
+from py_ort.ops.builder import Builder, array, attribute, set_attributes
+from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.shape_data import infer_constant_of_shape
 
 
@@ -42,3 +42,19 @@ OPERATORS = [
     Operator("HannWindow", host=(0,)),
     Operator("MelWeightMatrix", host=(0, 1, 2, 3, 4)),
 ]
+
+
+@lowering("Dropout")
+def dropout(node: ir.Node, build: Builder) -> Any:
+    """At inference nothing is dropped: the mask, if anybody reads it, is all true."""
+    training = node.inputs[2] if len(node.inputs) > 2 else None
+    flag = array(training)
+    if training is not None and (flag is None or bool(flag.reshape(-1)[0])):
+        return None
+    set_attributes(node, ratio=None, is_test=None)
+    x = node.inputs[0]
+    data = build.op("Identity", x)
+    if len(node.outputs) < 2 or not (node.outputs[1].uses() or node.outputs[1].is_graph_output()):
+        return data
+    mask = build.op("ConstantOfShape", build.op("Shape", x, start=0), value=np.array([True]))
+    return data, mask

@@ -6,6 +6,7 @@ head start (ranks for the layout, dtypes for placement), never a requirement: a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -40,12 +41,15 @@ def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
         infer_node(node, opsets)
 
 
-def infer_node(node: ir.Node, opsets: dict[str, int] | None = None) -> None:
+def infer_node(
+    node: ir.Node, opsets: dict[str, int] | None = None, visit: Callable[[ir.Graph], None] | None = None
+) -> None:
     """Infer the outputs' types and shapes of one node from its inputs'.
 
     Args:
         node: A node whose inputs were inferred before.
         opsets: Opset of each domain; the newest by default.
+        visit: Infers the nodes of a subgraph; `infer_graph` by default.
     """
     declared = operator(node.domain, node.op_type)
     if declared.infer is not None:
@@ -55,7 +59,7 @@ def infer_node(node: ir.Node, opsets: dict[str, int] | None = None) -> None:
     if subgraphs(node):
         from py_ort.ops.control import infer_control
 
-        infer_control(node, opsets)
+        infer_control(node, visit or (lambda graph: infer_graph(graph, opsets)))
         return
     version = (opsets or {}).get(node.domain) or (newest_opset() if node.domain == "" else 1)
     found = schema(node.domain, node.op_type, version)

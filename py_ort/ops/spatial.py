@@ -116,9 +116,11 @@ def infer_window(node: ir.Node, channels: Dim, *, channels_last: bool) -> None:
     )
     first = 1 if channels_last else 2
     sizes: list[Dim] = [None] * (len(known) - 2)
-    if kernel and pads and strides:
+    if kernel and not pads and (attribute(node, "auto_pad") or "NOTSET") in ("NOTSET", "VALID"):
+        pads = [0] * (2 * len(kernel))
+    if kernel and pads:
         spatial = len(kernel)
-        dilations = dilations or [1] * spatial
+        strides, dilations = strides or [1] * spatial, dilations or [1] * spatial
         extra = attribute(node, "output_padding") or [0] * spatial
         for axis in range(spatial):
             size, k, s, d = known[axis + first], kernel[axis], strides[axis], dilations[axis]

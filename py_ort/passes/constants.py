@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import add_constant, all_graphs, all_nodes, attribute, remove
+from py_ort.ops.builder import all_graphs, all_nodes
+from py_ort.ops.constants import hoist_constant
 from py_ort.passes.pass_base import Pass
 
 
@@ -27,7 +27,7 @@ class Constants(Pass):
                 count += 1
             for node in list(graph):
                 if node.op_type == "Constant" and node.domain == "":
-                    count += _hoist(node, graph)
+                    count += hoist_constant(node)
         return count
 
     def ensures(self, model: ir.Model) -> None:
@@ -36,56 +36,3 @@ class Constants(Pass):
             n.name for n in all_nodes(model.graph) if n.op_type == "Constant" and not n.outputs[0].is_graph_output()
         ]
         assert not left, f"Constant nodes left: {left}"
-
-
-def _hoist(node: ir.Node, graph: ir.Graph) -> int:
-    tensor = constant_tensor(node)
-    output = node.outputs[0]
-    if output.is_graph_output():
-        value = add_constant(graph, tensor, output.name)
-        copy = ir.Node("", "Identity", [value], outputs=None, num_outputs=1, name=node.name)
-        graph.insert_before(node, copy)
-        copy.outputs[0].type, copy.outputs[0].shape = value.type, value.shape
-        name = output.name
-        output.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
-        remove(node)
-        copy.outputs[0].name = name
-        return 1
-    value = ir.Value(
-        name=output.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape), const_value=tensor
-    )
-    output.replace_all_uses_with(value)
-    remove(node)
-    graph.register_initializer(value)
-    return 1
-
-
-def constant_tensor(node: ir.Node) -> ir.TensorProtocol:
-    """Return what a Constant node holds, as a tensor."""
-    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-    for name, dtype in kinds.items():
-        if name in node.attributes:
-            return ir.tensor(np.array(attribute(node, name), dtype))
-    for name in ("value_string", "value_strings"):
-        if name in node.attributes:
-            found = attribute(node, name)
-            texts = [found] if isinstance(found, (str, bytes)) else list(found)
-            raw = [t.encode() if isinstance(t, str) else t for t in texts]
-            return ir.StringTensor(raw, shape=ir.Shape([] if name == "value_string" else [len(raw)]))
-    if "sparse_value" in node.attributes:
-        return ir.tensor(_dense(attribute(node, "sparse_value")))
-    return attribute(node, "value")
-
-
-def _dense(sparse: object) -> np.ndarray:
-    """Fill a dense array from ONNX's SparseTensorProto."""
-    import onnx
-
-    proto = sparse if isinstance(sparse, onnx.SparseTensorProto) else ir.to_proto(sparse)  # type: ignore[arg-type]
-    values = onnx.numpy_helper.to_array(proto.values)
-    indices = onnx.numpy_helper.to_array(proto.indices)
-    shape = tuple(proto.dims)
-    result = np.zeros(shape, values.dtype)
-    flat = np.ravel_multi_index(tuple(indices.T), shape) if indices.ndim == 2 else indices
-    result.reshape(-1)[flat] = values
-    return result

@@ -1,4 +1,4 @@
-"""Gives the inputs' symbolic dimensions the numbers that the user knows."""
+"""Gives the inputs' symbolic dimensions the numbers that the user knows, and names to those that have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from py_ort.exceptions import InvalidArgument
 def override_free_dimensions(
     model: ir.Model, by_name: Mapping[str, int], by_denotation: Mapping[str, int] | None = None
 ) -> None:
-    """Replace named dimensions of the graph inputs by numbers, before shapes are inferred.
+    """Replace dimensions of the graph inputs by numbers or names, before shapes are inferred.
 
     A name that no input has is ignored, as in onnxruntime: one set of options serves several models.
 
@@ -26,17 +26,18 @@ def override_free_dimensions(
     for value in model.graph.inputs:
         if value.shape is None:
             continue
-        dims: list[int | str | None] = []
+        dims: list[int | str] = []
         for i, dim in enumerate(value.shape):
             denotation = value.shape.get_denotation(i)
+            nameless = f"{value.name}__{i}"  # so that shapes that depend on it can be told equal
             if isinstance(dim, int):
-                dims.append(dim if dim >= 0 else None)  # some exporters write -1 for "any"
+                dims.append(dim if dim >= 0 else nameless)  # some exporters write -1 for "any"
             elif dim.value is not None and str(dim) in by_name:
                 dims.append(int(by_name[str(dim)]))
             elif denotation and denotation in by_denotation:
                 dims.append(int(by_denotation[denotation]))
             elif dim.value is None or str(dim) in ("", "?"):
-                dims.append(None)
+                dims.append(nameless)
             else:
                 dims.append(str(dim))
         value.shape = ir.Shape(dims)

@@ -15,14 +15,15 @@ from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
-from py_ort.ops.infer import infer_graph
 from py_ort.passes.free_dimensions import override_free_dimensions
+from py_ort.passes.functions import Functions, HasKernel
 from py_ort.passes.pass_base import PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
+from py_ort.providers.placement import CONTROL_FLOW
 from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
 
 
@@ -81,6 +82,7 @@ def compile_model(
         raise InvalidArgument(f"providers {missing or names}: there are {', '.join(manifests)}")
     level = Level(options.level())
     timings: dict[str, float] = {}
+    has_kernel = _kernel_lookup(names, manifests)
 
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
@@ -88,15 +90,11 @@ def compile_model(
         passes = run_passes(loaded.model, REQUIRED)
     inputs = [NodeArg.of(value) for value in loaded.model.graph.inputs]
     outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
-    with _timed(timings, "shapes"):
-        override_free_dimensions(
-            loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
-        )
-        infer_graph(loaded.model.graph, dict(loaded.model.opset_imports))
     with _timed(timings, "canonicalise"):
+        override_free_dimensions(loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation)
         canonicalise(loaded.model)
     with _timed(timings, "passes"):
-        passes += run_passes(loaded.model, pipeline(level, matmul_bias=_matmul_bias(names, manifests)))
+        passes += run_passes(loaded.model, [Functions(has_kernel), *pipeline(level, matmul_bias=_matmul_bias(names, manifests)), Functions(has_kernel)])
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
@@ -121,6 +119,18 @@ def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     timings[stage] = (time.perf_counter() - start) * 1e3
+
+
+def _kernel_lookup(names: Sequence[str], manifests: Mapping[str, Manifest]) -> HasKernel:
+    """Tell of a node which provider runs it, going by its operator alone."""
+
+    def has_kernel(node: ir.Node) -> bool | None:
+        if node.domain == "" and node.op_type in CONTROL_FLOW:
+            return True
+        runs = [manifests[name].has(node.domain, node.op_type) for name in names]
+        return True if runs[0] else False if any(runs) else None
+
+    return has_kernel
 
 
 def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:

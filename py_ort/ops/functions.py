@@ -1,0 +1,133 @@
+"""Operators that are made of others: functions of the model, and ONNX's own function bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from py_ort.ops.builder import ORIGIN, origins, replace_value
+from py_ort.ops.infer import newest_opset, schema, value_type
+
+
+def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
+    """Put a function's nodes in the place of a node that calls it.
+
+    The node is removed; the new nodes are not brought to the newest form yet.
+
+    Returns:
+        The new nodes, in order.
+    """
+    graph = node.graph
+    assert graph is not None
+    values: dict[ir.Value, ir.Value | None] = dict(zip(function.inputs, (*node.inputs, *[None] * len(function.inputs)), strict=False))
+    attributes = {**{a.name: a for a in function.attributes.values() if a.value is not None}, **node.attributes}
+    made: list[ir.Node] = []
+    for inner in function:
+        copy = _copy(inner, values, attributes)
+        copy.meta[ORIGIN] = origins(node)
+        graph.insert_before(node, copy)
+        made.append(copy)
+    for old, inner_output in zip(node.outputs, function.outputs, strict=False):
+        new = values.get(inner_output)
+        if new is not None:
+            replace_value(old, new)
+    graph.remove(node, safe=True)
+    return made
+
+
+def _copy(node: ir.Node, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Node:
+    """Copy a node: its inputs by `values` (an outer value stands for itself), its outputs are added to them."""
+    inputs = [None if v is None else values.get(v, v) for v in node.inputs]
+    made = ir.Node(node.domain, node.op_type, inputs, _attributes(node, values, attributes), num_outputs=len(node.outputs), overload=node.overload)
+    for old, new in zip(node.outputs, made.outputs, strict=True):
+        values[old] = new
+    return made
+
+
+def _attributes(node: ir.Node, values: dict[ir.Value, ir.Value | None], given: Mapping[str, ir.Attr]) -> list[ir.Attr]:
+    found = []
+    for item in node.attributes.values():
+        if item.is_ref():
+            source = given.get(item.ref_attr_name or "")
+            if source is not None:
+                found.append(ir.Attr(item.name, source.type, source.value))
+        elif item.type == ir.AttributeType.GRAPH:
+            found.append(ir.AttrGraph(item.name, _copy_graph(item.value, values, given)))
+        else:
+            found.append(item)
+    return found
+
+
+def _copy_graph(graph: ir.Graph, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Graph:
+    inner = dict(values)
+    inputs = []
+    for value in graph.inputs:
+        inner[value] = ir.Value(name=value.name, type=value.type, shape=value.shape)
+        inputs.append(inner[value])
+    constants = []
+    for value in graph.initializers.values():
+        inner[value] = ir.Value(name=value.name, type=value.type, shape=value.shape, const_value=value.const_value)
+        constants.append(inner[value])
+    nodes = [_copy(node, inner, attributes) for node in graph]
+    outputs = [inner.get(v, v) for v in graph.outputs]
+    return ir.Graph(inputs, outputs, nodes=nodes, initializers=constants, name=graph.name)  # type: ignore[arg-type]
+
+
+def function_body(node: ir.Node) -> ir.Function | None:
+    """Return ONNX's own function body of an operator, or None when it has none (for these input types)."""
+    found = schema(node.domain, node.op_type, newest_opset() if node.domain == "" else 1)
+    if found is None:
+        return None
+    body = _plain_body(node.domain, node.op_type)
+    if body is None and found.has_context_dependent_function:
+        body = _dependent_body(found, node)
+    return None if body is None else _with_defaults(body, found)
+
+
+@lru_cache(256)
+def _plain_body(domain: str, op_type: str) -> ir.Function | None:
+    found = schema(domain, op_type, newest_opset() if domain == "" else 1)
+    if found is None or not found.has_function:
+        return None
+    versions = [v for v in found.function_opset_versions if v <= newest_opset()]
+    if not versions:
+        return None
+    return _function(found.get_function_with_opset_version(max(versions)))
+
+
+def _dependent_body(found: Any, node: ir.Node) -> ir.Function | None:
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    proto.input.extend("" if v is None else f"i{i}" for i, v in enumerate(node.inputs))
+    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
+    proto.attribute.extend(ir.to_proto(item) for item in node.attributes.values())
+    types = []
+    for value in node.inputs:
+        described = None if value is None else value_type(value)
+        types.append((described or onnx.TypeProto()).SerializeToString())
+    versions = [v for v in found.context_dependent_function_opset_versions if v <= newest_opset()]
+    if not versions:
+        return None
+    try:
+        body = found.get_context_dependent_function_with_opset_version(max(versions), proto.SerializeToString(), types)
+    except Exception:  # the C++ side's complaint about types it cannot tell
+        return None
+    return _function(body) if body else None
+
+
+def _function(serialized: bytes) -> ir.Function | None:
+    proto = onnx.FunctionProto()
+    proto.ParseFromString(serialized)
+    return ir.serde.deserialize_function(proto) if proto.node else None
+
+
+def _with_defaults(body: ir.Function, found: Any) -> ir.Function:
+    """Let attributes that the node leaves out have the operator's defaults."""
+    for name, spec in found.attributes.items():
+        known = body.attributes.get(name)
+        if spec.default_value.type and (known is None or known.value is None):
+            body.attributes[name] = ir.from_proto(spec.default_value)
+    return body

@@ -1,0 +1,48 @@
+"""Operators without a kernel are replaced by the operators that ONNX says they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from py_ort.ops import operator
+from py_ort.ops.builder import all_nodes
+from py_ort.ops.canonicalise import canonicalise_nodes
+from py_ort.ops.functions import function_body, instantiate
+from py_ort.passes.pass_base import Pass
+
+HasKernel = Callable[[ir.Node], "bool | None"]
+"""True: the first provider runs this node; False: another one does; None: nobody does."""
+
+_DEPTH = 4  # bodies may call operators that have bodies
+
+
+class Functions(Pass):
+    """Function bodies, where they help."""
+
+    def __init__(self, has_kernel: HasKernel) -> None:
+        """`has_kernel` tells which nodes can run as they are."""
+        self._has_kernel = has_kernel
+
+    def call(self, model: ir.Model) -> int:
+        """Expand what no provider runs, and what the first provider would run if it were expanded."""
+        count = 0
+        for _ in range(_DEPTH):
+            expanded = sum(self._expand(node) for node in list(all_nodes(model.graph)) if node.graph is not None)
+            count += expanded
+            if not expanded:
+                break
+        return count
+
+    def _expand(self, node: ir.Node) -> bool:
+        runs = self._has_kernel(node)
+        if runs or not operator(node.domain, node.op_type).expand and runs is not None:
+            return False
+        body = function_body(node)
+        if body is None:
+            return False
+        if runs is False and not all(self._has_kernel(inner) for inner in body if inner.op_type != "Constant"):
+            return False  # another provider runs it, and the first one would not run all parts either
+        canonicalise_nodes(instantiate(node, body), dict(body.opset_imports))
+        return True
