@@ -16,9 +16,7 @@ const constantOfShape: Kernel<Constant> = {
   attributes(given) {
     const tensor = given.tensor('value');
     if (!tensor) return { dtype: DType.float32, value: 0 };
-    // There is no Float16Array in every browser: such a value comes through its bits.
-    const value = tensor.dtype === DType.float16 ? fromHalf(tensor.bytes[0] | (tensor.bytes[1] << 8)) : toNumbers(tensor.dtype, tensor.bytes)[0];
-    return { dtype: tensor.dtype, value };
+    return { dtype: tensor.dtype, value: toNumbers(tensor.dtype, tensor.bytes)[0] };
   },
   resolve(ctx, { dtype, value }) {
     const y = ctx.output(0, ctx.data(0) ?? [], dtype);
@@ -26,13 +24,5 @@ const constantOfShape: Kernel<Constant> = {
     elementwise(ctx, FILL, {}, y, { uniforms: { value }, f32: type === 'f32' ? ['value'] : [], i32: type === 'i32' ? ['value'] : [] });
   },
 };
-
-function fromHalf(bits: number): number {
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  const sign = bits & 0x8000 ? -1 : 1;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
-}
 
 export default [constantOfShape];

@@ -1,6 +1,6 @@
 // Pad and CenterCropPad. Negative pads cut. Each thread finds the place in the input that its element comes from.
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { ALL, HOST, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxes, stridedCopy, stridesOf } from '../wgsl';
+import { ALL, computeType, HOST, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxes, stridedCopy, stridesOf } from '../wgsl';
 
 type Mode = 'constant' | 'edge' | 'reflect' | 'wrap';
 
@@ -9,7 +9,7 @@ interface PadSpec extends Spec {
   readonly rank: number;
   readonly lanes: Lanes;
   readonly type: StorageType;
-  /** Whether the constant is a tensor; else 0. */
+  /** Whether the constant is a tensor; else it is a uniform. */
   readonly filled: boolean;
 }
 
@@ -34,7 +34,7 @@ const PAD: Shader<PadSpec> = {
       lines.push(`    at += p * u.x_${axis}; }`);
       if (axis > 0) lines.push(`  rest = rest / u.dims_${axis};`);
     }
-    const constant = filled ? `${element}(value[0])` : `${element}(0)`;
+    const constant = `${element}(${filled ? 'value[0]' : `${type}(u.value)`})`;
     if (mode === 'constant') lines.push(`  if (inside) { y[i] = x[at]; } else { y[i] = ${constant}; }`);
     else lines.push('  y[i] = x[at];');
     return linearMain(lines.join('\n'));
@@ -60,7 +60,7 @@ function fold(dims: readonly number[], before: readonly number[], after: readonl
   return folded;
 }
 
-function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], after: readonly number[], value: Tensor | undefined): void {
+function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], after: readonly number[], value: Tensor | number): void {
   const dims = x.dims.map((dim, axis) => before[axis] + dim + after[axis]);
   if (dims.some((dim) => dim < 0)) throw new KernelError(`Pad of [${x.dims}] by [${before}] and [${after}] leaves less than nothing`);
   if (before.every((count) => count === 0) && after.every((count) => count === 0)) return ctx.view(0, x, dims);
@@ -80,13 +80,17 @@ function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], aft
   const vectors = (counts: readonly number[]): number[] => counts.map((count, axis) => (axis === last ? count / lanes : count));
   const [from, start, end] = [vectors(folded.dims), vectors(folded.before), vectors(folded.after)];
   const count = y.size / lanes;
+  const constant = mode === 'constant' ? value : 0;
+  const filled = typeof constant !== 'number';
+  const type = computeType(x.storage);
   ctx.dispatch({
     shader: PAD,
-    spec: { mode, rank: from.length, lanes, type: x.storage, filled: value !== undefined && mode === 'constant' },
-    inputs: { x: inLanes(x, lanes), ...(value && mode === 'constant' ? { value } : {}) },
+    spec: { mode, rank: from.length, lanes, type: x.storage, filled },
+    inputs: { x: inLanes(x, lanes), ...(filled ? { value: constant } : {}) },
     outputs: { y: inLanes(y, lanes) },
-    uniforms: { count, dims: from.map((dim, axis) => start[axis] + dim + end[axis]), from, before: start, x: stridesOf(from) },
-    i32: ['from', 'before', 'x'],
+    uniforms: { count, dims: from.map((dim, axis) => start[axis] + dim + end[axis]), from, before: start, x: stridesOf(from), value: filled ? 0 : constant },
+    f32: type === 'f32' ? ['value'] : [],
+    i32: ['from', 'before', 'x', ...(type === 'i32' ? ['value'] : [])],
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
@@ -108,7 +112,9 @@ const padKernel: Kernel<Mode> = {
       before[axis] = pads[k];
       after[axis] = pads[axes.length + k];
     });
-    pad(ctx, mode, x, before, after, ctx.inputs[2]);
+    const value = ctx.inputs[2];
+    // A constant comes as a number, anything else as a tensor on the GPU.
+    pad(ctx, mode, x, before, after, value?.location === 'gpu' ? value : (ctx.data(2)?.[0] ?? 0));
   },
 };
 
@@ -128,7 +134,7 @@ const centerCropPad: Kernel<number[] | undefined> = {
       before[axis] = more >= 0 ? Math.floor(more / 2) : -Math.floor(-more / 2);
       after[axis] = more - before[axis];
     });
-    pad(ctx, 'constant', x, before, after, undefined);
+    pad(ctx, 'constant', x, before, after, 0);
   },
 };
 
