@@ -64,14 +64,14 @@ export interface RowProgram {
   readonly element: string;
   readonly phases: readonly RowPhase[];
   /** Statements for each element at the end: they write. */
-  readonly write: string;
+  readonly write?: string;
   /** Statements of the row alone, at the end (by one thread). */
   readonly finish?: string;
   /** Statements before all. */
   readonly prepare?: string;
 }
 
-export function rowMain({ layout, element, phases, write, finish = '', prepare = '' }: RowProgram): string {
+export function rowMain({ layout, element, phases, write = '', finish = '', prepare = '' }: RowProgram): string {
   const { wide, team } = layout;
   const lanes: Lanes = wide === 'none' ? 1 : 4;
   const ofRow: Lanes = wide === 'rows' ? 4 : 1;
@@ -88,7 +88,7 @@ export function rowMain({ layout, element, phases, write, finish = '', prepare =
   const body = `  let base = row / u.inner * u.steps * u.inner + row % u.inner;
 ${prepare}
 ${gathered.join('\n')}
-${loop(write)}`;
+${write && loop(write)}`;
   if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
   const teams = THREADS / team;
   const [slot, member] = layout.whole ? [`lane / ${team}u`, `lane % ${team}u`] : [`lane % ${teams}u`, `lane / ${teams}u`];

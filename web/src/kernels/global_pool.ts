@@ -1,0 +1,56 @@
+// GlobalAveragePool, GlobalMaxPool and GlobalLpPool: all spatial axes become one element, channels last or second.
+import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { inLanes, load, stored } from '../wgsl/lanes';
+import { type RowLayout, rowMain, rowsOf } from './_rows';
+
+/** What is gathered of the elements x, and what becomes of it. */
+const POOLS = {
+  GlobalAveragePool: { start: '0.0', step: 'value += x;', merge: 'value += other_value;', finish: 'value / f32(u.length)' },
+  GlobalMaxPool: { start: '-3.4028234e38', step: 'value = max(value, x);', merge: 'value = max(value, other_value);', finish: 'value' },
+  GlobalLpPool: {
+    start: '0.0', step: 'value += select(F(0.0), pow(abs(x), F(u.p)), x != F(0.0));', merge: 'value += other_value;',
+    finish: 'select(R(0.0), pow(value, R(1.0 / u.p)), value != R(0.0))',
+  },
+} as const;
+type Pool = keyof typeof POOLS;
+
+interface GlobalSpec extends Spec {
+  readonly pool: Pool;
+  readonly layout: RowLayout;
+  readonly storage: StorageType;
+}
+
+const SHADER: Shader<GlobalSpec> = {
+  name: 'global_pool',
+  wgsl({ pool, layout, storage }) {
+    const { start, step, merge, finish } = POOLS[pool];
+    return rowMain({
+      layout, element: `let x = ${load(storage, layout.wide === 'none' ? 1 : 4, 'x[at]')};`,
+      phases: [{ accumulators: [{ name: 'value', type: 'F', start }], step, merge }],
+      finish: `y[row] = ${stored(storage, layout.wide === 'rows' ? 4 : 1, finish)};`,
+    });
+  },
+};
+
+function resolve(ctx: Context, pool: Pool, last: boolean, p: number): void {
+  const x = ctx.input(0);
+  const spatial = last ? x.dims.slice(1, -1) : x.dims.slice(2);
+  const [images, channels] = [x.dims[0], last ? x.dims[x.dims.length - 1] : x.dims[1]];
+  const ones = spatial.map(() => 1);
+  const y = ctx.output(0, last ? [images, ...ones, channels] : [images, channels, ...ones]);
+  const length = spatial.reduce((product, size) => product * size, 1);
+  const rows = last ? rowsOf(ctx, images, length, channels) : rowsOf(ctx, images * channels, length, 1);
+  ctx.dispatch({
+    shader: { ...SHADER, name: `global_pool__team_${rows.layout.team}` }, spec: { pool, layout: rows.layout, storage: x.storage },
+    inputs: { x: inLanes(x, rows.lanes) }, outputs: { y: inLanes(y, rows.layout.wide === 'rows' ? 4 : 1) },
+    uniforms: { ...rows.uniforms, ...(pool === 'GlobalAveragePool' && { length }), ...(pool === 'GlobalLpPool' && { p }) }, f32: ['p'],
+    workgroups: rows.workgroups,
+  });
+}
+
+export default (Object.keys(POOLS) as Pool[]).flatMap((op) =>
+  [false, true].map((last): Kernel<number> => ({
+    op, domain: last ? NHWC_DOMAIN : undefined, types: [['float32', 'float16']],
+    attributes: (a) => a.number('p', 2), resolve: (ctx, p) => resolve(ctx, op, last, p),
+  })),
+);
