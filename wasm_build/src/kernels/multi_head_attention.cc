@@ -1,0 +1,194 @@
+// com.microsoft's MultiHeadAttention and Attention.
+#include <cmath>
+
+#include "attention_core.h"
+#include "axes.h"
+#include "half_precision.h"
+#include "product.h"
+
+namespace py_ort {
+namespace {
+
+struct CommonAttributes {
+  explicit CommonAttributes(const Attributes& a)
+      : heads(a.integer("num_heads", 0)), mask_value(a.number("mask_filter_value", -10000)), scale(a.number("scale", 0)), causal(a.integer("unidirectional", 0) != 0) {}
+  int64_t heads;
+  float mask_value, scale;
+  bool causal;
+
+  void apply(AttentionProblem& p) const {
+    p.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(p.qk_size));
+    p.causal = causal;
+    p.offsets.assign(static_cast<size_t>(p.batch), p.columns - p.rows);
+  }
+};
+
+// A mask of integers as a bias: [batch] lengths, [3 batch + 2] (lengths first), [batch, columns], or [batch, rows, columns] of 0 and 1.
+Status mask_bias(const Tensor& mask, float value, const AttentionProblem& p, ScoreBias& out, Tensor& keep) {
+  std::vector<int64_t> values;
+  PY_ORT_TRY(read_integers(mask, values));
+  const bool lengths = mask.rank() == 1, by_row = mask.rank() == 3;
+  const int64_t rows = by_row ? p.rows : 1;
+  PY_ORT_ENSURE(lengths ? mask.count() == p.batch || mask.count() == 3 * p.batch + 2 : mask.count() == p.batch * rows * p.columns, "a mask of shape ", mask.dims, " does not fit ", p.batch, " batches, ", p.rows,
+                " rows and ", p.columns, " columns");
+  PY_ORT_TRY(Tensor::make(DType::float32, {p.batch, rows, p.columns}, keep));
+  float* to = keep.mutable_data<float>();
+  for (int64_t b = 0; b < p.batch; ++b)
+    for (int64_t i = 0; i < rows * p.columns; ++i) {
+      const bool seen = lengths ? i < values[static_cast<size_t>(b)] : values[static_cast<size_t>(b * rows * p.columns + i)] != 0;
+      *to++ = seen ? 0.0f : value;
+    }
+  out = {keep.data<float>(), rows * p.columns, 0, by_row ? p.columns : 0, p.columns};
+  return {};
+}
+
+// Q, K and V, each plus its part of a bias.
+Status add_part(const Tensor& x, const float* bias, Tensor& out) {
+  PY_ORT_TRY(Tensor::make(DType::float32, x.dims, out));
+  const int64_t n = x.dims.back();
+  const float* from = x.data<float>();
+  float* to = out.mutable_data<float>();
+  for (int64_t i = 0; i < x.count(); ++i) to[i] = from[i] + bias[i % n];
+  return {};
+}
+
+class MultiHeadAttention {
+ public:
+  explicit MultiHeadAttention(const KernelInfo& info) : common_(info.attributes) {}
+
+  Status operator()(KernelContext& context) const {
+    const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *bias = context.input(3), *mask = context.input(4), *score_bias = context.input(5);
+    const Tensor *past_key = context.input(6), *past_value = context.input(7);
+    PY_ORT_ENSURE(common_.heads > 0 && query.rank() >= 3, "MultiHeadAttention needs num_heads and a query with three or more axes, not the shape ", query.dims);
+    AttentionProblem p;
+    p.heads = p.kv_heads = common_.heads;
+    p.batch = query.dims[0], p.rows = query.dims[1];
+    int64_t new_columns = p.rows;
+    Tensor parts[3];
+    const auto packed = [&](const Tensor& t, int64_t parts_in_it, int64_t part, int64_t size) {  // [batch, rows, heads, parts, size]
+      return Heads{t.data<float>() + part * size, t.dims[1] * p.heads * parts_in_it * size, parts_in_it * size, p.heads * parts_in_it * size};
+    };
+    if (!key && query.rank() == 5) {
+      p.qk_size = p.v_size = query.dims[4];
+      p.q = packed(query, 3, 0, p.qk_size), p.k = packed(query, 3, 1, p.qk_size), p.v = packed(query, 3, 2, p.qk_size);
+      PY_ORT_ENSURE(!bias, "MultiHeadAttention with packed queries, keys and values takes no bias");
+    } else {
+      PY_ORT_ENSURE(query.rank() == 3 && query.dims[2] % p.heads == 0 && key, "MultiHeadAttention got a query of shape ", query.dims, " for ", p.heads, " heads");
+      const int64_t hidden = query.dims[2];
+      p.qk_size = hidden / p.heads;
+      const Tensor* q = &query;
+      if (bias) {
+        PY_ORT_TRY(add_part(query, bias->data<float>(), parts[0]));
+        q = &parts[0];
+      }
+      p.q = Heads::by_row(q->data<float>(), p.heads, p.rows, p.qk_size);
+      if (key->rank() == 5) {
+        p.v_size = p.qk_size, new_columns = key->dims[1];
+        p.k = packed(*key, 2, 0, p.qk_size), p.v = packed(*key, 2, 1, p.qk_size);
+        PY_ORT_ENSURE(!bias, "MultiHeadAttention with packed keys and values takes no bias");
+      } else if (key->rank() == 4) {  // [batch, heads, columns, size], of cross attention
+        PY_ORT_ENSURE(value && value->rank() == 4, "key and value must both have four axes");
+        new_columns = key->dims[2], p.v_size = value->dims[3];
+        p.k = Heads::by_head(key->data<float>(), p.heads, new_columns, p.qk_size), p.v = Heads::by_head(value->data<float>(), p.heads, new_columns, p.v_size);
+      } else {
+        PY_ORT_ENSURE(value && key->rank() == 3 && value->rank() == 3, "MultiHeadAttention got a key of shape ", key->dims, " without a matching value");
+        new_columns = key->dims[1], p.v_size = value->dims[2] / p.heads;
+        if (bias) {
+          PY_ORT_TRY(add_part(*key, bias->data<float>() + hidden, parts[1]));
+          PY_ORT_TRY(add_part(*value, bias->data<float>() + 2 * hidden, parts[2]));
+          key = &parts[1], value = &parts[2];
+        }
+        p.k = Heads::by_row(key->data<float>(), p.heads, new_columns, p.qk_size), p.v = Heads::by_row(value->data<float>(), p.heads, new_columns, p.v_size);
+      }
+    }
+    Tensor present_key, present_value;
+    p.columns = new_columns + (past_key ? past_key->dim(2) : 0);
+    if (past_key || context.wants(1)) {
+      PY_ORT_TRY(concatenate_heads(past_key, p.k, p.batch, p.heads, new_columns, p.qk_size, present_key));
+      p.k = Heads::by_head(present_key.data<float>(), p.heads, p.columns, p.qk_size);
+    }
+    if (past_value || context.wants(2)) {
+      PY_ORT_TRY(concatenate_heads(past_value, p.v, p.batch, p.heads, new_columns, p.v_size, present_value));
+      p.v = Heads::by_head(present_value.data<float>(), p.heads, p.columns, p.v_size);
+    }
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, DType::float32, {p.batch, p.rows, p.heads * p.v_size}, y));
+    p.y = Heads::by_row(y->data<float>(), p.heads, p.rows, p.v_size);
+    Tensor mask_values, bias_values;
+    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, p.biases.emplace_back(), mask_values));
+    if (score_bias) PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
+    common_.apply(p);
+    PY_ORT_TRY(attend(p));
+    context.output(1, std::move(present_key));
+    context.output(2, std::move(present_value));
+    return {};
+  }
+
+ private:
+  CommonAttributes common_;
+};
+
+// Inputs: X, weights [in, q + k + v], their bias, a mask, past keys and values in one tensor [2, batch, heads, rows, size], a bias of the scores.
+class Attention {
+ public:
+  explicit Attention(const KernelInfo& info) : common_(info.attributes), sizes_(info.attributes.integers("qkv_hidden_sizes")), rotary_(info.attributes.integer("do_rotary", 0) != 0) {}
+
+  Status operator()(KernelContext& context) const {
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *mask = context.input(3), *past = context.input(4), *score_bias = context.input(5);
+    if (rotary_) return not_implemented("com.microsoft::Attention with do_rotary");
+    PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 2 && w.dims[0] == x.dims[2] && common_.heads > 0, "Attention got X of shape ", x.dims, " and weights of shape ", w.dims);
+    const int64_t all = w.dims[1], q_hidden = sizes_.empty() ? all / 3 : sizes_[0], v_hidden = sizes_.empty() ? all / 3 : sizes_[2];
+    PY_ORT_ENSURE(2 * q_hidden + v_hidden == all && (!bias || bias->count() == all), "Attention's weights of shape ", w.dims, " do not split into queries, keys and values");
+    AttentionProblem p;
+    p.batch = x.dims[0], p.rows = x.dims[1];
+    p.heads = p.kv_heads = common_.heads;
+    p.qk_size = q_hidden / p.heads, p.v_size = v_hidden / p.heads;
+    Tensor projected;
+    PY_ORT_TRY(Tensor::make(DType::float32, {p.batch, p.rows, all}, projected));
+    ProductEnd end;
+    end.c = projected.mutable_data<float>(), end.c_stride = all;
+    end.bias = bias ? bias->data<float>() : nullptr;
+    PY_ORT_TRY(multiply(row_major(x.data<float>(), p.batch * p.rows, x.dims[2]), row_major(w.data<float>(), w.dims[0], all), 1, end));
+    const auto part = [&](int64_t begin, int64_t size) { return Heads{projected.data<float>() + begin, p.rows * all, size, all}; };
+    p.q = part(0, p.qk_size), p.k = part(q_hidden, p.qk_size), p.v = part(2 * q_hidden, p.v_size);
+    p.columns = p.rows;
+    Tensor* present = nullptr;
+    if (past || context.wants(1)) {
+      PY_ORT_ENSURE(p.qk_size == p.v_size && (!past || past->rank() == 5), "past keys and values need heads of one size, and five axes");
+      const int64_t before = past ? past->dims[3] : 0, half = p.batch * p.heads * before * p.v_size;
+      p.columns += before;
+      PY_ORT_TRY(context.output(1, DType::float32, {2, p.batch, p.heads, p.columns, p.v_size}, present));
+      Heads* views[] = {&p.k, &p.v};
+      for (int64_t i = 0; i < 2; ++i) {
+        Tensor old, joined;
+        if (past) old = {DType::float32, {p.batch, p.heads, before, p.v_size}, Location::cpu, Storage::borrowed(const_cast<float*>(past->data<float>()) + i * half, static_cast<size_t>(half) * sizeof(float))};
+        PY_ORT_TRY(concatenate_heads(past ? &old : nullptr, *views[i], p.batch, p.heads, p.rows, p.v_size, joined));
+        float* to = present->mutable_data<float>() + i * joined.count();
+        std::copy_n(joined.data<float>(), joined.count(), to);
+        *views[i] = Heads::by_head(to, p.heads, p.columns, p.v_size);
+      }
+    }
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, DType::float32, {p.batch, p.rows, v_hidden}, y));
+    p.y = Heads::by_row(y->data<float>(), p.heads, p.rows, p.v_size);
+    Tensor mask_values, bias_values;
+    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, p.biases.emplace_back(), mask_values));
+    if (score_bias) PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
+    common_.apply(p);
+    return attend(p);
+  }
+
+ private:
+  CommonAttributes common_;
+  Dims sizes_;
+  bool rotary_;
+};
+
+#define PY_ORT_ATTENTION_FLOATS "float32,float16,bfloat16"
+PY_ORT_KERNEL(kMicrosoftDomain, "MultiHeadAttention",
+              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<MultiHeadAttention>);
+PY_ORT_KERNEL(kMicrosoftDomain, "Attention",
+              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<Attention>);
+
+}  // namespace
+}  // namespace py_ort
