@@ -1,8 +1,9 @@
-// Builds the page into py_ort/assets/: index.html, page.js, worker.js, kernels.webgpu.json.
+// Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
+// py_ort.js (sessions for any page) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -65,11 +66,11 @@ async function buildAssets() {
   await mkdir(assets, { recursive: true });
   await esbuild.build({
     ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
-    entryPoints: { page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts' },
-    external: ['./core.mjs'],
+    entryPoints: {
+      page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts', py_ort: 'src/index.ts',
+    },
   });
-  const html = await esbuild.build({ entryPoints: [path.join(web, 'src/page/index.html')], loader: { '.html': 'copy' }, outdir: assets, logLevel: 'warning' });
-  if (html.errors.length > 0) throw new Error('index.html was not copied');
+  await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();
   await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);
   console.log(`built ${path.relative(root, assets)}: page.js, worker.js, ${list.length} WebGPU kernels`);

@@ -69,11 +69,25 @@ export class CompiledSegment {
   }
 }
 
+/** Told how many of the pipelines that were still being compiled are done. */
+export type CompileProgress = (done: number, total: number) => void;
+
+/** Waits for all pipelines of the commands together. */
+export async function compilePipelines(commands: readonly Command[], progress?: CompileProgress): Promise<void> {
+  const waiting = new Set<Pipeline>();
+  for (const command of commands) if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
+  let done = 0;
+  await Promise.all([...waiting].map(async ({ compiled }) => {
+    await compiled;
+    progress?.(++done, waiting.size);
+  }));
+}
+
 /** Waits for all pipelines, then builds what the commands need. */
 export async function compileSegment(
-  gpu: Gpu, commands: readonly Command[], placementOf: (id: number) => Placement,
+  gpu: Gpu, commands: readonly Command[], placementOf: (id: number) => Placement, progress?: CompileProgress,
 ): Promise<CompiledSegment> {
-  await Promise.all(commands.map((command) => (command.kind === 'dispatch' ? (command.pipeline.ready ?? command.pipeline.compiled) : undefined)));
+  await compilePipelines(commands, progress);
   const uniforms = uploadUniforms(gpu, commands);
   const steps = commands.map((command, i): Step => {
     if (command.kind === 'copy') {

@@ -3,7 +3,7 @@ import type { Arena } from '../gpu/arena';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import type { Download, PendingReadback } from '../gpu/readback';
-import { compileSegment, type Placement } from '../gpu/segment';
+import { type CompileProgress, compileSegment, type Placement } from '../gpu/segment';
 import { type Event, Recording, Segment } from './recording';
 
 /** Bytes to read back. */
@@ -28,7 +28,10 @@ export class Recorder {
   /** The bytes of tensors that came from the CPU in this run, by virtual id: reading them back needs no GPU. */
   private readonly known = new Map<number, Uint8Array>();
 
-  constructor(private readonly provider: GpuProvider, private readonly arena: Arena, readonly recording: Recording) {
+  constructor(
+    private readonly provider: GpuProvider, private readonly arena: Arena, readonly recording: Recording,
+    private readonly compiling?: CompileProgress,
+  ) {
     this.matching = recording.segments.length > 0;
     if (!this.matching) recording.segments.push(new Segment());
     this.nextId = FIRST_VIRTUAL_ID;
@@ -135,7 +138,7 @@ export class Recorder {
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
       this.recording.place(this.index, this.arena, survivors);
-      segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id));
+      segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id), this.compiling);
     }
     for (const [id, data] of this.pending) this.write(id, data);
     this.pending.clear();

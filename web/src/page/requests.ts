@@ -49,7 +49,7 @@ export class Requests {
       case Body.OpenDevice: return this.openDevice(body as OpenDeviceT);
       case Body.CreateSession: return this.createSession(id, body as CreateSessionT);
       case Body.ReleaseSession: return this.releaseSession(body as ReleaseSessionT);
-      case Body.Run: return this.run(body as RunT, payload, signal);
+      case Body.Run: return this.run(id, body as RunT, payload, signal);
       case Body.Cancel: return this.cancel(body as CancelT);
       case Body.GetStats: return this.stats(body as GetStatsT);
       case Body.OpenWorker: return this.openWorker(body as OpenWorkerT);
@@ -92,9 +92,10 @@ export class Requests {
     return ACK;
   }
 
-  private async run({ session, feeds, outputs, outputsOnGpu }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
+  private async run(request: number, { session, feeds, outputs, outputsOnGpu }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readTensor(feed, payload)]));
-    const result = await this.session(session).run(named, { outputs, outputsOnGpu, signal });
+    const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
+    const result = await this.session(session).run(named, { outputs, outputsOnGpu, signal, onProgress });
     const writer = new TensorWriter();
     for (const [name, tensor] of Object.entries(result.outputs)) writer.add(name, tensor);
     return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(result.info)), payload: writer.payload };

@@ -1,6 +1,7 @@
 // Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs none on the GPU.
 import { messageOf } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
+import { type CompileProgress, compilePipelines } from '../gpu/segment';
 import type { SessionBackend } from '../jsep/backend';
 import { cpuElementSize, elementCount, gpuElementSize } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
@@ -13,7 +14,7 @@ import type { LoadedCore, Runtime } from './runtime';
  * fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models are.
  */
 export async function compileEarly(
-  plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime,
+  plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime, progress: CompileProgress,
 ): Promise<void> {
   if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return;
   const recording = new Recording('early');
@@ -37,8 +38,7 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  const commands = recording.segments.flatMap((segment) => segment.commands());
-  await Promise.all(commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.compiled : undefined)));
+  await compilePipelines(recording.segments.flatMap((segment) => segment.commands()), progress);
 }
 
 const NOTHING = new Uint8Array(0);

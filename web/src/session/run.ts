@@ -18,6 +18,8 @@ export interface RunOptions {
   /** Those of them to leave on the GPU: the caller frees their buffers. */
   readonly outputsOnGpu?: readonly string[];
   readonly signal?: AbortSignal;
+  /** Told of the pipelines that a first run waits for. */
+  readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
 
 export interface RunInfo {
@@ -66,7 +68,8 @@ export class SessionRun {
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
     const recording = recordings!.take(RecordingCache.key(this.feeds));
-    const recorder = new Recorder(backend.provider, backend.arena, recording);
+    const recorder = new Recorder(backend.provider, backend.arena, recording,
+      (done, total) => this.options.onProgress?.('compiling shaders', done, total));
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
     try {

@@ -66,7 +66,9 @@ export class Session {
         loaded.core.prepareSession(handle);
       });
       const compileStart = performance.now();
-      if (backend && options.compileEarly !== false) await compileEarly(plan, loaded, handle, backend, runtime);
+      if (backend && options.compileEarly !== false) {
+        await compileEarly(plan, loaded, handle, backend, runtime, (done, total) => options.onProgress?.('compiling shaders', done, total));
+      }
       const compile_ms = performance.now() - compileStart;
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
       const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters };
