@@ -86,6 +86,9 @@ class Core {
   feedGpu(run, input, dtype, dims, id) {
     return this.withWords(dims, (at) => this.check(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, at, id)));
   }
+  feedContainer(run, input, kind, dtype) {
+    return this.check(this.module._ort_run_feed_container(run, input, kind, dtype));
+  }
   /** Resolves when the run is done, whether it was suspended or not. */
   async execute(run) {
     let done = this.module._ort_run_execute(run);

@@ -61,7 +61,7 @@ class Call {
   }
   fail(code, message) {
     const { module } = this.provider.core;
-    const text = module.allocateUTF8(message);
+    const text = module.stringToNewUTF8(message);
     module._ort_jsep_error(code, text);
     module._free(text);
     return code;

@@ -1,7 +1,7 @@
 // Runs plans on the CPU provider, in Node: node run_node.cjs FOLDER...
 //
 // A folder has plan.bin, weights.bin, feeds.bin and run.json: {weights: [{index, offset, size}], outputs: count,
-// feeds: [{input, dtype, dims, offset, size}], repeat?: times}. It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being
+// feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a container for what follows], repeat?: times}. It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being
 // {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of ort_last_error}. one_node.py writes and reads all this.
 'use strict';
 const fs = require('fs');
@@ -28,7 +28,10 @@ async function runFolder(core, folder) {
   for (let i = 0; i < (job.repeat ?? 1); i++) {
     const run = core.begin(session);
     try {
-      for (const feed of job.feeds) core.feed(run, feed.input, feed.dtype, feed.dims, bytes.subarray(feed.offset, feed.offset + feed.size));
+      for (const feed of job.feeds) {
+        if (feed.kind) core.feedContainer(run, feed.input, feed.kind, feed.dtype);
+        else core.feed(run, feed.input, feed.dtype, feed.dims, bytes.subarray(feed.offset, feed.offset + feed.size));
+      }
       const start = performance.now();
       await core.execute(run);
       ms.push(performance.now() - start);

@@ -1,5 +1,6 @@
 // The core's C ABI, called by the page (web/src/core). Handles are small integers above 0; 0 means failed, and ort_last_error() says why.
-// Memory handed to the core is the core's from then on; memory it hands out stays its own.
+// Memory handed to the core is the core's from then on, also when the call fails; memory it hands out stays its own.
+// Addresses, sizes and ids are unsigned: in JavaScript `x >>> 0`. Any call may grow the memory: look HEAPU8 up afterwards.
 #pragma once
 
 #include <cstddef>
@@ -31,20 +32,29 @@ ORT_EXPORT uint32_t ort_run_begin(uint32_t session);
 // An input wanted in both places gets both calls.
 ORT_EXPORT int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, void* data, size_t size);
 ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, uint32_t gpu_id);
+// An input that is a sequence (kind 1) or an optional (kind 2): the feeds of this input that follow are its elements.
+// An optional sequence is two such calls. `dtype`: of the elements, in case there are none.
+ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype);
 // Walks the plan. The one call that may suspend (inside jsepCopyAsync). 1: done. Between its nodes it asks ort_run_cancel's flag.
+// In JavaScript: let done = _ort_run_execute(run); if (Asyncify.currData) done = await Asyncify.whenDone();
+// Asyncify keeps one suspended stack, so while a run is suspended another ort_run_execute is refused: the page queues them.
+// All other calls are fine meanwhile.
 ORT_EXPORT int ort_run_execute(uint32_t run);
 ORT_EXPORT void ort_run_cancel(uint32_t run);
 // After ort_run_execute: 1 when no CPU node read anything that depends on the feeds' contents, so that
 // equal shapes mean equal GPU work: the page may replay its recording without the core.
 ORT_EXPORT int ort_run_replayable(uint32_t run);
-// Describes output `output` of the main graph as uint32 words: kind, dtype, location, data (address or gpu id), bytes, rank, dims...
-// A sequence: kind 1, element count, then the same words for each element. Valid until ort_run_end.
+// Describes output `output` of the main graph as uint32 words: kind 0, dtype, location, data (address or gpu id), bytes, rank, dims...
+// A sequence: kind 1, element count, then the same words for each element. An optional: kind 2, 0 or 1, then its element's words.
+// Of a tensor on the GPU `bytes` counts its elements as they lie there (gpu_element_size). The words are valid until the next call of
+// this function, the data until ort_run_end.
 ORT_EXPORT const uint32_t* ort_run_output(uint32_t run, uint32_t output);
-ORT_EXPORT void ort_run_end(uint32_t run);      // frees the run's values: jsepFree for those on the GPU
+// Frees the run's values: jsepFree for those on the GPU. A suspended run is cancelled, and freed when it wakes.
+ORT_EXPORT void ort_run_end(uint32_t run);
 
 // --- called by the page inside jsepRun(kernel, context). `context` points to uint32 words:
 //   [0] input count, [1] output count, then per input: dtype, location, data (address, gpu id, or 0), bytes, rank, dims...,
-//   then per output: 1 if wanted, else 0.
+//   then per output: 1 if wanted, else 0. An omitted input has dtype 0; a shape input location 0, data 0.
 // Gives output `index` its shape and dtype and returns the id of its GPU buffer (made with jsepAlloc); 0 on failure.
 ORT_EXPORT uint32_t ort_jsep_output(uint32_t context, uint32_t index, int dtype, uint32_t rank, const int32_t* dims);
 // Output `index` is input `input` under another shape: no copy.
@@ -53,9 +63,12 @@ ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t i
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
 // --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs what these call.
-//   jsepAlloc(size) -> gpu id (0: failed)             jsepFree(id)
-//   jsepCopy(src, dst, size, to_gpu, dtype?)          see src/ep/jsep.cc
-//   jsepCopyAsync(gpu_id, pointer, size)              suspends until the bytes are in the heap; the only import that suspends
-//   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) / jsepReleaseKernel(id)
+//   jsepAlloc(size) -> gpu id (0: failed)             size: a multiple of 16, above 0
+//   jsepFree(id)                                      ids of jsepAlloc only; the page keeps the buffers that it made itself
+//   jsepCopy(src, dst, size, to_gpu, dtype)           to_gpu: src is an address, else a GPU id; dst is a GPU id. The bytes are taken before it returns
+//   jsepCopyAsync(gpu_id, pointer, size)              undefined: the bytes are in the heap; a promise: suspends until it is settled. The only import that suspends
+//   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode       op_type, domain: JavaScript strings
+//   jsepReleaseKernel(id)
 //   jsepRun(id, context) -> 0, or an ErrorCode
+// An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies are multiples of 4 bytes.
 // int64, bool and the 8 and 16-bit integers are widened/narrowed by the core (see gpu_element_size): the page moves plain bytes.

@@ -59,6 +59,14 @@ int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, con
   return found && check(dtype, rank, dims) && settle(found->feed_gpu(input, static_cast<DType>(dtype), dims_of(rank, dims), gpu_id));
 }
 
+int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype) {
+  Run* found = find(run);
+  if (!found) return 0;
+  if (kind != 1 && kind != 2) return settle(invalid_argument("a container has kind 1 (sequence) or 2 (optional), not ", kind));
+  const auto container = kind == 1 ? Value::Kind::sequence : Value::Kind::optional;
+  return settle(found->feed_container(input, container, static_cast<DType>(dtype)));
+}
+
 int ort_run_execute(uint32_t run) {
   if (executing) return settle(invalid_argument("run ", executing, " is under way: the core executes one run at a time, wait for it to finish"));
   Run* found = find(run);

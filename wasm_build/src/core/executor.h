@@ -19,6 +19,7 @@ Status run_js_node(Run& run, const PlanNode& node);
 Status run_if(Run& run, const PlanNode& node);
 Status run_loop(Run& run, const PlanNode& node);
 Status run_scan(Run& run, const PlanNode& node);
+Status run_sequence_map(Run& run, const PlanNode& node);
 
 // --- for the steps
 // The CPU is going to read the contents of this value.

@@ -7,10 +7,15 @@ namespace py_ort {
 
 Run::Run(std::shared_ptr<Session> session) : session_(std::move(session)), slots_(session_->constants()) {}
 
-Status Run::check_feed(uint32_t input, DType dtype, const Dims& dims) const {
-  const auto& inputs = session_->plan().main().inputs;
+Status Run::check_input(uint32_t input) const {
+  const size_t count = session_->plan().main().inputs.size();
   if (started_) return invalid_argument("the run has started: it takes no more feeds");
-  if (input >= inputs.size()) return invalid_argument("there is no input ", input, ": the model has ", inputs.size());
+  return input < count ? Status{} : invalid_argument("there is no input ", input, ": the model has ", count);
+}
+
+Status Run::check_feed(uint32_t input, DType dtype, const Dims& dims) const {
+  PY_ORT_TRY(check_input(input));
+  const auto& inputs = session_->plan().main().inputs;
   const gen::Value& value = session_->plan().value(inputs[input]);
   if (value.dtype() != DType::undefined && value.dtype() != dtype)
     return invalid_argument("input '", name(inputs[input]), "' wants ", dtype_name(value.dtype()), ", not ", dtype_name(dtype));
@@ -34,9 +39,31 @@ Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size
   } else if (!data) {
     PY_ORT_TRY(Tensor::make(dtype, tensor.dims, tensor));  // kernels may rely on an address
   }
+  return put_feed(value, Value::of(std::move(tensor)));
+}
+
+Status Run::feed_container(uint32_t input, Value::Kind kind, DType dtype) {
+  PY_ORT_TRY(check_input(input));
+  const int32_t value = session_->plan().main().inputs[input];
+  const gen::Value& declared = session_->plan().value(value);
+  if (declared.kind() == gen::ValueKind::tensor && declared.dtype() != DType::undefined) return invalid_argument("input '", name(value), "' is a tensor, not a sequence or an optional");
+  Value container;
+  container.kind = kind;
+  container.items = std::make_shared<std::vector<Value>>();
+  container.element_dtype = dtype;
+  return put_feed(value, std::move(container));
+}
+
+Status Run::put_feed(int32_t value, Value fed) {
   Slot& slot = this->slot(value);
-  slot.value = Value::of(std::move(tensor));
   slot.from_feeds = true;
+  Value* place = &slot.value;
+  if (place->kind == Value::Kind::optional && !place->items->empty()) place = &place->items->front();  // an optional sequence
+  if (place->items) {
+    place->items->push_back(std::move(fed));
+  } else {
+    *place = std::move(fed);
+  }
   return {};
 }
 

@@ -15,6 +15,7 @@ class Run {
 
   Status feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size);  // takes over `data`
   Status feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id);
+  Status feed_container(uint32_t input, Value::Kind kind, DType dtype);
   // Once per run. May suspend.
   Failure execute();
   void cancel() { cancelled_ = true; }
@@ -35,7 +36,9 @@ class Run {
   const PlanNode* failed = nullptr;
 
  private:
+  Status check_input(uint32_t input) const;
   Status check_feed(uint32_t input, DType dtype, const Dims& dims) const;
+  Status put_feed(int32_t value, Value fed);
   Status finish();
   Status check_all_fed() const;
 

@@ -90,7 +90,9 @@ Status failure(int code, std::string_view otherwise) {
 
 }  // namespace
 
-void set_error(ErrorCode code, const char* message) { last_error() = {code == ErrorCode::ok ? ErrorCode::fail : code, message ? message : ""}; }
+void set_error(ErrorCode code, const char* message) {
+  if (last_error().ok()) last_error() = {code == ErrorCode::ok ? ErrorCode::fail : code, message ? message : ""};
+}
 
 Status alloc(size_t size, uint32_t& gpu_id) {
   last_error() = {};
@@ -126,7 +128,7 @@ void release_kernel(uint32_t id) { jsep_release_kernel(id); }
 Status run(uint32_t id, const uint32_t* context) {
   last_error() = {};
   const int code = jsep_run(id, context);
-  return code == 0 ? Status{} : failure(code, "the JS provider's kernel failed and did not say why");
+  return code == 0 && last_error().ok() ? Status{} : failure(code, "the JS provider's kernel failed and did not say why");
 }
 
 }  // namespace py_ort::jsep

@@ -20,7 +20,7 @@ void release_kernel(uint32_t id);
 // `context`: see abi.h.
 Status run(uint32_t id, const uint32_t* context);
 
-// What ort_jsep_error said since the last call of one of the above.
+// Why the call under way is going to fail. The first one wins: it is the cause, what follows are its consequences.
 void set_error(ErrorCode code, const char* message);
 
 }  // namespace py_ort::jsep

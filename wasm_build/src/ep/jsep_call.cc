@@ -37,18 +37,14 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
   for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
 }
 
-Status JsepCall::run(uint32_t kernel) {
-  Status status = jsep::run(kernel, words_.data());
-  return failure_.ok() ? status : std::move(failure_);  // what the core refused is why the page gave up
-}
+Status JsepCall::run(uint32_t kernel) { return jsep::run(kernel, words_.data()); }
 
 JsepCall* JsepCall::with_context(uint32_t context) {
   return current_ && context == static_cast<uint32_t>(reinterpret_cast<uintptr_t>(current_->words_.data())) ? current_ : nullptr;
 }
 
-bool JsepCall::fail(Status status) {
+bool JsepCall::fail(const Status& status) {
   jsep::set_error(status.code(), status.message().c_str());
-  if (failure_.ok()) failure_ = std::move(status);
   return false;
 }
 
@@ -56,7 +52,7 @@ uint32_t JsepCall::output(uint32_t index, DType dtype, Dims dims) {
   if (index >= outputs_.size()) return fail(invalid_argument("the kernel has no output ", index));
   Tensor& out = outputs_[index];
   if (out.storage) return fail(invalid_argument("the kernel makes output ", index, " twice"));
-  if (Status status = make_on_gpu(dtype, std::move(dims), out); !status.ok()) return fail(std::move(status));
+  if (Status status = make_on_gpu(dtype, std::move(dims), out); !status.ok()) return fail(status);
   return out.storage->gpu_id();
 }
 

@@ -26,13 +26,12 @@ class JsepCall {
 
  private:
   void append(const Slot* slot, gen::InputUse use);
-  bool fail(Status status);
+  bool fail(const Status& status);
 
   static JsepCall* current_;
   std::vector<Slot*> inputs_;
   std::vector<Tensor> outputs_;
   std::vector<uint32_t> words_;
-  Status failure_;
 };
 
 }  // namespace py_ort

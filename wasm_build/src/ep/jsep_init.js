@@ -9,9 +9,13 @@ Module['jsepInit'] = function (backend, functions) {
   Module['jsepReleaseKernel'] = functions['releaseKernel'];
   Module['jsepRun'] = functions['run'];
 };
+// A C string in the heap, for _free; Emscripten 3.1.6 has it under another name.
+Module['stringToNewUTF8'] = function (text) {
+  return allocateUTF8(text);
+};
 // An exception must not fly through wasm frames: it becomes the core's error, unless the page gave its own by ort_jsep_error.
 Module['jsepCaught'] = function (error) {
-  var text = allocateUTF8(String((error && error.message) || error));
+  var text = Module['stringToNewUTF8'](String((error && error.message) || error));
   Module['_ort_jsep_error'](1, text);
   Module['_free'](text);
 };

@@ -19,7 +19,7 @@ inline constexpr uint32_t kPlanVersion = 1;
 inline constexpr int32_t kOmitted = -1;
 
 // How the executor carries a node out: with a kernel, or by itself.
-enum class Form : uint8_t { kernel, if_, loop, scan };
+enum class Form : uint8_t { kernel, if_, loop, scan, sequence_map };
 
 struct PlanNode {
   const gen::Node* table = nullptr;
@@ -34,7 +34,7 @@ struct PlanNode {
   std::vector<std::pair<std::string_view, uint32_t>> subgraphs;
   uint32_t index = 0;                          // among all nodes of the plan
 
-  // kOmitted-safe. The graph of a graph-valued attribute; the verifier has seen that If, Loop and Scan have theirs.
+  // kOmitted-safe. The graph of a graph-valued attribute; the verifier has seen that control flow has its graphs.
   int32_t input(size_t i) const { return i < inputs.size() ? inputs[i] : kOmitted; }
   uint32_t subgraph(std::string_view attribute) const;
   // For messages: the model's own nodes, where they are known.

@@ -114,7 +114,7 @@ class ScopeCheck {
     return {};
   }
 
-  // The subgraphs of If, Loop and Scan have as many inputs and outputs as the node gives and takes.
+  // The subgraphs of If, Loop, Scan and SequenceMap have as many inputs and outputs as the node gives and takes.
   Status control_flow(const PlanNode& node, const std::string& where) const {
     const size_t inputs = node.inputs.size(), outputs = node.outputs.size();
     if (node.form == Form::kernel) return {};
