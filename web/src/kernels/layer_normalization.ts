@@ -1,0 +1,140 @@
+// Normalisation of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual before: Skip…).
+import type { Attributes } from '../jsep/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { DType } from '../schema';
+import { inLanes, type Lanes, stored } from '../wgsl/lanes';
+import { normalizeAxis, sizeOf } from '../wgsl/shape';
+import { type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
+
+interface NormSpec extends Spec {
+  /** Whether the mean is taken away first. */
+  readonly centred: boolean;
+  readonly layout: RowLayout;
+  readonly storage: StorageType;
+  /** Type of scale and bias: they may be wider than x. */
+  readonly scale: StorageType;
+  /** Repeats of scale and bias in a row: 0 where there is no such input. */
+  readonly biased: boolean;
+  readonly skip: boolean;
+  readonly skipBias: boolean;
+  /** Which outputs beside y are wanted. */
+  readonly mean: boolean;
+  readonly inverse: boolean;
+  readonly sum: boolean;
+}
+
+const MEAN: RowPhase = {
+  accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
+  step: 'total += x;',
+  merge: 'total += other_total;',
+  after: 'let mean = total / f32(u.length);',
+};
+const SPREAD = (centred: boolean): RowPhase => ({
+  accumulators: [{ name: 'squares', type: 'F', start: '0.0' }],
+  step: centred ? 'let d = x - mean; squares += d * d;' : 'squares += x * x;',
+  merge: 'squares += other_squares;',
+  after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
+});
+
+const SHADER: Shader<NormSpec> = {
+  name: 'layer_normalization',
+  wgsl({ centred, layout, storage, biased, skip, skipBias, mean, inverse, sum }) {
+    const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
+    const terms = ['F(x_in[at])', ...(skip ? ['F(skip[at % u.skip_size])'] : []), ...(skipBias ? ['F(skip_bias[step])'] : [])];
+    const normal = `(${centred ? 'x - mean' : 'x'}) * inverse * F(scale[step])${biased ? ' + F(bias[step])' : ''}`;
+    return rowMain({
+      layout, element: `let x = ${terms.join(' + ')};`, phases: [...(centred ? [MEAN] : []), SPREAD(centred)],
+      write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
+      finish: `${mean ? 'means[row] = mean;' : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
+    });
+  },
+};
+
+interface Norm {
+  readonly x: Tensor;
+  readonly scale: Tensor;
+  readonly bias?: Tensor;
+  readonly skip?: Tensor;
+  readonly skipBias?: Tensor;
+  /** Where rows begin. */
+  readonly axis: number;
+  readonly epsilon: number;
+  readonly centred: boolean;
+  /** Indices of the outputs for the mean, the inverse of the spread, and the sum with the skip. */
+  readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
+}
+
+function normalize(ctx: Context, n: Norm): void {
+  const { x, scale, bias, skip, skipBias } = n;
+  const y = ctx.output(0, x.dims);
+  const outer = sizeOf(x.dims.slice(0, n.axis));
+  const length = sizeOf(x.dims.slice(n.axis));
+  for (const given of [scale, bias, skipBias]) {
+    if (given && given.size !== length) throw new KernelError(`a normalisation of rows of ${length} elements with a scale or bias of shape [${given.dims}]`, true);
+  }
+  if (skip && x.size % Math.max(1, skip.size) !== 0) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
+  const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
+  const extra = (i: number | undefined, dims: readonly number[], dtype: DType) => (i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined);
+  const means = extra(n.outputs.mean, statistics, DType.float32);
+  const inverses = extra(n.outputs.inverse, statistics, DType.float32);
+  const sum = extra(n.outputs.sum, x.dims, x.dtype);
+  if (x.size === 0) return;
+  const rows = rowsOf(ctx, outer, length, 1);
+  const lanes = rows.lanes;
+  ctx.dispatch({
+    shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
+    spec: {
+      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, biased: bias !== undefined, skip: skip !== undefined,
+      skipBias: skipBias !== undefined, mean: means !== undefined, inverse: inverses !== undefined, sum: sum !== undefined,
+    },
+    inputs: {
+      x_in: inLanes(x, lanes), scale: inLanes(scale, lanes), ...(bias && { bias: inLanes(bias, lanes) }),
+      ...(skip && { skip: inLanes(skip, lanes) }), ...(skipBias && { skip_bias: inLanes(skipBias, lanes) }),
+    },
+    outputs: { y: inLanes(y, lanes), ...(means && { means }), ...(inverses && { inverses }), ...(sum && { sum: inLanes(sum, lanes) }) },
+    uniforms: { ...rows.uniforms, length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) }, f32: ['epsilon'],
+    workgroups: rows.workgroups,
+  });
+}
+
+interface NormAttributes {
+  readonly axis: number;
+  readonly epsilon: number;
+}
+const attributes = (epsilon: number) => (a: Attributes): NormAttributes => ({ axis: a.integer('axis', -1), epsilon: a.number('epsilon', epsilon) });
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+
+/** LayerNormalization(x, scale, bias?) and its kin without the mean. */
+function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttributes> {
+  return {
+    op, domain, types: [FLOATS], attributes: attributes(1e-5),
+    resolve(ctx, { axis, epsilon }) {
+      const x = ctx.input(0);
+      const outputs = centred ? { mean: 1, inverse: 2 } : { inverse: 1 };
+      normalize(ctx, { x, scale: ctx.input(1), bias: centred ? ctx.inputs[2] : undefined, axis: normalizeAxis(axis, x.dims.length), epsilon, centred, outputs });
+    },
+  };
+}
+
+/** SkipLayerNormalization(x, skip, scale, shift?, bias?): the rows of x + skip + bias. */
+function skipping(op: string, centred: boolean): Kernel<NormAttributes> {
+  return {
+    op, domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes: attributes(1e-12),
+    resolve(ctx, { epsilon }) {
+      const x = ctx.input(0);
+      const [bias, skipBias] = centred ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
+      normalize(ctx, {
+        x, skip: ctx.input(1), scale: ctx.input(2), bias, skipBias, axis: x.dims.length - 1, epsilon, centred, outputs: { mean: 1, inverse: 2, sum: 3 },
+      });
+    },
+  };
+}
+
+export default [
+  plain('LayerNormalization', true),
+  plain('RMSNormalization', false),
+  plain('SimplifiedLayerNormalization', false),
+  plain('SimplifiedLayerNormalization', false, MICROSOFT_DOMAIN),
+  skipping('SkipLayerNormalization', true),
+  skipping('SkipSimplifiedLayerNormalization', false),
+];

@@ -1,0 +1,43 @@
+// LRN: each element is divided by a power of the squares of its neighbours in the other channels.
+import { type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../wgsl/linear';
+import { sizeOf } from '../wgsl/shape';
+
+interface LrnSpec extends Spec {
+  readonly lanes: Lanes;
+  readonly storage: StorageType;
+}
+
+const SHADER: Shader<LrnSpec> = {
+  name: 'lrn__any',
+  wgsl: ({ lanes, storage }) =>
+    linearMain(`  let channel = i / u.pixels % u.channels;
+  let first = channel - min(channel, u.before);
+  let end = min(channel + u.after + 1u, u.channels);
+  var squares = ${laneType('f32', lanes)}(0.0);
+  for (var c = first; c < end; c++) { let v = ${load(storage, lanes, 'x[i + c * u.pixels - channel * u.pixels]')}; squares += v * v; }
+  y[i] = ${stored(storage, lanes, `${load(storage, lanes, 'x[i]')} / pow(u.bias + u.alpha * squares, ${laneType('f32', lanes)}(u.beta))`)};`),
+};
+
+const lrn: Kernel<{ alpha: number; beta: number; bias: number; size: number }> = {
+  op: 'LRN',
+  types: [['float32', 'float16']],
+  attributes: (a) => ({ alpha: a.number('alpha', 0.0001), beta: a.number('beta', 0.75), bias: a.number('bias', 1), size: a.integer('size', 1) }),
+  resolve(ctx, { alpha, beta, bias, size }) {
+    const x = ctx.input(0);
+    const y = ctx.output(0, x.dims);
+    const pixels = sizeOf(x.dims.slice(2));
+    const lanes = pixels % 4 === 0 ? 4 : 1;
+    const count = x.size / lanes;
+    ctx.dispatch({
+      shader: SHADER, spec: { lanes, storage: x.storage }, inputs: { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes) },
+      uniforms: {
+        count, channels: x.dims[1], pixels: pixels / lanes, before: Math.floor((size - 1) / 2), after: Math.ceil((size - 1) / 2), alpha: alpha / size, beta, bias,
+      },
+      f32: ['alpha', 'beta', 'bias'], workgroups: linearWorkgroups(count, ctx.device),
+    });
+  },
+};
+
+export default [lrn];
