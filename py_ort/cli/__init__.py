@@ -9,6 +9,7 @@ import click
 
 from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
+from py_ort.cli.conformance import conformance
 from py_ort.cli.placement import placement
 from py_ort.cli.run import run
 from py_ort.cli.serve import serve
@@ -25,7 +26,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, bench, placement, browsers, serve):
+for command in (run, bench, conformance, placement, browsers, serve):
     cli.add_command(command)
 
 

@@ -1,0 +1,108 @@
+"""A conformance case: a model, feeds, expected outputs, and how near they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What passes as equal. Integers, booleans and strings must be exactly equal.
+
+    Attributes:
+        rtol, atol: |got - wanted| <= atol + rtol * |wanted| …
+        either: … or, if set, |got - wanted| < atol or the larger is less than `1 + rtol` times the smaller.
+    """
+
+    rtol: float = 1e-3
+    atol: float = 1e-7
+    either: bool = False
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Feeds by input name, and the expected outputs in the model's order (None: not compared)."""
+
+    feeds: Mapping[str, Any]
+    outputs: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model with its data sets; all run on one session.
+
+    Attributes:
+        id: Stable, e.g. "test_softmax_axis_0".
+        model: An ONNX file's bytes.
+        tolerance: By provider; "" for all others.
+        skip: Why it is not run, or "".
+    """
+
+    id: str
+    model: bytes
+    data_sets: Sequence[DataSet]
+    tolerance: Mapping[str, Tolerance]
+    skip: str = ""
+
+    def tolerance_on(self, provider: str) -> Tolerance:
+        """Return the tolerance on a provider."""
+        return self.tolerance.get(provider) or self.tolerance[""]
+
+
+def difference(got: Any, wanted: Any, tolerance: Tolerance) -> str:
+    """Return how an output differs from what was wanted, in words; "" if it does not."""
+    if wanted is None:
+        return "" if got is None else f"got {_kind(got)}, wanted nothing"
+    if isinstance(wanted, (list, tuple)):
+        if not isinstance(got, (list, tuple)) or len(got) != len(wanted):
+            return f"got {_kind(got)}, wanted a sequence of {len(wanted)}"
+        found = (difference(a, b, tolerance) for a, b in zip(got, wanted, strict=True))
+        return next((f"element {i}: {text}" for i, text in enumerate(found) if text), "")
+    if isinstance(wanted, dict):
+        if not isinstance(got, dict) or got.keys() != wanted.keys():
+            return f"got {_kind(got)}, wanted a map with the keys {list(wanted)}"
+        found = (difference(got[key], wanted[key], tolerance) for key in wanted)
+        return next((text for text in found if text), "")
+    return _array_difference(np.asarray(got), np.asarray(wanted), tolerance)
+
+
+def _array_difference(got: np.ndarray, wanted: np.ndarray, tolerance: Tolerance) -> str:
+    if got.shape != wanted.shape:
+        return f"got shape {list(got.shape)}, wanted {list(wanted.shape)}"
+    if got.dtype.kind in "OUS" or wanted.dtype.kind in "OUS":
+        equal = got.astype(object) == wanted.astype(object)
+        return "" if np.all(equal) else f"{np.size(equal) - np.count_nonzero(equal)} strings differ"
+    if got.dtype != wanted.dtype:
+        return f"got {got.dtype}, wanted {wanted.dtype}"
+    if wanted.dtype.kind in "iub":
+        wrong = got != wanted
+    elif wanted.dtype.kind == "c":
+        wrong = ~np.isclose(got, wanted, tolerance.rtol, tolerance.atol, equal_nan=True)
+    else:
+        wrong = ~_near(got.astype(np.float64), wanted.astype(np.float64), tolerance)
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    count = f"{np.count_nonzero(wrong)} of {wrong.size} elements differ"
+    return f"{count}, first at {list(at)}: got {got[at]}, wanted {wanted[at]}"
+
+
+def _near(a: np.ndarray, b: np.ndarray, tolerance: Tolerance) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        both = np.isfinite(a) & np.isfinite(b)
+        if not tolerance.either:
+            return same | (both & (np.abs(a - b) <= tolerance.atol + tolerance.rtol * np.abs(b)))
+        small, large = np.minimum(np.abs(a), np.abs(b)), np.maximum(np.abs(a), np.abs(b))
+        ratio = (np.sign(a) == np.sign(b)) & (large < small * (1 + tolerance.rtol))
+        return same | (both & ((np.abs(a - b) < tolerance.atol) | ratio))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"a sequence of {len(value)}"
+    return "nothing" if value is None else f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()

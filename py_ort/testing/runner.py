@@ -1,0 +1,111 @@
+"""Running cases: a few processes, each with a browser of its own."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import PyOrtError
+from py_ort.options import SessionOptions
+from py_ort.session import InferenceSession
+from py_ort.testing.case import Case, difference
+from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
+
+#: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
+_CHUNK = 20
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """How cases are run.
+
+    Attributes:
+        providers: As for `InferenceSession`.
+        fallback: Whether nodes may run on another provider than the first.
+        browser: The browser.
+        jobs: Processes; 0: one per core.
+        timeout: Seconds for each creation and each run.
+    """
+
+    providers: tuple[str, ...] = ("webgpu", "wasm")
+    fallback: bool = True
+    browser: BrowserOptions = field(default_factory=BrowserOptions)
+    jobs: int = 0
+    timeout: float = 120.0
+
+
+def run_cases(
+    cases: Sequence[Case], options: RunnerOptions, progress: Callable[[int, int, int], None] = lambda *_: None
+) -> Results:
+    """Run cases; progress is called with (done, failed, total)."""
+    results = Results()
+    jobs = options.jobs or os.cpu_count() or 1
+    failed = 0
+    for name, outcome in _outcomes(cases, options, min(jobs, -(-len(cases) // _CHUNK) or 1)):
+        results.cases[name] = outcome
+        failed += outcome.status == FAILED
+        progress(len(results.cases), failed, len(cases))
+    return results
+
+
+def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Iterator[tuple[str, Outcome]]:
+    if jobs <= 1:
+        for case in cases:
+            yield case.id, run_case(case, options)
+        return
+    # Spawned, not forked: each gets its own loop, browser and driver.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_be_quiet) as pool:
+        chunks = [cases[i : i + _CHUNK] for i in range(0, len(cases), _CHUNK)]
+        for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
+            yield from done.result()
+
+
+def _be_quiet() -> None:
+    logging.getLogger("py_ort").setLevel(logging.ERROR)
+
+
+def _run_chunk(cases: Sequence[Case], options: RunnerOptions) -> list[tuple[str, Outcome]]:
+    return [(case.id, run_case(case, options)) for case in cases]
+
+
+def run_case(case: Case, options: RunnerOptions) -> Outcome:
+    """Run one case: one session, all its data sets."""
+    if case.skip:
+        return Outcome(SKIPPED, case.skip)
+    began = time.perf_counter()
+    outcome = Outcome(PASSED)
+    try:
+        outcome.reason = _run(case, options, outcome)
+    except PyOrtError as e:
+        outcome.reason = f"{type(e).__name__}: {e}"
+    except Exception as e:  # a bug of ours: one failed case, not the end of the run
+        outcome.reason = f"{type(e).__name__} in Python: {e}"
+    if outcome.reason:
+        outcome.status = FAILED
+    outcome.seconds = round(time.perf_counter() - began, 4)
+    return outcome
+
+
+def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
+    settings = SessionOptions()
+    settings.log_severity_level = 4
+    settings.create_timeout = settings.run_timeout = options.timeout
+    if not options.fallback:
+        settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    tolerance = case.tolerance_on(options.providers[0])
+    with InferenceSession(case.model, settings, list(options.providers), browser=options.browser) as session:
+        outcome.providers = session.placement().counts()
+        names = [arg.name for arg in session.get_outputs()]
+        for number, data in enumerate(case.data_sets):
+            got = session.run(names, data.feeds)
+            for name, a, b in zip(names, got, data.outputs, strict=True):
+                if found := difference(a, b, tolerance):
+                    return f"wrong output: {name}{f' of data set {number}' if number else ''}: {found}"
+    return ""

@@ -1,0 +1,46 @@
+"""Folders in the form of ONNX's model tests: a .onnx file beside test_data_set_N/{input,output}_K.pb."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from py_ort.testing.case import Case, DataSet, Tolerance
+
+
+def cases(folder: Path) -> list[Case]:
+    """Return a case for each model below a folder that has data sets."""
+    models = sorted(folder.rglob("*.onnx"))
+    return [_case(folder, model) for model in models if any(model.parent.glob("test_data_set_*"))]
+
+
+def _case(root: Path, path: Path) -> Case:
+    model = onnx.load(str(path))
+    graph = model.graph
+    given = {initializer.name for initializer in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in given]
+    sets = [
+        DataSet(
+            {value.name: _read(file, value.type) for value, file in zip(inputs, _files(folder, "input"), strict=False)},
+            [_read(file, value.type) for value, file in zip(graph.output, _files(folder, "output"), strict=False)],
+        )
+        for folder in sorted(path.parent.glob("test_data_set_*"))
+    ]
+    name = path.parent.relative_to(root).as_posix() if path.parent != root else path.stem
+    return Case(name, model.SerializeToString(), sets, {"": Tolerance(1e-3, 1e-3)})
+
+
+def _files(folder: Path, kind: str) -> list[Path]:
+    return sorted(folder.glob(f"{kind}_*.pb"), key=lambda file: int(file.stem.rpartition("_")[2]))
+
+
+def _read(file: Path, kind: onnx.TypeProto) -> Any:
+    data = file.read_bytes()
+    if kind.HasField("sequence_type"):
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if kind.HasField("optional_type"):
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
