@@ -1,0 +1,151 @@
+// Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it is.
+import { type Context, type DTypeName, type Kernel, KernelError, type Spec, type StorageType } from '../../jsep/kernel';
+import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { antialiased } from './antialias';
+import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
+
+interface ResizeSpec extends Spec {
+  readonly mode: Mode;
+  readonly nearest: string;
+  /** For each axis (neighbours that stay are one): whether it changes. */
+  readonly changes: readonly boolean[];
+  readonly lanes: Lanes;
+  readonly storage: StorageType;
+  readonly excludeOutside: boolean;
+  /** Positions outside of the input give a constant. */
+  readonly extrapolates: boolean;
+}
+
+const TAPS: { readonly [mode in Mode]: number } = { nearest: 1, linear: 2, cubic: 4 };
+const NEAREST: { readonly [mode: string]: string } = {
+  round_prefer_floor: 'ceil(p - 0.5)', round_prefer_ceil: 'floor(p + 0.5)', floor: 'floor(p)', ceil: 'ceil(p)',
+};
+
+function resolve(ctx: Context, r: ResizeAttributes): void {
+  const x = ctx.input(0);
+  const all = resizeAxes(ctx, r);
+  const dims = all.map(({ output }) => output);
+  if (all.every(({ kept }) => kept)) {
+    ctx.view(0, x, dims);
+    return;
+  }
+  if (r.antialias && r.mode !== 'nearest' && all.some(({ scale, kept }) => !kept && scale < 1)) {
+    antialiased(ctx, x, ctx.output(0, dims), all, r);
+    return;
+  }
+  if (!(r.nearest in NEAREST)) throw new KernelError(`Resize with nearest_mode ${r.nearest}`, true);
+  const y = ctx.output(0, dims);
+  const axes = foldKept(all);
+  const last = axes[axes.length - 1];
+  const lanes: Lanes = last.kept && last.input % 4 === 0 ? 4 : 1;
+  const counted = axes.map((axis, i) => (i === axes.length - 1 && lanes === 4 ? { ...axis, input: axis.input / 4, output: axis.output / 4 } : axis));
+  const spec: ResizeSpec = {
+    mode: r.mode, nearest: r.mode === 'nearest' ? r.nearest : '', changes: axes.map(({ kept }) => !kept), lanes, storage: x.storage,
+    excludeOutside: r.mode === 'cubic' && r.excludeOutside, extrapolates: r.coordinates === 'tf_crop_and_resize',
+  };
+  const changing = counted.map((axis) => (axis.kept ? { ...axis, scale: 1, shift: 0, offset: 0 } : axis));
+  ctx.dispatch({
+    shader: { name: `resize_${r.mode}__any`, wgsl }, spec, inputs: { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes) },
+    uniforms: {
+      count: y.size / lanes, input: counted.map(({ input }) => input), output: counted.map(({ output }) => output),
+      scale: changing.map(({ scale }) => scale), shift: changing.map(({ shift }) => shift), offset: changing.map(({ offset }) => offset),
+      ...(r.mode === 'cubic' && { cubic_a: r.cubicA }), ...(spec.extrapolates && { extrapolation: r.extrapolation }),
+    },
+    f32: ['scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
+    workgroups: linearWorkgroups(y.size / lanes, ctx.device),
+  });
+}
+
+function foldKept(axes: readonly Axis[]): Axis[] {
+  const folded: Axis[] = [];
+  for (const axis of axes) {
+    const before = folded[folded.length - 1];
+    if (before?.kept && axis.kept) folded[folded.length - 1] = { ...before, input: before.input * axis.input, output: before.output * axis.output };
+    else folded.push(axis);
+  }
+  return folded;
+}
+
+function wgsl(spec: ResizeSpec): string {
+  const { mode, nearest, changes, lanes, storage, excludeOutside, extrapolates } = spec;
+  const type = laneType('f32', lanes);
+  const taps = TAPS[mode];
+  const lines: string[] = ['  var rest = i;'];
+  const choices: number[][] = [[]];
+  for (let axis = changes.length - 1; axis >= 0; axis--) {
+    lines.push(`  let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
+  }
+  changes.forEach((change, axis) => {
+    if (change) lines.push(...tapsOf(spec, axis));
+    else lines.push(`  let at_${axis}_0 = out_${axis};`);
+    const used = change ? Array.from({ length: taps }, (_, t) => t) : [0];
+    choices.splice(0, choices.length, ...choices.flatMap((choice) => used.map((t) => [...choice, t])));
+  });
+  const element = (choice: readonly number[]) => {
+    const at = choice.reduce((text, t, axis) => (axis === 0 ? `at_0_${t}` : `(${text}) * u.input_${axis} + at_${axis}_${t}`), '');
+    return storage === 'i32' || storage === 'u32' ? `${type}(x[${at}])` : load(storage, lanes, `x[${at}]`);
+  };
+  const integer = storage === 'i32' || storage === 'u32';
+  if (mode === 'nearest' && !extrapolates) {
+    const at = choices[0].reduce((text, t, axis) => (axis === 0 ? `at_0_${t}` : `(${text}) * u.input_${axis} + at_${axis}_${t}`), '');
+    lines.push(`  y[i] = x[${at}];`);
+  } else {
+    const sum = choices.map((choice) => {
+      const weights = choice.flatMap((t, axis) => (changes[axis] && mode !== 'nearest' ? [`weight_${axis}_${t}`] : []));
+      return [element(choice), ...weights].join(' * ');
+    });
+    lines.push(`  var value = ${sum.join('\n    + ')};`);
+    if (extrapolates) lines.push(`  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) { value = ${type}(u.extrapolation); }`);
+    lines.push(`  y[i] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
+  }
+  return `fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
+  // A division may be off by a few units in the last place; where a whole number is meant, that would be another element.
+  let n = f32(i) + shift;
+  let q = n / scale;
+  return q + (n - q * scale) / scale + offset;
+}
+${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }` : ''}
+${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
+${linearMain(lines.join('\n'))}`;
+}
+
+/** Statements that declare at_AXIS_T and weight_AXIS_T for each tap T. */
+function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number): string[] {
+  const lines = [`  let p_${axis} = position(out_${axis}, u.scale_${axis}, u.shift_${axis}, u.offset_${axis});`, `  let most_${axis} = f32(u.input_${axis} - 1u);`];
+  if (extrapolates) lines.push(`  let outside_${axis} = p_${axis} < 0.0 || p_${axis} > most_${axis};`);
+  if (mode === 'nearest') {
+    lines.push(`  let at_${axis}_0 = u32(clamp(nearest(p_${axis}), 0.0, most_${axis}));`);
+  } else if (mode === 'linear') {
+    lines.push(
+      `  let inside_${axis} = clamp(p_${axis}, 0.0, most_${axis});`,
+      `  let at_${axis}_0 = u32(inside_${axis});`,
+      `  let at_${axis}_1 = min(at_${axis}_0 + 1u, u.input_${axis} - 1u);`,
+      `  let weight_${axis}_1 = inside_${axis} - f32(at_${axis}_0);`,
+      `  let weight_${axis}_0 = 1.0 - weight_${axis}_1;`,
+    );
+  } else {
+    lines.push(`  let floor_${axis} = floor(p_${axis});`, `  let weights_${axis} = cubic(p_${axis} - floor_${axis}${excludeOutside ? `, floor_${axis}, most_${axis}` : ''});`);
+    for (let t = 0; t < 4; t++) {
+      lines.push(`  let at_${axis}_${t} = u32(clamp(floor_${axis} + ${t - 1}.0, 0.0, most_${axis}));`, `  let weight_${axis}_${t} = weights_${axis}[${t}];`);
+    }
+  }
+  return lines;
+}
+
+const CUBIC = (excludeOutside: boolean) => `fn cubic(d: f32${excludeOutside ? ', whole: f32, most: f32' : ''}) -> vec4<f32> {
+  let a = u.cubic_a;
+  let far = vec2<f32>(1.0 + d, 2.0 - d);
+  let near = vec2<f32>(d, 1.0 - d);
+  let outer = ((a * far - 5.0 * a) * far + 8.0 * a) * far - 4.0 * a;
+  let inner = ((a + 2.0) * near - (a + 3.0)) * near * near + 1.0;
+  let weights = vec4<f32>(outer.x, inner.x, inner.y, outer.y);
+${excludeOutside ? `  let places = vec4<f32>(-1.0, 0.0, 1.0, 2.0) + whole;
+  let kept = select(vec4<f32>(0.0), weights, (places >= vec4<f32>(0.0)) & (places <= vec4<f32>(most)));
+  return kept / dot(kept, vec4<f32>(1.0));` : '  return weights;'}
+}`;
+
+const TYPES: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int8', 'uint8'];
+const resize: Kernel<ResizeAttributes> = { op: 'Resize', types: [TYPES, [], [], []], attributes, resolve };
+
+export default [resize];
