@@ -34,6 +34,9 @@ namespace py_ort::PY_ORT_TARGET {
     case Activation::mish: return mul(x, tanh(softplus(x)));
     case Activation::exp: return exp(x);
     case Activation::abs: return wasm_f32x4_abs(x);
+    case Activation::affine: return mul_add(x, a, b);
+    case Activation::scaled_tanh: return mul(a, tanh(mul(b, x)));
+    case Activation::thresholded_relu: return wasm_v128_and(x, wasm_f32x4_gt(x, a));
   }
   return x;
 }

@@ -1,5 +1,6 @@
 #include "fused_activation.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace py_ort {
@@ -34,18 +35,34 @@ constexpr Known kKnown[] = {
     {"Mish", {Activation::mish, 0, 0}, 0},
     {"Exp", {Activation::exp, 0, 0}, 0},
     {"Abs", {Activation::abs, 0, 0}, 0},
+    {"Affine", {Activation::affine, 1, 0}, 2},
+    {"ScaledTanh", {Activation::scaled_tanh, 1, 1}, 2},
+    {"ThresholdedRelu", {Activation::thresholded_relu, 1, 0}, 1},
 };
+
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+const Known* find(std::string_view name) {
+  for (const Known& known : kKnown)
+    if (same_letters(name, known.name)) return &known;
+  return nullptr;
+}
 }  // namespace
 
+int activation_params(std::string_view name) {
+  const Known* known = find(name);
+  return known ? known->params : 0;
+}
+
 Status make_activation(std::string_view name, const std::vector<float>& params, Activation& out) {
-  for (const Known& known : kKnown) {
-    if (name != known.name) continue;
-    out = known.otherwise;
-    if (known.params >= 1 && params.size() >= 1) out.a = params[0];
-    if (known.params >= 2 && params.size() >= 2) out.b = params[1];
-    return {};
-  }
-  return not_implemented("no fused activation is called ", name);
+  const Known* known = find(name);
+  if (!known) return not_implemented("no activation is called ", name);
+  out = known->otherwise;
+  if (known->params >= 1 && params.size() >= 1) out.a = params[0];
+  if (known->params >= 2 && params.size() >= 2) out.b = params[1];
+  return {};
 }
 
 Status read_activation(const Attributes& attributes, Activation& out) {

@@ -10,6 +10,9 @@ namespace py_ort {
 // as in com.microsoft's FusedGemm.
 Status read_activation(const Attributes& attributes, Activation& out);
 // By name and numbers; what numbers leave out gets the operator's defaults.
+// Names may differ in case.
 Status make_activation(std::string_view name, const std::vector<float>& params, Activation& out);
+// How many numbers the activation of this name takes.
+int activation_params(std::string_view name);
 
 }  // namespace py_ort

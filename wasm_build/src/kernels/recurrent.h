@@ -1,0 +1,62 @@
+// What RNN, GRU and LSTM share: directions, layouts, lengths, the product with X, and activations. A Cell does one step.
+#pragma once
+
+#include <vector>
+
+#include "fused_activation.h"
+#include "product.h"
+
+namespace py_ort {
+
+// The weights of one direction. `gates`: 1 for RNN, 3 for GRU, 4 for LSTM.
+struct RecurrentWeights {
+  int64_t gates = 1, hidden = 0;
+  const float* r = nullptr;           // [gates * hidden, hidden]
+  const float* bias_r = nullptr;      // [gates * hidden], or null
+  const float* peepholes = nullptr;   // LSTM: [3 * hidden], or null
+};
+
+// R's rows [first gate, first gate + count) as the right operand of H R^T.
+Status pack_recurrent(const RecurrentWeights& weights, int64_t first_gate, int64_t count, Tensor& out);
+// gates[b, column + j] += H[b] R^T[j] for j in [0, columns)
+Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride);
+
+// x = activation(clip(x))
+void activate_row(const Activation& activation, float clip, float* x, int64_t count);
+
+// One direction of one run.
+class Cell {
+ public:
+  virtual ~Cell() = default;
+  // One step. gates: [batch, gates * hidden], what X (and its bias) contributes; overwritten. h, c: [batch, hidden]; rows that are not active stay.
+  virtual Status step(float* gates, const std::vector<bool>& active, float* h, float* c) = 0;
+};
+
+class RecurrentNet {
+ public:
+  static constexpr int64_t kForward = 0, kReverse = 1;
+  Status read(const KernelInfo& info, int64_t gates, std::vector<std::string> otherwise);
+
+  // make_cell(weights, direction, batch, cell) makes the cell of a direction.
+  using MakeCell = Status (*)(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch, std::unique_ptr<Cell>& out);
+  Status run(KernelContext& context, MakeCell make_cell) const;
+
+  const Activation& activation(int64_t direction, size_t i) const { return activations_[static_cast<size_t>(direction) * per_direction_ + i]; }
+  float clip() const { return clip_; }
+  bool input_forget() const { return input_forget_; }
+  bool linear_before_reset() const { return linear_before_reset_; }
+
+ private:
+  struct Sizes { int64_t steps, batch, input, hidden, directions; };
+  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction, const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell,
+                       float* y, float* h, float* c) const;
+
+  int64_t gates_ = 1, hidden_ = 0;
+  std::vector<int64_t> directions_;   // kForward, kReverse or both
+  std::vector<Activation> activations_;
+  size_t per_direction_ = 1;
+  float clip_ = 0;
+  bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false;
+};
+
+}  // namespace py_ort
