@@ -22,7 +22,7 @@ from py_ort.ort_value import IOBinding, OrtValue
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
-    from py_ort.load import ModelMetadata
+    from py_ort.load import LoadedModel, ModelMetadata
     from py_ort.plan import CompiledModel, CompileOptions, NodeArg
     from py_ort.providers import Placement
 
@@ -99,6 +99,7 @@ class InferenceSession:
         wanted = resolve(providers, provider_options)
         self._progress("reading the model", 0, 0)
         loaded = load_model(source)
+        _set_initializers(loaded, self._options.initializers)
         self._progress("starting the browser", 0, 0)
         opening = Backend.open(lease.result(), wanted, self._options.create_timeout)
         self._backend = loop_thread().call(opening)
@@ -351,6 +352,17 @@ class InferenceSession:
         if names := self._options.changed_without_effect():
             level = logging.WARNING if severity < 0 or LEVELS[severity] <= logging.WARNING else logging.DEBUG
             _log.log(level, "session options without effect in a browser: %s", ", ".join(names))
+
+
+def _set_initializers(loaded: LoadedModel, values: Mapping[str, Any]) -> None:
+    """Give initializers of the model other contents (`SessionOptions.add_initializer`)."""
+    import onnx_ir
+
+    known = loaded.model.graph.initializers
+    for name, value in values.items():
+        if name not in known:
+            raise InvalidArgument(f"the model has no initializer {name!r}")
+        known[name].const_value = onnx_ir.tensor(_as_array(value), name=name)
 
 
 async def _acquire(options: BrowserOptions) -> Lease:

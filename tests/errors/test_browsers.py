@@ -133,7 +133,7 @@ def test_browsers_to_come(browser):
 
 
 def test_a_run_that_takes_too_long(new_session):
-    session = new_session(small_models.slow(), providers=["wasm"])
+    session = new_session(small_models.slow(steps=25), providers=["wasm"])
     options = RunOptions()
     options.timeout = 0.5
     with pytest.raises(Timeout, match="Run"):
@@ -142,7 +142,7 @@ def test_a_run_that_takes_too_long(new_session):
 
 
 def test_terminate(new_session):
-    session = new_session(small_models.slow(), providers=["wasm"])
+    session = new_session(small_models.slow(steps=25), providers=["wasm"])
     options = RunOptions()
     threading.Timer(0.5, lambda: setattr(options, "terminate", True)).start()
     with pytest.raises(Cancelled):

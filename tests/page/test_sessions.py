@@ -14,7 +14,8 @@ import pytest
 import small_models
 
 import py_ort
-from py_ort import BrowserOptions, InferenceSession, OrtValue
+from py_ort import BrowserOptions, InferenceSession, OrtValue, SessionOptions
+from py_ort.exceptions import InvalidArgument
 
 X, SCALE = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 10, 100], np.float32)
 FEEDS = {"x": X, "scale": SCALE}
@@ -105,6 +106,16 @@ def test_io_binding(new_session):
     np.testing.assert_array_equal(target.numpy(), X + SCALE)
     (value,) = session.run_with_ort_values(None, {"x": OrtValue(X), "scale": OrtValue(SCALE)})
     assert value.shape() == [2, 3] and value.data_type() == "tensor(float)" and value.device_name() == "cpu"
+
+
+def test_initializers_may_be_replaced(new_session):
+    options = SessionOptions()
+    options.add_initializer("data", OrtValue(np.array([5, 6, 7, 8], np.float32)))
+    session = new_session(small_models.gather(), options, providers=["wasm"])
+    assert session.run(None, {"index": np.array([2])})[0].tolist() == [7]
+    options.add_initializer("nope", OrtValue(SCALE))
+    with pytest.raises(InvalidArgument, match="'nope'"):
+        new_session(small_models.gather(), options)
 
 
 def test_what_a_session_says(new_session):

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import ClassVar
 
 from py_ort.browser import find
@@ -20,25 +21,36 @@ from py_ort.exceptions import BrowserCrashed
 _log = logging.getLogger("py_ort.browser")
 
 
+def _dies_with_us(environment: dict[str, str]) -> list[str]:
+    """A command to put before another, which then ends with this process even if that is killed (Linux only)."""
+    if sys.platform != "linux":
+        return []
+    pdeathsig = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
+    # What the browser's environment has more is set behind Python, whose libraries may be others.
+    more = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+    return [sys.executable, "-I", "-S", "-c", pdeathsig, *(["env", *more] if more else [])]
+
+
 class ProcessLauncher(Launcher):
     """Chromium with a temporary profile, in a process group of its own that is ended with it."""
 
     name: ClassVar[str] = "process"
     _process: subprocess.Popen[bytes] | None = None
-    _profile: str | None = None
+    _profile: Path | None = None
     _watching: asyncio.Task[None] | None = None
 
     async def start(self, url: str) -> None:
         binary = await asyncio.to_thread(find.chromium, self.options.browser)
         self.description = await asyncio.to_thread(find.version, binary) or binary.name
-        self._profile = tempfile.mkdtemp(prefix="py_ort-")
+        self._profile = Path(tempfile.mkdtemp(prefix="py_ort-"))
         flags = self.options.command_line()
         if self.options.headless and not any(flag.startswith("--headless") for flag in flags):
             flags.insert(0, "--headless=new")
-        with open(os.path.join(self._profile, "stderr.log"), "wb") as log:  # noqa: PTH118, PTH123
+        environment = self.options.environment()
+        with (self._profile / "stderr.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [str(binary), *flags, f"--user-data-dir={self._profile}", url],
-                env=self.options.environment(),
+                [*_dies_with_us(environment), str(binary), *flags, f"--user-data-dir={self._profile}", url],
+                env=environment if sys.platform != "linux" else None,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -53,11 +65,12 @@ class ProcessLauncher(Launcher):
         self.on_lost(BrowserCrashed(status + self._last_words()))
 
     def _last_words(self) -> str:
-        with contextlib.suppress(OSError, TypeError):
-            with open(os.path.join(self._profile, "stderr.log"), errors="replace") as log:  # type: ignore[arg-type]  # noqa: PTH118, PTH123
-                lines = [line.strip() for line in log.readlines()[-5:]]
-            return ": " + " | ".join(lines) if lines else ""
-        return ""
+        try:
+            assert self._profile is not None
+            lines = (self._profile / "stderr.log").read_text(errors="replace").splitlines()[-5:]
+        except OSError:
+            return ""
+        return ": " + " | ".join(line.strip() for line in lines) if lines else ""
 
     async def close(self) -> None:
         if self._watching:
