@@ -55,7 +55,8 @@ def _infer_loop(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
     carried = len(node.inputs) - 2
     for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
-        value.type, value.shape = ir.TensorType(dtype), ir.Shape([])
+        value.type = ir.TensorType(dtype)
+    body.inputs[0].shape = ir.Shape([])
     for inner, outer in zip(body.inputs[2:], node.inputs[2:], strict=False):
         if outer is not None and outer.type is not None:
             inner.type = outer.type

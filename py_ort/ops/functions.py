@@ -121,7 +121,12 @@ def _dependent_body(found: Any, node: ir.Node) -> ir.Function | None:
 def _function(serialized: bytes) -> ir.Function | None:
     proto = onnx.FunctionProto()
     proto.ParseFromString(serialized)
-    return ir.serde.deserialize_function(proto) if proto.node else None
+    made = {name for node in proto.node for name in node.output} | set(proto.input)
+    while proto.output and proto.output[-1] not in made:  # optional outputs that this form does not give
+        proto.output.pop()
+    if not proto.node or not all(name in made for name in proto.output):
+        return None
+    return ir.serde.deserialize_function(proto)
 
 
 def _with_defaults(body: ir.Function, found: Any) -> ir.Function:

@@ -68,20 +68,22 @@ def conv_transpose_output(node: ir.Node) -> None:
         set_attributes(node, auto_pad=None)
         return
     known = dims(node.inputs[0])
-    extra = attribute(node, "output_padding") or [0] * len(kernel)
+    extra = list(attribute(node, "output_padding") or [0] * len(kernel))
     begins, ends = [], []
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
         size = known[axis + 2] if known is not None else None
         if wanted:
             if not isinstance(size, int):
                 return
-            total = max(0, (size - 1) * s + extra[axis] + (k - 1) * d + 1 - wanted[-len(kernel) :][axis])
+            total = (size - 1) * s + extra[axis] + (k - 1) * d + 1 - wanted[-len(kernel) :][axis]
+            extra[axis] += max(0, -total)  # a larger output than the window reaches ends in rows that nothing is added to
+            total = max(0, total)
         else:  # SAME: output = input * stride, whatever the size
             total = max(0, (k - 1) * d + 1 + extra[axis] - s)
         small, big = total // 2, total - total // 2
         begins.append(small if auto == "SAME_UPPER" else big)
         ends.append(big if auto == "SAME_UPPER" else small)
-    set_attributes(node, pads=begins + ends, auto_pad=None, output_shape=None)
+    set_attributes(node, pads=begins + ends, output_padding=extra, auto_pad=None, output_shape=None)
 
 
 def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil: bool = False) -> Dim:

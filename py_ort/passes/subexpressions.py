@@ -85,6 +85,8 @@ def _key(node: ir.Node) -> Any | None:
     for name, item in sorted(node.attributes.items()):
         value = item.value
         if item.type == ir.AttributeType.TENSOR:
+            if value.dtype == ir.DataType.STRING:
+                return None
             value = (value.dtype, tuple(value.shape.numpy()), value.tobytes())
         elif isinstance(value, (list, tuple)):
             value = tuple(value)

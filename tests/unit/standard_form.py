@@ -14,7 +14,7 @@ import onnx_ir as ir
 from py_ort.ops import NHWC
 from py_ort.plan import CompiledModel
 
-OPSET = 24
+OPSET = 26
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Swish": ("alpha",)}
 _OURS = ("activation", "activation_params", "weight_layout", "out_channels", "packed_n")
 
@@ -33,7 +33,7 @@ def run_native(model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
@@ -116,6 +116,8 @@ class _Writer:
         info = onnx.ValueInfoProto(name=self.name(value))
         if value.type is not None:
             ir.serde.serialize_type_into(info.type, value.type)
+        if value.shape is not None and isinstance(value.type, ir.TensorType):
+            ir.serde.serialize_shape_into(info.type, value.shape)
         return info
 
     def _constant(self, proto: onnx.GraphProto, value: ir.Value) -> None:
