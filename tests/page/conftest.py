@@ -85,6 +85,12 @@ class PlainPage:
         (self._page.folder / weights).write_bytes(compiled.weights.tobytes())
         return PlainSession(self, self.call("load", plan, weights)["id"])
 
+    def lose_device_meanwhile(
+        self, session: PlainSession, feeds: Mapping[str, np.ndarray], runs: int
+    ) -> list[str | int]:
+        """Start runs and destroy the device; return "done" or the error's code for each."""
+        return self.call("loseDeviceMeanwhile", session.id, _encoded(feeds), runs)
+
     def run_at_once(self, session: PlainSession, feeds: Sequence[Mapping[str, np.ndarray]]) -> list[Ran]:
         """Start several runs without waiting for each other."""
         script = "([id, all]) => Promise.all(all.map((feeds) => session.run(id, feeds)))"

@@ -259,3 +259,29 @@ def test_a_lost_device_fails_its_sessions_and_a_new_one_works(plain_page: PlainP
     again = plain_page.load(CHAIN)
     assert_allclose(again.run({"x": x}).outputs["y"], chain(x), rtol=1e-5)
     again.release()
+
+
+def test_a_device_lost_in_the_middle_fails_the_runs_under_way(plain_page: PlainPage) -> None:
+    for on_cpu in ([], ["Exp_b"]):
+        session = plain_page.load(CHAIN, on_cpu)
+        x = randn(1000, 4)
+        session.run({"x": x})
+        outcomes = plain_page.lose_device_meanwhile(session, {"x": x}, 4)
+        assert set(outcomes) <= {"done", ErrorCode.device_lost}, outcomes
+        assert ErrorCode.device_lost in outcomes
+
+
+def test_a_shader_that_does_not_compile_shows_the_line(plain_page: PlainPage) -> None:
+    with pytest.raises(PageError, match=r"nonsense__any does not compile(.|\n)*nobody(.|\n)*y\[0\] = nobody;") as error:
+        plain_page.call("compileNonsense")
+    assert error.value.code == ErrorCode.shader
+
+
+def test_an_uncaptured_gpu_error_fails_the_run(plain_page: PlainPage) -> None:
+    session = plain_page.load(CHAIN)
+    plain_page.call("provokeGpuError")
+    with pytest.raises(PageError, match=r"(?s)WebGPU: .*provoked") as error:
+        session.run({"x": randn(3, 4)})
+    assert error.value.code == ErrorCode.shader
+    assert_allclose(session.run({"x": randn(3, 4)}).outputs["y"], chain(randn(3, 4)), rtol=1e-5)
+    session.release()

@@ -23,6 +23,8 @@ export class Recorder {
   /** Whether all that the core asked so far is what the recording says. */
   private matching: boolean;
   private nextId: number;
+  /** Time spent waiting for pipelines and making bind groups. */
+  compileMs = 0;
   /** Contents of this run's feeds and uploads that wait for the next commit, by virtual id. */
   private pending = new Map<number, Uint8Array>();
   /** The bytes of tensors that came from the CPU in this run, by virtual id: reading them back needs no GPU. */
@@ -138,7 +140,9 @@ export class Recorder {
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
       this.recording.place(this.index, this.arena, survivors);
+      const start = performance.now();
       segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id), this.compiling);
+      this.compileMs += performance.now() - start;
     }
     for (const [id, data] of this.pending) this.write(id, data);
     this.pending.clear();

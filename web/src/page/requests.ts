@@ -29,6 +29,8 @@ export class Requests {
 
   constructor(private readonly connection: Connection) {
     this.runtime.log = (severity, category, line) => connection.log(severity, category, line);
+    // The core loads while Python compiles its model; whoever needs it is told if that fails.
+    this.runtime.core().catch(() => undefined);
   }
 
   /** Answers a message, in its own time. */

@@ -24,6 +24,8 @@ export interface RunOptions {
 
 export interface RunInfo {
   readonly run_ms: number;
+  /** Of them, those spent waiting for pipelines and making bind groups. */
+  readonly compile_ms: number;
   /** Whether the run made no pipeline, buffer or bind group because a recording had them all. */
   readonly replayed: boolean;
   readonly segments: number;
@@ -99,7 +101,7 @@ export class SessionRun {
       const replayed = recorder?.replaying ?? false;
       const segments = recorder?.segmentCount ?? 0;
       if (recorder && segments === 1 && core.replayable(run)) recorder.recording.closed = outputs;
-      return this.submitted(pending, delivery, replayed, segments);
+      return this.submitted(pending, delivery, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
       // What the core frees from here on is not part of the recording.
@@ -117,7 +119,7 @@ export class SessionRun {
     });
     const delivery = this.deliver(outputs);
     const pending = recorder.replay(contents, delivery.read, delivery.keep);
-    return this.submitted(pending, delivery, true, 1);
+    return this.submitted(pending, delivery, { compile_ms: 0, replayed: true, segments: 1 });
   }
 
   private feed(run: number, index: number, { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean }, recorder: Recorder | undefined): void {
@@ -176,13 +178,15 @@ export class SessionRun {
     return { dtype, dims, gpuId };
   }
 
-  private submitted(pending: PendingReadback | undefined, delivery: Delivery, replayed: boolean, segments: number): SubmittedRun {
+  private submitted(
+    pending: PendingReadback | undefined, delivery: Delivery, info: Pick<RunInfo, 'compile_ms' | 'replayed' | 'segments'>,
+  ): SubmittedRun {
     const counters = countersSince(this.before, this.counters());
     return {
       finish: async (start) => {
         const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
         if (this.session.provider) throwUncaptured(this.session.provider.gpu);
-        return { outputs, info: { run_ms: performance.now() - start, replayed, segments, counters } };
+        return { outputs, info: { run_ms: performance.now() - start, ...info, counters } };
       },
     };
   }

@@ -43,6 +43,29 @@ async function loseDevice() {
   await gpu.device.lost;
 }
 
+/** Compiles a shader with a mistake in its second line. */
+async function compileNonsense() {
+  const { pipelines } = await runtime.device();
+  const shader = { name: 'nonsense__any', wgsl: () => '@compute @workgroup_size(1) fn main() {\n  y[0] = nobody;\n}' };
+  await pipelines.get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] }).compiled;
+}
+
+/** Makes an error that no error scope catches. */
+async function provokeGpuError() {
+  const { gpu } = await runtime.device();
+  gpu.device.createBuffer({ label: 'provoked', size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
+  await gpu.device.queue.onSubmittedWorkDone();
+}
+
+/** Starts runs and takes the device away from under them; their outcomes. */
+async function loseDeviceMeanwhile(id: number, feeds: { [name: string]: TensorJson }, count: number) {
+  const runs = Array.from({ length: count }, () => run(id, feeds));
+  await Promise.resolve();
+  await loseDevice();
+  const settled = await Promise.allSettled(runs);
+  return settled.map((result) => (result.status === 'fulfilled' ? 'done' : ((result.reason as { code?: number }).code ?? String(result.reason))));
+}
+
 function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
   if (gpuId !== undefined) return { dtype: dtypeOf(dtype), dims, gpuId };
   return { dtype: dtypeOf(dtype), dims, data: fromBase64(data!) };
@@ -64,5 +87,8 @@ const told = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => async
 };
 
 Object.assign(globalThis, {
-  session: { load: told(load), run: told(run), release: told(release), loseDevice: told(loseDevice), stats: told(() => pageStats(runtime, sessions)) },
+  session: {
+    load: told(load), run: told(run), release: told(release), loseDevice: told(loseDevice), stats: told(() => pageStats(runtime, sessions)),
+    compileNonsense: told(compileNonsense), provokeGpuError: told(provokeGpuError), loseDeviceMeanwhile: told(loseDeviceMeanwhile),
+  },
 });
