@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from py_ort.testing.case import Case, DataSet, Tolerance
@@ -24,10 +23,22 @@ def _case(test: Any) -> Case:
     return Case(
         test.name,
         test.model.SerializeToString(),
-        [DataSet(_feeds(names, inputs), list(outputs)) for inputs, outputs in test.data_sets],
+        [
+            DataSet(dict(zip(names, map(_value, inputs), strict=False)), [_value(value) for value in outputs])
+            for inputs, outputs in test.data_sets
+        ],
         {"": Tolerance(test.rtol, test.atol)},
     )
 
 
-def _feeds(names: Sequence[str], inputs: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(names, inputs, strict=False))
+def _value(value: Any) -> Any:
+    """Types that numpy lacks come as protobufs."""
+    from onnx import OptionalProto, SequenceProto, TensorProto, numpy_helper
+
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    if isinstance(value, SequenceProto):
+        return numpy_helper.to_list(value)
+    if isinstance(value, OptionalProto):
+        return numpy_helper.to_optional(value)
+    return value
