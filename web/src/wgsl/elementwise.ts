@@ -20,6 +20,8 @@ interface Operand {
 /** What the text of an elementwise shader depends on, besides what its operator adds. */
 export interface ElementwiseSpec extends Spec {
   readonly lanes: Lanes;
+  /** Vectors that a thread does in turn. */
+  readonly items: number;
   readonly rank: number;
   readonly operands: readonly Operand[];
   readonly result: StorageType;
@@ -33,7 +35,7 @@ export function elementwiseShader<S extends Spec = Spec>(name: string, functions
   return {
     name: `${name}__elementwise`,
     wgsl(spec) {
-      const { lanes, rank, operands, result } = spec;
+      const { lanes, items, rank, operands, result } = spec;
       const walked = operands.filter(({ access }) => access === 'walk');
       const names = walked.map(({ name: operand }) => operand);
       const values = operands.map((operand) => {
@@ -45,7 +47,7 @@ export function elementwiseShader<S extends Spec = Spec>(name: string, functions
         walked.length > 0 ? walkIndices(rank, names) : '',
         `  y[i] = ${stored(result, lanes, `apply(${values.join(', ')})`)};`,
       ].filter(Boolean);
-      return `${laneAliases(lanes)}\n${aliases(spec)}\n${functions(spec)}\n${linearMain(body.join('\n'))}`;
+      return `${laneAliases(lanes)}\n${aliases(spec)}\n${functions(spec)}\n${linearMain(body.join('\n'), { items })}`;
     },
   };
 }
@@ -72,8 +74,11 @@ export function elementwise<S extends Spec>(
   const names = Object.keys(operands);
   const tensors = Object.values(operands);
   const { walk, wide, lanes, access } = plan(tensors.map(({ dims }) => dims), output.dims);
+  // Starting a thread costs a software adapter as much as a few elements do.
+  const items = ctx.device.software ? 4 : 1;
   const spec: ElementwiseSpec = {
     lanes,
+    items,
     rank: access.includes('walk') ? walk.dims.length : 0,
     operands: names.map((name, k) => ({ name, storage: tensors[k].storage, access: access[k], wide: wide[k] })),
     result: output.storage,
@@ -89,7 +94,7 @@ export function elementwise<S extends Spec>(
     uniforms: { count, ...(walked.length > 0 ? walkUniforms(walkedOnly, walked) : {}), ...options.uniforms },
     f32: options.f32,
     i32: options.i32,
-    workgroups: linearWorkgroups(count, ctx.device),
+    workgroups: linearWorkgroups(Math.ceil(count / items), ctx.device),
   };
   ctx.dispatch(dispatch);
 }

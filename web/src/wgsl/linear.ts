@@ -16,14 +16,19 @@ export function linearWorkgroups(
   return rows <= 1 ? [groups, 1, 1] : [Math.ceil(groups / rows), rows, 1];
 }
 
-/** WGSL of the entry point: `body` runs with `i: u32`, the thread's index, for each i below `count`. */
-export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.count' } = {}): string {
+/**
+ * WGSL of the entry point: `body` runs with `i: u32`, the thread's index, for each i below `count`.
+ * `items`: a thread does so many neighbours in turn (dispatch as many threads less); `body` must not return then.
+ */
+export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.count', items = 1 } = {}): string {
+  const own = items === 1
+    ? `  if (i >= ${count}) { return; }\n${body}`
+    : `  let end = min((i + 1u) * ${items}u, ${count});\n  for (var k = i * ${items}u; k < end; k++) {\n  let i = k;\n${body}\n  }`;
   return `
 @compute @workgroup_size(${size})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let i = (group.y * groups.x + group.x) * ${size}u + lane;
-  if (i >= ${count}) { return; }
-${body}
+${own}
 }
 `;
 }
