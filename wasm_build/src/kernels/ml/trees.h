@@ -1,0 +1,39 @@
+// Ensembles of decision trees, in one form for the new operator and the two old ones.
+#pragma once
+
+#include <vector>
+
+#include "py_ort/kernel.h"
+
+namespace py_ort::ml {
+
+enum class Branch : uint8_t { less_or_equal, less, greater_or_equal, greater, equal, not_equal, member, leaf };
+enum class Aggregate : uint8_t { average, sum, min, max };
+
+struct TreeNode {
+  Branch branch = Branch::leaf;
+  bool nan_is_true = false;
+  size_t feature = 0;
+  double threshold = 0;
+  size_t yes = 0, no = 0;             // nodes
+  size_t first_vote = 0, votes = 0;   // of a leaf
+  std::vector<double> members;        // sorted
+};
+struct Vote { size_t target; double weight; };
+
+struct Forest {
+  std::vector<TreeNode> nodes;
+  std::vector<size_t> roots;
+  std::vector<Vote> votes;
+  std::vector<double> base;           // added per target
+  size_t targets = 1;
+
+  // The form of TreeEnsembleClassifier and -Regressor; `prefix` is "class_" or "target_".
+  static Status from_nodes(const Attributes& attributes, const std::string& prefix, Forest& out);
+  // The form of TreeEnsemble.
+  static Status from_leaves(const Attributes& attributes, Forest& out);
+  // The scores of each row of `in` ([N, F] or [F]), before any transform.
+  Status scores(const Tensor& in, Aggregate aggregate, std::vector<std::vector<double>>& out) const;
+};
+
+}  // namespace py_ort::ml
