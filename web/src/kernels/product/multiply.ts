@@ -103,8 +103,8 @@ function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { 
     const cost = threads * (rows * load + columns * (along === 'rows' ? share : 4 * load) + rows * columns * 7);
     if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
   };
-  // Stores of single elements make long shaders, slow to compile.
-  for (const columns of bVec === 4 ? [4, 6, 3, 2, 1] : [2, 1]) consider(8, columns, 'rows');
+  // Wider tiles are a little quicker, but take three times as long to compile; so do stores of single elements.
+  for (const columns of bVec === 4 ? [4, 3, 2, 1] : [2, 1]) consider(8, columns, 'rows');
   for (const rows of [1, 4]) for (const columns of [bVec, 1]) consider(rows, columns, 'columns');
   return best;
 }

@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = 0u; k < u.steps; k++) {
     ${each(rows, (i) => loadA(spec, i, left.masked))}
     ${loadsOfB(spec)}
-    ${each(rows, (i) => each(columns, (j) => each(step, (s) => `sum_${i}_${j} += a_${i}${step === 1 ? '' : `[${s}]`} * b_${s}_${j};`)))}
+    ${each(rows, (i) => each(columns, (j) => `sum_${i}_${j} += b_${j} * a_${i};`))}
     }
   ${left.closeTaps}
   ${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
@@ -61,7 +61,7 @@ function loadA({ aVec, step, tail }: SoftwareSpec, i: number, masked: boolean): 
   return `let a_${i} = ${masked ? `select(${type}(0.0), ${value}, in_${i})` : value};`;
 }
 
-/** Declares b_S_J: group J of the columns of row S of this step. */
+/** Declares b_J: group J of the columns, a matrix of a column for each row of this step (or a vector, where that is one row). */
 function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {
   const lines: string[] = [];
   const row = (s: string) => {
@@ -72,11 +72,11 @@ function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {
     lines.push(`let at_b = ${row('shared_row')};`);
     for (let j = 0; j < columns; j++) lines.push(`let own_${j} = ${loadB(bVec, 'at_b', `(column_0 + ${j}u)`)};`);
   }
-  for (let s = 0; s < step; s++) {
-    if (!share) lines.push(`let at_b_${s} = ${row(`${s}u`)};`);
-    for (let j = 0; j < columns; j++) {
-      lines.push(`let b_${s}_${j} = ${share ? `subgroupBroadcast(own_${j}, ${s}u)` : loadB(bVec, `at_b_${s}`, `(column_0 + ${j}u)`)};`);
-    }
+  const steps = Array.from({ length: step }, (_, s) => s);
+  if (!share) lines.push(...steps.map((s) => `let at_b_${s} = ${row(`${s}u`)};`));
+  for (let j = 0; j < columns; j++) {
+    const vectors = steps.map((s) => (share ? `subgroupBroadcast(own_${j}, ${s}u)` : loadB(bVec, `at_b_${s}`, `(column_0 + ${j}u)`)));
+    lines.push(`let b_${j} = ${step === 1 ? vectors[0] : `mat${step}x4<f32>(${vectors.join(', ')})`};`);
   }
   return lines.join('\n    ');
 }
