@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, dims, origins, rank, set_origins
+from py_ort.ops.builder import Builder, array, dims, origins, rank, set_origins, tensor_of
 from py_ort.ops.infer import infer_node
 
 Perm = tuple[int, ...]
@@ -188,7 +188,7 @@ class Forms:
         """Add a constant."""
         from py_ort.ops.builder import add_constant
 
-        return add_constant(self.graph, ir.tensor(contents), name or "layout")
+        return add_constant(self.graph, tensor_of(contents), name or "layout")
 
     def _permuted_constant(self, value: ir.Value, perm: Perm) -> ir.Value:
         contents = array(value)

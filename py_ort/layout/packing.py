@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops import NHWC
-from py_ort.ops.builder import all_nodes, attribute, dims, set_attributes
+from py_ort.ops.builder import all_nodes, attribute, dims, set_attributes, tensor_of
 from py_ort.providers.placement import PlacedNode
 
 PANEL = 8
@@ -149,7 +149,7 @@ class _Packer:
             tensor = old.const_value
 
             def evaluate() -> ir.TensorProtocol:
-                return ir.tensor(np.ascontiguousarray(convert(tensor.numpy())))
+                return tensor_of(np.ascontiguousarray(convert(tensor.numpy())))
 
             lazy = ir.LazyTensor(evaluate, dtype=tensor.dtype, shape=ir.Shape(shape), name=f"{old.name}__{kind}")
             packed = ir.Value(

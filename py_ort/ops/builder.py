@@ -29,6 +29,13 @@ def array(value: ir.Value | None) -> np.ndarray | None:
     return value.const_value.numpy()
 
 
+def tensor_of(contents: np.ndarray) -> ir.TensorProtocol:
+    """Make a tensor of an array, without a copy."""
+    if contents.dtype.kind in "OUST":
+        return ir.tensor(contents)
+    return ir.Tensor(contents, ir.DataType.from_numpy(contents.dtype))  # `ir.tensor` spends most of its time on finding out what it got
+
+
 def scalar(value: ir.Value | None) -> Any | None:
     """Return the number of a constant with one element, or None."""
     if value is None or value.const_value is None or value.const_value.size != 1:
@@ -79,7 +86,7 @@ def _attribute(name: str, value: Any) -> ir.Attr:
     if isinstance(value, ir.Attr):
         return value
     if isinstance(value, np.ndarray):
-        return ir.AttrTensor(name, ir.tensor(value))
+        return ir.AttrTensor(name, tensor_of(value))
     if isinstance(value, (np.integer, np.floating)):
         value = value.item()
     if isinstance(value, (list, tuple)) and not value:
@@ -98,7 +105,7 @@ def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
 def subgraphs(node: ir.Node) -> list[ir.Graph]:
     """Return the graphs among a node's attributes."""
     found: list[ir.Graph] = []
-    for item in node.attributes.values():
+    for item in node.attributes.data.values():
         if item.type == ir.AttributeType.GRAPH:
             found.append(item.value)
         elif item.type == ir.AttributeType.GRAPHS:
@@ -204,7 +211,7 @@ class Builder:
         """Add a constant. Integers of Python's kind become int64."""
         if isinstance(contents, np.ndarray) and not contents.dtype.isnative:
             contents = contents.astype(contents.dtype.newbyteorder("="))
-        tensor = ir.tensor(contents) if isinstance(contents, np.ndarray) else contents
+        tensor = tensor_of(contents) if isinstance(contents, np.ndarray) else contents
         return add_constant(
             self.graph, tensor, name or (self.anchor.outputs[0].name if self.anchor.outputs else "constant")
         )

@@ -103,7 +103,7 @@ def _dependent_body(found: Any, node: ir.Node) -> ir.Function | None:
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
     proto.input.extend("" if v is None else f"i{i}" for i, v in enumerate(node.inputs))
     proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
-    proto.attribute.extend(ir.to_proto(item) for item in node.attributes.values())
+    proto.attribute.extend(ir.serde.serialize_attribute(item) for item in node.attributes.values())
     types = []
     for value in node.inputs:
         described = None if value is None else value_type(value)

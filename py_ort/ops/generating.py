@@ -31,7 +31,7 @@ OPERATORS = [
     Operator(
         "ConstantOfShape", host=(0,), tolerance="exact", fold=_fold_constant_of_shape, infer=infer_constant_of_shape
     ),
-    Operator("Range", host=(0, 1, 2), tolerance="tight", fold=_fold_range),
+    Operator("Range", host=(0, 1, 2), tolerance="tight", fold=_fold_range, expand=False),
     Operator("OneHot", host=(1,), tolerance="exact"),
     Operator("EyeLike", shape_only=(0,), tolerance="exact"),
     *(Operator(name, pure=False) for name in _RANDOM),

@@ -94,12 +94,18 @@ def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> o
             continue
         types[name] = type_proto
         if value.const_value is not None and value.const_value.size <= _DATA_LIMIT:
-            data[name] = ir.to_proto(value.const_value)
+            data[name] = _tensor_proto(value.const_value)
     proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
     for item in node.attributes.values():
         if not item.is_ref() and item.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
-            proto.attribute.append(ir.to_proto(item))
+            proto.attribute.append(ir.serde.serialize_attribute(item))
     return proto
+
+
+def _tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
+    if tensor.dtype == ir.DataType.STRING:
+        return ir.to_proto(tensor)
+    return onnx.TensorProto(data_type=int(tensor.dtype), dims=list(tensor.shape), raw_data=tensor.tobytes())
 
 
 def value_type(value: ir.Value) -> Any | None:

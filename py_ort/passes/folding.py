@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops import operator
-from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, remove, subgraphs
+from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, remove, subgraphs, tensor_of
 from py_ort.ops.infer import newest_opset
 from py_ort.ops.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
@@ -44,7 +44,7 @@ class Folding(Pass):
         if self._shapes and node.domain == "" and len(node.outputs) == 1:
             known = _from_shapes(node)
             if known is not None:
-                return [ir.tensor(known)]
+                return [tensor_of(known)]
         declared = operator(node.domain, node.op_type)
         if not declared.pure or not node.inputs or any(v is not None and v.const_value is None for v in node.inputs):
             return None
@@ -52,11 +52,11 @@ class Folding(Pass):
             isinstance(v.const_value, ir.LazyTensor) for v in node.inputs if v is not None
         ):
             return None
-        if _too_big(node):
+        if _too_big(node) or any(o.type is not None and not isinstance(o.type, ir.TensorType) for o in node.outputs):
             return None
         arrays = [array(v) for v in node.inputs]
         results = _compute(node, declared.fold, arrays)
-        if results is None or len(results) < len(node.outputs):
+        if results is None or len(results) < len(node.outputs) or any(r is None or isinstance(r, list) for r in results):
             return None
         return [_tensor(r, node.outputs[i]) for i, r in enumerate(results[: len(node.outputs)])]
 
@@ -114,7 +114,7 @@ def _reference(node: ir.Node, arrays: list[np.ndarray | None]) -> Sequence[Any] 
         if contents is not None:
             feeds[f"i{i}"] = contents
     proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
-    proto.attribute.extend(ir.to_proto(item) for item in node.attributes.values())
+    proto.attribute.extend(ir.serde.serialize_attribute(item) for item in node.attributes.values())
     inputs = [
         onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
         for name, a in feeds.items()
@@ -133,7 +133,7 @@ def _tensor(result: Any, output: ir.Value) -> ir.TensorProtocol:
     contents = np.asarray(result)
     if output.dtype is not None and contents.dtype != output.dtype.numpy() and contents.dtype.kind in "fiub":
         contents = contents.astype(output.dtype.numpy())
-    return ir.tensor(contents)
+    return tensor_of(contents)
 
 
 def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> None:

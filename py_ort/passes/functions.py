@@ -7,7 +7,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 
 from py_ort.ops import operator
-from py_ort.ops.builder import all_nodes
+from py_ort.ops.builder import all_nodes, subgraphs
 from py_ort.ops.canonicalise import canonicalise_nodes
 from py_ort.ops.functions import function_body, instantiate
 from py_ort.passes.pass_base import Pass
@@ -42,7 +42,10 @@ class Functions(Pass):
         body = function_body(node)
         if body is None:
             return False
-        if runs is False and not all(self._has_kernel(inner) for inner in body if inner.op_type != "Constant"):
+        if runs is False and not all(self._is_plain(inner) for inner in body):
             return False  # another provider runs it, and the first one would not run all parts either
         canonicalise_nodes(instantiate(node, body), dict(body.opset_imports))
         return True
+
+    def _is_plain(self, node: ir.Node) -> bool:
+        return node.op_type == "Constant" or (not subgraphs(node) and bool(self._has_kernel(node)))

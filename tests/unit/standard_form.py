@@ -135,6 +135,11 @@ class _Writer:
     def _node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         fused = node.domain == NHWC or any(name in node.attributes for name in _OURS)
         fused = fused or (node.domain == "" and node.op_type in ("Conv", "MatMul") and len(node.inputs) > (3 if node.op_type == "Conv" else 2))
+        if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
+            scaled = self._emit(proto, "Mul", [self.name(node.inputs[0]), self._array(proto, np.array(_get(node, "alpha", 1.0), np.float32))])
+            product = self._emit(proto, "Mul", [self.name(node.inputs[0]), self._emit(proto, "Sigmoid", [scaled])])
+            proto.node.append(onnx.helper.make_node("Identity", [product], [self.name(node.outputs[0])]))
+            return
         if not fused:
             made = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
             made.input.extend(self.name(v) for v in node.inputs)
