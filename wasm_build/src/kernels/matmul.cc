@@ -1,4 +1,4 @@
-// MatMul, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
+// MatMul, with a bias per column where Python fused one, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
 #include "broadcast.h"
 #include "fused_activation.h"
 #include "half_precision.h"
@@ -73,11 +73,14 @@ class MatMul {
     Dims dims = batch;
     if (!left.vector) dims.push_back(left.rows);
     if (!right.vector) dims.push_back(right.columns);
+    const Tensor* bias = context.input(2);
+    PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ", right.columns, " columns");
     Tensor* c;
     PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
     if (c->count() == 0) return {};
+    if (bias && a.dtype != DType::float32) return not_implemented("a bias fused into a MatMul of ", dtype_name(a.dtype));
     switch (a.dtype) {
-      case DType::float32: return floats(a, left, b, right, batch, *c);
+      case DType::float32: return floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, *c);
       case DType::float64: return plain<double>(a, left, b, right, batch, *c);
       case DType::int32: case DType::uint32: return plain<uint32_t>(a, left, b, right, batch, *c);
       case DType::int64: case DType::uint64: return plain<uint64_t>(a, left, b, right, batch, *c);
@@ -105,8 +108,9 @@ class MatMul {
     return {};
   }
 
-  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, Tensor& c) const {
+  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, const float* bias, Tensor& c) const {
     ProductEnd end;
+    end.bias = bias;
     end.c = c.mutable_data<float>();
     end.c_stride = right.columns;
     end.activation = activation_;
@@ -148,7 +152,8 @@ class MatMul {
   Activation activation_;
 };
 
-PY_ORT_KERNEL("", "MatMul", "float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<MatMul>);
+#define PY_ORT_MATMUL_TYPES "float32,float16,bfloat16,float64,int32,uint32,int64,uint64"
+PY_ORT_KERNEL("", "MatMul", PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16", WithHalf<MatMul>);
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedMatMul", "float32,float16,bfloat16", WithHalf<MatMul>);
 
 }  // namespace
