@@ -17,6 +17,7 @@ from py_ort.exceptions import (
     BrowserNotFound,
     Cancelled,
     ConnectionLost,
+    DeviceLost,
     PageCrashed,
     PyOrtError,
     Timeout,
@@ -79,7 +80,7 @@ def test_browser_killed_in_a_run(own_browser, launcher):
 def test_page_killed_in_a_run(own_browser, launcher):
     options, flag = own_browser(launcher)
     session = InferenceSession(small_models.slow(), providers=["wasm"], browser=options)
-    error, seconds = run_and(session, lambda: processes.kill(processes.renderers(flag)))
+    error, seconds = run_and(session, lambda: processes.kill(processes.children(flag, "renderer")))
     # Without Playwright nobody sees a page crash: its connection is gone.
     assert isinstance(error, PageCrashed if launcher == "playwright" else ConnectionLost)
     assert "new InferenceSession" in str(error)
@@ -87,6 +88,23 @@ def test_page_killed_in_a_run(own_browser, launcher):
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as fresh:
         fresh.run(None, {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)})
     session.close()
+
+
+@linux
+def test_gpu_process_killed(own_browser, page_errors):
+    """The GPU device is lost: the session says so, and the next one, in the same page, gets a new device."""
+    options, flag = own_browser("playwright")
+    feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+    with InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as session:
+        session.run(None, feeds)
+        processes.kill(processes.children(flag, "gpu-process"))
+        time.sleep(0.5)
+        with pytest.raises(DeviceLost, match="again"):
+            session.run(None, feeds)
+        with InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as fresh:
+            assert fresh.run(None, feeds)[0].tolist() == [[1, 1, 1]]
+    assert any("lost" in line for line in page_errors)
+    page_errors.clear()
 
 
 @linux

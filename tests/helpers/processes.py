@@ -26,8 +26,8 @@ def browser_process(flag: str) -> int:
     return pid
 
 
-def renderers(flag: str) -> list[int]:
-    """Return the renderer processes of that browser."""
+def children(flag: str, kind: str) -> list[int]:
+    """Return that browser's processes of a kind: "renderer", "gpu-process"."""
     lines, ancestor = command_lines(), browser_process(flag)
 
     def descends(pid: int) -> bool:
@@ -35,7 +35,7 @@ def renderers(flag: str) -> list[int]:
             pid = lines[pid][0]
         return pid == ancestor
 
-    return [pid for pid, (_, line) in lines.items() if "--type=renderer" in line and descends(pid)]
+    return [pid for pid, (_, line) in lines.items() if f"--type={kind}" in line and descends(pid)]
 
 
 def kill(pids: list[int]) -> None:
