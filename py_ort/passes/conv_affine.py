@@ -10,6 +10,9 @@ from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_
 from py_ort.passes.pass_base import Pass
 
 
+_SMALLEST = 1e-3  # factors below are not divided by
+
+
 class ConvAffine(Pass):
     """conv(x) * s + b → conv'(x)."""
 
@@ -21,6 +24,8 @@ class ConvAffine(Pass):
         for node in nodes_of(model, "Conv"):
             while _before(node):
                 count += 1
+        for node in nodes_of(model, "Add"):
+            count += _scale_later(node)
         return count
 
 
@@ -106,6 +111,42 @@ def _after(node: ir.Node) -> bool:
     set_origins(conv, (*origins(conv), *origins(node)))
     replace_value(node.outputs[0], x)
     remove(node)
+    return True
+
+
+def _scale_later(add: ir.Node) -> bool:
+    """conv(x * s + b) → conv'(x + b / s): padding keeps the sum out of the weights, but not the factor."""
+    found = split_constant(add)
+    mul = None if found is None else made_by(found[0], "Mul")
+    scaled = None if mul is None else split_constant(mul)
+    if found is None or mul is None or scaled is None or not only_for(found[0], add):
+        return False
+    output, (source, factor) = add.outputs[0], scaled
+    users = [use.node for use in output.uses()]
+    if output.is_graph_output() or not users or found[1].dtype != factor.dtype or rank(source) != rank(output):
+        return False
+    if not np.all(np.abs(factor) > _SMALLEST) or factor.size != 1 and found[1].size != 1 and factor.size != found[1].size:
+        return False
+    for use in output.uses():
+        weights = array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
+        if weights is None or weights.dtype != factor.dtype:
+            return False
+        channels = weights.shape[1] * attribute(use.node, "group", 1)
+        if per_channel(factor, rank(source) or 0, channels) is None:
+            return False
+    build = Builder(add, origin=(*origins(mul), *origins(add)))
+    shifted = build.op("Add", source, (found[1].astype(np.float64) / factor).astype(factor.dtype))
+    replace_value(output, build.op("Mul", shifted, factor))
+    remove(add)
+    remove(mul)
+    # Each convolution takes its own copy of the factor.
+    final = shifted.uses()
+    product = next(iter(final)).node
+    for conv in dict.fromkeys(users):
+        own = Builder(conv, origin=origins(product)).op("Mul", shifted, factor)
+        conv.replace_input_with(0, own)
+        _before(conv)
+    remove(product)
     return True
 
 

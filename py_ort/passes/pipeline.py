@@ -14,6 +14,7 @@ from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
 from py_ort.passes.folding import Folding
+from py_ort.passes.gates import Gates
 from py_ort.passes.gelu import Gelu
 from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
@@ -58,6 +59,7 @@ def pipeline(level: Level, *, matmul_bias: bool = False) -> list[GraphPass]:
         HardSwish(),
         LayerNorm(),
         Gelu(),
+        Gates(),
         Affine(),
         ConvAffine(),
         Identity(),
