@@ -1,144 +1,21 @@
-"""Sessions in a plain page: the built runtime and core without Python's bridge, websocket or worker."""
+"""Sessions in a plain page; see web/test/plain_page.py."""
 
 from __future__ import annotations
 
-import base64
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import onnx
 import pytest
 
-from py_ort.plan.compiler import compile_model
-from py_ort.plan.options import CompileOptions
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "web/test"))
-
-
-class PageError(Exception):
-    """An error of the page; `code` is the schema's ErrorCode."""
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        super().__init__(fields["message"])
-        self.code: int = fields["code"]
-        self.place: Mapping[str, str] = fields.get("place") or {}
-
-
-@dataclass
-class GpuTensor:
-    """A tensor that stayed on the GPU."""
-
-    dtype: str
-    dims: list[int]
-    gpu_id: int
-
-
-Value = np.ndarray | GpuTensor
-
-
-@dataclass
-class Ran:
-    """Outputs and RunInfo of one run."""
-
-    outputs: dict[str, Value]
-    info: dict[str, Any]
-
-    @property
-    def made(self) -> int:
-        """How many pipelines, buffers and bind groups the run made."""
-        return sum(self.info["counters"][name] for name in ("pipelines", "buffers", "bind_groups"))
-
-
-class PlainPage:
-    """A page with `window.session`."""
-
-    def __init__(self) -> None:
-        from browser_page import BrowserPage
-
-        self._page = BrowserPage(["--page", "session_page"], "session")
-        for name in ("core.mjs", "core.wasm"):
-            shutil.copy(ROOT / "py_ort/assets" / name, self._page.folder / name)
-        self._count = 0
-
-    def close(self) -> None:
-        self._page.close()
-
-    def call(self, function: str, *args: Any) -> Any:
-        answer = self._page.evaluate(f"(args) => session.{function}(...args)", list(args))
-        if "error" in answer:
-            raise PageError(answer["error"])
-        return answer.get("value")
-
-    def load(self, model: onnx.ModelProto, on_cpu: Sequence[str] = ()) -> PlainSession:
-        """Compile a model and load it; the nodes named in `on_cpu` run on wasm, all others where they can."""
-        options = CompileOptions(force_cpu_node_names=on_cpu, graph_optimization_level="disabled")
-        compiled = compile_model(model.SerializeToString(), options=options)
-        self._count += 1
-        plan, weights = f"{self._count}.plan", f"{self._count}.weights"
-        (self._page.folder / plan).write_bytes(compiled.plan)
-        (self._page.folder / weights).write_bytes(compiled.weights.tobytes())
-        return PlainSession(self, self.call("load", plan, weights)["id"])
-
-    def lose_device_meanwhile(
-        self, session: PlainSession, feeds: Mapping[str, np.ndarray], runs: int
-    ) -> list[str | int]:
-        """Start runs and destroy the device; return "done" or the error's code for each."""
-        return self.call("loseDeviceMeanwhile", session.id, _encoded(feeds), runs)
-
-    def run_at_once(self, session: PlainSession, feeds: Sequence[Mapping[str, np.ndarray]]) -> list[Ran]:
-        """Start several runs without waiting for each other."""
-        script = "([id, all]) => Promise.all(all.map((feeds) => session.run(id, feeds)))"
-        answers = self._page.evaluate(script, [session.id, [_encoded(feed) for feed in feeds]])
-        return [_ran(answer["value"]) for answer in answers]
-
-
-@dataclass
-class PlainSession:
-    """A session of a `PlainPage`."""
-
-    page: PlainPage
-    id: int
-
-    def run(
-        self, feeds: Mapping[str, Value], outputs_on_gpu: Sequence[str] = (), cancel_after: float | None = None
-    ) -> Ran:
-        more = [] if cancel_after is None else [cancel_after]
-        return _ran(self.page.call("run", self.id, _encoded(feeds), list(outputs_on_gpu), *more))
-
-    def release(self) -> None:
-        self.page.call("release", self.id)
-
-
-def _encoded(feeds: Mapping[str, Value]) -> dict[str, Any]:
-    return {name: _encode(value) for name, value in feeds.items()}
-
-
-def _encode(value: Value) -> dict[str, Any]:
-    if isinstance(value, GpuTensor):
-        return {"dtype": value.dtype, "dims": value.dims, "gpuId": value.gpu_id}
-    data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
-    return {"dtype": value.dtype.name, "dims": list(value.shape), "data": data}
-
-
-def _ran(answer: Mapping[str, Any]) -> Ran:
-    return Ran({name: _decode(tensor) for name, tensor in answer["outputs"].items()}, answer["info"])
-
-
-def _decode(tensor: Mapping[str, Any]) -> Value:
-    if "gpuId" in tensor:
-        return GpuTensor(tensor["dtype"], tensor["dims"], tensor["gpuId"])
-    return np.frombuffer(base64.b64decode(tensor["data"]), tensor["dtype"]).reshape(tensor["dims"])
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "web/test"))
 
 
 @pytest.fixture(scope="module")
-def plain_page() -> Iterator[PlainPage]:
+def plain_page() -> Iterator[object]:
     """One browser for all tests of a module."""
+    from plain_page import PlainPage
+
     opened = PlainPage()
     yield opened
     opened.close()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 import pytest
-from conftest import GpuTensor, PageError, PlainPage
 from numpy.testing import assert_allclose, assert_array_equal
 from onnx import helper, numpy_helper
+from plain_page import GpuTensor, PageError, PlainPage
 
 from py_ort.schema.gen.ErrorCode import ErrorCode
 
@@ -174,6 +174,18 @@ def test_outputs_stay_on_the_gpu_and_are_fed_again(plain_page: PlainPage) -> Non
         assert ran.info["replayed"] == (again > 0)
     with pytest.raises(PageError, match="no GPU buffer 999999"):
         session.run({"x": GpuTensor("float32", [3, 4], 999999)})
+    session.release()
+
+
+def test_a_profile_has_a_row_for_each_dispatch(plain_page: PlainPage) -> None:
+    session = plain_page.load(CHAIN, on_cpu=["Exp_b"])
+    for _ in range(2):
+        ran = session.run({"x": randn(3, 4)}, profile=True)
+        assert_allclose(ran.outputs["y"], chain(randn(3, 4)), rtol=1e-5)
+        rows = ran.info["profile"]
+        assert len(rows) == ran.info["counters"]["dispatches"] == 3
+        assert all(row["ms"] >= 0 and row["kernel"] for row in rows)
+    assert not session.run({"x": randn(3, 4)}).info.get("profile")
     session.release()
 
 

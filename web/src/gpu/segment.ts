@@ -2,6 +2,7 @@
 import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
 import type { Pipeline } from './pipelines';
+import type { Profiler } from './profiler';
 
 /** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
 export type Command = DispatchCommand | CopyCommand;
@@ -36,7 +37,10 @@ export interface Placement {
 }
 
 type Step =
-  | { readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number] }
+  | {
+      readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number];
+      readonly label: string;
+    }
   | { readonly source: Placement; readonly target: Placement; readonly bytes: number };
 
 const UNIFORM_ALIGNMENT = 256;
@@ -44,11 +48,13 @@ const UNIFORM_ALIGNMENT = 256;
 export class CompiledSegment {
   constructor(private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined, private readonly gpu: Gpu) {}
 
-  /** Encodes every step: one compute pass, interrupted only by copies. */
-  encode(encoder: GPUCommandEncoder): void {
+  /** Encodes every step: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
+  encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
     let pass: GPUComputePassEncoder | undefined;
     for (const step of this.steps) {
       if ('pipeline' in step) {
+        if (profiler) pass?.end();
+        if (profiler) pass = profiler.beginPass(encoder, step.label, step.workgroups);
         pass ??= encoder.beginComputePass();
         pass.setPipeline(step.pipeline);
         pass.setBindGroup(0, step.group);
@@ -104,7 +110,7 @@ export async function compileSegment(
     gpu.counters.bind_groups++;
     const { pipeline, workgroups } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
-    return { pipeline: pipeline.ready!, group, workgroups };
+    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label };
   });
   return new CompiledSegment(steps, uniforms.buffer, gpu);
 }

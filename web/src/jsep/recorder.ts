@@ -2,6 +2,7 @@
 import type { Arena } from '../gpu/arena';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
+import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
 import { type CompileProgress, compileSegment, type Placement } from '../gpu/segment';
 import { type Event, Recording, Segment } from './recording';
@@ -23,6 +24,8 @@ export class Recorder {
   /** Whether all that the core asked so far is what the recording says. */
   private matching: boolean;
   private nextId: number;
+  /** One for each submitted segment, if asked for. */
+  readonly profilers: Profiler[] = [];
   /** Time spent waiting for pipelines and making bind groups. */
   compileMs = 0;
   /** Contents of this run's feeds and uploads that wait for the next commit, by virtual id. */
@@ -32,7 +35,7 @@ export class Recorder {
 
   constructor(
     private readonly provider: GpuProvider, private readonly arena: Arena, readonly recording: Recording,
-    private readonly compiling?: CompileProgress,
+    private readonly compiling?: CompileProgress, private readonly profiling = false,
   ) {
     this.matching = recording.segments.length > 0;
     if (!this.matching) recording.segments.push(new Segment());
@@ -174,7 +177,12 @@ export class Recorder {
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { gpu, readback } = this.provider;
     const encoder = gpu.device.createCommandEncoder();
-    segment.compiled!.encode(encoder);
+    const profiler = this.profiling ? new Profiler(gpu) : undefined;
+    segment.compiled!.encode(encoder, profiler);
+    if (profiler) {
+      profiler.resolve(encoder);
+      this.profilers.push(profiler);
+    }
     for (const { id, bytes, as } of keep) {
       const [source, target] = [this.place(id), this.place(as)];
       encoder.copyBufferToBuffer(source.buffer, source.offset, target.buffer, target.offset, bytes);

@@ -6,6 +6,7 @@ import {
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
+import type { RunOptions } from '../session/run';
 import { Runtime } from '../session/runtime';
 import { Session, type SessionOptions } from '../session/session';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
@@ -94,10 +95,10 @@ export class Requests {
     return ACK;
   }
 
-  private async run(request: number, { session, feeds, outputs, outputsOnGpu }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
+  private async run(request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readTensor(feed, payload)]));
     const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
-    const result = await this.session(session).run(named, { outputs, outputsOnGpu, signal, onProgress });
+    const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress });
     const writer = new TensorWriter();
     for (const [name, tensor] of Object.entries(result.outputs)) writer.add(name, tensor);
     return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(result.info)), payload: writer.payload };

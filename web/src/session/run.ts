@@ -2,6 +2,7 @@
 import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
@@ -18,6 +19,8 @@ export interface RunOptions {
   /** Those of them to leave on the GPU: the caller frees their buffers. */
   readonly outputsOnGpu?: readonly string[];
   readonly signal?: AbortSignal;
+  /** Time each dispatch; see RunInfo.profile. */
+  readonly profile?: boolean;
   /** Told of the pipelines that a first run waits for. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
@@ -30,6 +33,8 @@ export interface RunInfo {
   readonly replayed: boolean;
   readonly segments: number;
   readonly counters: Counters;
+  /** Each dispatch in order, if asked for. */
+  readonly profile?: readonly ProfileRow[];
 }
 
 export interface RunResult {
@@ -71,7 +76,7 @@ export class SessionRun {
     const { backend, recordings } = session;
     const recording = recordings!.take(RecordingCache.key(this.feeds));
     const recorder = new Recorder(backend.provider, backend.arena, recording,
-      (done, total) => this.options.onProgress?.('compiling shaders', done, total));
+      (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.options.profile);
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
     try {
@@ -101,7 +106,7 @@ export class SessionRun {
       const replayed = recorder?.replaying ?? false;
       const segments = recorder?.segmentCount ?? 0;
       if (recorder && segments === 1 && core.replayable(run)) recorder.recording.closed = outputs;
-      return this.submitted(pending, delivery, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
+      return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
       // What the core frees from here on is not part of the recording.
@@ -119,7 +124,7 @@ export class SessionRun {
     });
     const delivery = this.deliver(outputs);
     const pending = recorder.replay(contents, delivery.read, delivery.keep);
-    return this.submitted(pending, delivery, { compile_ms: 0, replayed: true, segments: 1 });
+    return this.submitted(pending, delivery, recorder, { compile_ms: 0, replayed: true, segments: 1 });
   }
 
   private feed(run: number, index: number, { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean }, recorder: Recorder | undefined): void {
@@ -179,14 +184,17 @@ export class SessionRun {
   }
 
   private submitted(
-    pending: PendingReadback | undefined, delivery: Delivery, info: Pick<RunInfo, 'compile_ms' | 'replayed' | 'segments'>,
+    pending: PendingReadback | undefined, delivery: Delivery, recorder: Recorder | undefined,
+    info: Pick<RunInfo, 'compile_ms' | 'replayed' | 'segments'>,
   ): SubmittedRun {
     const counters = countersSince(this.before, this.counters());
     return {
       finish: async (start) => {
         const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
         if (this.session.provider) throwUncaptured(this.session.provider.gpu);
-        return { outputs, info: { run_ms: performance.now() - start, ...info, counters } };
+        const run_ms = performance.now() - start;
+        const profile = this.options.profile && recorder ? (await Promise.all(recorder.profilers.map((one) => one.read()))).flat() : undefined;
+        return { outputs, info: { run_ms, ...info, counters, profile } };
       },
     };
   }

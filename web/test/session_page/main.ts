@@ -24,11 +24,11 @@ async function load(plan: string, weights: string) {
   return { id: session.handle, info: session.info };
 }
 
-async function run(id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter?: number) {
+async function run(id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter: number | null = null, profile = false) {
   const tensors: Feeds = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, toTensor(feed)]));
   const abort = new AbortController();
-  if (cancelAfter !== undefined) setTimeout(() => abort.abort(), cancelAfter);
-  const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal });
+  if (cancelAfter !== null) setTimeout(() => abort.abort(), cancelAfter);
+  const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal, profile });
   return { outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor)])), info };
 }
 
