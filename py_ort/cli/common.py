@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
 
@@ -51,13 +52,15 @@ def browser_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
-    """Show what is being done: a spinner in a terminal, else a line for each new stage. Always on stderr."""
+    """Show what is being done: a spinner and a clock in a terminal, else a line for each new stage; on stderr."""
     if quiet:
         yield lambda stage, done, total: None
         return
     if err.is_terminal:
-        with err.status("starting") as status:
-            yield lambda stage, done, total: status.update(_text(stage, done, total))
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=err, transient=True) as shown:
+            task = shown.add_task("starting")
+            yield lambda stage, done, total: shown.update(task, description=_text(stage, done, total))
         return
     last = ""
 
