@@ -12,7 +12,8 @@ interface CastSpec extends Spec {
 const CAST = elementwiseShader<CastSpec>('cast', ({ operands, result, bool, wrap }) => {
   const [from, to] = [computeType(operands[0].storage), computeType(result)];
   let value = 'R(x)';
-  if (bool) value = 'U(x != T(0))';
+  // By bits: a NaN is not zero, but WGSL's comparisons with it are all false.
+  if (bool) value = from === 'f32' ? 'U((bitcast<U>(x) & U(0x7fffffffu)) != U(0))' : 'U(x != T(0))';
   // Through i32, so that negative numbers wrap around as they do in C, and not to 0.
   else if (from === 'f32' && to === 'u32') value = 'select(U(x), U(I(x)), x < T(0))';
   return `fn apply(x: T) -> R { return ${wrapped(wrap, value)}; }`;

@@ -24,6 +24,8 @@ interface Case {
   host?: number[];
   /** Which outputs are wanted; one by default. */
   outputs?: boolean[];
+  /** Take the variants for hardware, whatever the adapter is. */
+  hardware?: boolean;
   /** Times to run it for the median; 0: just once, untimed. */
   repeat?: number;
 }
@@ -40,10 +42,17 @@ let provider: Promise<GpuProvider> | undefined;
 
 async function runKernel(test: Case): Promise<Result> {
   const open = await (provider ??= GpuProvider.open());
-  return inErrorScopes(open.gpu, () => runCase(open, test)).then((result) => {
+  const used = test.hardware ? asHardware(open) : open;
+  return inErrorScopes(open.gpu, () => runCase(used, test)).then((result) => {
     throwUncaptured(open.gpu);
     return result;
   });
+}
+
+/** The same provider, except that kernels do not see that its adapter is a software one. */
+function asHardware(provider: GpuProvider): GpuProvider {
+  const gpu = Object.create(provider.gpu, { traits: { value: { ...provider.gpu.traits, software: false } } });
+  return Object.create(provider, { gpu: { value: gpu } });
 }
 
 async function runCase(open: GpuProvider, test: Case): Promise<Result> {

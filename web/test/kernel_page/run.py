@@ -86,6 +86,7 @@ class KernelPage:
         domain: str = "",
         host: Sequence[int] | None = None,
         outputs: int | Sequence[bool] = 1,
+        hardware: bool = False,
         repeat: int = 0,
     ) -> KernelResult:
         """Run one kernel on numpy arrays.
@@ -97,6 +98,7 @@ class KernelPage:
             domain: "" is ai.onnx.
             host: Indices of the host inputs; by default what the lowering declares for `op`.
             outputs: How many, or which are wanted.
+            hardware: Take the variants for hardware, whatever the adapter is.
             repeat: Time it: the median over so many batches.
         """
         case = {
@@ -106,6 +108,7 @@ class KernelPage:
             "inputs": [_encode(x) for x in inputs],
             "host": list(HOST_INPUTS.get(op, []) if host is None else host),
             "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs),
+            "hardware": hardware,
             "repeat": repeat,
         }
         result = self._page.evaluate("(test) => runKernel(test)", case)

@@ -1,0 +1,37 @@
+"""Changes of type."""
+
+import numpy as np
+from case import Case, i64, r
+from onnx import TensorProto
+
+DTYPES = {
+    "float32": TensorProto.FLOAT,
+    "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "uint32": TensorProto.UINT32,
+    "bool": TensorProto.BOOL,
+}
+SIGNED = np.array([0, 1.5, -1.5, 3.99, 100, -3, 0.25], np.float32)
+
+
+def _source(name: str, target: str) -> np.ndarray:
+    unsigned = name.startswith("u") or target.startswith("u")
+    return (np.abs(SIGNED) if unsigned else SIGNED).astype(name)
+
+
+CASES = [
+    *(Case("Cast", [_source(a, b)], {"to": to}, tolerance="exact") for a in DTYPES for b, to in DTYPES.items()),
+    Case("Cast", [np.array([0, np.nan, -0.0, 1e-30], np.float32)], {"to": TensorProto.BOOL}),
+    Case("Cast", [np.array([300, -1, 255], np.int32)], {"to": TensorProto.UINT8}),
+    Case("CastLike", [SIGNED, i64(1)]),
+    Case("BitCast", [r(5)], {"to": TensorProto.INT32}, expected=lambda x: x.view(np.int32), tolerance="exact"),
+    Case(
+        "BitCast",
+        [np.array([200, 3], np.uint8)],
+        {"to": TensorProto.INT8},
+        expected=lambda x: x.view(np.int8),
+        tolerance="exact",
+    ),
+]

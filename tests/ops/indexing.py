@@ -1,0 +1,109 @@
+"""Operators that go where indices say: gathers, scatters, TopK, OneHot, cumulative sums."""
+
+import numpy as np
+from case import Case, i64, r
+
+
+def _indices(shape: tuple[int, ...], dim: int) -> np.ndarray:
+    return np.random.default_rng(3).integers(-dim, dim, shape)
+
+
+def _permutations(shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """Indices of which no two are the same along the axis."""
+    return np.argsort(np.random.default_rng(3).random(shape), axis=axis)
+
+
+GATHERS = [
+    *(
+        Case("Gather", [r(*shape), indices], {"axis": axis}, tolerance="exact")
+        for shape, indices, axis in [
+            ((5, 4), i64(0, -1, 2), 0),
+            ((5, 3), i64(0, -1, 2), 0),
+            ((2, 3, 4), np.array([[1, -1], [0, 2]], np.int32), 1),
+            ((3, 4), np.array(1, np.int64), 0),
+            ((3, 8), i64(1, 2, 0), -1),
+            ((7,), i64(3, 3), 0),
+            ((3, 4), i64(), 0),
+        ]
+    ),
+    *(
+        Case("GatherElements", [r(*shape), _indices(indices, shape[axis])], {"axis": axis}, tolerance="exact")
+        for shape, indices, axis in [((3, 4), (5, 4), 0), ((3, 4), (3, 6), 1), ((2, 3, 5), (2, 5, 5), -2)]
+    ),
+    Case("GatherND", [r(2, 3, 4), np.array([[0, 1], [1, -1]])]),
+    Case("GatherND", [r(2, 3, 4), np.array([[0], [2]])], {"batch_dims": 1}),
+    Case("GatherND", [r(2, 3, 4), np.array([[[0, 1, 2]], [[1, 2, 3]]])]),
+    Case("GatherND", [r(2, 3, 4), np.array([[1]])]),
+]
+
+
+def _scatters(reduction: str, dtype: str) -> list[Case]:
+    alone = reduction == "none"
+    more = 0 if alone else 2
+    numbers = {"dtype": dtype, "low": -9, "high": 9}
+    cases = []
+    for shape, axis in [((3, 4), 0), ((3, 4), 1), ((2, 5, 3), -2)]:
+        updates = tuple(dim + more if k == axis % len(shape) else dim for k, dim in enumerate(shape))
+        indices = _permutations(shape, axis) if alone else _indices(updates, shape[axis])
+        inputs = [r(*shape, **numbers), indices, r(*updates, **numbers)]
+        cases.append(Case("ScatterElements", inputs, {"axis": axis, "reduction": reduction}, expected="onnx"))
+    for tuples in ([[0], [2]], [[0, 1], [2, -1]]):
+        # With a reduction, two updates meet.
+        indices = np.array(tuples if alone else [*tuples, tuples[0]])
+        updates = (len(indices), 5, 3)[: 4 - indices.shape[1]] if indices.shape[1] == 1 else (len(indices), 3)
+        inputs = [r(4, 5, 3, **numbers), indices, r(*updates, **numbers)]
+        cases.append(Case("ScatterND", inputs, {"reduction": reduction}, expected="onnx"))
+    return cases
+
+
+TOPS = [
+    Case("TopK", [r(*shape, **numbers), i64(k)], {"axis": axis, "largest": largest}, outputs=2, tolerance="exact")
+    for shape, k, axis, numbers in [
+        ((3, 10), 4, 1, {"dtype": "int32", "low": 0, "high": 5}),
+        ((10, 3), 4, 0, {}),
+        ((2, 7, 3), 7, 1, {"dtype": "int64", "low": -3, "high": 3}),
+        ((20_000,), 5, 0, {}),
+        ((2, 9000), 300, 1, {}),
+        ((1, 5000), 1000, 1, {}),
+        ((4,), 0, 0, {}),
+    ]
+    for largest in (0, 1)
+]
+
+CASES = [
+    *GATHERS,
+    *(
+        case
+        for reduction in ("none", "add", "mul", "min", "max")
+        for dtype in ("float32", "int64")
+        for case in _scatters(reduction, dtype)
+    ),
+    *TOPS,
+    *(
+        Case(
+            op,
+            [r(*shape), np.array(axis, np.int64)],
+            {"exclusive": exclusive, "reverse": reverse},
+            expected=by,
+            host=[1],
+        )
+        for op, by in (("CumSum", None), ("CumProd", "onnx"))
+        for shape, axis in [((5,), 0), ((3, 4), 1), ((2, 3, 4), -2)]
+        for exclusive in (0, 1)
+        for reverse in (0, 1)
+    ),
+    *(
+        Case(
+            "OneHot",
+            [np.array([[1, -1, 7], [0, 2, 3]]), np.array(5, np.int64), np.array([0, 2], np.float32)],
+            {"axis": axis},
+        )
+        for axis in (-1, 0, 1)
+    ),
+    *(Case("Range", [np.array(x, np.float32) for x in limits]) for limits in [(0, 5, 0.5), (10, 0, -3)]),
+    Case("Range", [np.array(x, np.int64) for x in (10, -3, -4)]),
+    Case("Range", [np.array(x, np.int32) for x in (3, 3, 1)]),
+    Case("ConstantOfShape", [i64(2, 3)]),
+    Case("EyeLike", [r(3, 4)], {"k": 1}),
+    Case("EyeLike", [r(3, 4)], {"dtype": 7}),
+]

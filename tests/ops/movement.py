@@ -1,0 +1,129 @@
+"""Operators that only move elements, or give a tensor another shape: Transpose, Slice, Concat, Pad and the like."""
+
+import numpy as np
+from case import Case, i64, r
+
+LARGE, SMALL = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+TRANSPOSES = [
+    Case("Transpose", [r(*shape, dtype=dtype)], {} if perm is None else {"perm": perm}, tolerance="exact")
+    for shape, perm in [
+        ((3, 4), None),
+        ((2, 3, 4), (0, 2, 1)),
+        ((2, 8, 16), (0, 2, 1)),
+        ((2, 8, 4, 12), (0, 2, 3, 1)),
+        ((2, 4, 12, 8), (0, 3, 1, 2)),
+        ((1, 3, 5, 7), (0, 2, 3, 1)),
+        ((2, 3, 4, 5, 6), (4, 2, 0, 3, 1)),
+        ((8, 4, 4, 8), (2, 3, 0, 1)),
+        ((2, 1, 3), (1, 0, 2)),
+        ((0, 3), (1, 0)),
+        ((2, 2, 2, 2, 2, 2, 2, 2), (7, 0, 6, 1, 5, 2, 4, 3)),
+        ((4, 8, 12, 16), (3, 1, 2, 0)),
+    ]
+    for dtype in ("float32", "int64", "bool")
+]
+SLICES = [
+    Case("Slice", [r(*shape), i64(*starts), i64(*ends), i64(*axes), i64(*steps)], tolerance="exact")
+    for shape, starts, ends, axes, steps in [
+        ((5, 6), [1], [4], [0], [1]),
+        ((5, 6), [-1], [SMALL], [1], [-1]),
+        ((5, 8), [4], [8], [1], [1]),
+        ((4, 8, 12), [0, 4], [LARGE, 12], [0, 2], [2, 1]),
+        ((4, 8), [10], [20], [0], [1]),
+        ((6, 7), [5, 6], [0, -8], [0, 1], [-2, -3]),
+        ((0, 4), [1], [3], [1], [1]),
+        ((5, 6), [0], [5], [0], [1]),
+        ((4, 16), [3, 8], [-5, 16], [0, 1], [-1, 1]),
+    ]
+]
+PADS = [
+    Case("Pad", [r(*shape), i64(*pads), *extra], {"mode": mode}, tolerance="exact")
+    for mode in ("constant", "edge", "reflect", "wrap")
+    for shape, pads, extra in [
+        ((3, 4), (0, 1, 0, 2), [np.array(1.5, np.float32)]),
+        ((2, 3, 4), (1, 0, 1, 0, 2, 0), []),
+        ((1, 2, 5, 8), (0, 0, 1, 1, 0, 0, 1, 1), []),
+        ((1, 5, 8, 8), (0, 1, 1, 0, 0, 1, 1, 0), []),
+        ((6,), (2, 3), []),
+        ((4, 8), (0, 4, 0, 4), []),
+        ((2, 2, 2), (0, 0, 0, 0, 0, 0), []),
+        ((5, 6), (-1, 2, -2, -3), []),
+        ((5, 6), (-1, -1, 0, -2), []),
+    ]
+    if mode == "constant" or min(pads) >= 0
+]
+RESHAPES = [
+    Case("Reshape", [r(2, 3, 4), i64(4, -1)]),
+    Case("Reshape", [r(2, 3, 4), i64(0, -1)]),
+    Case("Reshape", [r(0, 3), i64(3, 0)], {"allowzero": 1}),
+    Case("Reshape", [r(1), i64()]),
+    *(Case("Flatten", [r(2, 3, 4, 5)], {"axis": axis}) for axis in (0, 1, 2, 4, -1)),
+    Case("Squeeze", [r(1, 3, 1, 5), i64(0, -2)]),
+    Case("Squeeze", [r(1, 3, 1, 5)]),
+    Case("Unsqueeze", [r(3, 4), i64(0, -1)]),
+    Case("Identity", [r(3, 4)]),
+]
+
+CASES = [
+    *TRANSPOSES,
+    *SLICES,
+    Case("Slice", [r(5, 6), i64(1), i64(3)], tolerance="exact"),
+    *PADS,
+    Case("Pad", [r(0, 3), i64(1, 0, 1, 0)], tolerance="exact"),
+    Case("Pad", [r(2, 3, 4), i64(1, 2), None, i64(-1)], tolerance="exact"),
+    *(
+        Case("Pad", [r(3, 4, dtype=dtype), i64(1, 0, 1, 2), np.array(-3, dtype)], host=host, tolerance="exact")
+        for dtype in ("float32", "int64")
+        for host in ([1, 3], [1, 2, 3])
+    ),
+    *RESHAPES,
+    *(Case("DepthToSpace", [r(2, 12, 3, 4)], {"blocksize": 2, "mode": mode}) for mode in ("DCR", "CRD")),
+    Case("SpaceToDepth", [r(2, 3, 4, 6)], {"blocksize": 2}),
+    Case("Split", [r(6, 4), i64(2, 4)], outputs=2),
+    Case("Split", [r(2, 7)], {"axis": 1, "num_outputs": 3}, outputs=3),
+    Case("Split", [r(2, 8, 3), i64(0, 8)], {"axis": 1}, outputs=2),
+    Case("Split", [r(2, 8, 4)], {"axis": -1, "num_outputs": 2}, outputs=2),
+    *(
+        Case("Expand", [r(*shape), i64(*to)])
+        for shape, to in [
+            ((3, 1), (2, 3, 4)),
+            ((1,), (5,)),
+            ((3, 4), (3, 4)),
+            ((2, 1, 4), (2, 3, 1)),
+            ((1, 1), (0, 3)),
+            ((), (3,)),
+        ]
+    ),
+    *(
+        Case("Tile", [r(*shape), i64(*repeats)])
+        for shape, repeats in [
+            ((2, 3), (2, 2)),
+            ((4,), (3,)),
+            ((1, 2, 4), (3, 1, 2)),
+            ((2, 3), (1, 0)),
+            ((2, 3), (1, 1)),
+        ]
+    ),
+    *(
+        Case("Concat", [r(*shape) for shape in shapes], {"axis": axis})
+        for shapes, axis in [
+            ([(2, 3), (2, 4)], 1),
+            ([(4, 8), (2, 8)], 0),
+            ([(2, 4, 8), (2, 4, 12), (2, 4, 4)], 2),
+            ([(1, k) for k in range(1, 20)], 1),
+            ([(2, 0), (2, 3)], 1),
+            ([(2, 0), (2, 0)], 1),
+            ([(3,)], 0),
+            ([(2, 3, 4), (2, 1, 4)], -2),
+        ]
+    ),
+    *(Case("Trilu", [r(2, 4, 5)], {"upper": upper}) for upper in (0, 1)),
+    *(
+        Case("Trilu", [r(2, 4, 5), np.array(k, np.int64)], {"upper": upper})
+        for upper in (0, 1)
+        for k in (0, 1, -2, 5, -9)
+    ),
+    Case("ReverseSequence", [r(4, 3, 2), i64(4, 1, 3)], {"time_axis": 0, "batch_axis": 1}),
+    Case("ReverseSequence", [r(3, 4, 2), i64(4, 1, 3)], {"time_axis": 1, "batch_axis": 0}),
+]

@@ -1,0 +1,30 @@
+"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
+
+import numpy as np
+from case import Case, r
+
+ONE, FOUR = np.array(0.1, np.float32), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+
+
+def _cases(dtype: str) -> list[Case]:
+    x, q = r(3, 4, 5, low=-20, high=20), r(3, 4, 6, dtype=dtype, low=0)
+    zero, zeros = np.array(3, dtype), np.array([3, 4, 5, 6], dtype)
+    return [
+        Case("QuantizeLinear", [x, ONE, zero], tolerance="exact"),
+        Case("QuantizeLinear", [x, FOUR, zeros], {"axis": 1}, tolerance="exact"),
+        Case("DequantizeLinear", [q, ONE, zero]),
+        Case("DequantizeLinear", [q, FOUR, zeros], {"axis": 1}),
+        Case("DequantizeLinear", [q, r(3, 4, 2), r(3, 4, 2, dtype=dtype, low=0, high=9)], {"axis": 2, "block_size": 3}),
+    ]
+
+
+CASES = [
+    *_cases("uint8"),
+    *_cases("int8"),
+    Case("QuantizeLinear", [r(3, 4), ONE]),
+    Case("DequantizeLinear", [r(7, dtype="int32"), ONE]),
+    *(
+        Case("DynamicQuantizeLinear", [x], outputs=3)
+        for x in (r(7), r(3, 4, low=1, high=5), np.zeros(3, np.float32), r(5000, low=-3, high=0))
+    ),
+]

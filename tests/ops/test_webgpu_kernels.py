@@ -1,0 +1,69 @@
+"""Every table of this folder on the WebGPU kernels alone: no session, no core, so a failure is the kernel's."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
+
+from case import TOLERANCES, Case  # noqa: E402
+
+TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem not in ("case", Path(__file__).stem))
+CASES = {f"{table}/{case.id}": case for table in TABLES for case in importlib.import_module(table).CASES}
+#: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
+TWOFOLD = ("reduce",)
+HARDWARE = {f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD)}
+
+
+@pytest.fixture(scope="module")
+def kernel_page() -> Iterator[Any]:
+    from run import KernelPage
+
+    with KernelPage() as page:
+        yield page
+
+
+def test_ids_are_unique() -> None:
+    """A table with two cases of one id would lose one of them."""
+    assert len(CASES) == sum(len(importlib.import_module(table).CASES) for table in TABLES)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_kernel(kernel_page: Any, case: Case) -> None:
+    run_case(kernel_page, case, hardware=False)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", HARDWARE.values(), ids=HARDWARE.keys())
+def test_hardware_variant(kernel_page: Any, case: Case) -> None:
+    run_case(kernel_page, case, hardware=True)
+
+
+def run_case(kernel_page: Any, case: Case, hardware: bool) -> None:
+    """Run a case and compare."""
+    arrays = case.arrays()
+    expected = case.expectation(arrays)
+    result = kernel_page.run(
+        case.op,
+        arrays,
+        case.attributes,
+        domain=case.domain,
+        host=case.host,
+        outputs=case.outputs,
+        hardware=hardware,
+    )
+    absolute, relative = TOLERANCES[case.tolerance]
+    for k, (actual, wanted) in enumerate(zip(result.outputs, expected, strict=True)):
+        assert actual is not None, f"output {k} was not made"
+        assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape), f"output {k}"
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute, err_msg=f"output {k}")

@@ -1,0 +1,83 @@
+"""Functions of one element."""
+
+import numpy as np
+from case import MICROSOFT, Case, r
+
+EDGES = np.array([0, -0.0, 1, -1, 0.5, -0.5, 2.5, 1.5, 30, -30, 88, -87, np.inf, -np.inf], np.float32)
+
+
+def _values(scale: float, edges: np.ndarray = EDGES) -> np.ndarray:
+    """Small, usual and large numbers of both signs, and `edges`; not a multiple of four of them."""
+    rng = np.random.default_rng(7)
+    parts = [rng.standard_normal(37) * scale, rng.standard_normal(20) * 1e-3, rng.standard_normal(10) * 20, edges]
+    return np.concatenate(parts).astype(np.float32)
+
+
+FINITE = EDGES[np.isfinite(EDGES)]
+EVERYWHERE = [
+    "Abs",
+    "Atan",
+    "Asinh",
+    "Ceil",
+    "Celu",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+    "Mish",
+    "Neg",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Shrink",
+    "Sigmoid",
+    "Sign",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "ThresholdedRelu",
+]
+
+CASES = [
+    *(Case(op, [_values(3)]) for op in EVERYWHERE),
+    *(Case(op, [_values(3, FINITE)]) for op in ("Cos", "Cosh", "Sin", "Sinh", "Tan")),
+    *(
+        Case(op, [np.array([0.9999, -0.9999, 0.3, -0.5, 0.5, 1e-4, 0, 1, -1, 2], np.float32)])
+        for op in ("Acos", "Asin", "Atanh")
+    ),
+    *(Case(op, [r(61, low=-1, high=1)]) for op in ("Acos", "Asin", "Atanh")),
+    Case("Acosh", [np.array([1, 1.0001, 1.5, 2, 10, 1e9, 0.5], np.float32)]),
+    *(
+        Case(op, [np.array([0, 1, 1.0001, 0.9999, 0.5, 2, 1e9, 1e-9, np.inf, -1], np.float32)])
+        for op in ("Log", "Sqrt")
+    ),
+    Case("Log", [r(61, low=0, high=10)]),
+    Case("Gelu", [r(41)], {"approximate": "tanh"}),
+    *(Case(op, [r(41)], domain=MICROSOFT, name="microsoft") for op in ("Gelu", "QuickGelu")),
+    Case("Elu", [r(9)], {"alpha": 2.5}),
+    Case("HardSigmoid", [r(9)], {"alpha": 0.3, "beta": 0.4}),
+    Case("LeakyRelu", [r(9)], {"alpha": 0.2}),
+    Case("ThresholdedRelu", [r(9)], {"alpha": 0.4}),
+    Case("IsInf", [EDGES], {"detect_positive": 0}),
+    Case("IsInf", [EDGES], {"detect_negative": 0}),
+    Case("IsNaN", [np.array([np.nan, 1, np.inf, -np.nan], np.float32)]),
+    *(Case("Abs", [np.array([-3, 4, -127, 127, 0], dtype)]) for dtype in (np.int64, np.int32, np.int8)),
+    *(Case("Neg", [np.array([-3, 4, -127, 127, 0], dtype)]) for dtype in (np.int64, np.int32, np.int8)),
+    *(Case("Sign", [np.array([3, 4, 0, 127, 9], dtype)]) for dtype in (np.int64, np.uint8)),
+    Case("Not", [r(7, dtype="bool")]),
+    *(Case("BitwiseNot", [np.array([1, 0, 100], dtype)]) for dtype in (np.uint8, np.int8, np.int32, np.int64)),
+    Case("Relu", [r(2, 0, 3)]),
+    Case("Relu", [r()]),
+    Case("Sigmoid", [r(70001)]),
+    # com.microsoft's activations with a bias.
+    Case("FastGelu", [r(3, 8), r(8)], domain=MICROSOFT),
+    Case("FastGelu", [r(3, 8)], domain=MICROSOFT),
+    Case("BiasGelu", [r(3, 8), r(8)], domain=MICROSOFT),
+]
