@@ -50,13 +50,14 @@ def main(
     options = BrowserOptions(**{key: value for key, value in given.items() if value})  # type: ignore[arg-type]
     # A CPU that plays GPU takes seconds for a big picture.
     side = side or (960 if provider in ("wasm", "cpu") or has_gpu() else 640)
-    with progress() as report, py_ort.install_as_onnxruntime([provider], browser=options) as installed:
-        report("starting the browser, compiling three models", 0, 0)
-        engine = _rapidocr(side)
-        report(f"reading {image.name}: the first time, shaders are compiled", 0, 0)
-        lines = _read(engine, image)
-        report("reading it once more, for the steady time", 0, 0)
-        again = _read(engine, image)
+    with py_ort.install_as_onnxruntime([provider], browser=options) as installed:
+        with progress() as report:
+            report("starting the browser, compiling three models", 0, 0)
+            engine = _rapidocr(side)
+            report(f"reading {image.name}: the first time, shaders are compiled", 0, 0)
+            lines = _read(engine, image)
+            report("reading it once more, for the steady time", 0, 0)
+            again = _read(engine, image)
         _print(console, image, lines, installed)
     if [text for text, _ in lines] != [text for text, _ in again]:
         raise click.ClickException("the second reading differs from the first")
