@@ -1,11 +1,10 @@
-// Writes the manifest of the CPU kernels: node write_manifest.cjs core_node.cjs kernels.wasm.json
+// Writes the manifest of the CPU kernels: node write_manifest.cjs core.mjs kernels.wasm.json
 'use strict';
 const fs = require('fs');
-const path = require('path');
+const { loadModule } = require('../test/core.cjs');
 
 const [core, out] = process.argv.slice(2);
-const wasmBinary = fs.readFileSync(core.replace(/cjs$/, 'wasm'));
-require(path.resolve(core))({ wasmBinary }).then((module) => {
+loadModule(core).then((module) => {
   const entries = JSON.parse(module.UTF8ToString(module._ort_kernel_manifest()));
   if (entries.error) throw new Error(entries.error);
   const text = '[\n' + entries.map((entry) => '  ' + JSON.stringify(entry)).join(',\n') + '\n]\n';

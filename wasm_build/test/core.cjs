@@ -2,6 +2,7 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
+const { pathToFileURL } = require('url');
 
 const KIND = { tensor: 0, sequence: 1, optional: 2 };
 const DTYPE = { float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, string: 8, bool: 9, float16: 10, uint32: 12, uint64: 13 };
@@ -10,9 +11,15 @@ const LOCATION = { none: 0, cpu: 1, gpu: 2 };
 /** PY_ORT_CORE, or the newer of the two builds. */
 function corePath() {
   if (process.env.PY_ORT_CORE) return path.resolve(process.env.PY_ORT_CORE);
-  const builds = ['core-fast', 'core'].map((name) => path.join(__dirname, '../../build', name, 'core_node.cjs')).filter(fs.existsSync);
+  const builds = ['core-fast', 'core'].map((name) => path.join(__dirname, '../../build', name, 'core.mjs')).filter(fs.existsSync);
   if (builds.length === 0) throw new Error('the core is not built: run PY_ORT_FAST=1 emsdk_scripts/build');
   return builds.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs)[0];
+}
+
+/** The module of a core.mjs. It is built for pages and would fetch core.wasm: here it is given the bytes. */
+async function loadModule(file) {
+  const { default: createCore } = await import(pathToFileURL(path.resolve(file)).href);
+  return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')) });
 }
 
 /** What ort_last_error said. */
@@ -25,9 +32,7 @@ class CoreError extends Error {
 
 class Core {
   static async load() {
-    const file = corePath();
-    // Emscripten 3.1.6 would try Node's fetch on a path.
-    return new Core(await require(file)({ wasmBinary: fs.readFileSync(file.replace(/cjs$/, 'wasm')) }));
+    return new Core(await loadModule(corePath()));
   }
   constructor(module) {
     this.module = module;
@@ -114,4 +119,4 @@ class Core {
   }
 }
 
-module.exports = { Core, CoreError, KIND, DTYPE, LOCATION };
+module.exports = { Core, loadModule, CoreError, KIND, DTYPE, LOCATION };

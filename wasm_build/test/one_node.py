@@ -4,7 +4,7 @@
     y, = run(model("Softmax", ["x"], ["y"], axis=1), {"x": x})
 
 The model's nodes reach the kernels as they are: write them in the canonical form of docs/internals.md (newest opset).
-Needs `PY_ORT_FAST=1 emsdk_scripts/build`; PY_ORT_CORE names another core_node.cjs.
+Needs `PY_ORT_FAST=1 emsdk_scripts/build`; PY_ORT_CORE names another core.mjs.
 """
 
 from __future__ import annotations
