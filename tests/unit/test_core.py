@@ -1,4 +1,4 @@
-"""The tests of the core (`wasm_build/test`), which run in Node: plans, runs, errors, and the seam to a fake JS provider."""
+"""The tests of the core (`wasm_build/test`), in Node: plans, runs, errors, and the seam to a fake JS provider."""
 
 from __future__ import annotations
 
