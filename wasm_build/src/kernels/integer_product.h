@@ -19,10 +19,15 @@ struct IntegerRows {
   int16_t* row(int64_t i) { return data.data() + i * 2 * pairs; }
 };
 
+// to[i] = tensor[first + i] - zero
+void subtract_zero(const Tensor& tensor, int64_t first, int64_t count, int32_t zero, int16_t* to);
+
 // The right operand, [k, n], less its zero points, in panels of 8 columns by pairs of rows.
 struct IntegerPanels {
   std::vector<int16_t> data;
   int32_t n = 0, pairs = 0;
+  // From row-major elements of `tensor`; zeros: one for each column.
+  void fill(const Tensor& tensor, int64_t first, int64_t k, int64_t columns, const std::vector<int16_t>& zeros);
   // value(row, column) gives an element.
   template <class Value>
   void fill(int64_t k, int64_t columns, const Value& value) {

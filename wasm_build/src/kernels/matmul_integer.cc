@@ -57,14 +57,17 @@ Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const 
   std::vector<int32_t> sums(static_cast<size_t>(s.m * s.n));
   IntegerRows left;
   IntegerPanels right;
+  std::vector<int16_t> zeros(static_cast<size_t>(s.n));
   int64_t packed = -1;
   for (int64_t i = 0; i < element_count(s.batch); ++i) {
     const int64_t at_a = s.matrix(s.a_batch, i), at_b = s.matrix(s.b_batch, i);
     left.reset(s.m, s.k);
-    for (int64_t row = 0; row < s.m; ++row)
-      for (int64_t k = 0; k < s.k; ++k) left.row(row)[k] = static_cast<int16_t>(integer_at(a, (at_a * s.m + row) * s.k + k) - a_zero.integer(at_a, row));
-    if (packed != at_b) right.fill(s.k, s.n, [&](int64_t k, int64_t column) { return integer_at(b, (at_b * s.k + k) * s.n + column) - b_zero.integer(at_b, column); });
-    packed = at_b;
+    for (int64_t row = 0; row < s.m; ++row) subtract_zero(a, (at_a * s.m + row) * s.k, s.k, a_zero.integer(at_a, row), left.row(row));
+    if (packed != at_b) {
+      for (int64_t column = 0; column < s.n; ++column) zeros[static_cast<size_t>(column)] = static_cast<int16_t>(b_zero.integer(at_b, column));
+      right.fill(b, at_b * s.k * s.n, s.k, s.n, zeros);
+      packed = at_b;
+    }
     PY_ORT_TRY(multiply_integers(left, right, sums.data()));
     finish(i * s.m * s.n, sums.data(), at_a, at_b);
   }
