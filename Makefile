@@ -1,5 +1,6 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
+# make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests, on one provider
 # make check                                  format, lint, types, generated code; no browser
 # make build                                  the page and the core, into py_ort/assets/
 # make wheel, make clean
@@ -11,19 +12,23 @@ SHELL := /bin/bash
 PYTHON ?= python3
 IMAGE ?= samples/sample.png
 PROVIDER ?= webgpu
+SOURCE ?= onnx-node
 ARGS ?=
 
 BIN := .venv/bin
 STAMPS := build/stamps
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 
-.PHONY: run test check build setup wheel clean
+.PHONY: run test check conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
 
 test: build
 	$(BIN)/python -m pytest $(ARGS)
+
+conformance: build
+	$(BIN)/py-ort conformance $(SOURCE) --provider $(PROVIDER) $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -63,7 +63,7 @@ class HttpServer:
         self._server = _Server(("127.0.0.1", 0), partial(_Handler, self._blobs))
         self.port = self._server.server_port
         self.origin = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="py_ort-http", daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.2,), name="py_ort-http", daemon=True).start()
 
     def publish(
         self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
