@@ -70,7 +70,18 @@ TOPS = [
     for largest in (0, 1)
 ]
 
+
+def _cached(cache: np.ndarray, update: np.ndarray, places: np.ndarray) -> np.ndarray:
+    result = cache.copy()
+    for batch, place in enumerate(places):
+        for row in range(update.shape[2]):
+            result[batch, :, (place + row) % cache.shape[2]] = update[batch, :, row]
+    return result
+
+
 CASES = [
+    Case("TensorScatter", [r(2, 3, 6, 4), r(2, 3, 2, 4), i64(1, 3)], expected=_cached, tolerance="exact"),
+    Case("TensorScatter", [r(2, 3, 6, 5), r(2, 3, 2, 5), i64(5, 2)], {"mode": "circular"}, expected=_cached),
     *GATHERS,
     *(
         case

@@ -1,5 +1,7 @@
 """Functions of one element."""
 
+import math
+
 import numpy as np
 from case import MICROSOFT, Case, r
 
@@ -11,6 +13,12 @@ def _values(scale: float, edges: np.ndarray = EDGES) -> np.ndarray:
     rng = np.random.default_rng(7)
     parts = [rng.standard_normal(37) * scale, rng.standard_normal(20) * 1e-3, rng.standard_normal(10) * 20, edges]
     return np.concatenate(parts).astype(np.float32)
+
+
+def _bias_split_gelu(x: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    left, right = np.split(x + bias, 2, axis=-1)
+    erf = np.array([math.erf(value / math.sqrt(2)) for value in right.ravel()], np.float32).reshape(right.shape)
+    return left * np.float32(0.5) * right * (1 + erf)
 
 
 FINITE = EDGES[np.isfinite(EDGES)]
@@ -80,4 +88,8 @@ CASES = [
     Case("FastGelu", [r(3, 8), r(8)], domain=MICROSOFT),
     Case("FastGelu", [r(3, 8)], domain=MICROSOFT),
     Case("BiasGelu", [r(3, 8), r(8)], domain=MICROSOFT),
+    *(Case("BiasSplitGelu", [r(3, n), r(n)], domain=MICROSOFT, expected=_bias_split_gelu) for n in (6, 16)),
+    Case(
+        "SwiGLU", [r(3, 8), r(3, 8)], {"alpha": 0.7}, expected=lambda a, b: a / (1 + np.exp(np.float32(-0.7) * a)) * b
+    ),
 ]

@@ -1,0 +1,49 @@
+// TensorScatter: new rows written into a cache, at a place of each batch's own.
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { ALL, inLanes, INDICES, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../wgsl';
+
+interface TensorScatterSpec extends Spec {
+  readonly circular: boolean;
+  /** Whether there are indices to write at; else 0. */
+  readonly placed: boolean;
+  readonly lanes: Lanes;
+  readonly type: StorageType;
+}
+
+// The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is new.
+const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
+  name: 'tensor_scatter',
+  wgsl: ({ circular, placed }) => linearMain(`  let column = i % u.inner;
+  let place = i / u.inner % u.length;
+  let outer = i / u.inner / u.length;
+  let first = ${placed ? 'u32(places[outer / u.outer_of_batch])' : '0u'};
+  let row = ${circular ? '(place + u.length - first % u.length) % u.length' : 'place - first'};
+  if (row < u.rows) { y[i] = update[(outer * u.rows + row) * u.inner + column]; } else { y[i] = x[i]; }`),
+};
+
+const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
+  op: 'TensorScatter',
+  types: [ALL, ALL, INDICES],
+  attributes: (given) => ({ axis: given.integer('axis', -2), circular: given.text('mode', 'linear') === 'circular' }),
+  resolve(ctx, { axis: givenAxis, circular }) {
+    const [x, update, places] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
+    const axis = normalizeAxis(givenAxis, x.dims.length);
+    if (axis === 0 || update.dims.length !== x.dims.length || update.dims.some((dim, k) => k !== axis && dim !== x.dims[k])) {
+      throw new KernelError(`TensorScatter: an update [${update.dims}] does not fit into the cache [${x.dims}] along axis ${givenAxis}`);
+    }
+    const y = ctx.output(0, x.dims);
+    const inner = sizeOf(x.dims.slice(axis + 1));
+    const lanes = inner % 4 === 0 ? 4 : 1;
+    const count = y.size / lanes;
+    ctx.dispatch({
+      shader: TENSOR_SCATTER,
+      spec: { circular, placed: places !== undefined, lanes, type: x.storage },
+      inputs: { x: inLanes(x, lanes), update: inLanes(update, lanes), ...(places ? { places } : {}) },
+      outputs: { y: inLanes(y, lanes) },
+      uniforms: { count, inner: inner / lanes, length: x.dims[axis], rows: update.dims[axis], outer_of_batch: sizeOf(x.dims.slice(1, axis)) },
+      workgroups: linearWorkgroups(count, ctx.device),
+    });
+  },
+};
+
+export default [tensorScatter];
