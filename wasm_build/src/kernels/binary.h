@@ -38,13 +38,16 @@ void binary_loop(const void* a, const void* b, void* out, size_t count, bool a_m
   R* __restrict z = static_cast<R*>(out);
   const Op op = make_op<Op>(extra);
   if (a_moves && b_moves) {
+#pragma clang loop interleave_count(1) unroll(disable)
     for (size_t i = 0; i < count; ++i) z[i] = op(x[i], y[i]);
   } else if (a_moves) {
     const T s = *y;
+#pragma clang loop interleave_count(1) unroll(disable)
     for (size_t i = 0; i < count; ++i) z[i] = op(x[i], s);
   } else {
     const T s = *x;
-    for (size_t i = 0; i < count; ++i) z[i] = op(s, y[b_moves ? i : 0]);
+#pragma clang loop interleave_count(1) unroll(disable)
+    for (size_t i = 0; i < count; ++i) z[i] = op(s, y[i]);
   }
 }
 }  // namespace detail

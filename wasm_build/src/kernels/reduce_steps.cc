@@ -1,3 +1,5 @@
+#include <wasm_simd128.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -31,15 +33,28 @@ T apply(T total, T x) {
 template <class S>
 using CombineStep = std::conditional_t<std::is_same_v<S, AbsStep> || std::is_same_v<S, SquareStep>, SumStep, S>;
 
-// One result from a row. Sixteen partial results keep the SIMD units busy, and sums exact to more digits.
+// Only floats are worth SIMD code; the other lanes get small loops.
+template <class T>
+constexpr bool is_hot = std::is_same_v<T, float>;
+
+// One result from a row. For floats sixteen partial results keep the SIMD units busy, and sums exact to more digits.
 template <class T, class S>
 T reduce_row(const T* x, int64_t count, T identity) {
   constexpr int64_t parts = 16;
-  using Combine = CombineStep<S>;
-  if (count < parts) {
+  if (!is_hot<T> || count < parts) {
     T total = identity;
+#pragma clang loop vectorize(disable) unroll(disable)
     for (int64_t i = 0; i < count; ++i) total = apply<S>(total, x[i]);
     return total;
+  }
+  if constexpr (is_hot<T> && (std::is_same_v<S, MaxStep> || std::is_same_v<S, MinStep>)) {
+    // These instructions pass NaNs on, as the steps do; the compiler does not see that.
+    const auto best = [](v128_t a, v128_t b) { return std::is_same_v<S, MaxStep> ? wasm_f32x4_max(a, b) : wasm_f32x4_min(a, b); };
+    v128_t v = wasm_v128_load(x);
+    for (int64_t i = 4; i + 4 <= count; i += 4) v = best(v, wasm_v128_load(x + i));
+    v = best(v, wasm_v128_load(x + count - 4));
+    v = best(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
+    return wasm_f32x4_extract_lane(best(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2)), 0);
   }
   T part[parts];
   std::fill_n(part, parts, identity);
@@ -48,38 +63,66 @@ T reduce_row(const T* x, int64_t count, T identity) {
     for (int64_t k = 0; k < parts; ++k) part[k] = apply<S>(part[k], x[i + k]);
   for (int64_t k = 0; i + k < count; ++k) part[k] = apply<S>(part[k], x[i + k]);
   for (int64_t half = parts / 2; half; half /= 2)
-    for (int64_t k = 0; k < half; ++k) part[k] = apply<Combine>(part[k], part[k + half]);
+    for (int64_t k = 0; k < half; ++k) part[k] = apply<CombineStep<S>>(part[k], part[k + half]);
   return part[0];
+}
+
+// to[i] is combined with x[i].
+template <class T, class S>
+void reduce_into(const T* x, T* __restrict to, int64_t count) {
+  if constexpr (is_hot<T>) {
+    for (int64_t i = 0; i < count; ++i) to[i] = apply<S>(to[i], x[i]);
+  } else {
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (int64_t i = 0; i < count; ++i) to[i] = apply<S>(to[i], x[i]);
+  }
 }
 
 struct Loop { int64_t size, step; bool reduced; };  // step: of the output; 0 when reduced
 
+// What a lane and a step have of their own; the loops around are the same for all.
+struct Kernels {
+  void (*row)(const void* x, int64_t count, const void* identity, void* total);  // a row into one total
+  void (*into)(const void* x, void* totals, int64_t count);                      // a row into as many totals
+};
 template <class T, class S>
-void reduce_loops(const T* x, T* y, const std::vector<Loop>& loops, T identity) {
-  if (loops.empty()) {
-    *y = apply<S>(*y, *x);
-    return;
-  }
-  using Combine = CombineStep<S>;
-  const Loop inner = loops.back();
-  const size_t depth = loops.size() - 1;
+constexpr Kernels kKernels{
+    [](const void* x, int64_t count, const void* identity, void* total) {
+      T& to = *static_cast<T*>(total);
+      to = apply<CombineStep<S>>(to, reduce_row<T, S>(static_cast<const T*>(x), count, *static_cast<const T*>(identity)));
+    },
+    [](const void* x, void* totals, int64_t count) { reduce_into<T, S>(static_cast<const T*>(x), static_cast<T*>(totals), count); }};
+
+void reduce_loops(const char* x, char* y, size_t width, const std::vector<Loop>& loops, const Kernels& kernels, const void* identity) {
+  const Loop inner = loops.empty() ? Loop{1, 1, false} : loops.back();
+  const size_t depth = loops.empty() ? 0 : loops.size() - 1;
+  const auto bytes = static_cast<ptrdiff_t>(width);
   Dims index(depth);
   int64_t rows = 1;
   for (size_t d = 0; d < depth; ++d) rows *= loops[d].size;
-  for (int64_t row = 0; row < rows; ++row, x += inner.size) {
-    if (inner.reduced) {
-      *y = apply<Combine>(*y, reduce_row<T, S>(x, inner.size, identity));
-    } else {
-      T* __restrict to = y;
-      for (int64_t i = 0; i < inner.size; ++i) to[i] = apply<S>(to[i], x[i]);
-    }
+  for (int64_t row = 0; row < rows; ++row, x += inner.size * bytes) {
+    if (inner.reduced) kernels.row(x, inner.size, identity, y);
+    else kernels.into(x, y, inner.size);
     for (size_t d = depth; d-- > 0;) {
-      y += loops[d].step;
+      y += loops[d].step * bytes;
       if (++index[d] < loops[d].size) break;
-      y -= loops[d].step * loops[d].size;
+      y -= loops[d].step * loops[d].size * bytes;
       index[d] = 0;
     }
   }
+}
+
+template <class T>
+const Kernels& kernels_of(Step step) {
+  switch (step) {
+    case Step::sum: return kKernels<T, SumStep>;
+    case Step::sum_abs: return kKernels<T, AbsStep>;
+    case Step::sum_squares: return kKernels<T, SquareStep>;
+    case Step::max: return kKernels<T, MaxStep>;
+    case Step::min: return kKernels<T, MinStep>;
+    case Step::product: break;
+  }
+  return kKernels<T, ProductStep>;
 }
 
 template <class T>
@@ -134,15 +177,7 @@ void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, T
     const T identity = identity_of<T>(step, dtype);
     std::fill_n(out.mutable_data<T>(), out.count(), identity);
     if (in.count() == 0) return;
-    const auto run = [&]<class S>(S) { reduce_loops<T, S>(in.data<T>(), out.mutable_data<T>(), loops, identity); };
-    switch (step) {
-      case Step::sum: return run(SumStep{});
-      case Step::sum_abs: return run(AbsStep{});
-      case Step::sum_squares: return run(SquareStep{});
-      case Step::max: return run(MaxStep{});
-      case Step::min: return run(MinStep{});
-      case Step::product: return run(ProductStep{});
-    }
+    reduce_loops(in.data<char>(), out.mutable_data<char>(), sizeof(T), loops, kernels_of<T>(step), &identity);
   });
 }
 

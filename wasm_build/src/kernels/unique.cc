@@ -10,18 +10,22 @@
 namespace py_ort {
 namespace {
 
-// Which of the rows are equal, as groups of row numbers in ascending order of the rows' contents.
+// Whether row `a` comes before row `b`, of rows of `length` elements.
+using Before = bool (*)(const void* rows, int64_t a, int64_t b, int64_t length);
 template <class T>
-std::vector<std::vector<int64_t>> group_rows(const T* rows, int64_t count, int64_t length) {
-  const auto before = [&](int64_t a, int64_t b) {
-    return std::lexicographical_compare(rows + a * length, rows + (a + 1) * length, rows + b * length, rows + (b + 1) * length, &comes_before<T>);
-  };
+bool row_before(const void* rows, int64_t a, int64_t b, int64_t length) {
+  const T *x = static_cast<const T*>(rows) + a * length, *y = static_cast<const T*>(rows) + b * length;
+  return std::lexicographical_compare(x, x + length, y, y + length, &comes_before<T>);
+}
+
+// Which of the rows are equal, as groups of row numbers in ascending order of the rows' contents.
+std::vector<std::vector<int64_t>> group_rows(const void* rows, Before before, int64_t count, int64_t length) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), before);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(rows, a, b, length); });
   std::vector<std::vector<int64_t>> groups;
   for (const int64_t row : order) {
-    if (groups.empty() || before(groups.back().front(), row)) groups.emplace_back();
+    if (groups.empty() || before(rows, groups.back().front(), row, length)) groups.emplace_back();
     groups.back().push_back(row);
   }
   return groups;
@@ -43,11 +47,11 @@ class Unique {
     strided_copy(in, {0, {inner, count * inner, 1}}, rows, {0, strides_of(rows.dims)}, rows.dims);
     std::vector<std::vector<int64_t>> groups;
     if (in.dtype == DType::string_) {
-      groups = group_rows(rows.strings(), count, length);
+      groups = group_rows(rows.strings(), &row_before<std::string>, count, length);
     } else {
       Tensor wide;
       PY_ORT_TRY(widened(rows, wide));
-      visit_lane(lane_of(in.dtype), [&]<class T>() { groups = group_rows(wide.data<T>(), count, length); });
+      visit_lane(lane_of(in.dtype), [&]<class T>() { groups = group_rows(wide.data<T>(), &row_before<T>, count, length); });
     }
     if (!sorted_) std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
 
