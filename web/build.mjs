@@ -78,7 +78,8 @@ async function buildAssets() {
 
 async function buildTestPage(name, folder, only) {
   await mkdir(folder, { recursive: true });
-  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: [`test/${name}/main.ts`], outfile: path.join(folder, 'main.js') });
+  const outfile = path.join(folder, 'main.js');
+  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: [`test/${name}/main.ts`], outfile });
   await writeFile(path.join(folder, 'index.html'), `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`);
 }
 

@@ -95,7 +95,8 @@ export class Core {
   }
   feed(run: number, input: number, dtype: DType, dims: readonly number[], data: Uint8Array): void {
     const address = data.byteLength > 0 ? this.allocate(data) : 0;
-    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, data.byteLength)));
+    const size = data.byteLength;
+    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, size)));
   }
   feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
     this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)));

@@ -1,4 +1,5 @@
-// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU. Ids count up from 1 and are not used twice.
+// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU.
+// Ids count up from 1 and are not used twice.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Gpu } from './device';
@@ -46,7 +47,9 @@ export class BufferTable {
 
   get(id: number): GpuTensorMemory {
     const memory = this.memory.get(id);
-    if (!memory) throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
+    if (!memory) {
+      throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
+    }
     return memory;
   }
 

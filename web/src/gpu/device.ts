@@ -79,7 +79,8 @@ export class Gpu {
   createBuffer(descriptor: GPUBufferDescriptor): GPUBuffer {
     const limit = this.device.limits.maxBufferSize;
     if (descriptor.size > limit) {
-      throw new RuntimeError(ErrorCode.out_of_memory, `a GPU buffer of ${descriptor.size} bytes is beyond this adapter's limit of ${limit}`);
+      const message = `a GPU buffer of ${descriptor.size} bytes is beyond this adapter's limit of ${limit}`;
+      throw new RuntimeError(ErrorCode.out_of_memory, message);
     }
     this.counters.buffers++;
     return this.device.createBuffer(descriptor);
@@ -111,7 +112,8 @@ export async function openGpu(options: DeviceOptions = {}): Promise<Gpu> {
   if (!adapter) {
     throw new RuntimeError(
       ErrorCode.no_adapter,
-      'WebGPU has no adapter here. In headless Chromium without a GPU, start it with --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader',
+      'WebGPU has no adapter here. '
+        + 'In headless Chromium without a GPU, start it with --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader',
     );
   }
   const limits: Record<string, number> = {};

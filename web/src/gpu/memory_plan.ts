@@ -6,7 +6,7 @@
 export interface Lifetime {
   readonly id: number;
   readonly bytes: number;
-  /** The commands between which the tensor must be kept, both included. -1: written before the first; Infinity: still needed after the last. */
+  /** The commands between which it must be kept, both included. -1: written before the first; Infinity: needed after the last. */
   readonly start: number;
   readonly end: number;
 }

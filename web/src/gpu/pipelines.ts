@@ -12,6 +12,8 @@ export interface Pipeline {
   readonly compiled: Promise<GPUComputePipeline>;
   /** Set once it is compiled. */
   ready?: GPUComputePipeline;
+  /** From the request to the pipeline; others are compiled meanwhile. */
+  compileMs?: number;
 }
 
 export class PipelineCache {
@@ -28,6 +30,11 @@ export class PipelineCache {
       this.pipelines.set(key, pipeline);
     }
     return pipeline;
+  }
+
+  /** All pipelines so far. */
+  list(): Pipeline[] {
+    return [...this.pipelines.values()];
   }
 
   private create(key: string, request: ShaderRequest): Pipeline {
@@ -49,7 +56,11 @@ export class PipelineCache {
         throw new RuntimeError(ErrorCode.shader, await describeShaderError(label, module, code, error));
       });
     const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled };
-    compiled.then((ready) => { pipeline.ready = ready; }, () => undefined);
+    const start = performance.now();
+    compiled.then((ready) => {
+      pipeline.ready = ready;
+      pipeline.compileMs = performance.now() - start;
+    }, () => undefined);
     return pipeline;
   }
 

@@ -100,7 +100,8 @@ export class JsepBackend implements JsepFunctions {
     const inputs = Array.from({ length: inputCount }, () => reader.tensor());
     const wants = Array.from({ length: outputCount }, () => reader.next() === 1);
     const words = signature(inputs, wants);
-    const recorded = this.recorder().expect('run', (event) => event.kernel === id && sameWords(event.words, words) && this.sameHost(event, inputs));
+    const recorded = this.recorder().expect('run', (event) =>
+      event.kernel === id && sameWords(event.words, words) && this.sameHost(event, inputs));
     if (recorded) {
       for (const output of recorded.outputs) this.give(context, output);
     } else {
@@ -179,7 +180,8 @@ const UNDEFINED: DType = 0;
 
 /** What a run's commands depend on, host contents aside. */
 function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
-  const words = inputs.flatMap(({ dtype, location, data, dims }) => [dtype, location, location === Location.gpu ? data : 0, dims.length, ...dims]);
+  const words = inputs.flatMap(({ dtype, location, data, dims }) =>
+    [dtype, location, location === Location.gpu ? data : 0, dims.length, ...dims]);
   return Uint32Array.from([...words, ...wants.map(Number)]);
 }
 

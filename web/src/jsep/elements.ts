@@ -115,7 +115,8 @@ export function narrow(dtype: DType, bytes: Uint8Array): Uint8Array {
   if (type.bytes === gpuElementSize(dtype)) return bytes;
   const source = aligned(bytes, 4);
   const count = bytes.byteLength >> 2;
-  const wide = type.storage === 'i32' ? new Int32Array(source.buffer, source.byteOffset, count) : new Uint32Array(source.buffer, source.byteOffset, count);
+  const Words = type.storage === 'i32' ? Int32Array : Uint32Array;
+  const wide = new Words(source.buffer as ArrayBuffer, source.byteOffset, count);
   switch (type.name) {
     case 'int64': return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
     case 'uint64': return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);

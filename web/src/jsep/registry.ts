@@ -15,7 +15,8 @@ export function findKernel(op: string, domain = ''): Kernel {
   const name = domain === 'ai.onnx' ? '' : domain;
   const kernel = registry.get(`${name}:${op}`);
   if (!kernel) {
-    throw new RuntimeError(ErrorCode.not_implemented, `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}`, { opType: op, provider: 'webgpu' });
+    const message = `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}`;
+    throw new RuntimeError(ErrorCode.not_implemented, message, { opType: op, provider: 'webgpu' });
   }
   return kernel;
 }

@@ -96,7 +96,7 @@ class CallContext implements Context {
     const tensor = this.inputs[i];
     if (!tensor) return undefined;
     const found = this.run.hostBytes.get(tensor);
-    if (!found) throw new KernelError(`${this.op} reads the elements of its input ${i}, which is not on the CPU: declare it as a host input`);
+    if (!found) throw new KernelError(`${this.op} reads the elements of its input ${i}, which must be a host input for that`);
     this.run.resolved.hostReads.add(found.index);
     return toNumbers(tensor.dtype, found.bytes);
   }
@@ -110,7 +110,8 @@ class CallContext implements Context {
       const tensor = this.given[i];
       if (!tensor || tensor.size !== elementCount(dims) || tensor.dtype !== type) {
         const made = `${typeName(type)}[${dims}]`;
-        throw new KernelError(`${this.op}: output ${i} is ${made}, but its caller gave ${tensor ? `${typeName(tensor.dtype)}[${tensor.dims}]` : 'nothing'}`);
+        const given = tensor ? `${typeName(tensor.dtype)}[${tensor.dims}]` : 'nothing';
+        throw new KernelError(`${this.op}: output ${i} is ${made}, but its caller gave ${given}`);
       }
       this.made[i] = tensor;
       return { ...tensor, dims: [...dims] };
@@ -177,10 +178,10 @@ class CallContext implements Context {
       throw new KernelError(`${name} asks for [${workgroups}] workgroups; this device allows ${maxWorkgroupsPerDimension} a dimension`);
     }
     for (const tensor of all) {
-      if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a tensor that is on the CPU (a host input is read with ctx.data)`);
+      if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a host input, which is on the CPU (read it with ctx.data)`);
       if (regionOf(tensor).bytes > maxStorageBindingSize) {
         const size = `${typeName(tensor.dtype)}[${tensor.dims}]`;
-        throw new KernelError(`${name}: ${size} is beyond the ${maxStorageBindingSize} bytes that one binding of this device may have`, true);
+        throw new KernelError(`${name}: ${size} is beyond the ${maxStorageBindingSize} bytes that this device can bind`, true);
       }
     }
     written.forEach((tensor, i) => {

@@ -68,7 +68,9 @@ export class KernelDesk {
   }
 
   /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */
-  async run(id: number, inputs: readonly TensorDescT[], payload: Uint8Array, outputs: number): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
+  async run(
+    id: number, inputs: readonly TensorDescT[], payload: Uint8Array, outputs: number,
+  ): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
     const found = this.kernels.get(id);
     if (!found) throw new RuntimeError(ErrorCode.invalid_argument, `this page has no kernel ${id}`);
     const { provider, kernel, attributes } = found;

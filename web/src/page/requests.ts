@@ -95,7 +95,9 @@ export class Requests {
     return ACK;
   }
 
-  private async run(request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal): Promise<Answer> {
+  private async run(
+    request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal,
+  ): Promise<Answer> {
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readTensor(feed, payload)]));
     const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
     const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress });
@@ -116,7 +118,9 @@ export class Requests {
 
   private openWorker({ script, port, token }: OpenWorkerT): Answer {
     const url = new URL(text(script), self.location.href);
-    if (url.origin !== self.location.origin) throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
+    if (url.origin !== self.location.origin) {
+      throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
+    }
     url.searchParams.set('port', String(port));
     url.searchParams.set('token', text(token));
     self.postMessage({ openWorker: url.href } satisfies PageRequest);

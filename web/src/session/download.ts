@@ -28,7 +28,9 @@ async function open(url: string, start: number, end: number, size: number): Prom
   const headers: HeadersInit = start === 0 && end === size ? {} : { Range: `bytes=${start}-${end - 1}` };
   const response = await fetch(url, { headers });
   if (!response.ok) throw new RuntimeError(ErrorCode.fail, `${url} answered ${response.status} ${response.statusText}`);
-  if (start > 0 && response.status !== 206) throw new RuntimeError(ErrorCode.fail, `${url} answered a range with status ${response.status}`);
+  if (start > 0 && response.status !== 206) {
+    throw new RuntimeError(ErrorCode.fail, `${url} answered a range with status ${response.status}`);
+  }
   return response;
 }
 

@@ -193,7 +193,8 @@ export class SessionRun {
         const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
         if (this.session.provider) throwUncaptured(this.session.provider.gpu);
         const run_ms = performance.now() - start;
-        const profile = this.options.profile && recorder ? (await Promise.all(recorder.profilers.map((one) => one.read()))).flat() : undefined;
+        const profilers = this.options.profile ? recorder?.profilers : undefined;
+        const profile = profilers && (await Promise.all(profilers.map((one) => one.read()))).flat();
         return { outputs, info: { run_ms, ...info, counters, profile } };
       },
     };

@@ -91,7 +91,8 @@ export class Session {
     const tensors = orderFeeds(this.plan.inputs, feeds);
     const unknown = [...(options.outputs ?? []), ...(options.outputsOnGpu ?? [])].filter((name) => !this.plan.outputs.includes(name));
     if (unknown.length > 0) {
-      throw new RuntimeError(ErrorCode.invalid_argument, `the model has no output named "${unknown.join('", "')}"; it has "${this.plan.outputs.join('", "')}"`);
+      const [asked, known] = [unknown, this.plan.outputs].map((names) => `"${names.join('", "')}"`);
+      throw new RuntimeError(ErrorCode.invalid_argument, `the model has no output named ${asked}; it has ${known}`);
     }
     const submitted = await this.runtime.exclusive(async () => {
       this.ensureUsable();

@@ -24,7 +24,9 @@ async function load(plan: string, weights: string) {
   return { id: session.handle, info: session.info };
 }
 
-async function run(id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter: number | null = null, profile = false) {
+async function run(
+  id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter: number | null = null, profile = false,
+) {
   const tensors: Feeds = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, toTensor(feed)]));
   const abort = new AbortController();
   if (cancelAfter !== null) setTimeout(() => abort.abort(), cancelAfter);
@@ -41,6 +43,11 @@ async function loseDevice() {
   const { gpu } = await runtime.device();
   gpu.device.destroy();
   await gpu.device.lost;
+}
+
+async function shaders() {
+  const { pipelines } = await runtime.device();
+  return pipelines.list().map(({ key, compileMs }) => ({ key, compile_ms: compileMs }));
 }
 
 /** Compiles a shader with a mistake in its second line. */
@@ -63,7 +70,10 @@ async function loseDeviceMeanwhile(id: number, feeds: { [name: string]: TensorJs
   await Promise.resolve();
   await loseDevice();
   const settled = await Promise.allSettled(runs);
-  return settled.map((result) => (result.status === 'fulfilled' ? 'done' : ((result.reason as { code?: number }).code ?? String(result.reason))));
+  return settled.map((result) => {
+    if (result.status === 'fulfilled') return 'done';
+    return (result.reason as { code?: number }).code ?? String(result.reason);
+  });
 }
 
 function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
@@ -88,7 +98,8 @@ const told = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => async
 
 Object.assign(globalThis, {
   session: {
-    load: told(load), run: told(run), release: told(release), loseDevice: told(loseDevice), stats: told(() => pageStats(runtime, sessions)),
+    load: told(load), run: told(run), release: told(release), stats: told(() => pageStats(runtime, sessions)), shaders: told(shaders),
+    loseDevice: told(loseDevice),
     compileNonsense: told(compileNonsense), provokeGpuError: told(provokeGpuError), loseDeviceMeanwhile: told(loseDeviceMeanwhile),
   },
 });

@@ -1,6 +1,6 @@
 """Run a model on WebGPU in a plain page: times, what a run made, where the time goes, and whether onnxruntime agrees.
 
-    .venv/bin/python web/test/session_page/run.py MODEL.onnx [--dim N=1]... [--runs 5] [--profile] [--adapter default]
+    .venv/bin/python web/test/session_page/run.py MODEL.onnx [--dim N=1]... [--runs 5] [--profile] [--shaders]
 
 Unknown dimensions are 1 unless `--dim NAME=SIZE` (or `--dim INPUT:AXIS=SIZE`) says otherwise; inputs are random.
 """
@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--profile", action="store_true", help="the time of each shader, by timestamps")
+    parser.add_argument("--shaders", action="store_true", help="the keys of the shaders that were compiled")
     parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="swiftshader")
     options = parser.parse_args()
     sizes = {name: int(size) for name, size in (item.rsplit("=", 1) for item in options.dim)}
@@ -51,6 +52,9 @@ def main() -> int:
         compare(options.model, feeds, {name: y for name, y in ran.outputs.items() if isinstance(y, np.ndarray)})
         if options.profile:
             print_profile(session.run(feeds, profile=True).info["profile"])
+        if options.shaders:
+            for shader in sorted(page.call("shaders"), key=lambda shader: shader["key"]):
+                print(f"{shader['compile_ms']:9.0f} ms {shader['key']}")
     finally:
         page.close()
     return 0
