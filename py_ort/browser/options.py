@@ -85,6 +85,13 @@ class BrowserOptions:
         options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
         return replace(options, launcher=launcher) if launcher else options
 
+    def settled(self) -> BrowserOptions:
+        """Return what "auto" means on this machine: options that start the same browser become equal."""
+        webgpu, launcher = self.webgpu, self.launcher
+        if webgpu == "auto":
+            webgpu = "hardware" if has_gpu() else "software"
+        return replace(self, webgpu=webgpu, launcher="playwright" if launcher == "auto" else launcher)
+
     def command_line(self) -> list[str]:
         """Return the flags for Chromium, without those of the profile and of debugging."""
         own = os.environ.get("CHROMIUM_FLAGS")
@@ -93,9 +100,7 @@ class BrowserOptions:
         chosen = [*QUIET]
         if sys.platform == "linux" and os.geteuid() == 0:
             chosen.append("--no-sandbox")  # as root it refuses to start with one
-        webgpu = self.webgpu
-        if webgpu == "auto":
-            webgpu = "hardware" if has_gpu() else "software"
+        webgpu = self.settled().webgpu
         if webgpu == "software":
             chosen += SOFTWARE_WEBGPU
         elif webgpu == "hardware":

@@ -7,6 +7,8 @@ import { type Counters, newCounters } from './counters';
 export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
   readonly forceFallbackAdapter?: boolean;
+  /** There should be a real GPU: ask again while there is no adapter or a software one, as happens while the GPU process starts again. */
+  readonly expectHardware?: boolean;
 }
 
 /** What Python is told of a device (internals, section 1). */
@@ -104,11 +106,27 @@ export class Gpu {
   }
 }
 
+const HARDWARE_TRIES = 6;
+const HARDWARE_DELAY_MS = 700;
+
+async function findAdapter({ expectHardware, ...options }: DeviceOptions): Promise<GPUAdapter | null> {
+  for (let tries = 1; ; tries++) {
+    const adapter = await navigator.gpu.requestAdapter(options);
+    if (!expectHardware || tries === HARDWARE_TRIES || (adapter && !isSoftware(adapter))) return adapter;
+    await new Promise((resolve) => setTimeout(resolve, HARDWARE_DELAY_MS));
+  }
+}
+
+function isSoftware({ info }: GPUAdapter): boolean {
+  const fallback = (info as { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
+  return fallback || SOFTWARE_ADAPTER.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
+}
+
 export async function openGpu(options: DeviceOptions = {}): Promise<Gpu> {
   if (!('gpu' in navigator)) {
     throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)');
   }
-  const adapter = await navigator.gpu.requestAdapter(options);
+  const adapter = await findAdapter(options);
   if (!adapter) {
     throw new RuntimeError(
       ErrorCode.no_adapter,
@@ -130,11 +148,9 @@ function describe(adapter: GPUAdapter, device: GPUDevice): DeviceDescription {
   const { vendor, architecture, device: name, description } = adapter.info;
   const limits: Record<string, number> = {};
   for (const limit of RAISED_LIMITS) limits[limit] = device.limits[limit];
-  const words = `${vendor} ${architecture} ${name} ${description}`;
-  const fallback = (adapter.info as { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
   return {
     vendor, architecture, device: name, description, limits,
-    software: fallback || SOFTWARE_ADAPTER.test(words),
+    software: isSoftware(adapter),
     features: [...device.features].sort(),
   };
 }
