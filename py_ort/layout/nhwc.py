@@ -118,16 +118,18 @@ def _make_plain(node: ir.Node, forms: Forms) -> None:
     for subgraph in subgraphs(node):
         for inner in all_nodes(subgraph):
             for index, value in enumerate(inner.inputs):
-                if value is not None and not forms.is_plain(value):
-                    inner.replace_input_with(index, forms.plain(value))
+                plain = forms.plain(value)
+                if plain is not value:
+                    inner.replace_input_with(index, plain)
         _outer_outputs(subgraph, forms)
 
 
 def _outer_outputs(graph: ir.Graph, forms: Forms) -> None:
     """A branch may give an outer value out as it is."""
     for i, output in enumerate(list(graph.outputs)):
-        if not forms.is_plain(output):
-            graph.outputs[i] = forms.plain(output)  # type: ignore[call-overload]
+        plain = forms.plain(output)
+        if plain is not None and plain is not output:
+            graph.outputs[i] = plain
 
 
 def _give_out(graph: ir.Graph, index: int, output: ir.Value, plain: ir.Value) -> None:

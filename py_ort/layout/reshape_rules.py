@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,36 +50,54 @@ def unsqueeze(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """One way to do a Reshape: on this form of the input, giving the output under `order`."""
+
+    perm: Perm
+    order: Perm
+    target: list[int] | Perm
+
+
 @rule("reshape")
 def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     """Possible where the bytes lie as in the value, or where groups of axes become groups of axes."""
     value, shape = node.inputs[0], node.inputs[1]
-    if value is None or shape is None or forms.is_plain(value):
+    if value is None or shape is None or value.const_value is not None:
         return False
     source, target = dims(value), dims(node.outputs[0])
-    if source is None or target is None:
+    there = forms.available(value)
+    if source is None or target is None or list(there) == [identity(len(source))]:
         return False
-    for perm, form in list(forms.available(value).items()):
-        if same_memory(perm, source):
-            plan = _target(node, [source[a] for a in perm], target, identity(len(target)))
-            if plan is not None:
-                forms.emit(node, [form, _shape_value(plan, shape, forms)], identity(len(target)), allowzero=0)
-                return True
-        groups = _groups(source, target)
-        if groups is None:
-            continue
+    wish = wanted(node.outputs[0])
+    choices = [choice for perm in there for choice in _choices(node, perm, source, target, wish)]
+    best = next((c for c in choices if c.order == wish), None)
+    if best is None and not forms.is_plain(value):
+        best = next(iter(choices), None)
+    if best is None:
+        return False
+    forms.emit(node, [forms.form(value, best.perm), _shape_value(best.target, shape, forms)], best.order, allowzero=0)
+    return True
+
+
+def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wish: Perm | None) -> Iterator[_Choice]:
+    plain = identity(len(target))
+    if same_memory(perm, source):
+        found = _target(node, [source[a] for a in perm], target, plain)
+        if found is not None:
+            yield _Choice(perm, plain, found)
+    groups = _groups(source, target)
+    if groups is None:
+        return
+    order = _ordered(groups, perm)
+    if order is None:  # a group is torn apart: one transpose mends it, and the rest stays as it is
+        perm = _mended(groups, perm)
         order = _ordered(groups, perm)
-        if order is None:  # a group is torn apart: one transpose mends it, and the rest stays as it is
-            perm = _mended(groups, perm)
-            order = _ordered(groups, perm)
-            if order is None or order == identity(len(order)) or perm == identity(len(perm)) or wanted(node.outputs[0]) != order:
-                continue
-            form = forms.form(value, perm)
-        plan = _target(node, [source[a] for a in perm], [target[a] for a in order], order)
-        if plan is not None:
-            forms.emit(node, [form, _shape_value(plan, shape, forms)], order, allowzero=0)
-            return True
-    return False
+        if order is None or order == plain or perm == identity(len(perm)) or order != wish:
+            return
+    found = _target(node, [source[a] for a in perm], [target[a] for a in order], order)
+    if found is not None:
+        yield _Choice(perm, order, found)
 
 
 def _groups(source: list[Any], target: list[Any]) -> list[Group] | None:

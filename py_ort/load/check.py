@@ -68,7 +68,9 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
     if node.op_identifier() in model.functions:
         return
     version = model.opset_imports.get(node.domain)
-    if (node.domain, node.op_type) in known or ((node.domain, node.op_type) in operators() and node.domain != ""):
+    key = (node.domain, node.op_type)
+    standard = node.domain == "" and schema("", node.op_type, newest_opset()) is not None
+    if not standard and (key in known or (key in operators() and node.domain != "")):
         return
     if version is not None and schema(node.domain, node.op_type, version) is not None:
         return

@@ -48,15 +48,23 @@ def canonicalise_nodes(nodes: list[ir.Node], opsets: dict[str, int], functions: 
             count += hoist_constant(node)
             continue
         version = opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
-        if canonicalise_node(node, version):
+        results = canonicalise_node(node, version)
+        if results is not None:
             count += 1
+            for made in {value.producer() for value in results if value is not None}:
+                if made is not None and subgraphs(made):  # bodies are still of the old form
+                    infer_node(made, None, visit)
         else:
             infer_node(node, opsets if node.domain != "" else None, visit)
     return count
 
 
-def canonicalise_node(node: ir.Node, version: int) -> bool:
-    """Bring one node from opset `version` to the newest form. Return whether other nodes took its place."""
+def canonicalise_node(node: ir.Node, version: int) -> tuple[ir.Value | None, ...] | None:
+    """Bring one node from opset `version` to the newest form.
+
+    Returns:
+        The values that took the place of its outputs, or None when the node itself stayed.
+    """
     _fill_defaults(node, version)
     for entry in lowerings(node.domain, node.op_type):
         if not entry.since <= version < entry.before:
@@ -64,10 +72,11 @@ def canonicalise_node(node: ir.Node, version: int) -> bool:
         build = Builder(node)
         result = entry.rewrite(node, build)
         if result is not None:
-            build.finish(*(result if isinstance(result, tuple) else (result,)))
-            return True
+            results = result if isinstance(result, tuple) else (result,)
+            build.finish(*results)
+            return results
     node.version = None
-    return False
+    return None
 
 
 def _fill_defaults(node: ir.Node, version: int) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, subgraphs
-from py_ort.ops.declaration import Operator
+from py_ort.ops.builder import Builder, attribute, dims, subgraphs
+from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.infer import like
 
 Visit = Callable[[ir.Graph], None]
@@ -102,3 +102,28 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
 
 
 _INFER = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}
+
+
+@lowering("Scan", before=9)
+def batched_scan(node: ir.Node, build: Builder) -> Any:
+    """Scan-8 ran over a batch of sequences: a Scan over the batch, of which each turn is a Scan over its sequence."""
+    lengths, values = node.inputs[0], list(node.inputs[1:])
+    if lengths is not None:
+        return None  # sequences of different lengths in one batch: no kernel either, which says so
+    body: ir.Graph = attribute(node, "body")
+    scanned: int = attribute(node, "num_scan_inputs")
+    directions = attribute(node, "directions")
+    inputs = []
+    for i, value in enumerate(values):
+        known = dims(value)
+        shape = None if known is None else ir.Shape(known[1:])
+        inputs.append(ir.Value(name=f"{body.name}_batch_{i}", type=value.type if value is not None else None, shape=shape))
+    attributes = [ir.AttrGraph("body", body), ir.AttrInt64("num_scan_inputs", scanned)]
+    if directions:
+        attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
+    inner = ir.Node("", "Scan", inputs, attributes, num_outputs=len(node.outputs), name=node.name)
+    node.attributes.pop("body")
+    for i, output in enumerate(inner.outputs):
+        output.name = f"{body.name}_turn_{i}"
+    turn = ir.Graph(inputs, list(inner.outputs), nodes=[inner], name=f"{body.name}_batch")
+    return build.op("Scan", *values, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(values))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, rank, set_attributes
+from py_ort.ops.builder import Builder, array, attribute, dims, rank, remove, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.shape_data import infer_expand, infer_reshape
 
@@ -95,15 +95,24 @@ def explicit_perm(node: ir.Node, build: Builder) -> None:
 @lowering("Flatten")
 def flatten(node: ir.Node, build: Builder) -> Any:
     """Flatten is a Reshape where the axis allows to say so without knowing the sizes."""
-    axis = attribute(node, "axis", 1)
-    known = rank(node.inputs[0])
+    assert node.inputs[0] is not None
+    made = flattened(node.inputs[0], attribute(node, "axis", 1), build)
+    if made.producer().op_type == "Flatten":
+        remove(made.producer())
+        return None
+    return made
+
+
+def flattened(x: ir.Value, axis: int, build: Builder) -> ir.Value:
+    """Make `x` a matrix: the axes before `axis`, and the others."""
+    known = rank(x)
     if known is not None and axis < 0:
         axis += known
     if axis == 0:
-        return build.op("Reshape", node.inputs[0], [1, -1])
-    if axis == 1 and known is not None and known >= 1 and not _may_be_empty(node.inputs[0]):
-        return build.op("Reshape", node.inputs[0], [0, -1])
-    return None
+        return build.op("Reshape", x, [1, -1])
+    if axis == 1 and known is not None and known >= 1 and not _may_be_empty(x):
+        return build.op("Reshape", x, [0, -1])
+    return build.op("Flatten", x, axis=axis)
 
 
 def _may_be_empty(value: ir.Value | None) -> bool:

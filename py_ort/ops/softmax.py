@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, rank, set_attributes
 from py_ort.ops.declaration import Operator, lowering
+from py_ort.ops.reshaping import flattened
 
 OPERATORS = [
     Operator("Softmax", layout="axis", tolerance="normal"),
@@ -25,6 +26,7 @@ def over_flattened(node: ir.Node, build: Builder) -> Any:
         set_attributes(node, axis=-1)
         return None
     x = node.inputs[0]
-    flat = build.op("Flatten", x, axis=axis)
+    assert x is not None
+    flat = flattened(x, axis, build)
     result = build.op(node.op_type, flat, axis=-1)
     return build.op("Reshape", result, build.op("Shape", x))

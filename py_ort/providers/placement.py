@@ -192,7 +192,8 @@ def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
     """
     wanted_on_host = _host_values(graph)
     found: set[ir.Node] = set()
-    on_cpu: set[ir.Value] = set()
+    # A small integer that the user feeds is as well fed to the CPU.
+    on_cpu: set[ir.Value] = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
 
     def visit(inner: ir.Graph) -> None:
         for node in inner:

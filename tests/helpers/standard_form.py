@@ -28,7 +28,9 @@ def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
     return onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-def run_native(model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray], optimise: bool = False) -> list[np.ndarray]:
+def run_native(
+    model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray], optimise: bool = False
+) -> list[np.ndarray]:
     """Run a model in native onnxruntime, unoptimised unless asked otherwise."""
     import onnxruntime
 
@@ -123,7 +125,11 @@ class _Writer:
     def _constant(self, proto: onnx.GraphProto, value: ir.Value) -> None:
         assert value.const_value is not None
         tensor = onnx.TensorProto()
-        tensor.CopyFrom(ir.to_proto(ir.tensor(np.array(value.const_value.numpy()))) if value.dtype != ir.DataType.STRING else ir.to_proto(value.const_value))
+        tensor.CopyFrom(
+            ir.to_proto(ir.tensor(np.array(value.const_value.numpy())))
+            if value.dtype != ir.DataType.STRING
+            else ir.to_proto(value.const_value)
+        )
         tensor.name = self.name(value)
         proto.initializer.append(tensor)
 
@@ -134,9 +140,17 @@ class _Writer:
 
     def _node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         fused = node.domain == NHWC or any(name in node.attributes for name in _OURS)
-        fused = fused or (node.domain == "" and node.op_type in ("Conv", "MatMul") and len(node.inputs) > (3 if node.op_type == "Conv" else 2))
+        fused = fused or (
+            node.domain == ""
+            and node.op_type in ("Conv", "MatMul")
+            and len(node.inputs) > (3 if node.op_type == "Conv" else 2)
+        )
         if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
-            scaled = self._emit(proto, "Mul", [self.name(node.inputs[0]), self._array(proto, np.array(_get(node, "alpha", 1.0), np.float32))])
+            scaled = self._emit(
+                proto,
+                "Mul",
+                [self.name(node.inputs[0]), self._array(proto, np.array(_get(node, "alpha", 1.0), np.float32))],
+            )
             product = self._emit(proto, "Mul", [self.name(node.inputs[0]), self._emit(proto, "Sigmoid", [scaled])])
             proto.node.append(onnx.helper.make_node("Identity", [product], [self.name(node.outputs[0])]))
             return

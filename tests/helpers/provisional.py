@@ -1,0 +1,59 @@
+"""Manifests for tests of the compiler that must not depend on which kernels are built."""
+
+from __future__ import annotations
+
+import onnx
+
+from py_ort.providers import Manifest
+
+FLOATS = ["float32", "float16"]
+ANY_ON_GPU = [*FLOATS, "int32", "uint32", "int64", "bool", "int8", "uint8"]
+WINDOWS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool")
+_COMPUTES = (
+    *(
+        "Abs",
+        "Ceil",
+        "Floor",
+        "Neg",
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "Sqrt",
+        "Exp",
+        "Log",
+        "HardSigmoid",
+        "HardSwish",
+        "LeakyRelu",
+    ),
+    *("Clip", "Add", "Sub", "Mul", "Div", "Pow", "Erf", "Gelu", "Softmax", "ReduceMean", "ReduceSum", "Gemm"),
+    *("LayerNormalization", "Resize", "LRN", *WINDOWS),
+)
+_MOVES = (
+    "Reshape",
+    "Transpose",
+    "Concat",
+    "Slice",
+    "Squeeze",
+    "Unsqueeze",
+    "Cast",
+    "Gather",
+    "Split",
+    "Expand",
+    "Pad",
+    "Where",
+    "Identity",
+)
+NHWC = "com.ms.internal.nhwc"
+
+
+def manifests(*, matmul_bias: bool = True) -> dict[str, Manifest]:
+    """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX."""
+    gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
+    gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
+    gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
+    gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (3 if matmul_bias else 2)})
+    names = sorted({schema.name for schema in onnx.defs.get_all_schemas()} - {"MatMul"})
+    wasm = [{"domain": "", "op_type": name, "types": []} for name in names]
+    wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
+    wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
+    return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

@@ -1,0 +1,173 @@
+"""The layout pass: which transposes are left, and that nothing changes its meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse, random_feeds
+
+RNG = np.random.default_rng(3)
+
+
+def _f(*shape: int) -> np.ndarray:
+    return (RNG.standard_normal(shape) * 0.5).astype(np.float32)
+
+
+def _i(*items: int) -> np.ndarray:
+    return np.array(items, np.int64)
+
+
+HEAD = "c = Conv<pads=[1,1,1,1]>(x, w)"
+TAIL = "y = Conv<pads=[1,1,1,1]>(t, v)"
+W = {"w": _f(4, 3, 3, 3), "v": _f(2, 4, 3, 3)}
+# id: (what stands between two convolutions, giving t from c; constants). The two transposes are those of input and output.
+BETWEEN = {
+    "elementwise": ("t = Sin(c)", {}),
+    "channel constants": ("m = Sin(c)  n = Mul(m, k)  t = Cos(n)", {"k": _f(4, 1, 1)}),
+    "column constants": ("t = Mul(c, k)", {"k": _f(6)}),
+    "full constants": ("t = Add(c, k)", {"k": _f(1, 4, 8, 6)}),
+    "softmax over channels": ("t = Softmax<axis=1>(c)", {}),
+    "reduce and broadcast": ("m = ReduceMean<keepdims=1>(c, a)  t = Mul(c, m)", {"a": _i(2, 3)}),
+    "concat and split": ("a, b = Split<axis=1>(c, s)  t = Concat<axis=1>(b, a)", {"s": _i(1, 3)}),
+    "concat of height": ("t = Concat<axis=-2>(c, c)", {}),
+    "slice": ("t = Slice(c, s, e, a)", {"s": _i(1, 2), "e": _i(7, 6), "a": _i(2, -1)}),
+    "pad": ("t = Pad(c, p)", {"p": _i(0, 0, 1, 2, 0, 0, 0, 1)}),
+    "pad of named axes": ('t = Pad<mode="edge">(c, p, , a)', {"p": _i(1, 2), "a": _i(3)}),
+    "resize by scales": (
+        't = Resize<mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric">(c, , s)',
+        {"s": np.float32([1, 1, 2, 3])},
+    ),
+    "resize to sizes": ('t = Resize<mode="linear">(c, , , s)', {"s": _i(1, 4, 5, 9)}),
+    "resize of named axes": ('t = Resize<mode="linear", axes=[3,2]>(c, , s)', {"s": np.float32([2, 3])}),
+    "transposes that cancel": ("a = Transpose<perm=[0,2,3,1]>(c)  b = Sin(a)  t = Transpose<perm=[0,3,1,2]>(b)", {}),
+    "squeeze and back": ("m = ReduceMean<keepdims=0>(c, a)  n = Unsqueeze(m, a)  t = Mul(c, n)", {"a": _i(2)}),
+    "expand": ("m = ReduceMean(c, a)  t = Expand(m, s)", {"a": _i(3), "s": _i(1, 4, 8, 5)}),
+    "tile": ("t = Tile(c, r)", {"r": _i(1, 1, 2, 1)}),
+    "gather a row": ("m = Gather<axis=2>(c, i)  n = Unsqueeze(m, a)  t = Mul(c, n)", {"i": np.int64(3), "a": _i(2)}),
+    "gather rows": ("t = Gather<axis=2>(c, i)", {"i": _i(3, 1, 5)}),
+    "cumsum": ("t = CumSum(c, a)", {"a": np.int32(3)}),
+    "where": ("z = Greater(c, k)  t = Where(z, c, k)", {"k": np.float32(0.1)}),
+    "squeeze-and-excite": (
+        "p = GlobalAveragePool(c)  r = Conv(p, w1)  s = Relu(r)  u = Conv(s, w2)  g = HardSigmoid(u)  t = Mul(c, g)",
+        {"w1": _f(2, 4, 1, 1), "w2": _f(4, 2, 1, 1)},
+    ),
+    "pools": ("t = MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(c)", {}),
+    "average pool": ("t = AveragePool<kernel_shape=[3,2], pads=[1,0,1,1], count_include_pad=1>(c)", {}),
+}
+
+
+@pytest.mark.parametrize("case", BETWEEN)
+def test_only_the_ends_are_transposed(case: str) -> None:
+    middle, constants = BETWEEN[case]
+    model = parse(f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  {middle}  {TAIL} }}", {**W, **constants})
+    result = check_equal(model, tolerance=2e-4)
+    assert operators(result)["Transpose"] == 2, operators(result)
+    assert operators(result)["nhwc.Conv"] >= 2
+
+
+@pytest.mark.parametrize("case", BETWEEN)
+def test_with_unknown_sizes_too(case: str) -> None:
+    middle, constants = BETWEEN[case]
+    model = parse(f"g (float[n,3,h,w] x) => (float[a,b,c,d] y) {{ {HEAD}  {middle}  {TAIL} }}", {**W, **constants})
+    result = check_equal(model, feeds=random_feeds(model, {"n": 1, "h": 8, "w": 6}), tolerance=2e-4)
+    assert operators(result)["Transpose"] == 2, operators(result)
+
+
+@pytest.mark.parametrize("sizes", ["1,3,8,6", "n,3,h,w"])
+def test_one_channel_needs_no_transpose_at_the_end(sizes: str) -> None:
+    model = parse(
+        f"g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {HEAD}  y = Conv(c, v) }}", {"w": W["w"], "v": _f(1, 4, 1, 1)}
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2, "h": 8, "w": 6}), tolerance=2e-4)
+    assert operators(result)["Transpose"] == 1
+
+
+@pytest.mark.parametrize("sizes", ["2,3,8,6", "n,3,h,w"])
+def test_a_classifier_s_head(sizes: str) -> None:
+    model = parse(
+        f"g (float[{sizes}] x) => (float[a,b] y) {{ {HEAD}  p = GlobalAveragePool(c)  f = Flatten(p)  y = Gemm<transB=1>(f, k, b) }}",
+        {"w": W["w"], "k": _f(5, 4), "b": _f(5)},
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2, "h": 8, "w": 6}), tolerance=2e-4)
+    assert operators(result)["Transpose"] == 1
+
+
+def test_a_row_of_text_becomes_a_sequence_without_transposes() -> None:
+    """[N, C, 1, W] → [N, W, C], as recognisers of text do."""
+    model = parse(
+        """g (float[n,3,4,w] x) => (float[a,b,c] y) { c = Conv(x, k)  s = Squeeze(c, two)  t = Transpose<perm=[0,2,1]>(s)  y = MatMul(t, m) }""",
+        {"k": _f(4, 3, 4, 1), "two": _i(2), "m": _f(4, 5)},
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2, "w": 6}), tolerance=2e-4)
+    assert operators(result)["Transpose"] == 1
+
+
+def test_reshape_to_a_sequence_and_back() -> None:
+    model = parse(
+        """g (float[n,3,8,6] x) => (float[a,b,c,d] y) {
+            c = Conv<pads=[1,1,1,1]>(x, w)  r = Reshape(c, flat)  t = Transpose<perm=[0,2,1]>(r)  m = MatMul(t, k)
+            b = Transpose<perm=[0,2,1]>(m)  u = Reshape(b, square)  y = Conv<pads=[1,1,1,1]>(u, v) }""",
+        {**W, "flat": _i(0, 4, 48), "square": _i(0, 4, 8, 6), "k": _f(4, 4)},
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2}), tolerance=2e-4)
+    assert operators(result)["Transpose"] == 2
+
+
+def test_a_channel_shuffle_is_one_transpose() -> None:
+    model = parse(
+        f"""g (float[2,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}
+            r = Reshape(c, split)  s = Transpose<perm=[0,2,1,3,4]>(r)  t = Reshape(s, joined)  {TAIL} }}""",
+        {**W, "split": _i(2, 2, 2, 8, 6), "joined": _i(2, 4, 8, 6)},
+    )
+    result = check_equal(model, tolerance=2e-4)
+    assert operators(result)["Transpose"] == 3
+
+
+def test_one_spatial_axis_becomes_two() -> None:
+    model = parse(
+        """g (float[n,3,l] x) => (float[a,b,c] y) {
+            c = Conv<pads=[1,1], strides=[2]>(x, w, b)  r = Relu(c)  p = MaxPool<kernel_shape=[2]>(r)  y = ConvTranspose<strides=[2]>(p, v) }""",
+        {"w": _f(4, 3, 3), "b": _f(4), "v": _f(4, 2, 2)},
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2, "l": 11}), tolerance=2e-4)
+    found = operators(result)
+    assert (found["nhwc.Conv"], found["nhwc.MaxPool"], found["nhwc.ConvTranspose"], found["Transpose"]) == (1, 1, 1, 2)
+
+
+def test_three_spatial_axes_stay() -> None:
+    model = parse("g (float[1,2,4,4,4] x) => (float[a,b,c,d,e] y) { y = Conv(x, w) }", {"w": _f(3, 2, 2, 2, 2)})
+    assert operators(check_equal(model)) == {"Conv": 1}
+
+
+def test_shapes_of_permuted_values_are_those_of_the_model() -> None:
+    model = parse(
+        f"""g (float[n,3,h,w] x) => (int64[k] y, float[a,b,c,d] z) {{ {HEAD}  y = Shape(c)
+            s = Shape<start=1, end=3>(c)  t = Sin(c)  q = Conv<pads=[1,1,1,1]>(t, v)  f = Cast<to=1>(s)  m = ReduceSum<keepdims=0>(f)  z = Add(q, m) }}""",
+        W,
+    )
+    check_equal(model, feeds=random_feeds(model, {"n": 2, "h": 8, "w": 6}), tolerance=2e-4)
+
+
+def test_max_pool_with_indices_stays_in_nchw() -> None:
+    model = parse(
+        f"g (float[1,3,8,6] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) {{ {HEAD}  y, i = MaxPool<kernel_shape=[2,2]>(c) }}",
+        W,
+    )
+    assert operators(check_equal(model, tolerance=2e-4))["MaxPool"] == 1
+
+
+def test_a_branch_reads_permuted_outer_values() -> None:
+    model = parse(
+        f"""g (float[1,3,8,6] x, bool p) => (float[a,b,c,d] y) {{ {HEAD}
+            y = If (p) <then_branch = yes () => (float[a,b,c,d] o) {{ o = Sin(c) }}, else_branch = no () => (float[a,b,c,d] q) {{ q = Conv<pads=[1,1,1,1]>(c, u) }}> }}""",
+        {**W, "u": _f(4, 4, 3, 3)},
+    )
+    for flag in (True, False):
+        feeds = {"x": _f(1, 3, 8, 6), "p": np.array(flag)}
+        check_equal(model, feeds=feeds, tolerance=2e-4)
+
+
+def test_nchw_may_be_preferred() -> None:
+    model = parse(f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  t = Relu(c)  {TAIL} }}", W)
+    result = check_equal(model, compiled(model, preferred_layout="NCHW"), tolerance=2e-4)
+    assert operators(result) == {"Conv": 2}

@@ -1,0 +1,144 @@
+"""Reading models, and saying what is wrong with those that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from graphs import check_equal, compiled, parse
+
+from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.load import load_model
+from py_ort.plan import compile_model
+
+RELU = "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchFile, match="no model at"):
+        load_model(tmp_path / "none.onnx")
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (b"", "empty"),
+        (b"hello world, this is no model", "not an ONNX model"),
+        (b"PK\x03\x04" + bytes(60), "zip archive"),
+        (b"<!DOCTYPE html><html></html>", "HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+        (bytes(4) + b"ORTM" + bytes(20), "onnxruntime's own format"),
+    ],
+)
+def test_bytes_that_are_no_model(data: bytes, hint: str) -> None:
+    with pytest.raises(InvalidProtobuf, match=hint):
+        load_model(data)
+
+
+def test_a_cut_file_is_no_model(tmp_path: Path) -> None:
+    data = parse(
+        "g (float[64] x) => (float[64] y) { y = Add(x, c) }", {"c": np.ones(64, np.float32)}
+    ).SerializeToString()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises((InvalidProtobuf, InvalidGraph)):
+        compile_model(path)
+
+
+def test_an_unknown_operator_is_named_with_its_node() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    model.graph.node[0].op_type, model.graph.node[0].name = "Relux", "the_node"
+    with pytest.raises(InvalidGraph, match="Relux") as caught:
+        compiled(model)
+    assert (caught.value.node, caught.value.op_type, caught.value.domain) == ("the_node", "Relux", "")
+
+
+def test_an_unknown_domain_is_named() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    model.graph.node[0].domain = "com.example"
+    with pytest.raises(InvalidGraph, match="imports no opset of that domain"):
+        compiled(model)
+
+
+def test_an_operator_that_came_later() -> None:
+    model = parse("g (float[2,4] x) => (float[2,4] y) { y = Gelu(x) }", opset=20)
+    model.opset_import[0].version = 11
+    with pytest.raises(InvalidGraph, match="came with opset 20"):
+        compiled(model)
+
+
+@pytest.mark.parametrize(("field", "words"), [("opset", "upgrade the onnx package"), ("ir", "IR version")])
+def test_models_of_the_future(field: str, words: str) -> None:
+    model = parse(RELU)
+    if field == "opset":
+        model.opset_import[0].version = 999
+    else:
+        model.ir_version = 999
+    with pytest.raises(NotImplemented, match=words):
+        compiled(model)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("g (float[2] x) => (float[2] y) { y = Relu(z) }", "reads 'z'"),
+        ("g (float[2] x) => (float[2] z) { y = Relu(x) }", "gives 'z' out"),
+        ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", "has 2 inputs, not 1"),
+        ("g (float[2] x) => (float[2] y) { y = Relu<alpha=1.0>(x) }", "attribute 'alpha'"),
+        ("g (float[2] x) => (float[2] y) { y = Elu<alpha=1>(x) }", "is of type INT, not FLOAT"),
+        ("g (float[2] x) => (float[2] y) { y = Cast(x) }", "lacks its attribute 'to'"),
+    ],
+)
+def test_broken_graphs(text: str, words: str) -> None:
+    with pytest.raises(InvalidGraph, match=words):
+        compiled(parse(text))
+
+
+def test_external_data(tmp_path: Path) -> None:
+    model = parse("g (float[64] x) => (float[64] y) { y = Add(x, c) }", {"c": np.arange(64, dtype=np.float32)})
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    loaded = load_model(path).model
+    np.testing.assert_array_equal(loaded.graph.initializers["c"].const_value.numpy(), np.arange(64, dtype=np.float32))
+    (tmp_path / "weights.bin").write_bytes(bytes(10))
+    with pytest.raises(InvalidGraph, match="reaches to byte 256"):
+        load_model(path)
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(NoSuchFile, match=r"weights\.bin"):
+        load_model(path)
+
+
+def test_metadata_is_kept() -> None:
+    model = parse(RELU)
+    model.producer_name, model.domain, model.model_version, model.doc_string = "maker", "org", 7, "words"
+    model.metadata_props.add(key="labels", value="a,b")
+    found = compiled(model).metadata
+    assert (found.producer_name, found.domain, found.version, found.description, found.graph_name) == (
+        "maker",
+        "org",
+        7,
+        "words",
+        "g",
+    )
+    assert found.custom_metadata_map == {"labels": "a,b"}
+
+
+def test_weights_listed_as_inputs_are_none() -> None:
+    model = parse("g (float[2,3] x, float[3] c) => (float[2,3] y) { y = Add(x, c) }", {"c": np.ones(3, np.float32)})
+    model.ir_version = 3
+    result = compiled(model)
+    assert [arg.name for arg in result.inputs] == ["x"]
+    check_equal(model, result, feeds={"x": np.ones((2, 3), np.float32)})
+
+
+def test_inputs_and_outputs_are_described_as_in_onnxruntime() -> None:
+    model = parse("g (float16[n,3] x, int64[] k, seq(float[2]) s) => (float16[n,3] y) { y = Relu(x) }")
+    result = compiled(model, providers=["wasm"])
+    assert [(a.name, a.type, a.shape) for a in result.inputs] == [
+        ("x", "tensor(float16)", ["n", 3]),
+        ("k", "tensor(int64)", []),
+        ("s", "seq(tensor(float))", None),
+    ] or result.inputs[2].type == "seq(tensor(float))"
+    assert [(a.name, a.type, a.shape) for a in result.outputs] == [("y", "tensor(float16)", ["n", 3])]

@@ -1,0 +1,101 @@
+"""ONNX's own node tests, through the compiler: what native onnxruntime gets right as they are, it gets right compiled too."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import provisional
+import pytest
+from standard_form import run_native, standard_form
+
+from py_ort.plan import compile_model
+
+# Families whose forms changed over the opsets, or that the compiler treats itself.
+FAMILIES = (
+    *(
+        "reduce_mean",
+        "reduce_sum",
+        "softmax",
+        "logsoftmax",
+        "squeeze",
+        "unsqueeze",
+        "slice",
+        "split",
+        "constant_pad",
+        "reflect_pad",
+        "upsample",
+        "resize",
+        "clip",
+    ),
+    *(
+        "conv",
+        "maxpool",
+        "averagepool",
+        "globalaveragepool",
+        "batchnorm",
+        "layer_normalization",
+        "transpose",
+        "reshape",
+        "concat",
+        "gather",
+    ),
+    *(
+        "expand",
+        "tile",
+        "dropout",
+        "top_k",
+        "cast_",
+        "if",
+        "loop",
+        "scan",
+        "sequence",
+        "gemm",
+        "matmul",
+        "gelu",
+        "hardswish",
+        "group_normal",
+    ),
+)
+
+
+@cache
+def _cases() -> dict[str, Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    return {case.name.removeprefix("test_"): case for case in collect_testcases(None)}
+
+
+def _close(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(_close(a, b) for a, b in zip(found, wanted, strict=True))
+    if wanted is None:
+        return found is None
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.dtype != wanted.dtype or found.shape != wanted.shape:
+        return False
+    if wanted.dtype.kind in "OUSb":
+        return bool((found == wanted).all())
+    return np.allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=2e-3, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family(family: str) -> None:
+    cases = [case for name, case in _cases().items() if name.startswith(family) and case.data_sets]
+    assert cases
+    wrong = []
+    for case in cases:
+        inputs, outputs = case.data_sets[0]
+        feeds = dict(zip([value.name for value in case.model.graph.input], inputs, strict=True))
+        try:
+            native = _close(run_native(case.model, feeds), outputs)
+        except Exception:
+            native = False
+        if not native:
+            continue  # nothing to compare with
+        result = compile_model(case.model.SerializeToString(), manifests=provisional.manifests())
+        if not _close(run_native(standard_form(result), feeds), outputs):
+            wrong.append(case.name)
+    assert not wrong

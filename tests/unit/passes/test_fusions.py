@@ -1,0 +1,231 @@
+"""Each fusion: what it leaves, and that it computes the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse
+
+RNG = np.random.default_rng(7)
+
+
+def _f(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+W, DW, B = _f(4, 3, 3, 3), _f(3, 1, 3, 3), _f(4)
+BN = {"s": abs(_f(4)) + 0.5, "b": _f(4), "m": _f(4), "v": abs(_f(4)) + 0.5}
+IN, OUT = "float[1,3,8,6] x", "float[a,b,c,d] y"
+CONV = "c = Conv<pads=[1,1,1,1]>(x, w, bias)"
+ONE_CONV = {"nhwc.Conv": 1, "Transpose": 2}
+SCALARS = {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6), "sixth": np.float32(1 / 6)}
+# id: (graph, constants, expected operators)
+CASES = {
+    "conv+batchnorm": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  y = BatchNormalization(c, s, b, m, v) }}",
+        {"w": W, "bias": B, **BN},
+        ONE_CONV,
+    ),
+    "conv+batchnorm+relu": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  n = BatchNormalization(c, s, b, m, v)  y = Relu(n) }}",
+        {"w": W, "bias": B, **BN},
+        ONE_CONV,
+    ),
+    "conv+mul+add per channel": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  p = Mul(c, k)  y = Add(p, q) }}",
+        {"w": W, "bias": B, "k": _f(4, 1, 1), "q": _f(1, 4, 1, 1)},
+        ONE_CONV,
+    ),
+    "conv+div+sub": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  p = Div(c, six)  y = Sub(p, three) }}",
+        {"w": W, "bias": B, **SCALARS},
+        ONE_CONV,
+    ),
+    "mul before conv": (
+        f"g ({IN}) => ({OUT}) {{ p = Mul(x, k)  y = Conv<pads=[1,1,1,1]>(p, w, bias) }}",
+        {"w": W, "bias": B, "k": _f(1, 3, 1, 1)},
+        ONE_CONV,
+    ),
+    "add before conv without pads": (
+        f"g ({IN}) => ({OUT}) {{ p = Add(x, k)  y = Conv(p, w, bias) }}",
+        {"w": W, "bias": B, "k": _f(1, 3, 1, 1)},
+        ONE_CONV,
+    ),
+    "add before padded conv stays": (
+        f"g ({IN}) => ({OUT}) {{ p = Add(x, k)  y = Conv<pads=[1,1,1,1]>(p, w, bias) }}",
+        {"w": W, "bias": B, "k": _f(1, 3, 1, 1)},
+        {**ONE_CONV, "Add": 1},
+    ),
+    "mul+add before padded conv": (
+        f"g ({IN}) => ({OUT}) {{ r = Sigmoid(x)  p = Mul(r, k)  q = Add(p, l)  y = Conv<pads=[1,1,1,1]>(q, w, bias) }}",
+        {"w": W, "bias": B, "k": np.float32([1.7]), "l": np.float32([0.3])},
+        {**ONE_CONV, "Add": 1, "Sigmoid": 1},
+    ),
+    "mul+add before depthwise conv": (
+        f"g ({IN}) => ({OUT}) {{ p = Mul(x, k)  q = Mul(p, l)  y = Conv<group=3, pads=[1,1,1,1]>(q, w) }}",
+        {"w": DW, "k": _f(3, 1, 1), "l": np.float32([0.3])},
+        ONE_CONV,
+    ),
+    "convtranspose+batchnorm": (
+        f"g ({IN}) => ({OUT}) {{ c = ConvTranspose<strides=[2,2], group=3>(x, w)  n = BatchNormalization(c, s, b, m, v)  y = Relu(n) }}",
+        {"w": _f(3, 2, 2, 2), "s": abs(_f(6)), "b": _f(6), "m": _f(6), "v": abs(_f(6)) + 0.1},
+        {"nhwc.ConvTranspose": 1, "Transpose": 2},
+    ),
+    "hardswish of its parts": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  a = Add(c, three)  b = Clip(a, zero, six)  m = Mul(c, b)  y = Div(m, six) }}",
+        {"w": W, "bias": B, **SCALARS},
+        ONE_CONV,
+    ),
+    "hardswish, divided first": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  a = Add(three, c)  b = Clip(a, zero, six)  d = Mul(b, sixth)  y = Mul(d, c) }}",
+        {"w": W, "bias": B, **SCALARS},
+        ONE_CONV,
+    ),
+    "silu": (f"g ({IN}) => ({OUT}) {{ {CONV}  s = Sigmoid(c)  y = Mul(c, s) }}", {"w": W, "bias": B}, ONE_CONV),
+    "residual, then relu": (
+        f"g ({IN}) => ({OUT}) {{ c = Conv<pads=[1,1,1,1]>(x, w)  d = Conv<pads=[1,1,1,1]>(x, v)  e = Add(c, d)  y = Relu(e) }}",
+        {"w": W, "v": _f(4, 3, 3, 3)},
+        {"nhwc.Conv": 2, "Transpose": 2},
+    ),
+    "a gate with a shortcut": (
+        f"g ({IN}, float[1,3,1,1] g) => ({OUT}) {{ p = Mul(x, g)  y = Add(x, p) }}",
+        {},
+        {"Add": 1, "Mul": 1},
+    ),
+    "matmul+bias+gelu": (
+        "g (float[2,5,3] x) => (float[2,5,4] y) { m = MatMul(x, w)  a = Add(b, m)  y = Gelu(a) }",
+        {"w": _f(3, 4), "b": B},
+        {"MatMul": 1},
+    ),
+    "matmul+bias of matrices": (
+        "g (float[5,3] x) => (float[5,4] y) { m = MatMul(x, w)  y = Add(m, b) }",
+        {"w": _f(3, 4), "b": B},
+        {"Gemm": 1},
+    ),
+    "gemm with transB and alpha": (
+        "g (float[5,3] x) => (float[5,4] y) { m = Gemm<transB=1, alpha=0.5>(x, w, b)  y = Tanh(m) }",
+        {"w": _f(4, 3), "b": B},
+        {"Gemm": 1},
+    ),
+    "layer normalisation": (
+        """g (float[2,5,4] x) => (float[2,5,4] y) {
+            m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r = Sqrt(e)
+            n = Div(d, r)  p = Mul(n, s)  y = Add(p, b) }""",
+        {"axes": np.array([-1], np.int64), "two": np.float32(2), "eps": np.float32(1e-5), "s": _f(4), "b": B},
+        {"LayerNormalization": 1},
+    ),
+    "layer normalisation without scale": (
+        """g (float[2,5,4] x) => (float[2,5,4] y) {
+            m = ReduceMean(x, axes)  d = Sub(x, m)  q = Mul(d, d)  v = ReduceMean(q, axes)  e = Add(v, eps)  r = Sqrt(e)
+            n = Div(d, r)  y = Tanh(n) }""",
+        {"axes": np.array([2], np.int64), "eps": np.float32(1e-5)},
+        {"LayerNormalization": 1, "Tanh": 1},
+    ),
+    "gelu, erf": (
+        "g (float[2,4] x) => (float[2,4] y) { d = Div(x, root)  e = Erf(d)  a = Add(e, one)  m = Mul(x, a)  y = Mul(m, half) }",
+        {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)},
+        {"Gelu": 1},
+    ),
+    "gelu, halved first": (
+        "g (float[2,4] x) => (float[2,4] y) { h = Mul(x, half)  d = Mul(x, root)  e = Erf(d)  a = Add(one, e)  y = Mul(h, a) }",
+        {"root": np.float32(0.5**0.5), "one": np.float32(1), "half": np.float32(0.5)},
+        {"Gelu": 1},
+    ),
+    "gelu, tanh": (
+        """g (float[2,4] x) => (float[2,4] y) { c = Pow(x, three)  k = Mul(c, cubic)  i = Add(x, k)  t = Mul(i, root)
+            h = Tanh(t)  a = Add(h, one)  m = Mul(x, a)  y = Mul(m, half) }""",
+        {
+            "three": np.float32(3),
+            "cubic": np.float32(0.044715),
+            "root": np.float32((2 / np.pi) ** 0.5),
+            "one": np.float32(1),
+            "half": np.float32(0.5),
+        },
+        {"Gelu": 1},
+    ),
+    "constants of a chain": (
+        "g (float[2,4] x) => (float[2,4] y) { a = Mul(x, p)  b = Mul(a, q)  c = Add(b, p)  d = Sub(c, q)  y = Div(d, q) }",
+        {"p": np.float32(2), "q": np.float32(4)},
+        {"Mul": 1, "Add": 1},
+    ),
+    "transposes cancel": (
+        "g (float[2,3,4] x) => (float[2,3,4] y) { a = Transpose<perm=[2,0,1]>(x)  b = Relu(a)  c = Identity(b)  d = Transpose<perm=[1,2,0]>(c)  y = Abs(d) }",
+        {},
+        None,
+    ),
+    "reshapes merge": (
+        "g (float[2,3,4] x) => (float[6,4] y) { a = Reshape(x, s)  b = Unsqueeze(a, one)  y = Reshape(b, t) }",
+        {"s": np.array([2, 12], np.int64), "one": np.array([1], np.int64), "t": np.array([6, 4], np.int64)},
+        {"Reshape": 1},
+    ),
+    "common subexpressions": (
+        "g (float[2,3] x) => (float[2,3] y) { a = Exp(x)  b = Exp(x)  y = Add(a, b) }",
+        {},
+        {"Exp": 1, "Add": 1},
+    ),
+    "casts that do nothing": (
+        "g (float[2,3] x) => (float[2,3] y) { a = Cast<to=1>(x)  b = Dropout(a)  c = Identity(b)  y = Relu(c) }",
+        {},
+        {"Relu": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fusion(case: str) -> None:
+    text, constants, expected = CASES[case]
+    model = parse(text, constants)
+    result = check_equal(model, compiled(model), tolerance=2e-4)
+    if expected is not None:
+        assert operators(result) == expected
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic", "extended", "layout", "all"])
+@pytest.mark.parametrize(
+    "case", ["conv+batchnorm+relu", "residual, then relu", "layer normalisation", "matmul+bias+gelu"]
+)
+def test_every_level_computes_the_same(case: str, level: str) -> None:
+    text, constants, _ = CASES[case]
+    model = parse(text, constants)
+    result = check_equal(model, compiled(model, level=level), tolerance=2e-4)
+    fused = [n for n in result.model.graph if "activation" in n.attributes]
+    assert not fused if level in ("disabled", "basic") else True
+
+
+def test_a_value_that_others_read_too_is_not_fused_away() -> None:
+    model = parse(
+        f"g ({IN}) => ({OUT}, float[a,b,c,d] z) {{ {CONV}  y = Relu(c)  z = Sigmoid(c) }}", {"w": W, "bias": B}
+    )
+    result = check_equal(model)
+    assert operators(result)["Relu"] == 1
+
+
+def test_an_output_that_is_an_intermediate_value_keeps_its_name() -> None:
+    model = parse(f"g ({IN}) => ({OUT}, float[a,b,c,d] c) {{ {CONV}  y = Relu(c) }}", {"w": W, "bias": B})
+    result = check_equal(model)
+    assert [v.name for v in result.model.graph.outputs] == ["y", "c"]
+
+
+def test_an_input_given_out_unchanged() -> None:
+    model = parse("g (float[2] x) => (float[2] y, float[2] z) { y = Identity(x)  z = Identity(x) }")
+    result = check_equal(model)
+    assert [v.name for v in result.model.graph.outputs] == ["y", "z"]
+
+
+def test_a_constant_given_out() -> None:
+    model = parse("g (float[2] x) => (float[2] y, float[2] c) { y = Relu(x)  c = Constant<value_floats=[1.0,2.0]>() }")
+    check_equal(model)
+
+
+def test_folding_keeps_to_its_limit() -> None:
+    """A small constant that grows huge stays a node."""
+    model = parse(
+        "g (float[1] x) => (float[n] y) { big = Expand(c, s)  m = ReduceMax<keepdims=0>(big)  y = Add(x, m) }",
+        {"c": np.ones(1, np.float32), "s": np.array([1 << 28], np.int64)},
+    )
+    assert "Expand" in operators(compiled(model))
+
+
+def test_random_numbers_are_not_folded() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { r = RandomNormal<shape=[2], seed=1.0>()  y = Add(x, r) }")
+    assert "RandomNormal" in operators(compiled(model))
