@@ -10,6 +10,7 @@ import numpy as np
 from py_ort.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
+    from py_ort.device_tensor import DeviceTensor
     from py_ort.plan.node_arg import NodeArg
 
 #: ONNX's elem_type number -> onnxruntime's name in "tensor(NAME)".
@@ -43,12 +44,12 @@ TYPE_NAMES: dict[int, str] = {
 }
 
 
-def check_feeds(args: Sequence[NodeArg], feeds: Mapping[str, np.ndarray]) -> None:
+def check_feeds(args: Sequence[NodeArg], feeds: Mapping[str, np.ndarray | DeviceTensor]) -> None:
     """See that feeds fit the inputs they are for.
 
     Args:
         args: The model's inputs.
-        feeds: Arrays by name.
+        feeds: Arrays, or tensors on the GPU, by name.
 
     Raises:
         InvalidArgument: Names the input, and says what was expected and what came.
@@ -65,21 +66,21 @@ def check_feeds(args: Sequence[NodeArg], feeds: Mapping[str, np.ndarray]) -> Non
         _check_feed(known[name], array)
 
 
-def _check_feed(arg: NodeArg, array: np.ndarray) -> None:
+def _check_feed(arg: NodeArg, array: np.ndarray | DeviceTensor) -> None:
     from py_ort.wire.tensors import dtype_of
 
     expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
     try:
-        elem_type = dtype_of(array)
+        elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype
     except TypeError as e:
         raise InvalidArgument(f"{expected}; got {array.dtype}: {e}") from None
     if (got := f"tensor({TYPE_NAMES[elem_type]})") != arg.type:
         raise InvalidArgument(f"{expected}; got {got}: convert it, e.g. with .astype()", shapes={arg.name: array.shape})
     if arg.shape is None:
         return
-    if array.ndim != len(arg.shape):
+    if len(array.shape) != len(arg.shape):
         raise InvalidArgument(
-            f"{expected}; got rank {array.ndim}, shape {list(array.shape)}", shapes={arg.name: array.shape}
+            f"{expected}; got rank {len(array.shape)}, shape {list(array.shape)}", shapes={arg.name: array.shape}
         )
     wrong = [i for i, (d, n) in enumerate(zip(arg.shape, array.shape, strict=True)) if isinstance(d, int) and d != n]
     if wrong:

@@ -11,6 +11,7 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.feeds import TYPE_NAMES
 
 if TYPE_CHECKING:
+    from py_ort.device_tensor import DeviceTensor
     from py_ort.session import InferenceSession
 
 
@@ -35,31 +36,50 @@ class OrtDevice:
 
 
 class OrtValue:
-    """A tensor. Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`."""
+    """A tensor, on the CPU or in a GPU buffer of a page ("webgpu").
 
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
+    Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
+    (`IOBinding.bind_output`). One on the GPU belongs to its page: sessions of that page read it in place, others get a
+    copy. It is freed with the object.
+
+    Attributes:
+        on_device: The GPU buffer, or None for a tensor on the CPU.
+    """
+
+    def __init__(self, tensor: np.ndarray | DeviceTensor) -> None:
+        self._array = tensor if isinstance(tensor, np.ndarray) else None
+        self.on_device = None if isinstance(tensor, np.ndarray) else tensor
 
     @staticmethod
     def ortvalue_from_numpy(numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Return a value that shares the array's memory.
+        """Return a value that shares the array's memory, or a copy of it on the GPU.
+
+        "webgpu" is device `device_id` of the page that sessions without `browser=` share.
 
         Raises:
-            NotImplemented: For device "webgpu".
+            NoAdapter: WebGPU has no adapter there.
+            InvalidArgument: The GPU has no form for this type, or an integer needs more than 32 bits.
         """
-        _cpu_only(device_type)
-        return OrtValue(np.asarray(numpy_obj))
+        array = np.asarray(numpy_obj)
+        if _device(device_type) == "cpu":
+            return OrtValue(array)
+        from py_ort.device_tensor import DeviceTensor
+
+        return OrtValue(DeviceTensor.from_numpy(array, device_id))
 
     @staticmethod
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
         """Return a value of zeros; `element_type` is a numpy type or ONNX's number."""
-        from py_ort.wire.tensors import NUMPY
+        from py_ort.wire.tensors import NUMPY, dtype_of
 
-        _cpu_only(device_type)
         dtype = NUMPY[element_type] if isinstance(element_type, int) else np.dtype(element_type)
-        return OrtValue(np.zeros(tuple(shape), dtype))
+        if _device(device_type) == "cpu":
+            return OrtValue(np.zeros(tuple(shape), dtype))
+        from py_ort.device_tensor import DeviceTensor
+
+        return OrtValue(DeviceTensor.empty(dtype_of(np.empty(0, dtype)), shape, device_id))
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
@@ -68,21 +88,24 @@ class OrtValue:
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
+        return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
+        return 1, 0  # the CPU: from the GPU it is downloaded
 
     def numpy(self) -> np.ndarray:
-        """Return the elements."""
-        return self._array
+        """Return the elements; from the GPU they are downloaded each time."""
+        if self._array is not None:
+            return self._array
+        assert self.on_device is not None
+        return self.on_device.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._array, dtype=dtype, copy=copy)
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def shape(self) -> list[int]:
         """Return the shape."""
-        return list(self._array.shape)
+        return list(self._tensor().shape)
 
     def data_type(self) -> str:
         """Return the type as in "tensor(float)"."""
@@ -92,19 +115,19 @@ class OrtValue:
         """Return ONNX's number of the element type."""
         from py_ort.wire.tensors import dtype_of
 
-        return dtype_of(self._array)
+        return self.on_device.dtype if self.on_device is not None else dtype_of(self.numpy())
 
     def device_name(self) -> str:
-        """Return where the elements are."""
-        return "cpu"
+        """Return where the elements are: "cpu" or "webgpu"."""
+        return "cpu" if self.on_device is None else "webgpu"
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self._array.ctypes.data
+        """Return the address of the first element, or the number of the GPU buffer."""
+        return self.on_device.id if self.on_device is not None else self.numpy().ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
         """Return the number of bytes."""
-        return self._array.nbytes
+        return self._tensor().nbytes
 
     def has_value(self) -> bool:
         """Return True: an empty optional is no OrtValue here."""
@@ -128,11 +151,21 @@ class OrtValue:
         Raises:
             InvalidArgument: Shape or type differ.
         """
-        if np_arr.shape != self._array.shape or np_arr.dtype != self._array.dtype:
-            raise InvalidArgument(
-                f"this value is {self._array.dtype}{self.shape()}; got {np_arr.dtype}{list(np_arr.shape)}"
-            )
-        self._array[...] = np_arr
+        if self.on_device is not None:
+            self.on_device.upload(np_arr)
+            return
+        array = self.numpy()
+        if np_arr.shape != array.shape or np_arr.dtype != array.dtype:
+            raise InvalidArgument(f"this value is {array.dtype}{self.shape()}; got {np_arr.dtype}{list(np_arr.shape)}")
+        array[...] = np_arr
+
+    def release(self) -> None:
+        """Free a tensor on the GPU now; it is of no use afterwards."""
+        if self.on_device is not None:
+            self.on_device.free()
+
+    def _tensor(self) -> np.ndarray | DeviceTensor:
+        return self.numpy() if self.on_device is None else self.on_device
 
 
 class IOBinding:
@@ -141,12 +174,24 @@ class IOBinding:
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._inputs: dict[str, OrtValue] = {}
-        self._outputs: dict[str, OrtValue | None] = {}
+        self._outputs: dict[str, OrtValue | str] = {}  # a value to write to, or a device
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Bind an array."""
         self._inputs[name] = OrtValue.ortvalue_from_numpy(arr_on_cpu)
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: Any,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Refuse: addresses mean nothing in a browser."""
+        raise NotImplemented("bind_input takes no addresses: bind an OrtValue with bind_ortvalue_input")
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Bind a value."""
@@ -161,11 +206,10 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output."""
-        _cpu_only(device_type)
+        """Ask for an output, on the CPU or left on the GPU ("webgpu")."""
         if buffer_ptr is not None:
             raise NotImplemented("bind_output takes no addresses: bind an OrtValue with bind_ortvalue_output")
-        self._outputs[name] = None
+        self._outputs[name] = _device(device_type)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Have an output written into a value of its shape and type."""
@@ -197,22 +241,31 @@ class IOBinding:
     def run(self, run_options: Any = None) -> None:
         """Run the session; see `InferenceSession.run_with_iobinding`."""
         names = list(self._outputs)
-        feeds = {name: value.numpy() for name, value in self._inputs.items()}
+        on_gpu = [name for name, target in self._outputs.items() if _wanted_on(target) == "webgpu"]
+        outputs = self._session._run(self._session._output_names(names), self._inputs, run_options, on_gpu)
         results = []
-        for name, array in zip(names, self._session.run(names, feeds, run_options), strict=True):
-            bound = self._outputs[name]
-            if bound is not None:
-                bound.update_inplace(array)
-            results.append(bound or OrtValue(array))
+        for target, output in zip(self._outputs.values(), outputs, strict=True):
+            made = OrtValue(output)
+            if isinstance(target, OrtValue):
+                _move(made, target)
+            results.append(target if isinstance(target, OrtValue) else made)
         self._results = results
+
+
+def _wanted_on(target: OrtValue | str) -> str:
+    return target.device_name() if isinstance(target, OrtValue) else target
+
+
+def _move(made: OrtValue, target: OrtValue) -> None:
+    """Write an output into the value bound to it."""
+    if made.on_device is None or target.on_device is None or made.on_device.page is not target.on_device.page:
+        target.update_inplace(made.numpy())
+    else:
+        target.on_device.copy_from(made.on_device)
+        made.release()
 
 
 def _device(name: str) -> str:
     if name.lower() not in ("cpu", "webgpu", "gpu", "webgpu-buffer", "gpu-buffer"):
         raise InvalidArgument(f"devices are 'cpu' and 'webgpu', not {name!r}")
     return "cpu" if name.lower() == "cpu" else "webgpu"
-
-
-def _cpu_only(device_type: str) -> None:
-    if _device(device_type) != "cpu":
-        raise NotImplemented("tensors on 'webgpu' are not there yet: bind CPU tensors")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from py_ort.ort_value import IOBinding, OrtValue
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
+    from py_ort.browser.page import Page
+    from py_ort.device_tensor import DeviceTensor
     from py_ort.load import LoadedModel, ModelMetadata
     from py_ort.plan import CompiledModel, CompileOptions, NodeArg
     from py_ort.providers import Placement
@@ -171,8 +173,19 @@ class InferenceSession:
             Cancelled: `run_options.terminate` was set.
             BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
         """
-        backend, names = self._open_backend(), self._output_names(output_names)
-        feeds = {name: _as_array(value) for name, value in input_feed.items()}
+        names = self._output_names(output_names)
+        return self._run(names, input_feed, run_options)
+
+    def _run(
+        self,
+        names: list[str],
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        on_gpu: Collection[str] = (),
+    ) -> list[Any]:
+        """Run the model; outputs named in `on_gpu` stay there, as `DeviceTensor`s."""
+        backend = self._open_backend()
+        feeds = {name: _as_feed(value, backend.lease.page) for name, value in input_feed.items()}
         check_feeds(self._compiled.inputs, feeds)
         options = run_options or RunOptions()
         if options.terminate:
@@ -185,7 +198,7 @@ class InferenceSession:
             options._cancel.append(future.cancel)
 
         try:
-            results, self._last_run = backend.run(names, feeds, timeout=timeout, started=started)
+            results, self._last_run = backend.run(names, feeds, on_gpu=on_gpu, timeout=timeout, started=started)
             self._times.setdefault("first_run_ms", self._last_run["total_ms"])
         except CancelledError:
             raise Cancelled("the run was ended by run_options.terminate") from None
@@ -372,6 +385,13 @@ async def _acquire(options: BrowserOptions) -> Lease:
 def _release(lease: Future[Lease]) -> None:
     if lease.exception() is None:
         loop_thread().soon(lambda: pool().release(lease.result()))
+
+
+def _as_feed(value: Any, page: Page) -> np.ndarray | DeviceTensor:
+    """A tensor of this page goes in as it is; one of another page through the CPU."""
+    if isinstance(value, OrtValue) and value.on_device is not None and value.on_device.page is page:
+        return value.on_device
+    return _as_array(value)
 
 
 def _as_array(value: Any) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +16,16 @@ from py_ort.browser.loop import LoopThread, loop_thread
 from py_ort.browser.options import NO_ADAPTER_HINT
 from py_ort.browser.page import Progress
 from py_ort.browser.pool import Lease, pool
+from py_ort.device_tensor import DeviceTensor
 from py_ort.exceptions import EPFail, NoAdapter
 from py_ort.providers.resolution import Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
+from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Layout, from_description, pack
+from py_ort.wire.tensors import on_gpu as describe_on_gpu
 
 _log = logging.getLogger("py_ort")
 
@@ -111,22 +114,29 @@ class Backend:
     def run(
         self,
         outputs: Sequence[str],
-        feeds: Mapping[str, np.ndarray],
+        feeds: Mapping[str, np.ndarray | DeviceTensor],
         *,
+        on_gpu: Collection[str] = (),
         timeout: float | None,
         started: Callable[[Future[Any]], object] = lambda _: None,
-    ) -> tuple[list[np.ndarray], dict[str, Any]]:
+    ) -> tuple[list[np.ndarray | DeviceTensor], dict[str, Any]]:
         """Run the session; return the outputs and `RunResult.info`.
 
         Args:
             outputs: Names of what is wanted.
-            feeds: Arrays by name; they must not change until the run is over.
+            feeds: Arrays, or tensors of this page, by name; they must not change until the run is over.
+            on_gpu: Those of the outputs to leave on the GPU.
             timeout: Seconds, or None.
             started: Called with the run's future, which may be cancelled.
         """
         began, layout, body = time.perf_counter(), Layout(), RunT()
-        body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), [], "{}"
-        body.feeds = [pack(name, array, layout) for name, array in feeds.items()]
+        body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), list(on_gpu), "{}"
+        body.feeds = [
+            pack(name, feed, layout)
+            if isinstance(feed, np.ndarray)
+            else describe_on_gpu(name, feed.dtype, feed.shape, feed.id)
+            for name, feed in feeds.items()
+        ]
         future = self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
         started(future)
         try:
@@ -134,10 +144,15 @@ class Backend:
         except BaseException:
             future.cancel()
             raise
-        by_name = {d.name: from_description(d, answer.payload) for d in answer.body.outputs}
+        by_name = {d.name: self._output(d, answer.payload) for d in answer.body.outputs}
         info = json.loads(answer.body.info or "{}")
         info["total_ms"] = (time.perf_counter() - began) * 1000
         return [by_name[name] for name in outputs], info
+
+    def _output(self, description: Any, payload: memoryview) -> np.ndarray | DeviceTensor:
+        if description.location == Location.gpu:
+            return DeviceTensor(self.lease.page, description.gpuId, description.dtype, description.dims or [])
+        return from_description(description, payload)
 
     def stats(self, session: int) -> dict[str, Any]:
         """Ask the page for counters and memory, of a session or (0) of the whole page."""

@@ -48,7 +48,7 @@ class Pool:
         Raises:
             BrowserError: It cannot be had, or its page did not answer in time.
         """
-        key = replace(options, launch_timeout=0, idle_timeout=0)
+        key = replace(options.settled(), launch_timeout=0, idle_timeout=0)
         async with self._locks.setdefault(key, asyncio.Lock()):
             lease = self._leases.get(key)
             if lease is None:

@@ -15,7 +15,7 @@ import small_models
 
 import py_ort
 from py_ort import BrowserOptions, InferenceSession, OrtValue, SessionOptions
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, PyOrtError
 
 X, SCALE = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 10, 100], np.float32)
 FEEDS = {"x": X, "scale": SCALE}
@@ -106,6 +106,66 @@ def test_io_binding(new_session):
     np.testing.assert_array_equal(target.numpy(), X + SCALE)
     (value,) = session.run_with_ort_values(None, {"x": OrtValue(X), "scale": OrtValue(SCALE)})
     assert value.shape() == [2, 3] and value.data_type() == "tensor(float)" and value.device_name() == "cpu"
+
+
+TYPES = {"float32": 4, "int32": 4, "int64": 4, "uint8": 4, "bool": 4, "int8": 4, "uint64": 4}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_values_on_the_gpu(dtype):
+    array = (np.arange(7) % 5).astype(dtype)
+    value = OrtValue.ortvalue_from_numpy(array, "webgpu")
+    assert value.device_name() == "webgpu" and value.shape() == [7]
+    assert value.tensor_size_in_bytes() == 7 * TYPES[dtype]
+    got = value.numpy()
+    assert got.dtype == array.dtype
+    np.testing.assert_array_equal(got, array)
+    value.update_inplace(array[::-1].copy())
+    np.testing.assert_array_equal(value.numpy(), array[::-1])
+    value.release()
+    with pytest.raises(PyOrtError, match="freed"):
+        value.numpy()
+
+
+def test_values_that_cannot_be_on_the_gpu():
+    for array in (np.zeros(2), np.array(["a"]), np.array([2**40])):
+        with pytest.raises(InvalidArgument, match="on the GPU"):
+            OrtValue.ortvalue_from_numpy(array, "webgpu")
+
+
+def test_a_chain_of_sessions_on_the_gpu(new_session):
+    """The second session reads the first one's output where it is; nothing of it crosses the websocket."""
+    one, two = (new_session(small_models.add(), providers=["webgpu"]) for _ in range(2))
+    binding = one.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_ortvalue_input("scale", OrtValue.ortvalue_from_numpy(SCALE, "webgpu"))
+    binding.bind_output("y", "webgpu")
+    for _ in range(3):
+        one.run_with_iobinding(binding)
+    (between,) = binding.get_outputs()
+    assert between.device_name() == "webgpu"
+    target = OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32), "webgpu")
+    second = two.io_binding()
+    second.bind_ortvalue_input("x", between)
+    second.bind_ortvalue_input("scale", OrtValue.ortvalue_from_numpy(SCALE, "webgpu"))
+    second.bind_ortvalue_output("y", target)
+    for _ in range(2):
+        two.run_with_iobinding(second)
+        assert two.stats()["last_run"]["counters"]["downloads"] == 0
+    np.testing.assert_array_equal(target.numpy(), X + SCALE + SCALE)
+    np.testing.assert_array_equal(between.numpy(), X + SCALE)
+    second.bind_ortvalue_output("y", OrtValue.ortvalue_from_numpy(np.zeros((3, 2), np.float32), "webgpu"))
+    with pytest.raises(InvalidArgument, match=r"\[3, 2\]"):
+        two.run_with_iobinding(second)
+    with pytest.raises(InvalidArgument, match="'x'"):
+        two.run(None, {"x": OrtValue.ortvalue_from_numpy(SCALE, "webgpu"), "scale": SCALE})
+
+
+def test_a_value_of_another_page_goes_through_the_cpu(new_session):
+    value = OrtValue.ortvalue_from_numpy(X, "webgpu")
+    other = BrowserOptions(launcher="process", webgpu="software")
+    session = new_session(small_models.add(), providers=["webgpu"], browser=other)
+    np.testing.assert_array_equal(session.run(None, {"x": value, "scale": SCALE})[0], X + SCALE)
 
 
 def test_initializers_may_be_replaced(new_session):

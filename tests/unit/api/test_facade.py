@@ -10,7 +10,7 @@ import pytest
 
 import py_ort
 from py_ort import OrtValue, exceptions
-from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError
+from py_ort.exceptions import InvalidArgument, PyOrtError
 
 ERRORS = [getattr(exceptions, name) for name in exceptions.__all__ if name != "from_code"]
 
@@ -76,8 +76,6 @@ def test_values():
     with pytest.raises(InvalidArgument, match=r"int64\[2, 3\]"):
         value.update_inplace(array[0])
     assert OrtValue.ortvalue_from_shape_and_type([2], 1).numpy().dtype == np.float32
-    with pytest.raises(NotImplemented):
-        OrtValue.ortvalue_from_numpy(array, "webgpu")
     with pytest.raises(InvalidArgument, match="cuda"):
         OrtValue.ortvalue_from_numpy(array, "cuda")
 

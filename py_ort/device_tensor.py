@@ -1,0 +1,152 @@
+"""A tensor in a GPU buffer of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.schema.gen.JsepAlloc import JsepAllocT
+from py_ort.schema.gen.JsepCopy import JsepCopyT
+from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
+from py_ort.schema.gen.JsepFree import JsepFreeT
+from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
+
+#: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
+_WIDE = {
+    **dict.fromkeys(("int64", "int16", "int8"), np.dtype(np.int32)),
+    **dict.fromkeys(("uint64", "uint16", "uint8", "bool"), np.dtype(np.uint32)),
+}
+_AS_IT_IS = ("float32", "float16", "int32", "uint32")
+
+
+class DeviceTensor:
+    """A GPU buffer with a type and a shape. It is freed with this object, or by `free`.
+
+    Attributes:
+        page: The page it is in.
+        id: Its number there.
+        dtype: The `DType` of its elements.
+        shape: Its dimensions.
+    """
+
+    def __init__(self, page: Page, id: int, dtype: int, shape: Sequence[int], lease: Lease | None = None) -> None:
+        self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
+        self._lease = lease  # if it keeps the browser alive by itself
+
+    @classmethod
+    def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0) -> DeviceTensor:
+        """Allocate a buffer in the page of the default browser."""
+        stored = _storage(dtype)
+        size = max(int(np.prod(shape, dtype=np.int64)) * stored.itemsize, 1)
+        lease = loop_thread().call(_open(device_id))
+        body = JsepAllocT()
+        body.deviceId, body.size = device_id, -(-size // 16) * 16
+        try:
+            answer = loop_thread().call(lease.page.request(body, timeout=60))
+        except BaseException:
+            loop_thread().soon(lambda: pool().release(lease))
+            raise
+        return cls(lease.page, answer.body.id, dtype, shape, lease)
+
+    @classmethod
+    def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
+        """Upload an array to the page of the default browser."""
+        made = cls.empty(dtype_of(array), array.shape, device_id)
+        made.upload(array)
+        return made
+
+    def upload(self, array: np.ndarray) -> None:
+        """Write an array of this type and shape into the buffer.
+
+        Raises:
+            InvalidArgument: Type or shape differ, or an integer needs more than 32 bits.
+        """
+        if dtype_of(array) != self.dtype or array.shape != self.shape:
+            raise InvalidArgument(
+                f"this value is {dtype_name(self.dtype)}{list(self.shape)}; got {array.dtype}{list(array.shape)}"
+            )
+        stored = _storage(self.dtype)
+        wide = np.ascontiguousarray(array).astype(stored, copy=False)
+        if array.dtype.itemsize > stored.itemsize and not np.array_equal(wide, array):
+            raise InvalidArgument(f"an integer of {array.dtype} beyond 32 bits cannot be on the GPU")
+        data = wide.tobytes()
+        data += bytes(-len(data) % 4)
+        body = JsepCopyT()
+        body.src, body.dst, body.size = 0, self._live(), len(data)
+        if data:
+            loop_thread().call(self.page.request(body, [data], len(data), timeout=600))
+
+    def copy_from(self, other: DeviceTensor) -> None:
+        """Copy another tensor of this page, of the same type and shape, on the GPU."""
+        if (other.dtype, other.shape) != (self.dtype, self.shape):
+            raise InvalidArgument(
+                f"the bound value is {dtype_name(self.dtype)}{list(self.shape)}; "
+                f"the output is {dtype_name(other.dtype)}{list(other.shape)}"
+            )
+        body = JsepCopyT()
+        body.src, body.dst, body.size = other._live(), self._live(), self.nbytes
+        if body.size:
+            loop_thread().call(self.page.request(body, timeout=600))
+
+    def numpy(self) -> np.ndarray:
+        """Download the elements."""
+        count, stored = int(np.prod(self.shape, dtype=np.int64)), _storage(self.dtype)
+        if count == 0:
+            return np.zeros(self.shape, NUMPY[self.dtype])
+        body = JsepCopyAsyncT()
+        body.src, body.size = self._live(), self.nbytes
+        payload = loop_thread().call(self.page.request(body, timeout=600)).payload
+        elements = np.frombuffer(payload, stored, count).reshape(self.shape)
+        return elements.astype(NUMPY[self.dtype], copy=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, as they lie in the buffer."""
+        return int(np.prod(self.shape, dtype=np.int64)) * _storage(self.dtype).itemsize
+
+    def free(self) -> None:
+        """Free the buffer; the tensor is of no use afterwards."""
+        buffer, self.id = self.id, 0
+        lease, self._lease = self._lease, None
+        if not buffer:
+            return
+        body = JsepFreeT()
+        body.id = buffer
+        loop_thread().soon(lambda: self.page.post(body))
+        if lease is not None:
+            loop_thread().soon(lambda: pool().release(lease))
+
+    def __del__(self) -> None:
+        if getattr(self, "id", 0):
+            self.free()
+
+    def _live(self) -> int:
+        if not self.id:
+            raise PyOrtError("this tensor was freed")
+        return self.id
+
+
+def _storage(dtype: int) -> np.dtype[Any]:
+    name = dtype_name(dtype)
+    if name in _AS_IT_IS:
+        return NUMPY[dtype]
+    if name not in _WIDE:
+        raise InvalidArgument(f"{name} has no form on the GPU")
+    return _WIDE[name]
+
+
+async def _open(device_id: int) -> Lease:
+    lease = await pool().acquire(BrowserOptions())
+    try:
+        await lease.page.device(device_id, {}, 60)
+    except BaseException:
+        pool().release(lease)
+        raise
+    return lease
