@@ -72,7 +72,10 @@ class Backend:
     async def _open_provider(self, name: str, settings: Mapping[str, Any], timeout: float | None) -> None:
         if name == "webgpu":
             self.device_id = int(settings.get("deviceId", 0))
-            options = {k: v for k, v in settings.items() if k in ("powerPreference", "forceFallbackAdapter")}
+            options: dict[str, Any] = {
+                k: v for k, v in settings.items() if k in ("powerPreference", "forceFallbackAdapter")
+            }
+            options["expectHardware"] = self.lease.launcher.options.settled().webgpu == "hardware"
             self.device = await self.lease.page.device(self.device_id, options, timeout)
 
     def _check_providers(self) -> None:
