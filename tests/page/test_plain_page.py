@@ -133,22 +133,18 @@ def test_host_inputs_that_change_are_noticed(plain_page: PlainPage) -> None:
 
 
 def test_integers_and_bools_keep_their_types(plain_page: PlainPage) -> None:
-    nodes = [
-        node("Cast", "i", "f", to=FLOAT),
-        node("Neg", "f", "g"),
-        node("Cast", "g", "j", to=INT64),
-        node("Not", "b", "c"),
-    ]
-    inputs, outputs = {"i": (INT64, ["n"]), "b": (BOOL, ["n"])}, {"j": (INT64, ["n"]), "c": (BOOL, ["n"])}
-    session = plain_page.load(model(nodes, inputs, outputs))
-    i, b = np.array([1, -5, 2**24]), np.array([True, False, True])
+    nodes = [node("Gather", "x i", "f"), node("Neg", "f", "g"), node("Not", "b", "c")]
+    inputs = {"x": (FLOAT, ["n"]), "i": (INT64, ["n"]), "b": (BOOL, ["n"])}
+    session = plain_page.load(model(nodes, inputs, {"g": (FLOAT, ["n"]), "c": (BOOL, ["n"]), "i": (INT64, ["n"])}))
+    x, i, b = randn(3), np.array([1, -1, 0]), np.array([True, False, True])
     for _ in range(2):
-        ran = session.run({"i": i, "b": b})
+        ran = session.run({"x": x, "i": i, "b": b})
         assert ran.info["counters"]["dispatches"] == len(nodes)
-        assert_array_equal(ran.outputs["j"], -i, strict=True)
+        assert_array_equal(ran.outputs["g"], -x[i], strict=True)
         assert_array_equal(ran.outputs["c"], ~b, strict=True)
+        assert_array_equal(ran.outputs["i"], i, strict=True)
     with pytest.raises(PageError, match="does not fit the 32 bits"):
-        session.run({"i": np.array([2**40]), "b": b[:1]})
+        session.run({"x": x, "i": np.array([0, 0, 2**40]), "b": b})
     session.release()
 
 
