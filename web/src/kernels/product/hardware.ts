@@ -55,11 +55,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (k_0 < end) {
   ${fetches}
     }
-    for (var q = 0u; q < ${quads}u; q++) {
-      ${each(rows, (i) => `let a_${i} = tile_a[(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
-      ${each(4, (s) => `let b_${s} = tile_b[(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
+    ${each(quads, (q) => `{
+      ${each(rows, (i) => `let a_${i} = tile_a[(row_0 + ${i}u) * ${quads}u + ${q}u];`, '\n      ')}
+      ${each(4, (s) => `let b_${s} = tile_b[${(q * 4 + s) * across}u + column];`, '\n      ')}
       ${each(rows, (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '), '\n      ')}
-    }
+    }`, '\n    ')}
     workgroupBarrier();
     if (k_0 >= end) { break; }
   }

@@ -109,18 +109,21 @@ function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { 
   return best;
 }
 
-/** Enough workgroups to keep a large GPU busy. */
-const BUSY = 256;
+/** Enough workgroups to keep a large GPU busy, and the most parts that k is worth cutting into. */
+const BUSY = 512;
+const MOST_PARTS = 8;
+/** From the widest on: a wider tile loads less, more tiles give the GPU more to do. */
 const TILES = [
   { tileRows: 64, tileColumns: 64, tileDepth: 32, rows: 4 },
-  { tileRows: 32, tileColumns: 32, tileDepth: 32, rows: 2 },
+  { tileRows: 32, tileColumns: 64, tileDepth: 32, rows: 4 },
+  { tileRows: 32, tileColumns: 32, tileDepth: 32, rows: 4 },
 ] as const;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) => Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
-  const tile = count(TILES[0]) >= BUSY / 2 ? TILES[0] : TILES[1];
+  const tile = TILES.find((candidate) => count(candidate) >= BUSY / 4) ?? TILES[TILES.length - 1];
   const totalDepth = p.depth * p.taps;
-  const wanted = Math.max(1, Math.min(Math.floor(BUSY / count(tile)), Math.floor(totalDepth / (4 * tile.tileDepth)), 16));
+  const wanted = Math.max(1, Math.min(Math.floor(BUSY / count(tile)), Math.floor(totalDepth / (2 * tile.tileDepth)), MOST_PARTS));
   const partDepth = Math.ceil(totalDepth / wanted / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1 };

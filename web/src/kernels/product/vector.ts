@@ -10,8 +10,10 @@ export interface VectorSpec extends ProductSpec {
 }
 
 /** Groups of 4 columns, and parts of k, of a workgroup. */
-const ACROSS = 16;
-const PARTS = 16;
+const ACROSS = 8;
+const PARTS = 32;
+/** Loads of b on their way at the same time. */
+const AHEAD = 4;
 export const VECTOR_COLUMNS = ACROSS * 4;
 
 export function vectorProduct(spec: VectorSpec): Shader<VectorSpec> {
@@ -36,7 +38,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row_0 = group.y * ${rows}u;
   ${each((i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
   ${each((i) => `var sum_${i} = vec4<f32>(0.0);`)}
-  for (var k = part; k < u.total_depth; k += ${PARTS}u) {
+  var k = part;
+  for (; k + ${(AHEAD - 1) * PARTS}u < u.total_depth; k += ${AHEAD * PARTS}u) {
+    ${Array.from({ length: AHEAD }, (_, t) => `let b_at_${t} = b_base + (k + ${t * PARTS}u) * u.ldb; let b_${t} = ${loadB(bVec, `b_at_${t}`, 'column')};`).join('\n    ')}
+    ${Array.from({ length: AHEAD }, (_, t) => each((i) => `sum_${i} += f32(a[at_${i} + k + ${t * PARTS}u]) * b_${t};`)).join('\n    ')}
+  }
+  for (; k < u.total_depth; k += ${PARTS}u) {
     let b_at = b_base + k * u.ldb;
     let b_k = ${loadB(bVec, 'b_at', 'column')};
     ${each((i) => `sum_${i} += f32(a[at_${i} + k]) * b_k;`)}
