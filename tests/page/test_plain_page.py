@@ -99,7 +99,7 @@ def test_a_cpu_node_between_gpu_nodes_makes_two_segments(plain_page: PlainPage) 
         assert ran.info["replayed"] == (i > 0)
         if i > 0:
             assert ran.made == 0
-    assert plain_page.call("stats")["suspending_imports"] == ["copyAsync"]
+    assert plain_page.call("stats")["suspending_imports"] == ["jsepCopyAsync"]
     session.release()
 
 

@@ -41,7 +41,7 @@ export class Core {
       try {
         const result = call.apply(functions, args);
         if (result instanceof Promise) {
-          this.suspendedIn.add(name);
+          this.suspendedIn.add(`jsep${name[0].toUpperCase()}${name.slice(1)}`);
           result.catch((error: unknown) => { this.thrown = error; });
         }
         return result;
