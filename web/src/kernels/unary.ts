@@ -74,8 +74,9 @@ const TABLE: readonly Unary[] = [
   { op: 'QuickGelu', domain: MICROSOFT_DOMAIN, math: ['sigmoid'], attributes: { alpha: 1.702 }, wgsl: 'x * sigmoid(u.alpha * x)' },
 ];
 
+/** IsNaN -> is_nan */
 function stemOf(op: string): string {
-  return op.replace(/([a-z])(?=[A-Z])/g, '$1_').toLowerCase();
+  return op.replace('NaN', 'Nan').replace(/([a-z])(?=[A-Z])/g, '$1_').toLowerCase();
 }
 
 interface UnarySpec extends Spec {
