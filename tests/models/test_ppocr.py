@@ -116,7 +116,7 @@ def test_feeds_may_change_with_the_same_shapes(sessions, expected, model):
 def test_nothing_suspends_but_copy_async(sessions):
     sessions("cls", "webgpu").run(None, {sessions("cls", "webgpu").get_inputs()[0].name: image((1, 3, 48, 192))})
     suspending = sessions("cls", "webgpu").stats()["page"]["suspending_imports"]
-    assert set(suspending) <= {"copyAsync"}
+    assert set(suspending) <= {"jsepCopyAsync"}
 
 
 def test_what_a_session_says_of_the_model(sessions):
