@@ -68,11 +68,15 @@ class Storage {
   size_t size() const { return size_; }
   uint32_t gpu_id() const { return gpu_id_; }
   std::vector<std::string>& strings() { return strings_; }
+  // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them (src/kernels/derived.h).
+  void freeze() { constant_ = true; }
+  bool constant() const { return constant_; }
 
  private:
   Storage() = default;
   void* data_ = nullptr;
   size_t size_ = 0;
+  bool constant_ = false;
   bool owned_ = false;  // data_ came from allocate()
   uint32_t gpu_id_ = 0;
   void (*release_)(uint32_t) = nullptr;

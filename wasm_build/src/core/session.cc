@@ -35,7 +35,10 @@ Status Session::make_weights() {
     Slot& slot = constants_[weight.value()];
     Tensor tensor{weight.dtype(), dims_of(weight), Location::none, nullptr};
     const bool strings = weight.dtype() == DType::string_;
-    if (weight.on_cpu() || strings) PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
+    if (weight.on_cpu() || strings) {
+      PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
+      tensor.storage->freeze();
+    }
     if (strings && weight.strings())
       for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k) tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
     slot = Slot::of(Value::of(std::move(tensor)), false);

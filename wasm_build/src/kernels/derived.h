@@ -1,0 +1,38 @@
+// What a kernel makes of an input before it uses it (packed weights, say): kept from run to run when the input is a constant of the model.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "py_ort/tensor.h"
+
+namespace py_ort {
+
+template <class T>
+class Derived {
+ public:
+  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns.
+  template <class Make>
+  Status get(const Tensor& from, const T*& made, Make make) const {
+    if (source_ && source_ == from.storage) {
+      made = &value_;
+      return {};
+    }
+    source_.reset();
+    value_ = T{};
+    PY_ORT_TRY(make(value_));
+    made = &value_;
+    if (from.storage->constant()) source_ = from.storage;  // held, so that no other storage gets its address
+    return {};
+  }
+  // Frees what was made of an input that is not constant.
+  void drop_unless_kept() const {
+    if (!source_) value_ = T{};
+  }
+
+ private:
+  mutable std::shared_ptr<Storage> source_;
+  mutable T value_{};
+};
+
+}  // namespace py_ort
