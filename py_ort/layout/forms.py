@@ -1,7 +1,9 @@
 """The forms in which a value is there: each is the value with its axes permuted.
 
-A permutation `perm` names, for each axis of the form, the axis of the value it is: form = Transpose(value, perm). Transposes are
-lazy: a node that can work on a permuted form gives a permuted form out, and only who cannot asks for the plain one, once.
+A permutation `perm` names, for each axis of the form, the axis of the value it is: form = Transpose(value, perm).
+Transposes are
+lazy: a node that can work on a permuted form gives a permuted form out, and only who cannot asks for the plain one,
+    once.
 """
 
 from __future__ import annotations
@@ -103,10 +105,7 @@ class Forms:
         if perm in there:
             return there[perm]
         contents = value.const_value
-        if contents is not None:
-            made = self._permuted_constant(value, perm)
-        else:
-            made = self._transposed(value, perm, there)
+        made = self._permuted_constant(value, perm) if contents is not None else self._transposed(value, perm, there)
         there[perm] = made
         return made
 
@@ -130,7 +129,7 @@ class Forms:
         domain: str | None = None,
         **changes: Any,
     ) -> list[ir.Value]:
-        """Put a copy of `node` on other inputs, with attributes changed; its outputs are `node`'s under `perm` (or `perms`)."""
+        """Copy `node` on other inputs, with attributes changed; its outputs are `node`'s under `perm` (or `perms`)."""
         made = self.insert(
             op_type or node.op_type,
             inputs,
@@ -199,7 +198,7 @@ class Forms:
         known = dims(value)
         for source, form in there.items():
             if same_memory(_relative(perm, source), _permuted(known, source)):
-                target = reshape_target([known[a] for a in perm], _permuted(known, source)) if known else None  # type: ignore[index]
+                target = reshape_target([known[a] for a in perm], _permuted(known, source)) if known else None
                 if target is not None:
                     return self._finish(value, perm, self.insert("Reshape", [form, target], origin=_origin(value)))
                 return self._finish(value, perm, self._move_ones(value, perm, source, form))
@@ -226,7 +225,7 @@ class Forms:
 
 
 def reshape_target(wanted: Sequence[Any], source: Sequence[Any] | None) -> list[int] | None:
-    """Write dimensions as a Reshape's constant shape: numbers, 0 where the source has the same at that place, one -1; or None."""
+    """Write a Reshape's constant shape: numbers, 0 where the source has the same at that place, one -1; or None."""
     target: list[int] = []
     for i, dim in enumerate(wanted):
         if isinstance(dim, int):

@@ -160,7 +160,7 @@ class _Packer:
             self._done[key] = packed
         node.replace_input_with(1, packed)
         if not old.uses() and not old.is_graph_output() and old.graph is not None:
-            old.graph.initializers.pop(old.name, None)  # type: ignore[union-attr, arg-type]
+            old.graph.initializers.pop(old.name or "", None)
 
 
 def _owner(value: ir.Value, node: ir.Node) -> ir.Graph:

@@ -1,6 +1,7 @@
 """How each kind of operator works on permuted axes. A rule is found by its word (`Operator.layout`).
 
-A rule makes the node anew on permuted forms and returns True, or leaves it alone and returns False: then its inputs are made plain.
+A rule makes the node anew on permuted forms and returns True, or leaves it alone and returns False: then its inputs
+are made plain.
 """
 
 from __future__ import annotations

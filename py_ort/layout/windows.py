@@ -49,7 +49,7 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
         inputs += [forms.plain(v) for v in node.inputs[2:3]]
     if len(node.inputs) > 3 and node.inputs[3] is not None:
         z = forms.insert("Unsqueeze", [forms.form(node.inputs[3], perm), [1]])[0]
-        inputs += [None] * (3 - len(inputs)) + [z]  # type: ignore[list-item]
+        inputs += [None] * (3 - len(inputs)) + [z]
     made = forms.emit(node, inputs, None, domain=NHWC, **_two_dimensional(node))
     flat = forms.insert("Squeeze", [made[0], [1]])[0]
     known = dims(node.outputs[0])

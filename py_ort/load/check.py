@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -28,13 +29,15 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
     """
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
         raise NotImplemented(
-            f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up to {onnx.IR_VERSION}: "
+            f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "
+            f"to {onnx.IR_VERSION}: "
             "upgrade the onnx package"
         )
     opset = model.opset_imports.get("")
     if opset is not None and opset > newest_opset():
         raise NotImplemented(
-            f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to {newest_opset()}: upgrade the onnx package"
+            f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to "
+            f"{newest_opset()}: upgrade the onnx package"
         )
     for graph in all_graphs(model.graph):
         _check_graph(graph, model, known)
@@ -53,11 +56,11 @@ def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, 
         if output.producer() is None and not (output.is_graph_input() or output.is_initializer()):
             raise InvalidGraph(f"graph {graph.name!r} gives {output.name!r} out, which nothing in it makes")
     for node in graph:
-        for value in node.inputs:
-            if value is None or value.producer() is not None or value.is_graph_input() or value.is_initializer():
+        for read in node.inputs:
+            if read is None or read.producer() is not None or read.is_graph_input() or read.is_initializer():
                 continue
             raise InvalidGraph(
-                f"node {_name(node)} reads {value.name!r}, which nothing in the model makes",
+                f"node {_name(node)} reads {read.name!r}, which nothing in the model makes",
                 node=_name(node),
                 op_type=node.op_type,
                 domain=node.domain,
@@ -74,7 +77,7 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         return
     if version is not None and schema(node.domain, node.op_type, version) is not None:
         return
-    where = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
     if version is None:
         raise InvalidGraph(f"node {_name(node)} uses {full}, and the model imports no opset of that domain", **where)
@@ -94,7 +97,7 @@ def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
     found = schema(node.domain, node.op_type, model.opset_imports.get(node.domain, 1))
     if found is None or node.op_identifier() in model.functions:
         return
-    where = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     count = len(node.inputs)
     if not found.min_input <= count <= found.max_input:
         allowed = (
@@ -113,7 +116,8 @@ def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
             raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its attribute {name!r}", **where)
         if given is not None and int(given.type) != spec.type.value and not given.is_ref():
             raise InvalidGraph(
-                f"attribute {name!r} of node {_name(node)} ({node.op_type}) is of type {given.type.name}, not {spec.type.name}",
+                f"attribute {name!r} of node {_name(node)} ({node.op_type}) is of type {given.type.name}, not "
+                f"{spec.type.name}",
                 **where,
             )
     for name in node.attributes:

@@ -27,7 +27,8 @@ def load_model(source: str | os.PathLike[str] | bytes) -> LoadedModel:
     """Read a model.
 
     Args:
-        source: Path of a file, or the file's bytes. External data is looked for beside the file (for bytes: in the current directory) and
+        source: Path of a file, or the file's bytes. External data is looked for beside the file (for bytes: in the
+            current directory) and
             mapped, not read.
 
     Raises:
@@ -111,7 +112,8 @@ def _attach_external_data(model: ir.Model, base: Path) -> None:
             file = base / tensor.location
             if not file.is_file():
                 raise NoSuchFile(
-                    f"tensor {value.name!r} lies in {file}, which does not exist: put the model's external data beside the model"
+                    f"tensor {value.name!r} lies in {file}, which does not exist: put the model's external data "
+                    f"beside the model"
                 )
             end = (tensor.offset or 0) + (tensor.length or 0)
             if end > file.stat().st_size:

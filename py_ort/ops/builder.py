@@ -33,7 +33,9 @@ def tensor_of(contents: np.ndarray) -> ir.TensorProtocol:
     """Make a tensor of an array, without a copy."""
     if contents.dtype.kind in "OUST":
         return ir.tensor(contents)
-    return ir.Tensor(contents, ir.DataType.from_numpy(contents.dtype))  # `ir.tensor` spends most of its time on finding out what it got
+    return ir.Tensor(
+        contents, ir.DataType.from_numpy(contents.dtype)
+    )  # `ir.tensor` spends most of its time on finding out what it got
 
 
 def scalar(value: ir.Value | None) -> Any | None:
@@ -92,6 +94,11 @@ def _attribute(name: str, value: Any) -> ir.Attr:
     if isinstance(value, (list, tuple)) and not value:
         return ir.AttrInt64s(name, [])
     return ir.convenience.convert_attribute(name, value)
+
+
+def attributes_of(node: ir.Node) -> dict[str, Any]:
+    """Return a node's attributes by name, to be handed on to `Builder.op`."""
+    return dict(node.attributes)
 
 
 def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
@@ -172,7 +179,7 @@ class Builder:
         """`after` puts the nodes behind the anchor instead."""
         assert anchor.graph is not None
         self.anchor = anchor
-        self.graph: ir.Graph = anchor.graph  # type: ignore[assignment]
+        self.graph: ir.Graph = anchor.graph
         self._after: ir.Node | None = anchor if after else None
         self.origin = tuple(origin) if origin is not None else origins(anchor)
 
@@ -233,6 +240,8 @@ def add_constant(graph: ir.Graph, tensor: ir.TensorProtocol, base: str | None) -
         name = f"{stem}__const{number}"
         if number > 64:  # one stem for very many constants: do not search linearly
             name = f"{stem}__const{number}_{len(graph.initializers)}"
-    value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape), const_value=tensor)
+    value = ir.Value(
+        name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape.numpy()), const_value=tensor
+    )
     graph.register_initializer(value)
     return value

@@ -12,14 +12,14 @@ from py_ort.ops.constants import hoist_constant
 from py_ort.ops.functions import instantiate
 from py_ort.ops.infer import infer_node, newest_opset, schema
 
-
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 
 
 def canonicalise(model: ir.Model) -> int:
     """Bring every node of the model, at every depth, to the form that kernels know, and infer its outputs.
 
-    One walk in order: a rewrite may rely on its inputs' dtypes and ranks. Functions of the model are inlined on the way.
+    One walk in order: a rewrite may rely on its inputs' dtypes and ranks. Functions of the model are inlined on the
+    way.
 
     Returns:
         How many nodes were rewritten into others.
@@ -32,7 +32,7 @@ def canonicalise(model: ir.Model) -> int:
 
 
 def canonicalise_nodes(nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None) -> int:
-    """Bring nodes, in order, and those of their subgraphs to the newest form, from the opsets that they were written for."""
+    """Bring nodes, in order, and those of their subgraphs from the opsets of their model to the newest form."""
     count = 0
 
     def visit(inner: ir.Graph) -> None:

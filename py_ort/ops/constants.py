@@ -25,7 +25,7 @@ def hoist_constant(node: ir.Node) -> int:
         copy.outputs[0].name = name
         return 1
     value = ir.Value(
-        name=output.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape), const_value=tensor
+        name=output.name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape.numpy()), const_value=tensor
     )
     output.replace_all_uses_with(value)
     remove(node)
@@ -54,7 +54,8 @@ def _dense(sparse: object) -> np.ndarray:
     """Fill a dense array from ONNX's SparseTensorProto."""
     import onnx
 
-    proto = sparse if isinstance(sparse, onnx.SparseTensorProto) else ir.to_proto(sparse)  # type: ignore[arg-type]
+    assert isinstance(sparse, onnx.SparseTensorProto)
+    proto = sparse
     values = onnx.numpy_helper.to_array(proto.values)
     indices = onnx.numpy_helper.to_array(proto.indices)
     shape = tuple(proto.dims)

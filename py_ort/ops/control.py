@@ -41,7 +41,7 @@ def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
     if any(s is None or len(s) != len(shapes[0]) for s in shapes):  # type: ignore[arg-type]
         value.shape = None
         return
-    value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])  # type: ignore[arg-type]
+    value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])
 
 
 def _infer_if(node: ir.Node, visit: Visit) -> None:
@@ -97,7 +97,7 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
             like(output, inner)
             continue
         grown = list(inner.shape)
-        grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)  # type: ignore[arg-type]
+        grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)
         like(output, inner, grown)
 
 
@@ -117,7 +117,9 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
     for i, value in enumerate(values):
         known = dims(value)
         shape = None if known is None else ir.Shape(known[1:])
-        inputs.append(ir.Value(name=f"{body.name}_batch_{i}", type=value.type if value is not None else None, shape=shape))
+        inputs.append(
+            ir.Value(name=f"{body.name}_batch_{i}", type=value.type if value is not None else None, shape=shape)
+        )
     attributes = [ir.AttrGraph("body", body), ir.AttrInt64("num_scan_inputs", scanned)]
     if directions:
         attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
@@ -126,4 +128,6 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
     for i, output in enumerate(inner.outputs):
         output.name = f"{body.name}_turn_{i}"
     turn = ir.Graph(inputs, list(inner.outputs), nodes=[inner], name=f"{body.name}_batch")
-    return build.op("Scan", *values, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(values))
+    return build.op(
+        "Scan", *values, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(values)
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
+from py_ort.ops.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
 from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 
@@ -59,8 +59,7 @@ def qlinear_conv(node: ir.Node, build: Builder) -> None:
 @lowering("FusedConv", domain=MICROSOFT)
 def fused_conv(node: ir.Node, build: Builder) -> Any:
     """com.microsoft's fused convolution is our Conv with an activation."""
-    kept = {name: item for name, item in node.attributes.items()}
-    result = build.op("Conv", *node.inputs, **kept)
+    result = build.op("Conv", *node.inputs, **attributes_of(node))
     made = result.producer()
     conv(made, build)
     return result
@@ -68,7 +67,7 @@ def fused_conv(node: ir.Node, build: Builder) -> Any:
 
 @lowering("ConvTranspose")
 def conv_transpose(node: ir.Node, build: Builder) -> None:
-    """Fill in kernel_shape, strides, dilations, output_padding; output_shape and auto_pad become pads where the sizes are known."""
+    """Fill in what is left out; output_shape and auto_pad become pads where the sizes are known."""
     _kernel_shape_from(node, 1)
     fill_spatial(node)
     spatial = (rank(node.inputs[0]) or rank(node.inputs[1]) or 0) - 2

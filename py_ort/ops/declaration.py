@@ -1,6 +1,7 @@
 """What an operator is to the compiler, and how a family of operators declares it.
 
-A module of this package is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old forms with
+A module of this package is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old
+forms with
 `@lowering`. Nothing is listed anywhere else: `py_ort.ops` imports every module beside it.
 """
 
@@ -11,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    import numpy as np
     import onnx_ir as ir
 
     from py_ort.ops.builder import Builder
@@ -20,7 +20,7 @@ NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
 
 Tolerance = Literal["exact", "tight", "normal", "loose"]
-"""How near to native results a correct kernel comes: exact (moves or compares), tight (a few roundings), normal (sums), loose (long chains)."""
+"""How near to native results: exact (moves, compares), tight (few roundings), normal (sums), loose (chains)."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,12 @@ class Operator:
         host: Inputs that a kernel reads on the CPU (shapes, axes, pads).
         host_if_constant: Inputs that are host inputs when they are constants, else device inputs.
         shape_only: Inputs of which only dtype and dims are read.
-        layout: The rule (a word of `py_ort.layout.rules`) by which the layout pass takes the operator to permuted axes; "": it cannot.
-        infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than we do.
-        fold: Computes the outputs from constant inputs, for operators common in shape arithmetic; the rest goes through ONNX's
+        layout: The rule (a word of `py_ort.layout.rules`) by which the layout pass takes the operator to permuted
+            axes; "": it cannot.
+        infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
+            we do.
+        fold: Computes the outputs from constant inputs, for operators common in shape arithmetic; the rest goes
+            through ONNX's
             reference implementation, which is slow to import.
         tolerance: How near its results are to native ones.
         pure: Equal inputs give equal outputs, so it may be folded and shared.
@@ -49,7 +52,7 @@ class Operator:
     shape_only: Sequence[int] = ()
     layout: str = ""
     infer: Callable[[ir.Node], None] | None = None
-    fold: Callable[[ir.Node, Sequence[np.ndarray | None]], Any] | None = None
+    fold: Callable[[ir.Node, Any], Any] | None = None
     tolerance: Tolerance = "tight"
     pure: bool = True
     expand: bool = True

@@ -128,7 +128,7 @@ _FLOAT_LIMITS = {
 @lowering("Clip", before=11)
 def clip_attributes(node: ir.Node, build: Builder) -> None:
     """Bounds were attributes."""
-    dtype = node.inputs[0].dtype or ir.DataType.FLOAT
+    dtype = (node.inputs[0].dtype if node.inputs[0] is not None else None) or ir.DataType.FLOAT
     limits = (np.finfo(np.float32).min, np.finfo(np.float32).max)
     for index, name in enumerate(("min", "max"), start=1):
         bound = attribute(node, name)

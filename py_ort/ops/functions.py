@@ -23,7 +23,9 @@ def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
     """
     graph = node.graph
     assert graph is not None
-    values: dict[ir.Value, ir.Value | None] = dict(zip(function.inputs, (*node.inputs, *[None] * len(function.inputs)), strict=False))
+    values: dict[ir.Value, ir.Value | None] = dict(
+        zip(function.inputs, (*node.inputs, *[None] * len(function.inputs)), strict=False)
+    )
     attributes = {**{a.name: a for a in function.attributes.values() if a.value is not None}, **node.attributes}
     made: list[ir.Node] = []
     for inner in function:
@@ -42,7 +44,14 @@ def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
 def _copy(node: ir.Node, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Node:
     """Copy a node: its inputs by `values` (an outer value stands for itself), its outputs are added to them."""
     inputs = [None if v is None else values.get(v, v) for v in node.inputs]
-    made = ir.Node(node.domain, node.op_type, inputs, _attributes(node, values, attributes), num_outputs=len(node.outputs), overload=node.overload)
+    made = ir.Node(
+        node.domain,
+        node.op_type,
+        inputs,
+        _attributes(node, values, attributes),
+        num_outputs=len(node.outputs),
+        overload=node.overload,
+    )
     for old, new in zip(node.outputs, made.outputs, strict=True):
         values[old] = new
     return made
@@ -62,7 +71,9 @@ def _attributes(node: ir.Node, values: dict[ir.Value, ir.Value | None], given: M
     return found
 
 
-def _copy_graph(graph: ir.Graph, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Graph:
+def _copy_graph(
+    graph: ir.Graph, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]
+) -> ir.Graph:
     inner = dict(values)
     inputs = []
     for value in graph.inputs:

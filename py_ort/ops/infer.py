@@ -1,6 +1,7 @@
 """Types and shapes of values, one node at a time.
 
-An operator's own `infer` goes first; where there is none, ONNX's C++ inference for a single node is asked. What is found is a
+An operator's own `infer` goes first; where there is none, ONNX's C++ inference for a single node is asked. What is
+found is a
 head start (ranks for the layout, dtypes for placement), never a requirement: a value may stay without shape.
 """
 
@@ -105,7 +106,7 @@ def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> o
 def _tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
     if tensor.dtype == ir.DataType.STRING:
         return ir.to_proto(tensor)
-    return onnx.TensorProto(data_type=int(tensor.dtype), dims=list(tensor.shape), raw_data=tensor.tobytes())
+    return onnx.TensorProto(data_type=int(tensor.dtype), dims=tensor.shape.numpy(), raw_data=tensor.tobytes())
 
 
 def value_type(value: ir.Value) -> Any | None:

@@ -107,7 +107,7 @@ def pad_attributes(node: ir.Node, build: Builder) -> None:
     pads = attribute(node, "pads") or attribute(node, "paddings") or ()
     value = attribute(node, "value", 0.0)
     set_attributes(node, pads=None, paddings=None, value=None)
-    dtype = (node.inputs[0].dtype or ir.DataType.FLOAT).numpy()
+    dtype = ((node.inputs[0].dtype if node.inputs[0] is not None else None) or ir.DataType.FLOAT).numpy()
     node.resize_inputs(3)
     node.replace_input_with(1, build.constant(np.array(list(pads), np.int64)))
     node.replace_input_with(2, build.constant(np.array(value, dtype)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, set_attributes
+from py_ort.ops.builder import Builder, attribute, attributes_of, dims, set_attributes
 from py_ort.ops.declaration import MICROSOFT, Operator, lowering
 from py_ort.ops.infer import like
 
@@ -60,7 +60,7 @@ def legacy_gemm(node: ir.Node, build: Builder) -> None:
 @lowering("FusedGemm", domain=MICROSOFT)
 def fused_gemm(node: ir.Node, build: Builder) -> Any:
     """com.microsoft's fused product is our Gemm with an activation."""
-    kept = {name: item for name, item in node.attributes.items() if not name.startswith("activation_")}
+    kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation_")}
     parameters = [
         attribute(node, name)
         for name in ("activation_alpha", "activation_beta", "activation_gamma")

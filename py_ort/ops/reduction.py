@@ -11,7 +11,13 @@ from py_ort.ops.builder import Builder, attribute, rank, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-_NUMPY = {"ReduceSum": np.sum, "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min, "ReduceMean": np.mean}
+_NUMPY: dict[str, Any] = {
+    "ReduceSum": np.sum,
+    "ReduceProd": np.prod,
+    "ReduceMax": np.max,
+    "ReduceMin": np.min,
+    "ReduceMean": np.mean,
+}
 
 
 def _fold_reduction(node: ir.Node, inputs: Any) -> np.ndarray | None:

@@ -36,7 +36,7 @@ def _fold_expand(node: ir.Node, inputs: Any) -> np.ndarray:
     return np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, tuple(int(d) for d in inputs[1])))
 
 
-def _fold_flatten(node: ir.Node, inputs: Any) -> np.ndarray:
+def _fold_flatten(node: ir.Node, inputs: Any) -> np.ndarray | None:
     axis = attribute(node, "axis", 1)
     axis = axis + inputs[0].ndim if axis < 0 else axis
     return inputs[0].reshape(int(np.prod(inputs[0].shape[:axis], dtype=np.int64)), -1) if inputs[0].size else None
@@ -97,8 +97,9 @@ def flatten(node: ir.Node, build: Builder) -> Any:
     """Flatten is a Reshape where the axis allows to say so without knowing the sizes."""
     assert node.inputs[0] is not None
     made = flattened(node.inputs[0], attribute(node, "axis", 1), build)
-    if made.producer().op_type == "Flatten":
-        remove(made.producer())
+    producer = made.producer()
+    if producer is not None and producer.op_type == "Flatten":
+        remove(producer)
         return None
     return made
 

@@ -21,7 +21,7 @@ OPERATORS = [
 
 
 def _legacy_resize(node: ir.Node, build: Builder, scales: ir.Value) -> Any:
-    """Resize of the time before coordinate transformations: no offset, nearest is the floor (the ceiling when shrinking)."""
+    """Resize of old: no offset, nearest is the floor (the ceiling when shrinking)."""
     factors = array(scales)
     shrinks = factors is not None and bool(np.any(factors < 1))
     mode = attribute(node, "mode", "nearest")
@@ -67,26 +67,20 @@ def resize(node: ir.Node, build: Builder) -> None:
     if axes is None or known is None or attribute(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
         return
     full = [a % len(known) for a in axes]
-    values = {
-        index: array(node.inputs[index]) for index in range(1, len(node.inputs)) if node.inputs[index] is not None
+    given: dict[int, np.ndarray | None] = {
+        at: array(value) for at, value in enumerate(node.inputs) if at > 0 and value is not None
     }
-    if any(contents is None for contents in values.values()):
+    if any(contents is None for contents in given.values()):
         return
-    if 3 in values and not all(isinstance(known[i], int) for i in range(len(known)) if i not in full):
+    if 3 in given and not all(isinstance(known[i], int) for i in range(len(known)) if i not in full):
         return
-    for index, contents in values.items():
+    neutral: dict[int, list[Any]] = {1: [0.0] * len(known) + [1.0] * len(known), 2: [1.0] * len(known), 3: known}
+    places = {1: [*full, *(a + len(known) for a in full)], 2: full, 3: full}
+    for at, contents in given.items():
         assert contents is not None
-        if index == 1:
-            wide = np.array([0.0] * len(known) + [1.0] * len(known), contents.dtype)
-            wide[full] = contents[: len(full)]
-            wide[[a + len(known) for a in full]] = contents[len(full) :]
-        elif index == 2:
-            wide = np.ones(len(known), contents.dtype)
-            wide[full] = contents
-        else:
-            wide = np.array([known[i] if isinstance(known[i], int) else 0 for i in range(len(known))], contents.dtype)
-            wide[full] = contents
-        node.replace_input_with(index, build.constant(wide))
+        wide = np.array([d if isinstance(d, (int, float)) else 0 for d in neutral[at]]).astype(contents.dtype)
+        wide[places[at]] = contents
+        node.replace_input_with(at, build.constant(wide))
     set_attributes(node, axes=None)
 
 

@@ -1,6 +1,7 @@
 """What shape arithmetic computes, followed symbolically: the elements of small integer tensors made from shapes.
 
-The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let Reshape,
+The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let
+Reshape,
 Expand and ConstantOfShape know their results' dimensions.
 """
 
@@ -21,7 +22,7 @@ Element = Any  # int, ir.SymbolicDim or None
 
 
 def shape_data(value: ir.Value | None) -> list[Element] | None:
-    """Return the elements of an integer scalar or vector, as far as they are known; None when not even their number is."""
+    """Return the elements of an integer scalar or vector, as far as known; None when not even their number is."""
     if value is None:
         return None
     if value.const_value is not None:

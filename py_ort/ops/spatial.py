@@ -76,7 +76,9 @@ def conv_transpose_output(node: ir.Node) -> None:
             if not isinstance(size, int):
                 return
             total = (size - 1) * s + extra[axis] + (k - 1) * d + 1 - wanted[-len(kernel) :][axis]
-            extra[axis] += max(0, -total)  # a larger output than the window reaches ends in rows that nothing is added to
+            extra[axis] += max(
+                0, -total
+            )  # a larger output than the window reaches ends in rows that nothing is added to
             total = max(0, total)
         else:  # SAME: output = input * stride, whatever the size
             total = max(0, (k - 1) * d + 1 + extra[axis] - s)

@@ -20,8 +20,9 @@ class Constants(Pass):
                 if value.type is None and value.const_value is not None:
                     value.type = ir.TensorType(value.const_value.dtype)
                 if value.const_value is not None:
-                    value.shape = ir.Shape(value.const_value.shape)
-            # Old models list their weights as inputs as well. onnxruntime's get_inputs() leaves these out, and so do we.
+                    value.shape = ir.Shape(value.const_value.shape.numpy())
+            # Old models list their weights as inputs as well. onnxruntime's get_inputs() leaves these out, and so do
+            # we.
             for value in [v for v in graph.inputs if v.is_initializer()]:
                 graph.inputs.remove(value)
                 count += 1

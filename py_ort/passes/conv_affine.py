@@ -1,4 +1,4 @@
-"""Mul and Add of constants per channel after a Conv, ConvTranspose or Gemm → into its weights and bias; Mul before a Conv likewise."""
+"""Mul and Add of constants per channel beside a Conv, ConvTranspose or Gemm → into its weights and bias."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import onnx_ir as ir
 from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
 from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant
 from py_ort.passes.pass_base import Pass
-
 
 _SMALLEST = 1e-3  # factors below are not divided by
 
@@ -38,6 +37,10 @@ def _channels(node: ir.Node) -> int | None:
     if node.op_type == "ConvTranspose":
         return int(weights[1]) * attribute(node, "group", 1)  # type: ignore[arg-type]
     return int(weights[0 if attribute(node, "transB", 0) else 1])  # type: ignore[arg-type]
+
+
+def _weights_name(node: ir.Node) -> str | None:
+    return node.inputs[1].name if node.inputs[1] is not None else None
 
 
 def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -93,12 +96,8 @@ def _after(node: ir.Node) -> bool:
     wide = each.astype(np.float64)
     build = Builder(conv)
     if node.op_type == "Mul":
-        conv.replace_input_with(
-            1,
-            build.constant(
-                _scaled_weights(conv, weights.astype(np.float64), wide).astype(weights.dtype), conv.inputs[1].name
-            ),
-        )  # type: ignore[union-attr]
+        scaled = _scaled_weights(conv, weights.astype(np.float64), wide).astype(weights.dtype)
+        conv.replace_input_with(1, build.constant(scaled, _weights_name(conv)))
         new_bias = None if old_bias is None else (before.astype(np.float64) * wide)
     else:
         new_bias = before.astype(np.float64) + wide
@@ -125,10 +124,14 @@ def _scale_later(add: ir.Node) -> bool:
     users = [use.node for use in output.uses()]
     if output.is_graph_output() or not users or found[1].dtype != factor.dtype or rank(source) != rank(output):
         return False
-    if not np.all(np.abs(factor) > _SMALLEST) or factor.size != 1 and found[1].size != 1 and factor.size != found[1].size:
+    if not np.all(np.abs(factor) > _SMALLEST) or (
+        factor.size != 1 and found[1].size != 1 and factor.size != found[1].size
+    ):
         return False
     for use in output.uses():
-        weights = array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
+        weights = (
+            array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
+        )
         if weights is None or weights.dtype != factor.dtype:
             return False
         channels = weights.shape[1] * attribute(use.node, "group", 1)
@@ -170,7 +173,7 @@ def _before(conv: ir.Node) -> bool:
     build = Builder(conv)
     if node.op_type == "Mul":
         scaled = (grouped * inputs[..., None]).reshape(weights.shape).astype(weights.dtype)
-        conv.replace_input_with(1, build.constant(scaled, conv.inputs[1].name))  # type: ignore[union-attr]
+        conv.replace_input_with(1, build.constant(scaled, _weights_name(conv)))
     else:
         pads = attribute(conv, "pads")
         old_bias = array(bias)

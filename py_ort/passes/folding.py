@@ -9,12 +9,13 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops import operator
-from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, remove, subgraphs, tensor_of
+from py_ort.ops.builder import add_constant, all_nodes, array, dims, remove, subgraphs, tensor_of
 from py_ort.ops.infer import newest_opset
 from py_ort.ops.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
 
-# A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape) may be large.
+# A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
+# may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # what other operators may add
 _NEVER = frozenset({"Constant", "If", "Loop", "Scan", "SequenceMap"})
@@ -56,7 +57,11 @@ class Folding(Pass):
             return None
         arrays = [array(v) for v in node.inputs]
         results = _compute(node, declared.fold, arrays)
-        if results is None or len(results) < len(node.outputs) or any(r is None or isinstance(r, list) for r in results):
+        if (
+            results is None
+            or len(results) < len(node.outputs)
+            or any(r is None or isinstance(r, list) for r in results)
+        ):
             return None
         return [_tensor(r, node.outputs[i]) for i, r in enumerate(results[: len(node.outputs)])]
 
@@ -124,7 +129,7 @@ def _reference(node: ir.Node, arrays: list[np.ndarray | None]) -> Sequence[Any] 
     imports = [onnx.helper.make_opsetid("", newest_opset()), onnx.helper.make_opsetid("ai.onnx.ml", 5)]
     try:
         with np.errstate(all="ignore"):
-            return ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports)).run(None, feeds)
+            return list(ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports)).run(None, feeds))
     except Exception:  # it raises whatever numpy raises; the node then simply stays
         return None
 
@@ -142,7 +147,7 @@ def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> None:
     for output, tensor in zip(node.outputs, results, strict=True):
         if not output.uses() and not output.is_graph_output():
             continue
-        value = add_constant(graph, tensor, output.name)  # type: ignore[arg-type]
+        value = add_constant(graph, tensor, output.name)
         if output.is_graph_output():
             copy = ir.Node("", "Identity", [value], num_outputs=1)
             graph.insert_after(node, copy)
@@ -153,8 +158,3 @@ def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> None:
         else:
             output.replace_all_uses_with(value)
     remove(node)
-
-
-def is_foldable_attribute(node: ir.Node) -> bool:
-    """Whether a node has attributes that only the page can know."""
-    return attribute(node, "seed") is not None

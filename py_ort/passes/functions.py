@@ -37,7 +37,7 @@ class Functions(Pass):
 
     def _expand(self, node: ir.Node) -> bool:
         runs = self._has_kernel(node)
-        if runs or not operator(node.domain, node.op_type).expand and runs is not None:
+        if runs or (not operator(node.domain, node.op_type).expand and runs is not None):
             return False
         body = function_body(node)
         if body is None:

@@ -9,6 +9,8 @@ The forms, with their constants:
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, origins, remove, replace_value
@@ -83,7 +85,7 @@ def _is_swish_gate(node: ir.Node) -> bool:
     return abs(attribute(node, "alpha", 0.2) - _SIXTH) < 1e-4 and abs(attribute(node, "beta", 0.5) - 0.5) < 1e-6
 
 
-def _replace(node: ir.Node, op_type: str, x: ir.Value, parts: list[ir.Node], **attributes: float) -> bool:
+def _replace(node: ir.Node, op_type: str, x: ir.Value, parts: list[ir.Node], **attributes: Any) -> bool:
     """Put one node in the place of `node` and of those of `parts` (outermost first) that nothing else reads."""
     build = Builder(node, origin=[name for part in (*reversed(parts), node) for name in origins(part)])
     replace_value(node.outputs[0], build.op(op_type, x, **attributes))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
 from py_ort.passes.pass_base import Pass
+
+Rule = Callable[[ir.Node], bool]
 
 
 class Identity(Pass):
@@ -82,7 +86,7 @@ def _cast(node: ir.Node) -> bool:
     return node.inputs[0].dtype is not None and int(node.inputs[0].dtype) == attribute(node, "to")  # type: ignore[union-attr]
 
 
-def _neutral(number: float, commutes: bool) -> object:
+def _neutral(number: float, commutes: bool) -> Rule:
     def check(node: ir.Node) -> bool:
         for at in (1, 0) if commutes else (1,):
             constant, other = node.inputs[at], node.inputs[1 - at]
@@ -146,7 +150,7 @@ def _all_one(node: ir.Node) -> bool:
     return repeats is not None and all(r == 1 for r in repeats)
 
 
-_RULES = {
+_RULES: dict[str, Rule] = {
     "Identity": lambda node: True,
     "Dropout": _dropout,
     "Cast": _cast,

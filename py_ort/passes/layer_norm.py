@@ -66,7 +66,7 @@ def _fuse(div: ir.Node) -> bool:
         shifted = _follow(last.outputs[0], "Add", axis, x)
         if shifted is not None:
             last, bias = shifted
-    wide = [d for d in (dims(x) or [])[axis:]]
+    wide = list((dims(x) or [])[axis:])
     if scale is None and not all(isinstance(d, int) for d in wide):
         return False
     trail = [div] if last is div else [div, last] if bias is None else [div, scaled[0], last]  # type: ignore[index]

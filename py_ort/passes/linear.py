@@ -1,10 +1,10 @@
-"""MatMul and Add of a bias: → Gemm when both operands are matrices, → MatMul with a third input where the kernels take one."""
+"""MatMul and Add of a bias → Gemm for matrices, else MatMul with a third input where the kernels take one."""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, origins, rank, remove, replace_value
+from py_ort.ops.builder import Builder, array, attribute, attributes_of, origins, rank, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for, split_constant
 from py_ort.passes.pass_base import Pass
 
@@ -42,7 +42,7 @@ class Linear(Pass):
         if known == 2:
             result = build.op("Gemm", *product.inputs, bias, alpha=1.0, beta=1.0, transA=0, transB=0)
         elif self._matmul_bias:
-            result = build.op("MatMul", *product.inputs, bias, **dict(product.attributes))
+            result = build.op("MatMul", *product.inputs, bias, **attributes_of(product))
         else:
             return False
         replace_value(node.outputs[0], result)

@@ -5,45 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import onnx_ir as ir
 
 from py_ort.ops.builder import all_nodes
 
 
-class GraphPass(Protocol):
-    """One optimisation of a whole model, in place."""
+class Pass:
+    """One optimisation of a whole model, in place. Its name is that of its module."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name for reports."""
+        return type(self).__module__.rpartition(".")[2]
 
     def requires(self, model: ir.Model) -> None:
         """Raise AssertionError when the model is not what the pass works on."""
 
     def call(self, model: ir.Model) -> int:
         """Change the model; return how many places changed (0: nothing did)."""
-
-    def ensures(self, model: ir.Model) -> None:
-        """Raise AssertionError when the model is not what the pass promises."""
-
-
-class Pass:
-    """A base for passes: nothing required, nothing promised, the name made of the module's."""
-
-    @property
-    def name(self) -> str:
-        """The pass' name: that of its module."""
-        return type(self).__module__.rpartition(".")[2]
-
-    def requires(self, model: ir.Model) -> None:
-        """Nothing by default."""
-
-    def call(self, model: ir.Model) -> int:
-        """Change the model; return how many places changed."""
         raise NotImplementedError
 
     def ensures(self, model: ir.Model) -> None:
-        """Nothing by default."""
+        """Raise AssertionError when the model is not what the pass promises."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +46,7 @@ def count_nodes(model: ir.Model) -> int:
     return sum(1 for _ in all_nodes(model.graph))
 
 
-def run_passes(model: ir.Model, passes: Iterable[GraphPass]) -> list[PassReport]:
+def run_passes(model: ir.Model, passes: Iterable[Pass]) -> list[PassReport]:
     """Run passes in order and report on each."""
     reports = []
     before = count_nodes(model)

@@ -20,7 +20,7 @@ from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
-from py_ort.passes.pass_base import GraphPass
+from py_ort.passes.pass_base import Pass
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
 from py_ort.passes.subexpressions import Subexpressions
@@ -36,20 +36,21 @@ class Level(enum.IntEnum):
     ALL = 99
 
 
-REQUIRED: list[GraphPass] = [Constants()]
+REQUIRED: list[Pass] = [Constants()]
 """These run at every level, before the rewrite to the newest opset."""
 
 
-def pipeline(level: Level, *, matmul_bias: bool = False) -> list[GraphPass]:
+def pipeline(level: Level, *, matmul_bias: bool = False) -> list[Pass]:
     """Return the passes that run after the rewrite to the newest opset, before layout and placement.
 
     Args:
-        level: How far to go. Basic keeps to rewrites that every runtime makes; extended adds operators with fused activations.
+        level: How far to go. Basic keeps to rewrites that every runtime makes; extended adds operators with fused
+            activations.
         matmul_bias: The kernels of MatMul take a bias.
     """
     if level < Level.BASIC:
         return []
-    passes: list[GraphPass] = [
+    passes: list[Pass] = [
         Folding(),
         Identity(),
         DeadCode(),
@@ -70,7 +71,7 @@ def pipeline(level: Level, *, matmul_bias: bool = False) -> list[GraphPass]:
     return [*passes, DeadCode()]
 
 
-def layout_pipeline(supports: Callable[[ir.Node], bool]) -> list[GraphPass]:
+def layout_pipeline(supports: Callable[[ir.Node], bool]) -> list[Pass]:
     """Return the passes that take the graph to NHWC and clean up behind it.
 
     Args:

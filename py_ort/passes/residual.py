@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, origins, remove, replace_value
+from py_ort.ops.builder import Builder, attribute, attributes_of, origins, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for, same_dims
 from py_ort.passes.pass_base import Pass
 
@@ -31,7 +31,7 @@ def _fuse(node: ir.Node) -> bool:
         inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), z]
         # z may be made after the convolution: the new one stands where the sum was.
         build = Builder(node, origin=(*origins(conv), *origins(node)))
-        replace_value(node.outputs[0], build.op("Conv", *inputs, **dict(conv.attributes)))
+        replace_value(node.outputs[0], build.op("Conv", *inputs, **attributes_of(conv)))
         remove(node)
         remove(conv)
         return True

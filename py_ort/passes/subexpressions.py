@@ -32,8 +32,8 @@ def _share_constants(graph: ir.Graph) -> int:
     for value in graph.initializers.values():
         tensor = value.const_value
         if tensor is not None:
-            key = (tensor.dtype, tuple(tensor.shape.numpy()))
-            sizes[key] = sizes.get(key, 0) + 1
+            kind = (tensor.dtype, tuple(tensor.shape.numpy()))
+            sizes[kind] = sizes.get(kind, 0) + 1
     count = 0
     for value in list(graph.initializers.values()):
         tensor = value.const_value

@@ -66,7 +66,9 @@ def _pack(items: list[tuple[str, ir.AttributeType, Any]]) -> bytes:
 
 def _attribute(builder: flatbuffers.Builder, name: str, kind: ir.AttributeType, value: Any) -> int | None:
     """Pack one attribute; None for kinds that only type inference reads."""
-    number, add, content = AttributeType.none, None, None
+    number: int
+    add: Any
+    content: Any
     if kind == ir.AttributeType.INT:
         number, add, content = AttributeType.i, Attribute.AddI, int(value)
     elif kind == ir.AttributeType.FLOAT:

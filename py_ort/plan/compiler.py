@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,8 +23,8 @@ from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
-from py_ort.providers.placement import CONTROL_FLOW
 from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
+from py_ort.providers.placement import CONTROL_FLOW
 
 
 @dataclass
@@ -91,10 +91,19 @@ def compile_model(
     inputs = [NodeArg.of(value) for value in loaded.model.graph.inputs]
     outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
     with _timed(timings, "canonicalise"):
-        override_free_dimensions(loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation)
+        override_free_dimensions(
+            loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
+        )
         canonicalise(loaded.model)
     with _timed(timings, "passes"):
-        passes += run_passes(loaded.model, [Functions(has_kernel), *pipeline(level, matmul_bias=_matmul_bias(names, manifests)), Functions(has_kernel)])
+        passes += run_passes(
+            loaded.model,
+            [
+                Functions(has_kernel),
+                *pipeline(level, matmul_bias=_matmul_bias(names, manifests)),
+                Functions(has_kernel),
+            ],
+        )
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))

@@ -59,7 +59,8 @@ def dump(data: bytes) -> str:
         return f"{'@' if index in constants else '%'}{index}:{_DTYPES[item.dtype]}{dims}"
 
     lines = [
-        f"plan {plan.version} of {_text(plan.modelName)!r}: {len(plan.values)} values, {len(constants)} weights, {plan.weightsSize} bytes"
+        f"plan {plan.version} of {_text(plan.modelName)!r}: {len(plan.values)} values, {len(constants)} "
+        f"weights, {plan.weightsSize} bytes"
     ]
     for number, graph in enumerate(plan.graphs):
         lines.append(f"graph {number} {_text(graph.name)!r} ({', '.join(value(i) for i in graph.inputs)})")
@@ -72,9 +73,8 @@ def dump(data: bytes) -> str:
             name = f"{_text(node.domain)}::{_text(node.opType)}" if node.domain else _text(node.opType)
             attributes = " ".join(f"{k}={v}" for k, v in node_attributes(node).items())
             where = "js " if node.provider else "cpu"
-            lines.append(
-                f"  {where} {', '.join(value(o) for o in node.outputs)} = {name}({', '.join(inputs)}) {attributes}".rstrip()
-            )
+            outputs = ", ".join(value(o) for o in node.outputs)
+            lines.append(f"  {where} {outputs} = {name}({', '.join(inputs)}) {attributes}".rstrip())
             for subgraph in node.subgraphs or []:
                 lines.append(f"        {_text(subgraph.name)}: graph {subgraph.graph}")
         lines.append(f"  -> {', '.join(value(i) for i in graph.outputs)}")

@@ -50,7 +50,7 @@ def type_name(found: ir.TypeProtocol | None) -> str:
         return f"optional({type_name(found.elem_type)})"
     if isinstance(found, ir.SparseTensorType):
         return f"sparse_tensor({_dtype(found.dtype)})"
-    return f"tensor({_dtype(found.dtype)})"  # type: ignore[arg-type]
+    return f"tensor({_dtype(found.dtype)})"
 
 
 def _dtype(dtype: ir.DataType) -> str:

@@ -20,7 +20,8 @@ class CompileOptions:
         free_dimension_overrides_by_denotation: The same, by denotation.
         preferred_layout: "NHWC" (the default) or "NCHW".
         force_cpu_node_names: Nodes to run on wasm, by name.
-        disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape arithmetic aside.
+        disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
+            arithmetic aside.
         float16_on_gpu: Whether the GPU has shader-f16; without it float16 stays on the CPU.
     """
 

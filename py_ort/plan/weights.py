@@ -43,7 +43,7 @@ class WeightEntry:
         """Return the same bytes, without a copy where numpy holds them in this form."""
         array = self.tensor.numpy()
         if sys.byteorder == "little" and array.nbytes == self.size and array.flags.c_contiguous:
-            return memoryview(array.reshape(-1).view(np.uint8))
+            return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
         return memoryview(self.tobytes())
 
 

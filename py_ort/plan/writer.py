@@ -82,12 +82,12 @@ class PlanWriter:
         for node in graph:
             declared = operator(node.domain, node.op_type)
             on_gpu = self.placed[node].provider == "webgpu"
-            for index, value in enumerate(node.inputs):
-                if value is None:
+            for index, read in enumerate(node.inputs):
+                if read is None:
                     continue
-                self._number(value)
+                self._number(read)
                 use = declared.use(node, index)
-                wanted = self._wanted.setdefault(value, _Wanted())
+                wanted = self._wanted.setdefault(read, _Wanted())
                 if use == "host" or (use == "device" and not on_gpu):
                     wanted.on_cpu = True
                 elif use == "device":

@@ -29,7 +29,8 @@ class Manifest:
 
     Attributes:
         provider: "webgpu" or "wasm".
-        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further inputs,
+        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further
+            inputs,
             an empty entry accepts all.
     """
 

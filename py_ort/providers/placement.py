@@ -150,7 +150,8 @@ def _place_node(
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
     found = ", ".join("?" if d is None else d.name for d in dtypes)
     raise NotImplemented(
-        f"no provider of {list(providers)} runs node {names[0]!r}: {full} (opset {newest_opset()} form, inputs {found}); {'; '.join(reasons)}",
+        f"no provider of {list(providers)} runs node {names[0]!r}: {full} (opset {newest_opset()} form, inputs "
+        f"{found}); {'; '.join(reasons)}",
         node=names[0],
         op_type=node.op_type,
         domain=node.domain,
@@ -187,7 +188,8 @@ def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[
 def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
     """Return the nodes that compute shapes, axes and other small numbers from such numbers.
 
-    A node belongs to them when all it reads is on the CPU without a download, and either everything that reads its outputs wants
+    A node belongs to them when all it reads is on the CPU without a download, and either everything that reads its
+    outputs wants
     them on the CPU, or they are small integers.
     """
     wanted_on_host = _host_values(graph)
@@ -208,12 +210,12 @@ def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
             if not uses or not node.outputs:
                 continue
             only_shapes = all(use == "shape" for _, use in uses)
-            if all(v in wanted_on_host for v in node.outputs if v.uses()) or all(
-                _small_integers(v) for v in node.outputs
-            ):
-                if only_shapes or all(_small(v) for v, use in uses if use != "shape"):
-                    found.add(node)
-                    on_cpu.update(node.outputs)
+            if (
+                all(v in wanted_on_host for v in node.outputs if v.uses())
+                or all(_small_integers(v) for v in node.outputs)
+            ) and (only_shapes or all(_small(v) for v, use in uses if use != "shape")):
+                found.add(node)
+                on_cpu.update(node.outputs)
 
     visit(graph)
     return found

@@ -1,6 +1,7 @@
 """Takes a compiled graph back to plain ONNX, so that native onnxruntime can say whether the compiler kept its meaning.
 
-What the compiler adds (the NHWC domain, fused activations, fourth inputs, packed weights) is undone here by independent code.
+What the compiler adds (the NHWC domain, fused activations, fourth inputs, packed weights) is undone here by
+independent code.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def run_native(
 
 def unpack_panels(packed: np.ndarray, columns: int) -> np.ndarray:
     """[…, panels, K, 8] → […, K, columns], element by element."""
-    *lead, count, rows, width = packed.shape
+    *lead, _count, rows, width = packed.shape
     result = np.zeros((*lead, rows, columns), packed.dtype)
     for n in range(columns):
         result[..., n] = packed[..., n // width, :, n % width]

@@ -20,7 +20,8 @@ def _i(*items: int) -> np.ndarray:
 HEAD = "c = Conv<pads=[1,1,1,1]>(x, w)"
 TAIL = "y = Conv<pads=[1,1,1,1]>(t, v)"
 W = {"w": _f(4, 3, 3, 3), "v": _f(2, 4, 3, 3)}
-# id: (what stands between two convolutions, giving t from c; constants). The two transposes are those of input and output.
+# id: (what stands between two convolutions, giving t from c; constants). The two transposes are those of input and
+# output.
 BETWEEN = {
     "elementwise": ("t = Sin(c)", {}),
     "channel constants": ("m = Sin(c)  n = Mul(m, k)  t = Cos(n)", {"k": _f(4, 1, 1)}),
@@ -85,7 +86,8 @@ def test_one_channel_needs_no_transpose_at_the_end(sizes: str) -> None:
 @pytest.mark.parametrize("sizes", ["2,3,8,6", "n,3,h,w"])
 def test_a_classifier_s_head(sizes: str) -> None:
     model = parse(
-        f"g (float[{sizes}] x) => (float[a,b] y) {{ {HEAD}  p = GlobalAveragePool(c)  f = Flatten(p)  y = Gemm<transB=1>(f, k, b) }}",
+        f"g (float[{sizes}] x) => (float[a,b] y) {{ {HEAD}  p = GlobalAveragePool(c)  f = Flatten(p)  y = "
+        f"Gemm<transB=1>(f, k, b) }}",
         {"w": W["w"], "k": _f(5, 4), "b": _f(5)},
     )
     result = check_equal(model, feeds=random_feeds(model, {"n": 2, "h": 8, "w": 6}), tolerance=2e-4)
@@ -95,7 +97,8 @@ def test_a_classifier_s_head(sizes: str) -> None:
 def test_a_row_of_text_becomes_a_sequence_without_transposes() -> None:
     """[N, C, 1, W] → [N, W, C], as recognisers of text do."""
     model = parse(
-        """g (float[n,3,4,w] x) => (float[a,b,c] y) { c = Conv(x, k)  s = Squeeze(c, two)  t = Transpose<perm=[0,2,1]>(s)  y = MatMul(t, m) }""",
+        """g (float[n,3,4,w] x) => (float[a,b,c] y) { c = Conv(x, k)  s = Squeeze(c, two)  t =
+        Transpose<perm=[0,2,1]>(s)  y = MatMul(t, m) }""",
         {"k": _f(4, 3, 4, 1), "two": _i(2), "m": _f(4, 5)},
     )
     result = check_equal(model, feeds=random_feeds(model, {"n": 2, "w": 6}), tolerance=2e-4)
@@ -126,7 +129,8 @@ def test_a_channel_shuffle_is_one_transpose() -> None:
 def test_one_spatial_axis_becomes_two() -> None:
     model = parse(
         """g (float[n,3,l] x) => (float[a,b,c] y) {
-            c = Conv<pads=[1,1], strides=[2]>(x, w, b)  r = Relu(c)  p = MaxPool<kernel_shape=[2]>(r)  y = ConvTranspose<strides=[2]>(p, v) }""",
+            c = Conv<pads=[1,1], strides=[2]>(x, w, b)  r = Relu(c)  p = MaxPool<kernel_shape=[2]>(r)  y =
+            ConvTranspose<strides=[2]>(p, v) }""",
         {"w": _f(4, 3, 3), "b": _f(4), "v": _f(4, 2, 2)},
     )
     result = check_equal(model, feeds=random_feeds(model, {"n": 2, "l": 11}), tolerance=2e-4)
@@ -142,7 +146,8 @@ def test_three_spatial_axes_stay() -> None:
 def test_shapes_of_permuted_values_are_those_of_the_model() -> None:
     model = parse(
         f"""g (float[n,3,h,w] x) => (int64[k] y, float[a,b,c,d] z) {{ {HEAD}  y = Shape(c)
-            s = Shape<start=1, end=3>(c)  t = Sin(c)  q = Conv<pads=[1,1,1,1]>(t, v)  f = Cast<to=1>(s)  m = ReduceSum<keepdims=0>(f)  z = Add(q, m) }}""",
+            s = Shape<start=1, end=3>(c)  t = Sin(c)  q = Conv<pads=[1,1,1,1]>(t, v)  f = Cast<to=1>(s)  m =
+            ReduceSum<keepdims=0>(f)  z = Add(q, m) }}""",
         W,
     )
     check_equal(model, feeds=random_feeds(model, {"n": 2, "h": 8, "w": 6}), tolerance=2e-4)
@@ -150,7 +155,8 @@ def test_shapes_of_permuted_values_are_those_of_the_model() -> None:
 
 def test_max_pool_with_indices_stays_in_nchw() -> None:
     model = parse(
-        f"g (float[1,3,8,6] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) {{ {HEAD}  y, i = MaxPool<kernel_shape=[2,2]>(c) }}",
+        f"g (float[1,3,8,6] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) {{ {HEAD}  y, i = "
+        f"MaxPool<kernel_shape=[2,2]>(c) }}",
         W,
     )
     assert operators(check_equal(model, tolerance=2e-4))["MaxPool"] == 1
@@ -159,7 +165,8 @@ def test_max_pool_with_indices_stays_in_nchw() -> None:
 def test_a_branch_reads_permuted_outer_values() -> None:
     model = parse(
         f"""g (float[1,3,8,6] x, bool p) => (float[a,b,c,d] y) {{ {HEAD}
-            y = If (p) <then_branch = yes () => (float[a,b,c,d] o) {{ o = Sin(c) }}, else_branch = no () => (float[a,b,c,d] q) {{ q = Conv<pads=[1,1,1,1]>(c, u) }}> }}""",
+            y = If (p) <then_branch = yes () => (float[a,b,c,d] o) {{ o = Sin(c) }}, else_branch = no () =>
+            (float[a,b,c,d] q) {{ q = Conv<pads=[1,1,1,1]>(c, u) }}> }}""",
         {**W, "u": _f(4, 4, 3, 3)},
     )
     for flag in (True, False):

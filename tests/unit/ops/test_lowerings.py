@@ -108,7 +108,8 @@ CASES = {
 # Native onnxruntime begins with opset 7: what older models mean, in newer words.
 MODERN = {
     "add-6:axis": "g (float[2,3,4] x, float[3] b) => (float[2,3,4] y) { c = Unsqueeze(b, last)  y = Add(x, c) }",
-    "prelu-6:channels": "g (float[1,3,2,2] x, float[3] s) => (float[1,3,2,2] y) { c = Unsqueeze(s, lasts)  y = PRelu(x, c) }",
+    "prelu-6:channels": "g (float[1,3,2,2] x, float[3] s) => (float[1,3,2,2] y) { c = Unsqueeze(s, lasts)  y = "
+    "PRelu(x, c) }",
     "gemm-6": "g (float[2,3] a, float[3,4] b, float[4] c) => (float[2,4] y) { y = Gemm(a, b, c) }",
 }
 

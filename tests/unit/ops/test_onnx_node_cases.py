@@ -1,4 +1,4 @@
-"""ONNX's own node tests, through the compiler: what native onnxruntime gets right as they are, it gets right compiled too."""
+"""ONNX's own node tests, compiled: what native onnxruntime gets right as it is, it gets right compiled too."""
 
 from __future__ import annotations
 

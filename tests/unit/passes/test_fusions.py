@@ -67,7 +67,8 @@ CASES = {
         ONE_CONV,
     ),
     "convtranspose+batchnorm": (
-        f"g ({IN}) => ({OUT}) {{ c = ConvTranspose<strides=[2,2], group=3>(x, w)  n = BatchNormalization(c, s, b, m, v)  y = Relu(n) }}",
+        f"g ({IN}) => ({OUT}) {{ c = ConvTranspose<strides=[2,2], group=3>(x, w)  n = BatchNormalization(c, s, "
+        f"b, m, v)  y = Relu(n) }}",
         {"w": _f(3, 2, 2, 2), "s": abs(_f(6)), "b": _f(6), "m": _f(6), "v": abs(_f(6)) + 0.1},
         {"nhwc.ConvTranspose": 1, "Transpose": 2},
     ),
@@ -77,13 +78,15 @@ CASES = {
         ONE_CONV,
     ),
     "hardswish, divided first": (
-        f"g ({IN}) => ({OUT}) {{ {CONV}  a = Add(three, c)  b = Clip(a, zero, six)  d = Mul(b, sixth)  y = Mul(d, c) }}",
+        f"g ({IN}) => ({OUT}) {{ {CONV}  a = Add(three, c)  b = Clip(a, zero, six)  d = Mul(b, sixth)  y = "
+        f"Mul(d, c) }}",
         {"w": W, "bias": B, **SCALARS},
         ONE_CONV,
     ),
     "silu": (f"g ({IN}) => ({OUT}) {{ {CONV}  s = Sigmoid(c)  y = Mul(c, s) }}", {"w": W, "bias": B}, ONE_CONV),
     "residual, then relu": (
-        f"g ({IN}) => ({OUT}) {{ c = Conv<pads=[1,1,1,1]>(x, w)  d = Conv<pads=[1,1,1,1]>(x, v)  e = Add(c, d)  y = Relu(e) }}",
+        f"g ({IN}) => ({OUT}) {{ c = Conv<pads=[1,1,1,1]>(x, w)  d = Conv<pads=[1,1,1,1]>(x, v)  e = Add(c, d)  "
+        f"y = Relu(e) }}",
         {"w": W, "v": _f(4, 3, 3, 3)},
         {"nhwc.Conv": 2, "Transpose": 2},
     ),
@@ -109,7 +112,8 @@ CASES = {
     ),
     "layer normalisation": (
         """g (float[2,5,4] x) => (float[2,5,4] y) {
-            m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r = Sqrt(e)
+            m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r =
+            Sqrt(e)
             n = Div(d, r)  p = Mul(n, s)  y = Add(p, b) }""",
         {"axes": np.array([-1], np.int64), "two": np.float32(2), "eps": np.float32(1e-5), "s": _f(4), "b": B},
         {"LayerNormalization": 1},
@@ -122,12 +126,14 @@ CASES = {
         {"LayerNormalization": 1, "Tanh": 1},
     ),
     "gelu, erf": (
-        "g (float[2,4] x) => (float[2,4] y) { d = Div(x, root)  e = Erf(d)  a = Add(e, one)  m = Mul(x, a)  y = Mul(m, half) }",
+        "g (float[2,4] x) => (float[2,4] y) { d = Div(x, root)  e = Erf(d)  a = Add(e, one)  m = Mul(x, a)  y = "
+        "Mul(m, half) }",
         {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)},
         {"Gelu": 1},
     ),
     "gelu, halved first": (
-        "g (float[2,4] x) => (float[2,4] y) { h = Mul(x, half)  d = Mul(x, root)  e = Erf(d)  a = Add(one, e)  y = Mul(h, a) }",
+        "g (float[2,4] x) => (float[2,4] y) { h = Mul(x, half)  d = Mul(x, root)  e = Erf(d)  a = Add(one, e)  "
+        "y = Mul(h, a) }",
         {"root": np.float32(0.5**0.5), "one": np.float32(1), "half": np.float32(0.5)},
         {"Gelu": 1},
     ),
@@ -144,12 +150,14 @@ CASES = {
         {"Gelu": 1},
     ),
     "constants of a chain": (
-        "g (float[2,4] x) => (float[2,4] y) { a = Mul(x, p)  b = Mul(a, q)  c = Add(b, p)  d = Sub(c, q)  y = Div(d, q) }",
+        "g (float[2,4] x) => (float[2,4] y) { a = Mul(x, p)  b = Mul(a, q)  c = Add(b, p)  d = Sub(c, q)  y = "
+        "Div(d, q) }",
         {"p": np.float32(2), "q": np.float32(4)},
         {"Mul": 1, "Add": 1},
     ),
     "transposes cancel": (
-        "g (float[2,3,4] x) => (float[2,3,4] y) { a = Transpose<perm=[2,0,1]>(x)  b = Relu(a)  c = Identity(b)  d = Transpose<perm=[1,2,0]>(c)  y = Abs(d) }",
+        "g (float[2,3,4] x) => (float[2,3,4] y) { a = Transpose<perm=[2,0,1]>(x)  b = Relu(a)  c = Identity(b)  "
+        "d = Transpose<perm=[1,2,0]>(c)  y = Abs(d) }",
         {},
         None,
     ),

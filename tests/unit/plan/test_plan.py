@@ -70,7 +70,8 @@ def test_an_input_that_nothing_reads_goes_to_the_cpu() -> None:
 def test_subgraphs_share_the_values() -> None:
     model = parse(
         """g (float[2] x, bool p) => (float[2] y) { a = Relu(x)
-            y = If (p) <then_branch = yes () => (float[2] o) { o = Tanh(a) }, else_branch = no () => (float[2] q) { q = Mul(a, k) }> }""",
+            y = If (p) <then_branch = yes () => (float[2] o) { o = Tanh(a) }, else_branch = no () => (float[2] q) { q
+            = Mul(a, k) }> }""",
         {"k": np.float32([2, 3])},
     )
     plan = read_plan(compiled(model).plan)

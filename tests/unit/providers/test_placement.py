@@ -67,7 +67,8 @@ def test_what_has_no_form_on_the_gpu_is_not_made_there() -> None:
 def test_shape_arithmetic_stays_on_the_cpu() -> None:
     model = parse(
         """g (float[n,m] x, int64[1] k) => (float[a,b] y) {
-            s = Shape(x)  t = Slice(s, zero, one)  h = Div(t, k)  u = Concat<axis=0>(h, minus)  r = Relu(x)  y = Reshape(r, u) }""",
+            s = Shape(x)  t = Slice(s, zero, one)  h = Div(t, k)  u = Concat<axis=0>(h, minus)  r = Relu(x)  y =
+            Reshape(r, u) }""",
         {"zero": np.array([0], I64), "one": np.array([1], I64), "minus": np.array([-1], I64)},
     )
     result = compiled(model)
@@ -102,7 +103,8 @@ def test_nobody_can() -> None:
 def test_nodes_of_subgraphs_are_placed_too() -> None:
     model = parse(
         """g (float[2] x, bool p) => (float[2] y) {
-            y = If (p) <then_branch = yes () => (float[2] o) { o = Relu(x) }, else_branch = no () => (float[2] q) { q = Tanh(x) }> }"""
+            y = If (p) <then_branch = yes () => (float[2] o) { o = Relu(x) }, else_branch = no () => (float[2] q) { q
+            = Tanh(x) }> }"""
     )
     assert _where(compiled(model)) == {"If": ("wasm", "control flow"), "Relu": ("webgpu", ""), "Tanh": ("webgpu", "")}
 
