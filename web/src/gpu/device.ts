@@ -48,8 +48,9 @@ export class Gpu {
     });
     device.addEventListener('uncapturederror', (event) => {
       event.preventDefault();
-      this.uncaptured.push(event.error.message);
-      this.onUncapturedError?.(event.error.message);
+      const message = describeGpuError(event.error);
+      this.uncaptured.push(message);
+      this.onUncapturedError?.(message);
     });
   }
 
@@ -121,6 +122,12 @@ function isSoftware({ info }: GPUAdapter): boolean {
   const fallback = (info as { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
   return fallback || SOFTWARE_ADAPTER.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
 }
+
+/** A GPU error in words; that memory ran out is said in ours, because only the class tells it. */
+export function describeGpuError(error: GPUError): string {
+  return error instanceof GPUOutOfMemoryError ? `${OUT_OF_MEMORY} ${error.message}`.trim() : error.message;
+}
+export const OUT_OF_MEMORY = 'the GPU is out of memory:';
 
 export async function openGpu(options: DeviceOptions = {}): Promise<Gpu> {
   if (!('gpu' in navigator)) {

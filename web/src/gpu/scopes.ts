@@ -1,7 +1,7 @@
 // Error scopes around GPU work, and what to throw when they caught something.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import type { Gpu } from './device';
+import { describeGpuError, type Gpu, OUT_OF_MEMORY } from './device';
 
 const FILTERS: readonly GPUErrorFilter[] = ['validation', 'out-of-memory', 'internal'];
 
@@ -13,7 +13,7 @@ export async function inErrorScopes<T>(gpu: Gpu, work: () => Promise<T>): Promis
   try {
     const result = await work();
     const errors = (await pop()).filter((error) => error !== null);
-    if (errors.length > 0) throw gpuError(errors.map(({ message }) => message));
+    if (errors.length > 0) throw gpuError(errors.map(describeGpuError));
     return result;
   } finally {
     await pop().catch(() => undefined);
@@ -28,6 +28,6 @@ export function throwUncaptured(gpu: Gpu): void {
 }
 
 function gpuError(messages: readonly string[]): RuntimeError {
-  const memory = messages.some((message) => /out of memory/i.test(message));
+  const memory = messages.some((message) => message.startsWith(OUT_OF_MEMORY));
   return new RuntimeError(memory ? ErrorCode.out_of_memory : ErrorCode.shader, `WebGPU: ${messages.join('; ')}`);
 }
