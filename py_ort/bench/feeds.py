@@ -36,7 +36,7 @@ def random_feeds(
 
 
 def _random(rng: np.random.Generator, arg: NodeArg, shape: Sequence[int] | None) -> np.ndarray:
-    dims = list(shape if shape is not None else arg.shape)
+    dims: list[int | str | None] = list(shape if shape is not None else arg.shape or [])
     if dims and not isinstance(dims[0], int):
         dims[0] = 1
     dtype = _NUMPY.get(arg.type.removeprefix("tensor(").removesuffix(")"))

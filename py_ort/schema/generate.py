@@ -1,6 +1,6 @@
 """Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler).
 
-Run `python -m py_ort.schema.generate` after an edit of a .fbs file; `--check` only says whether the generated code is stale.
+Run `python -m py_ort.schema.generate` after an edit of a .fbs file; `--check` only says whether the code is stale.
 """
 
 from __future__ import annotations
