@@ -13,6 +13,11 @@ Status read_integers(const Tensor& tensor, std::vector<int64_t>& out) {
   return {};
 }
 
+Status read_integers(const Tensor* tensor, std::vector<int64_t>& out) {
+  if (!tensor) return invalid_graph("an input that holds axes, sizes or indices is missing: older forms of an operator must be brought to the newest one first");
+  return read_integers(*tensor, out);
+}
+
 Status read_integer(const Tensor& tensor, std::string_view what, int64_t& out) {
   PY_ORT_ENSURE(tensor.count() == 1, what, " must have one element, but its shape is ", tensor.dims);
   std::vector<int64_t> values;

@@ -7,6 +7,8 @@ namespace py_ort {
 
 // The elements of an integer (or bool, or float: truncated) tensor.
 Status read_integers(const Tensor& tensor, std::vector<int64_t>& out);
+// The same of an input, which must not be missing.
+Status read_integers(const Tensor* tensor, std::vector<int64_t>& out);
 // The one element of such a tensor. `what` names it in the message.
 Status read_integer(const Tensor& tensor, std::string_view what, int64_t& out);
 

@@ -23,7 +23,7 @@ class ConstantOfShape {
   explicit ConstantOfShape(const KernelInfo& info) : value_(info.attributes.tensor("value")) {}
   Status operator()(KernelContext& context) const {
     Dims dims;
-    PY_ORT_TRY(read_integers(*context.input(0), dims));
+    PY_ORT_TRY(read_integers(context.input(0), dims));
     const DType dtype = value_ ? value_->dtype : DType::float32;
     Tensor result;
     if (!value_) {

@@ -10,7 +10,7 @@ struct Expand {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Dims shape, dims;
-    PY_ORT_TRY(read_integers(*context.input(1), shape));
+    PY_ORT_TRY(read_integers(context.input(1), shape));
     PY_ORT_TRY(broadcast_dims(in.dims, shape, dims));
     if (dims == in.dims) {
       context.output(0, in);
@@ -31,7 +31,7 @@ struct Tile {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> repeats;
-    PY_ORT_TRY(read_integers(*context.input(1), repeats));
+    PY_ORT_TRY(read_integers(context.input(1), repeats));
     PY_ORT_ENSURE(repeats.size() == in.dims.size(), "Tile: repeats ", repeats, " do not have one entry per axis of shape ", in.dims);
     // Each axis becomes two: a repeating one that goes nowhere in the input, and its own.
     const Dims steps = strides_of(in.dims);

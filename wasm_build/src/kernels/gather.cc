@@ -119,7 +119,7 @@ struct ArrayFeatureExtractor {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> at;
-    PY_ORT_TRY(read_integers(*context.input(1), at));
+    PY_ORT_TRY(read_integers(context.input(1), at));
     PY_ORT_ENSURE(in.rank() >= 1 && !at.empty(), "ArrayFeatureExtractor of shape ", in.dims, " with ", at.size(), " indices");
     PY_ORT_TRY(normalize_indices(at, in.dim(-1), "Y"));
     Dims dims(in.dims.begin(), in.dims.end() - 1);

@@ -59,8 +59,8 @@ class Pad {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> pads, axes, given;
-    PY_ORT_TRY(read_integers(*context.input(1), pads));
-    if (context.input(3)) PY_ORT_TRY(read_integers(*context.input(3), given));
+    PY_ORT_TRY(read_integers(context.input(1), pads));
+    if (context.input(3)) PY_ORT_TRY(read_integers(context.input(3), given));
     PY_ORT_TRY(listed_axes(context.input(3) ? &given : nullptr, in.rank(), axes));
     PY_ORT_ENSURE(pads.size() == 2 * axes.size(), "Pad: ", pads.size(), " pads for ", axes.size(), " axes of shape ", in.dims);
     const Dims strides = strides_of(in.dims);
@@ -96,7 +96,7 @@ class CenterCropPad {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> sizes, axes;
-    PY_ORT_TRY(read_integers(*context.input(1), sizes));
+    PY_ORT_TRY(read_integers(context.input(1), sizes));
     PY_ORT_TRY(listed_axes(given_ ? &axes_ : nullptr, in.rank(), axes));
     PY_ORT_ENSURE(sizes.size() == axes.size(), "CenterCropPad: shape ", sizes, " for ", axes.size(), " axes");
     const Dims strides = strides_of(in.dims);
@@ -129,7 +129,7 @@ class ReverseSequence {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> lengths;
-    PY_ORT_TRY(read_integers(*context.input(1), lengths));
+    PY_ORT_TRY(read_integers(context.input(1), lengths));
     int64_t batch = 0, time = 0;
     PY_ORT_TRY(normalize_axis(batch_axis_, in.rank(), batch));
     PY_ORT_TRY(normalize_axis(time_axis_, in.rank(), time));

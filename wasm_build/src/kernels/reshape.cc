@@ -12,7 +12,7 @@ class Reshape {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Dims dims;
-    PY_ORT_TRY(read_integers(*context.input(1), dims));
+    PY_ORT_TRY(read_integers(context.input(1), dims));
     const Dims wanted = dims;
     int64_t known = 1, unknown = -1;
     for (size_t i = 0; i < dims.size(); ++i) {
@@ -63,7 +63,7 @@ struct Squeeze {
     std::vector<int64_t> axes;
     const bool all = context.input(1) == nullptr;
     if (!all) {
-      PY_ORT_TRY(read_integers(*context.input(1), axes));
+      PY_ORT_TRY(read_integers(context.input(1), axes));
       PY_ORT_TRY(normalize_axes(axes, in.rank()));
     }
     Dims dims;
@@ -81,7 +81,7 @@ struct Unsqueeze {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> axes;
-    PY_ORT_TRY(read_integers(*context.input(1), axes));
+    PY_ORT_TRY(read_integers(context.input(1), axes));
     const int64_t rank = in.rank() + static_cast<int64_t>(axes.size());
     PY_ORT_TRY(normalize_axes(axes, rank));
     Dims dims;

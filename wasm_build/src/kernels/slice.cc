@@ -11,8 +11,8 @@ struct Slice {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> starts, ends, axes, steps;
-    PY_ORT_TRY(read_integers(*context.input(1), starts));
-    PY_ORT_TRY(read_integers(*context.input(2), ends));
+    PY_ORT_TRY(read_integers(context.input(1), starts));
+    PY_ORT_TRY(read_integers(context.input(2), ends));
     if (const Tensor* given = context.input(3)) {
       PY_ORT_TRY(read_integers(*given, axes));
     } else {
