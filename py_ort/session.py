@@ -77,12 +77,15 @@ class InferenceSession:
         # The browser starts while this thread imports the compiler and reads the model.
         lease = loop_thread().submit(_acquire(BrowserOptions.of(browser, launcher)))
         try:
-            self._compiled = self._prepare(path_or_bytes, providers, provider_options, lease)
-            self._created = self._load_into_page()
+            compiled = self._prepare(path_or_bytes, providers, provider_options, lease)
+            self._created = self._load_into_page(compiled)
         except BaseException:
             self._give_back(lease)
             raise
         self._times["create_ms"] = (time.perf_counter() - began) * 1000
+        # Not the model and its weights: the page has them now.
+        self._inputs, self._outputs = compiled.inputs, compiled.outputs
+        self._metadata, self._placement = compiled.metadata, compiled.placement
         _log.info("%s", self)
 
     def _prepare(
@@ -132,12 +135,12 @@ class InferenceSession:
             float16_on_gpu="shader-f16" in backend.device.get("features", ()),
         )
 
-    def _load_into_page(self) -> dict[str, Any]:
+    def _load_into_page(self, compiled: CompiledModel) -> dict[str, Any]:
         self._progress("loading it into the page", 0, 0)
         assert self._backend is not None
         return self._backend.create(
-            self._compiled.plan,
-            self._compiled.weights.buffers(),
+            compiled.plan,
+            compiled.weights.buffers(),
             {},
             timeout=self._options.create_timeout,
             progress=lambda report: self._progress(report.stage, report.done, report.total),
@@ -186,7 +189,7 @@ class InferenceSession:
         """Run the model; outputs named in `on_gpu` stay there, as `DeviceTensor`s."""
         backend = self._open_backend()
         feeds = {name: _as_feed(value, backend.lease.page) for name, value in input_feed.items()}
-        check_feeds(self._compiled.inputs, feeds)
+        check_feeds(self._inputs, feeds)
         options = run_options or RunOptions()
         if options.terminate:
             raise Cancelled("run_options.terminate is set")
@@ -261,15 +264,15 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs."""
-        return list(self._compiled.inputs)
+        return list(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
         """Return the outputs."""
-        return list(self._compiled.outputs)
+        return list(self._outputs)
 
     def get_modelmeta(self) -> ModelMetadata:
         """Return what the model says of itself."""
-        return self._compiled.metadata
+        return self._metadata
 
     def get_providers(self) -> list[str]:
         """Return the providers of this session, onnxruntime's names, best first."""
@@ -294,7 +297,7 @@ class InferenceSession:
 
     def placement(self) -> Placement:
         """Return which node runs on which provider, and why. Prints as a table."""
-        return self._compiled.placement
+        return self._placement
 
     def stats(self) -> dict[str, Any]:
         """Return times and counters.
@@ -344,7 +347,7 @@ class InferenceSession:
         if self._backend is None:
             return "<InferenceSession, closed>"
         counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
-        return f"<InferenceSession {self._compiled.metadata.graph_name!r}: {counts}; {self.browser}>"
+        return f"<InferenceSession {self._metadata.graph_name!r}: {counts}; {self.browser}>"
 
     # --- helpers
 
@@ -354,7 +357,7 @@ class InferenceSession:
         return self._backend
 
     def _output_names(self, wanted: Sequence[str] | None) -> list[str]:
-        names = [arg.name for arg in self._compiled.outputs]
+        names = [arg.name for arg in self._outputs]
         if unknown := [name for name in wanted or () if name not in names]:
             raise InvalidArgument(f"the model has no output {unknown[0]!r}: it has {', '.join(map(repr, names))}")
         return list(wanted) if wanted else names
