@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ ROUNDING = {"bfloat16": (2e-2, 1e-2), "float16": (3e-3, 1e-3), "float32": (1e-3,
 
 def _cases() -> list[Any]:
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        return [case for case in collect_testcases(None) if _is_ours(case.model)]
+        return [case for case in collect_testcases(None) if case.model and _is_ours(case.model)]
 
 
 def _is_ours(model: onnx.ModelProto) -> bool:
@@ -92,7 +93,7 @@ CASES = {case.name: case for case in _cases()}
 def results() -> dict[str, Any]:
     """Run all cases; the result of each, or the core's error."""
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
-    from one_node import run_many
+    from one_node import run_many  # type: ignore[import-not-found]
 
     names = list(CASES)
     found: dict[str, Any] = {}
@@ -123,3 +124,66 @@ def test_node_case(name: str, results: dict[str, Any]) -> None:
 def test_expectations_name_cases() -> None:
     """No line of the expectations is about a case that is not run."""
     assert set(EXPECTED) <= set(CASES)
+
+
+I32, I64, F32, U8 = (partial(np.array, dtype=dtype) for dtype in (np.int32, np.int64, np.float32, np.uint8))
+ERRORS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
+    "div:int:zero": ("Div", [I32([4, 5]), I32([2, 0])], {}, "division by 0: element 1"),
+    "mod:int:zero": ("Mod", [I64([4]), I64([0])], {}, "division by 0: element 0"),
+    "gather:range": ("Gather", [F32([1, 2]), I64([0, 7])], {}, "index 7 "),
+    "gather_elements:range": ("GatherElements", [F32([[1, 2]]), I64([[0, -3]])], {"axis": 1}, "index -3 "),
+    "gather_nd:range": ("GatherND", [F32([1, 2]), I64([[2]])], {}, "index 2 "),
+    "scatter_elements:range": ("ScatterElements", [F32([1, 2]), I64([5]), F32([0])], {}, "index 5 "),
+    "scatter_nd:range": ("ScatterND", [F32([1, 2]), I64([[-9]]), F32([0])], {}, "index -9 "),
+    "reshape:count": ("Reshape", [F32([1, 2]), I64([3])], {}, "2 elements"),
+    "reshape:divisor": ("Reshape", [F32([1, 2]), I64([-1, 3])], {}, "divide by 3"),
+    "add:shapes": ("Add", [F32([1, 2]), F32([1, 2, 3])], {}, "[2] and [3] do not broadcast"),
+    "concat:shapes": ("Concat", [F32([[1, 2]]), F32([[1]])], {"axis": 0}, "other axes differ"),
+    "transpose:perm": ("Transpose", [F32([[1, 2]])], {"perm": [0, 0]}, "no permutation"),
+    "squeeze:size": ("Squeeze", [F32([[1, 2]]), I64([1])], {}, "not 1"),
+    "reduce:axis": ("ReduceSum", [F32([1, 2]), I64([3])], {}, "axis 3 is out of range"),
+    "top_k:k": ("TopK", [F32([1, 2]), I64([3])], {}, "K is 3"),
+    "range:step": ("Range", [I64(1), I64(3), I64(0)], {}, "step is 0"),
+    "pad:pads": ("Pad", [F32([1, 2]), I64([1])], {}, "1 pads for 1 axes"),
+    "split:sum": ("Split", [F32([1, 2, 3]), I64([1, 1])], {}, "into [1,1]"),
+    "slice:step": ("Slice", [F32([1, 2]), I64([0]), I64([2]), I64([0]), I64([0])], {}, "is 0"),
+    "cast:text": ("Cast", [np.array(["3", "three"], object)], {"to": 1}, "'three'"),
+    "regex:broken": ("RegexFullMatch", [np.array(["a"], object)], {"pattern": "(a"}, "does not end"),
+    "bit_shift:direction": ("BitShift", [U8([1]), U8([1])], {"direction": "UP"}, "LEFT or RIGHT"),
+    "einsum:shape": ("Einsum", [F32([1, 2])], {"equation": "ij->i"}, "does not fit"),
+    "sequence_at:empty": ("SequenceAt", [[F32([1])], I64(1)], {}, "position 1 "),
+    "unsqueeze:old_form": ("Unsqueeze", [F32([1])], {}, "newest"),
+}
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, Any]:
+    """What the core says of each case of ERRORS."""
+    os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
+    from one_node import model, run_many  # type: ignore[import-not-found]
+
+    jobs = []
+    for op_type, inputs, attributes, _ in ERRORS.values():
+        names = [f"x{i}" for i in range(len(inputs))]
+        outputs = ["y", "z"] if op_type in {"TopK", "Split"} else ["y"]
+        proto = model(op_type, names, outputs, opset=onnx.defs.onnx_opset_version(), **attributes)
+        for value, info in zip(inputs, proto.graph.input, strict=True):
+            item = value[0] if isinstance(value, list) else value
+            dtype = (
+                onnx.TensorProto.STRING if item.dtype == object else onnx.helper.np_dtype_to_tensor_dtype(item.dtype)
+            )
+            tensor = onnx.helper.make_tensor_type_proto(dtype, item.shape)
+            is_list = isinstance(value, list)
+            info.type.CopyFrom(onnx.helper.make_sequence_type_proto(tensor) if is_list else tensor)
+        jobs.append((proto, dict(zip(names, inputs, strict=True))))
+    return dict(zip(ERRORS, run_many(jobs), strict=True))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error(name: str, errors: dict[str, Any]) -> None:
+    """What is wrong with the inputs of a kernel is an error that names the operator and the value."""
+    op_type, _, _, text = ERRORS[name]
+    error = errors[name]
+    assert isinstance(error, Exception), f"no error, but {error.outputs}"
+    assert text in str(error)
+    assert getattr(error, "op_type", "").endswith(op_type)
