@@ -2,6 +2,7 @@
 //   1x1, stride 1:  a plain matrix product of the pixels
 //   depthwise:      f32_depthwise
 //   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
+#include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
@@ -43,12 +44,13 @@ class Conv {
     const Image result{image.batch, job.out_channels, job.plan.out};
     PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims, " is not shaped like the result: ",
                   Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
-    Tensor input, weights, addend;
+    Tensor input, addend;
+    const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
-    PY_ORT_TRY(prepare_weights(w, job, weights));
+    PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
     if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, addend));
     job.x = input.data<float>();
-    job.w = weights.data<float>();
+    job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
     job.z = z ? addend.data<float>() : nullptr;
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
@@ -167,6 +169,7 @@ class Conv {
   int64_t group_ = 1, out_channels_ = 0;
   WeightLayout layout_ = WeightLayout::onnx;
   Activation activation_;
+  Derived<Tensor> weights_;
 };
 
 constexpr const char* kTypes = "float32,float16,bfloat16";

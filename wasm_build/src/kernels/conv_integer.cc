@@ -1,6 +1,7 @@
 // ConvInteger and QLinearConv: rows of pixels below the window, times the weights, a block of output pixels at a time.
 #include <algorithm>
 
+#include "derived.h"
 #include "integer_product.h"
 #include "microkernels/window.h"
 #include "spatial.h"
@@ -17,22 +18,29 @@ class IntegerConvolution {
   }
 
   // Calls store(where in the output, output channel, sum) for each element.
+  // keep: whether the weights' zero points are constant.
   template <class Store>
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, const Image& image, const SpatialPlan& plan, Store store) const {
+  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image, const SpatialPlan& plan, Store store) const {
     const Window& window = plan.window;
     const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), k = channels * taps, columns = m / group_;
     const int64_t pixels = window.pixels_out(), pixels_in_image = element_count(plan.out);
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, false, last));
-    IntegerPanels panels;
+    const std::vector<IntegerPanels>* panels;  // of each group
+    PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
+      out.resize(static_cast<size_t>(group_));
+      for (int64_t g = 0; g < group_; ++g) {
+        out[static_cast<size_t>(g)].fill(k, columns, [&](int64_t row, int64_t column) {  // rows in the order (tap, channel)
+          const int64_t of = g * columns + column;
+          return integer_at(w, (of * channels + row % channels) * taps + row / channels) - w_zero.integer(of);
+        });
+      }
+      return {};
+    }, keep));
     IntegerRows rows;
     const int64_t block = std::clamp<int64_t>((1 << 16) / std::max<int64_t>(1, k), 16, 1024);
     std::vector<int32_t> sums(static_cast<size_t>(block * columns));
     for (int64_t g = 0; g < group_; ++g) {
-      panels.fill(k, columns, [&](int64_t row, int64_t column) {  // rows in the order (tap, channel)
-        const int64_t out = g * columns + column;
-        return integer_at(w, (out * channels + row % channels) * taps + row / channels) - w_zero.integer(out);
-      });
       PY_ORT_TARGET::OutputPixel at(window, 0);
       for (int64_t first = 0; first < pixels; first += block) {
         const int64_t count = std::min(block, pixels - first);
@@ -45,7 +53,7 @@ class IntegerConvolution {
             for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<int16_t>((x.dtype == DType::uint8 ? from[c] : static_cast<int8_t>(from[c])) - x_zero);
           });
         }
-        PY_ORT_TRY(multiply_integers(rows, panels, sums.data()));
+        PY_ORT_TRY(multiply_integers(rows, (*panels)[static_cast<size_t>(g)], sums.data()));
         for (int64_t i = 0; i < count; ++i) {
           const int64_t pixel = first + i, batch = pixel / pixels_in_image;
           for (int64_t c = 0; c < columns; ++c) store((batch * m + g * columns + c) * pixels_in_image + pixel % pixels_in_image, g * columns + c, sums[static_cast<size_t>(i * columns + c)]);
@@ -67,6 +75,7 @@ class IntegerConvolution {
  private:
   SpatialAttributes spatial_;
   int64_t group_ = 1;
+  Derived<std::vector<IntegerPanels>> panels_;
 };
 
 class ConvInteger {
@@ -84,7 +93,7 @@ class ConvInteger {
     PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::int32, dims, y));
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, image, plan, [&](int64_t at, int64_t, int32_t sum) { y->mutable_data<int32_t>()[at] = sum; });
+    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(3)), image, plan, [&](int64_t at, int64_t, int32_t sum) { y->mutable_data<int32_t>()[at] = sum; });
   }
 
  private:
@@ -114,7 +123,7 @@ class QLinearConv {
     Tensor* y;
     PY_ORT_TRY(context.output(0, context.input(7)->dtype, dims, y));
     const int32_t* plus = bias ? bias->data<int32_t>() : nullptr;
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, image, plan, [&](int64_t at, int64_t channel, int32_t sum) {
+    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan, [&](int64_t at, int64_t channel, int32_t sum) {
       store_quantized(*y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]), y_zero.integer(0));
     });
   }

@@ -2,6 +2,7 @@
 // up in place. Channels-first images are turned before and after.
 #include <algorithm>
 
+#include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "microkernels/activation.h"
@@ -57,12 +58,13 @@ class ConvTranspose {
                   " channels and ", job.out_channels, " output channels");
     const Image result{image.batch, job.out_channels, job.out};
     PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims, " is not shaped like the result");
-    Tensor input, weights, addend;
+    Tensor input, addend;
+    const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
-    PY_ORT_TRY(prepare_weights(w, job, weights));
+    PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
     if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, addend));
     job.x = input.data<float>();
-    job.w = weights.data<float>();
+    job.w = weights->data<float>();
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
       job.y = y.mutable_data<float>();
       begin(job, bias ? bias->data<float>() : nullptr, z ? addend.data<float>() : nullptr);
@@ -202,6 +204,7 @@ class ConvTranspose {
   int64_t group_ = 1, out_channels_ = 0;
   bool panels_ = false, hwio_ = false;
   Activation activation_;
+  Derived<Tensor> weights_;
 };
 
 constexpr const char* kTypes = "float32,float16,bfloat16";

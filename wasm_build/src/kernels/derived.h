@@ -11,9 +11,9 @@ namespace py_ort {
 template <class T>
 class Derived {
  public:
-  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns.
+  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns. keep: whether all else that it is made of is constant.
   template <class Make>
-  Status get(const Tensor& from, const T*& made, Make make) const {
+  Status get(const Tensor& from, const T*& made, Make make, bool keep = true) const {
     if (source_ && source_ == from.storage) {
       made = &value_;
       return {};
@@ -22,13 +22,12 @@ class Derived {
     value_ = T{};
     PY_ORT_TRY(make(value_));
     made = &value_;
-    if (from.storage->constant()) source_ = from.storage;  // held, so that no other storage gets its address
+    if (keep && from.storage->constant()) source_ = from.storage;  // held, so that no other storage gets its address
     return {};
   }
-  // Frees what was made of an input that is not constant.
-  void drop_unless_kept() const {
-    if (!source_) value_ = T{};
-  }
+
+  // Whether an input that may be omitted is a constant.
+  static bool constant(const Tensor* tensor) { return !tensor || tensor->storage->constant(); }
 
  private:
   mutable std::shared_ptr<Storage> source_;

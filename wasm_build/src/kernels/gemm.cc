@@ -1,4 +1,5 @@
 // Gemm, and com.microsoft's FusedGemm: activation(alpha A B + beta C).
+#include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
@@ -87,7 +88,15 @@ class Gemm {
     }
     const Matrix<float> left = operand<float>(a, transposed_[0]);
     if (packed_columns_ >= 0) return multiply_panels(left, b.data<float>(), s.n, end);
-    return multiply(left, operand<float>(b, transposed_[1]), alpha_, end);
+    const Matrix<float> right = operand<float>(b, transposed_[1]);
+    if (!b.storage->constant()) return multiply(left, right, alpha_, end);
+    const Tensor* panels;
+    PY_ORT_TRY(panels_.get(b, panels, [&](Tensor& out) -> Status {
+      PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(s.k, s.n))}, out));
+      pack_panels(right, alpha_, out.mutable_data<float>());
+      return {};
+    }));
+    return multiply_panels(left, panels->data<float>(), s.n, end);
   }
 
   template <class T>
@@ -109,6 +118,7 @@ class Gemm {
   float alpha_ = 1, beta_ = 1;
   bool transposed_[2] = {};
   Activation activation_;
+  Derived<Tensor> panels_;
 };
 
 PY_ORT_KERNEL("", "Gemm", "float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<Gemm>);

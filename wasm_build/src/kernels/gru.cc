@@ -7,12 +7,8 @@ namespace {
 
 class GruCell : public Cell {
  public:
-  static Status make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch, std::unique_ptr<Cell>& out) {
-    auto cell = std::make_unique<GruCell>(net, weights, direction, batch);
-    PY_ORT_TRY(pack_recurrent(weights, 0, 2, cell->gate_panels_));
-    PY_ORT_TRY(pack_recurrent(weights, 2, 1, cell->hidden_panels_));
-    out = std::move(cell);
-    return {};
+  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
+    return std::make_unique<GruCell>(net, weights, direction, batch);
   }
   GruCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
       : net_(net), weights_(weights), direction_(direction), batch_(batch), turned_(static_cast<size_t>(batch * weights.hidden)), product_(turned_.size()) {}
@@ -21,7 +17,7 @@ class GruCell : public Cell {
     const int64_t n = weights_.hidden;
     const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1);
     const float *bias = weights_.bias_r, clip = net_.clip();
-    PY_ORT_TRY(add_recurrent(h, gate_panels_, batch_, n, 2 * n, gates, 3 * n));
+    PY_ORT_TRY(add_recurrent(h, weights_.r[0], batch_, n, 2 * n, gates, 3 * n));
     for (int64_t b = 0; b < batch_; ++b) {
       float* row = gates + b * 3 * n;
       if (bias)
@@ -33,7 +29,7 @@ class GruCell : public Cell {
         product_[at] = bias ? bias[2 * n + i] : 0.0f;
       }
     }
-    PY_ORT_TRY(add_recurrent(turned_.data(), hidden_panels_, batch_, n, n, product_.data(), n));
+    PY_ORT_TRY(add_recurrent(turned_.data(), weights_.r[1], batch_, n, n, product_.data(), n));
     for (int64_t b = 0; b < batch_; ++b) {
       if (!active[static_cast<size_t>(b)]) continue;
       float *update = gates + b * 3 * n, *reset = update + n, *hidden = update + 2 * n, *state = h + b * n;
@@ -49,13 +45,12 @@ class GruCell : public Cell {
   const RecurrentNet& net_;
   RecurrentWeights weights_;
   int64_t direction_, batch_;
-  Tensor gate_panels_, hidden_panels_;
   std::vector<float> turned_, product_;
 };
 
 class GRU {
  public:
-  static Status make(const KernelInfo& info, GRU& out) { return out.net_.read(info, 3, {"Sigmoid", "Tanh"}); }
+  static Status make(const KernelInfo& info, GRU& out) { return out.net_.read(info, {2, 1}, {"Sigmoid", "Tanh"}); }
   Status operator()(KernelContext& context) const { return net_.run(context, GruCell::make); }
 
  private:

@@ -1,8 +1,11 @@
 // Kernels written for float32 that also take float16 and bfloat16: widened before, narrowed after.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
+#include "derived.h"
 #include "lanes.h"
 #include "py_ort/kernel.h"
 
@@ -37,12 +40,23 @@ class WithHalf {
     std::vector<Value> inputs(context.input_count()), outputs(context.output_count());
     std::vector<const Value*> input_pointers(inputs.size());
     std::vector<Value*> output_pointers(outputs.size());
+    wide_.resize(std::max(wide_.size(), inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) {
       input_pointers[i] = context.input_value(i);
       const Tensor* input = context.input(i);
       if (!input || !is_half(input->dtype)) continue;
       Tensor wide;
-      PY_ORT_TRY(cast(*input, DType::float32, wide));
+      if (input->storage->constant()) {
+        const Tensor* kept;
+        PY_ORT_TRY(wide_[i].get(*input, kept, [&](Tensor& out) -> Status {
+          PY_ORT_TRY(cast(*input, DType::float32, out));
+          out.storage->freeze();
+          return {};
+        }));
+        wide = *kept;
+      } else {
+        PY_ORT_TRY(cast(*input, DType::float32, wide));
+      }
       inputs[i] = Value::of(std::move(wide));
       input_pointers[i] = &inputs[i];
     }
@@ -68,6 +82,7 @@ class WithHalf {
     else return static_cast<size_t>(-1);
   }
   std::optional<K> kernel_;
+  mutable std::vector<Derived<Tensor>> wide_;  // constants, by input
 };
 
 }  // namespace py_ort

@@ -7,17 +7,14 @@ namespace {
 
 class LstmCell : public Cell {
  public:
-  static Status make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch, std::unique_ptr<Cell>& out) {
-    auto cell = std::make_unique<LstmCell>(net, weights, direction, batch);
-    PY_ORT_TRY(pack_recurrent(weights, 0, 4, cell->panels_));
-    out = std::move(cell);
-    return {};
+  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
+    return std::make_unique<LstmCell>(net, weights, direction, batch);
   }
   LstmCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) : net_(net), weights_(weights), direction_(direction), batch_(batch) {}
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float* c) override {
     const int64_t n = weights_.hidden;
-    PY_ORT_TRY(add_recurrent(h, panels_, batch_, n, 4 * n, gates, 4 * n));
+    PY_ORT_TRY(add_recurrent(h, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
     const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1), &hidden = net_.activation(direction_, 2);
     const float clip = net_.clip();
     for (int64_t b = 0; b < batch_; ++b, gates += 4 * n, h += n, c += n) {
@@ -48,12 +45,11 @@ class LstmCell : public Cell {
   const RecurrentNet& net_;
   RecurrentWeights weights_;
   int64_t direction_, batch_;
-  Tensor panels_;
 };
 
 class LSTM {
  public:
-  static Status make(const KernelInfo& info, LSTM& out) { return out.net_.read(info, 4, {"Sigmoid", "Tanh", "Tanh"}); }
+  static Status make(const KernelInfo& info, LSTM& out) { return out.net_.read(info, {4}, {"Sigmoid", "Tanh", "Tanh"}); }
   Status operator()(KernelContext& context) const { return net_.run(context, LstmCell::make); }
 
  private:

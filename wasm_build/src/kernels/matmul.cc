@@ -1,5 +1,6 @@
 // MatMul, with a bias per column where Python fused one, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
 #include "broadcast.h"
+#include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
@@ -116,18 +117,20 @@ class MatMul {
     end.activation = activation_;
     const bool one_right = element_count(right.batch) == 1;
     const bool stacked = left.column_step == 1 && left.row_step == left.columns && !batch_transposed_[0];
-    if (one_right && stacked && batch.size() == left.batch.size()) {  // one tall matrix
-      const Matrix<float> tall = row_major(a.data<float>(), element_count(left.batch) * left.rows, left.columns);
-      if (packed_columns_ >= 0) return multiply_panels(tall, b.data<float>(), right.columns, end);
-      return multiply(tall, right.at<float>(b, 0), alpha_, end);
-    }
-    Tensor packed;
+    const bool one_tall = one_right && stacked && batch.size() == left.batch.size();
+    const Matrix<float> tall = row_major(a.data<float>(), element_count(left.batch) * left.rows, left.columns);
+    if (one_tall && packed_columns_ < 0 && !b.storage->constant()) return multiply(tall, right.at<float>(b, 0), alpha_, end);
     const float* panels = packed_columns_ >= 0 ? b.data<float>() : nullptr;
     if (!panels && one_right) {
-      PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(right.rows, right.columns))}, packed));
-      pack_panels(right.at<float>(b, 0), alpha_, packed.mutable_data<float>());
-      panels = packed.data<float>();
+      const Tensor* packed;
+      PY_ORT_TRY(panels_.get(b, packed, [&](Tensor& out) -> Status {
+        PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(right.rows, right.columns))}, out));
+        pack_panels(right.at<float>(b, 0), alpha_, out.mutable_data<float>());
+        return {};
+      }));
+      panels = packed->data<float>();
     }
+    if (one_tall) return multiply_panels(tall, panels, right.columns, end);
     return for_batches(left, right, batch, [&](int64_t at_a, int64_t at_b, int64_t i) -> Status {
       ProductEnd here = end;
       here.c += i * left.rows * right.columns;
@@ -150,6 +153,7 @@ class MatMul {
   float alpha_ = 1;
   bool transposed_[2] = {}, batch_transposed_[2] = {};
   Activation activation_;
+  Derived<Tensor> panels_;
 };
 
 #define PY_ORT_MATMUL_TYPES "float32,float16,bfloat16,float64,int32,uint32,int64,uint64"

@@ -1,5 +1,6 @@
 // MatMulInteger and QLinearMatMul; com.microsoft's MatMulIntegerToFloat.
 #include "broadcast.h"
+#include "derived.h"
 #include "integer_product.h"
 #include "lanes.h"
 #include "strided.h"
@@ -51,30 +52,37 @@ struct Factor {
   int32_t integer(int64_t matrix, int64_t line) const { return static_cast<int32_t>(at(matrix, line)); }
 };
 
+using KeptPanels = Derived<std::vector<IntegerPanels>>;
+
 // Calls finish(first element of the result, its sums [m, n], matrix of a, matrix of b) for each matrix of the result.
+// keep: whether b's zero points are constant.
 template <class Finish>
-Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const Factor& a_zero, const Factor& b_zero, Finish finish) {
+Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const Factor& a_zero, const Factor& b_zero, const KeptPanels& kept, bool keep, Finish finish) {
   std::vector<int32_t> sums(static_cast<size_t>(s.m * s.n));
   IntegerRows left;
-  IntegerPanels right;
-  std::vector<int16_t> zeros(static_cast<size_t>(s.n));
-  int64_t packed = -1;
+  const std::vector<IntegerPanels>* right;  // of each matrix of b
+  PY_ORT_TRY(kept.get(b, right, [&](std::vector<IntegerPanels>& out) -> Status {
+    std::vector<int16_t> zeros(static_cast<size_t>(s.n));
+    out.resize(static_cast<size_t>(element_count(s.b_batch)));
+    for (size_t i = 0; i < out.size(); ++i) {
+      const auto matrix = static_cast<int64_t>(i);
+      for (int64_t column = 0; column < s.n; ++column) zeros[static_cast<size_t>(column)] = static_cast<int16_t>(b_zero.integer(matrix, column));
+      out[i].fill(b, matrix * s.k * s.n, s.k, s.n, zeros);
+    }
+    return {};
+  }, keep));
   for (int64_t i = 0; i < element_count(s.batch); ++i) {
     const int64_t at_a = s.matrix(s.a_batch, i), at_b = s.matrix(s.b_batch, i);
     left.reset(s.m, s.k);
     for (int64_t row = 0; row < s.m; ++row) subtract_zero(a, (at_a * s.m + row) * s.k, s.k, a_zero.integer(at_a, row), left.row(row));
-    if (packed != at_b) {
-      for (int64_t column = 0; column < s.n; ++column) zeros[static_cast<size_t>(column)] = static_cast<int16_t>(b_zero.integer(at_b, column));
-      right.fill(b, at_b * s.k * s.n, s.k, s.n, zeros);
-      packed = at_b;
-    }
-    PY_ORT_TRY(multiply_integers(left, right, sums.data()));
+    PY_ORT_TRY(multiply_integers(left, (*right)[static_cast<size_t>(at_b)], sums.data()));
     finish(i * s.m * s.n, sums.data(), at_a, at_b);
   }
   return {};
 }
 
-struct MatMulInteger {
+class MatMulInteger {
+ public:
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1);
     Shapes s;
@@ -84,12 +92,16 @@ struct MatMulInteger {
     PY_ORT_TRY(Factor::read(context.input(3), s.n, element_count(s.b_batch), "b_zero_point", b_zero));
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::int32, s.dims, y));
-    return multiply_stacks(a, b, s, a_zero, b_zero, [&](int64_t at, const int32_t* sums, int64_t, int64_t) { std::copy_n(sums, s.m * s.n, y->mutable_data<int32_t>() + at); });
+    return multiply_stacks(a, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(3)), [&](int64_t at, const int32_t* sums, int64_t, int64_t) { std::copy_n(sums, s.m * s.n, y->mutable_data<int32_t>() + at); });
   }
+
+ private:
+  KeptPanels panels_;
 };
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point.
-struct QLinearMatMul {
+class QLinearMatMul {
+ public:
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(3);
     Shapes s;
@@ -105,15 +117,19 @@ struct QLinearMatMul {
     PY_ORT_TRY(PerAxis::read(context.input(7), 1, "y_zero_point", y_zero));
     Tensor* y;
     PY_ORT_TRY(context.output(0, context.input(7)->dtype, s.dims, y));
-    return multiply_stacks(a, b, s, a_zero, b_zero, [&](int64_t at, const int32_t* sums, int64_t at_a, int64_t at_b) {
+    return multiply_stacks(a, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(5)), [&](int64_t at, const int32_t* sums, int64_t at_a, int64_t at_b) {
       for (int64_t i = 0; i < s.m; ++i)
         for (int64_t j = 0; j < s.n; ++j, ++at, ++sums) store_quantized(*y, at, static_cast<float>(*sums) * (a_scale.at(at_a, i) * b_scale.at(at_b, j) / y_scale[0]), y_zero.integer(0));
     });
   }
+
+ private:
+  KeptPanels panels_;
 };
 
 // Inputs: a, b, their scales, their zero points, a bias.
-struct MatMulIntegerToFloat {
+class MatMulIntegerToFloat {
+ public:
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1), *bias = context.input(6);
     Shapes s;
@@ -127,12 +143,15 @@ struct MatMulIntegerToFloat {
     PY_ORT_ENSURE(!bias || bias->count() == s.n, "the bias of shape ", bias->dims, " should have ", s.n, " elements");
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::float32, s.dims, y));
-    return multiply_stacks(a, b, s, a_zero, b_zero, [&](int64_t at, const int32_t* sums, int64_t at_a, int64_t at_b) {
+    return multiply_stacks(a, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(5)), [&](int64_t at, const int32_t* sums, int64_t at_a, int64_t at_b) {
       float* to = y->mutable_data<float>() + at;
       for (int64_t i = 0; i < s.m; ++i)
         for (int64_t j = 0; j < s.n; ++j) *to++ = static_cast<float>(*sums++) * a_scale.at(at_a, i) * b_scale.at(at_b, j) + (bias ? bias->data<float>()[j] : 0.0f);
     });
   }
+
+ private:
+  KeptPanels panels_;
 };
 
 PY_ORT_KERNEL("", "MatMulInteger", "int8,uint8", MatMulInteger);

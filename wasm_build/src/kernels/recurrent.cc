@@ -1,18 +1,21 @@
 #include "recurrent.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "axes.h"
 #include "microkernels/activation.h"
 
 namespace py_ort {
 
-Status pack_recurrent(const RecurrentWeights& w, int64_t first_gate, int64_t count, Tensor& out) {
-  const int64_t columns = count * w.hidden;
-  PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(w.hidden, columns))}, out));
-  pack_panels(row_major(w.r + first_gate * w.hidden * w.hidden, columns, w.hidden).transposed(), 1, out.mutable_data<float>());
+namespace {
+// The [rows, k] matrix at `from`, transposed, in panels.
+Status pack_transposed(const float* from, int64_t rows, int64_t k, Tensor& out) {
+  PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(k, rows))}, out));
+  pack_panels(row_major(from, rows, k).transposed(), 1, out.mutable_data<float>());
   return {};
 }
+}  // namespace
 
 Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride) {
   ProductEnd end;
@@ -30,9 +33,10 @@ void activate_row(const Activation& activation, float clip, float* x, int64_t co
   }
 }
 
-Status RecurrentNet::read(const KernelInfo& info, int64_t gates, std::vector<std::string> otherwise) {
+Status RecurrentNet::read(const KernelInfo& info, std::vector<int64_t> splits, std::vector<std::string> otherwise) {
   const Attributes& a = info.attributes;
-  gates_ = gates;
+  splits_ = std::move(splits);
+  gates_ = std::accumulate(splits_.begin(), splits_.end(), int64_t{0});
   hidden_ = a.integer("hidden_size", 0);
   clip_ = a.number("clip", 0);
   batch_first_ = a.integer("layout", 0) != 0;
@@ -85,9 +89,24 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   std::fill_n(y->mutable_data<float>(), y->count(), 0.0f);
   if (s.batch == 0 || s.hidden == 0) return {};
 
+  const std::vector<Tensor>*w_panels, *r_panels;
+  PY_ORT_TRY(w_panels_.get(w, w_panels, [&](std::vector<Tensor>& out) -> Status {
+    for (int64_t d = 0; d < s.directions; ++d) PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
+    return {};
+  }));
+  PY_ORT_TRY(r_panels_.get(r, r_panels, [&](std::vector<Tensor>& out) -> Status {
+    const float* from = r.data<float>();
+    for (int64_t d = 0; d < s.directions; ++d) {
+      for (int64_t gates : splits_) {
+        PY_ORT_TRY(pack_transposed(from, gates * s.hidden, s.hidden, out.emplace_back()));
+        from += gates * s.hidden * s.hidden;
+      }
+    }
+    return {};
+  }));
   std::vector<float> h(static_cast<size_t>(s.batch * s.hidden)), c(h.size());
   for (int64_t d = 0; d < s.directions; ++d) {
-    RecurrentWeights weights{gates_, s.hidden, r.data<float>() + d * rows * s.hidden, bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr, peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
+    RecurrentWeights weights{gates_, s.hidden, r_panels->data() + static_cast<size_t>(d) * splits_.size(), bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr, peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
     // A state is [directions, batch, hidden], or [batch, directions, hidden].
     const auto state_at = [&](int64_t b) { return (batch_first_ ? b * s.directions + d : d * s.batch + b) * s.hidden; };
     for (int64_t b = 0; b < s.batch; ++b) {
@@ -99,12 +118,8 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
       load(initial_h, h);
       load(initial_c, c);
     }
-    Tensor panels;
-    PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(s.input, rows))}, panels));
-    pack_panels(row_major(w.data<float>() + d * rows * s.input, rows, s.input).transposed(), 1, panels.mutable_data<float>());
-    std::unique_ptr<Cell> cell;
-    PY_ORT_TRY(make_cell(*this, weights, d, s.batch, cell));
-    PY_ORT_TRY(run_direction(weights, panels, bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x, *cell, y->mutable_data<float>(), h.data(), c.data()));
+    const std::unique_ptr<Cell> cell = make_cell(*this, weights, d, s.batch);
+    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)], bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x, *cell, y->mutable_data<float>(), h.data(), c.data()));
     for (int64_t b = 0; b < s.batch; ++b) {
       std::copy_n(h.data() + b * s.hidden, s.hidden, y_h->mutable_data<float>() + state_at(b));
       std::copy_n(c.data() + b * s.hidden, s.hidden, y_c->mutable_data<float>() + state_at(b));

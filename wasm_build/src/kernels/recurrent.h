@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "derived.h"
 #include "fused_activation.h"
 #include "product.h"
 
@@ -11,13 +12,11 @@ namespace py_ort {
 // The weights of one direction. `gates`: 1 for RNN, 3 for GRU, 4 for LSTM.
 struct RecurrentWeights {
   int64_t gates = 1, hidden = 0;
-  const float* r = nullptr;           // [gates * hidden, hidden]
+  const Tensor* r = nullptr;          // the right operands of H R^T, one for each of RecurrentNet's splits
   const float* bias_r = nullptr;      // [gates * hidden], or null
   const float* peepholes = nullptr;   // LSTM: [3 * hidden], or null
 };
 
-// R's rows [first gate, first gate + count) as the right operand of H R^T.
-Status pack_recurrent(const RecurrentWeights& weights, int64_t first_gate, int64_t count, Tensor& out);
 // gates[b, column + j] += H[b] R^T[j] for j in [0, columns)
 Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride);
 
@@ -35,10 +34,10 @@ class Cell {
 class RecurrentNet {
  public:
   static constexpr int64_t kForward = 0, kReverse = 1;
-  Status read(const KernelInfo& info, int64_t gates, std::vector<std::string> otherwise);
+  // splits: how many gates each product with H is for; otherwise: the activations, unless attributes name others.
+  Status read(const KernelInfo& info, std::vector<int64_t> splits, std::vector<std::string> otherwise);
 
-  // make_cell(weights, direction, batch, cell) makes the cell of a direction.
-  using MakeCell = Status (*)(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch, std::unique_ptr<Cell>& out);
+  using MakeCell = std::unique_ptr<Cell> (*)(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch);
   Status run(KernelContext& context, MakeCell make_cell) const;
 
   const Activation& activation(int64_t direction, size_t i) const { return activations_[static_cast<size_t>(direction) * per_direction_ + i]; }
@@ -52,11 +51,13 @@ class RecurrentNet {
                        float* y, float* h, float* c) const;
 
   int64_t gates_ = 1, hidden_ = 0;
+  std::vector<int64_t> splits_;
   std::vector<int64_t> directions_;   // kForward, kReverse or both
   std::vector<Activation> activations_;
   size_t per_direction_ = 1;
   float clip_ = 0;
   bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false;
+  Derived<std::vector<Tensor>> w_panels_, r_panels_;  // per direction; per direction and split
 };
 
 }  // namespace py_ort
