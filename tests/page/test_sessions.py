@@ -206,20 +206,18 @@ def test_cdp(new_session, tmp_path):
     from py_ort.browser import find
 
     flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
-    process = subprocess.Popen(
-        [find.chromium(), *flags, f"--user-data-dir={tmp_path}", "about:blank"], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stderr is not None
-        address = next(line for line in process.stderr if "DevTools listening" in line).split("ws://")[1].split("/")[0]
-        browser = BrowserOptions(browser=f"cdp:http://{address}", idle_timeout=0)
-        session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
-        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
-        session.close()
-        assert process.poll() is None
-    finally:
-        process.terminate()
-        process.wait(10)
+    command = [find.chromium(), *flags, f"--user-data-dir={tmp_path}", "about:blank"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = next(line for line in process.stderr if "DevTools listening" in line)
+            browser = BrowserOptions(browser=f"cdp:http://{line.split('ws://')[1].split('/')[0]}", idle_timeout=0)
+            session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
+            np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
+            session.close()
+            assert process.poll() is None
+        finally:
+            process.terminate()
 
 
 SCRIPT = """
