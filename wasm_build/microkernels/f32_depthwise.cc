@@ -30,12 +30,10 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
 #pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
     const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
-    for (int v = 0; v < V; ++v) {
-      const int32_t left = d.channels - channel - v * 4;
-      v128_t x = sums[p][v];
-      if (d.z) x = simd::add(x, load_some(d.z + at + v * 4, left));
-      store_some(d.y + at + v * 4, activate(d.activation, x), left);
-    }
+    if (d.z)
+      for (int v = 0; v < V; ++v) sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
+    activate(d.activation, sums[p]);
+    for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
   }
 }
 

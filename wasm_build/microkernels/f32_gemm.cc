@@ -49,18 +49,21 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   for (int r = 0; r < R; ++r) sums.left[r] = left, sums.right[r] = right;
   for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns) accumulate<R>(sums, pieces + tap * kRows, b, k);
 
+  if (g.z) {
+    const float* z = g.z + static_cast<size_t>(row) * g.z_stride + column;
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r, z += g.z_stride) {
+      sums.left[r] = simd::add(sums.left[r], load_some(z, columns));
+      if (columns > 4) sums.right[r] = simd::add(sums.right[r], load_some(z + 4, columns - 4));
+    }
+  }
+  activate(g.activation, sums.left);
+  activate(g.activation, sums.right);
   float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
-  const float* z = g.z ? g.z + static_cast<size_t>(row) * g.z_stride + column : nullptr;
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r, c += g.c_stride) {
-    v128_t x = sums.left[r], y = sums.right[r];
-    if (z) {
-      x = simd::add(x, load_some(z, columns));
-      if (columns > 4) y = simd::add(y, load_some(z + 4, columns - 4));
-      z += g.z_stride;
-    }
-    store_some(c, activate(g.activation, x), columns);
-    if (columns > 4) store_some(c + 4, activate(g.activation, y), columns - 4);
+    store_some(c, sums.left[r], columns);
+    if (columns > 4) store_some(c + 4, sums.right[r], columns - 4);
   }
 }
 
