@@ -7,7 +7,7 @@ import mimetypes
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +27,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Accept-Ranges": "bytes",
 }
+#: Buffers below this size are copied together.
+_SMALL = 1 << 16
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 mimetypes.add_type("text/javascript", ".mjs")
 mimetypes.add_type("text/javascript", ".js")
@@ -34,13 +36,13 @@ mimetypes.add_type("application/wasm", ".wasm")
 
 
 class Blob:
-    """Bytes to serve: buffers one after the other, which are never joined."""
+    """Bytes to serve: buffers one after the other. Only small ones are joined, to be sent in one go."""
 
     def __init__(
         self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
     ) -> None:
         self.content_type = content_type
-        self._parts = [view for part in parts if (view := memoryview(part).cast("B")).nbytes]
+        self._parts = list(_joined(memoryview(part).cast("B") for part in parts))
         self._starts, self.size = [], 0
         for part in self._parts:
             self._starts.append(self.size)
@@ -53,6 +55,21 @@ class Blob:
             part, at = self._parts[index], self._starts[index]
             yield part[start - at : end - at]
             start, index = at + part.nbytes, index + 1
+
+
+def _joined(parts: Iterable[memoryview]) -> Iterator[memoryview]:
+    small, size = [], 0
+    for part in parts:
+        if part.nbytes < _SMALL:
+            small.append(part)
+            size += part.nbytes
+        if size and (part.nbytes >= _SMALL or size >= 16 * _SMALL):
+            yield memoryview(b"".join(small))
+            small, size = [], 0
+        if part.nbytes >= _SMALL:
+            yield part
+    if size:
+        yield memoryview(b"".join(small))
 
 
 class HttpServer:

@@ -1,6 +1,7 @@
 """The HTTP server, asked by Python's own client."""
 
 import http.client
+import random
 
 import pytest
 
@@ -87,9 +88,23 @@ def test_head_and_withdraw(server, get):
     assert get(path)[0].status == 404
 
 
-def test_slices_are_views():
-    data = bytearray(100)
-    assert next(Blob([b"x", data]).slices(1, 50)).obj is data
+def test_large_buffers_are_views_and_small_ones_are_joined():
+    data = bytearray(1 << 17)
+    slices = list(Blob([b"a", b"b", data, b"c"]).slices(0, (1 << 17) + 3))
+    assert [part.nbytes for part in slices] == [2, 1 << 17, 1]
+    assert slices[1].obj is data and bytes(slices[0]) == b"ab"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_range_of_any_buffers(seed):
+    rng = random.Random(seed)
+    sizes = [rng.choice([0, 1, 10, 5000, 65535, 65536, 200_000]) for _ in range(40)]
+    parts = [rng.randbytes(size) for size in sizes]
+    blob, whole = Blob(parts), b"".join(parts)
+    assert blob.size == len(whole)
+    for _ in range(20):
+        start, end = sorted(rng.randrange(len(whole) + 1) for _ in range(2))
+        assert b"".join(blob.slices(start, end)) == whole[start:end]
 
 
 def test_missing_assets_say_what_to_do(tmp_path, monkeypatch):
