@@ -27,12 +27,12 @@ export function leftText(spec: Pick<ProductSpec, 'left' | 'batch'>): LeftText {
 const TEXTS: { readonly [kind in LeftKind]: (batch: number) => LeftText } = { matrix, windows, phases };
 
 function matrix(batch: number): LeftText {
-  const lines = ['var a_base = 0u;', 'var b_base = 0u;', 'let column_base = 0u;'];
+  const lines = ['var a_base = 0u;', 'var b_base = 0u;', 'var y_base = 0u;', 'let column_base = 0u;'];
   if (batch > 0) lines.push('var rest = z;');
   for (let axis = batch - 1; axis >= 0; axis--) {
     const index = `index_${axis}`;
     lines.push(`let ${index} = rest % u.batch_${axis};`, `rest = rest / u.batch_${axis};`);
-    lines.push(`a_base += ${index} * u.a_batch_${axis};`, `b_base += ${index} * u.b_batch_${axis};`);
+    lines.push(`a_base += ${index} * u.a_batch_${axis};`, `b_base += ${index} * u.b_batch_${axis};`, `y_base += ${index} * u.y_batch_${axis};`);
   }
   return {
     base: lines.join('\n  '),
@@ -42,7 +42,7 @@ function matrix(batch: number): LeftText {
     tap: () => '',
     masked: false,
     decode: (k) => `let channel = ${k};`,
-    place: (row) => `let placed = ${row} < u.m; let at = (z * u.m + ${row}) * u.ldy;`,
+    place: (row) => `let placed = ${row} < u.m; let at = y_base + ${row} * u.ldy;`,
   };
 }
 

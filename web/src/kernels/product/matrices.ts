@@ -1,7 +1,7 @@
 // Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
 import { type Context, KernelError, type Tensor } from '../../jsep/kernel';
 import type { Activation } from '../../wgsl/activation';
-import { broadcastDims, broadcastStrides, foldWalk } from '../../wgsl/shape';
+import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../wgsl/shape';
 import { multiply } from './multiply';
 
 export interface MatrixShapes {
@@ -52,7 +52,7 @@ export function multiplyMatrices(
     ...common, m, z, batch: batch.dims.length,
     strides: {
       plain: { batch: batch.dims },
-      a: { a_batch: batch.a.map((stride) => stride * m * k) }, b: { b_batch: batch.b.map((stride) => stride * k * n) },
+      a: { a_batch: batch.a.map((stride) => stride * m * k) }, b: { b_batch: batch.b.map((stride) => stride * k * n), y_batch: stridesOf(batch.dims).map((stride) => stride * m * n) },
     },
   });
 }

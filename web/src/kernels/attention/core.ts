@@ -1,0 +1,105 @@
+// Attention over heads, wherever the heads lie in memory: scores, their softmax, the weighted sum of values.
+import { DType } from '../../schema';
+import type { Context, Tensor } from '../../jsep/kernel';
+import { foldWalk } from '../../wgsl/shape';
+import { stridedCopy } from '../../wgsl/strided_copy';
+import { multiply } from '../product/multiply';
+import { attentionSoftmax, type Hiding } from './softmax';
+
+/** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbours. */
+export interface Heads {
+  readonly tensor: Tensor;
+  readonly offset?: number;
+  /** Of batch, head, position. */
+  readonly strides: readonly [number, number, number];
+}
+
+export interface Attention {
+  readonly batch: number;
+  readonly heads: number;
+  /** A divisor of `heads`: neighbouring heads share keys and values. */
+  readonly kvHeads: number;
+  readonly queries: number;
+  readonly keys: number;
+  readonly size: number;
+  readonly valueSize: number;
+  readonly q: Heads;
+  readonly k: Heads;
+  readonly v: Heads;
+  readonly y: Heads;
+  readonly scale: number;
+  readonly hiding: Hiding;
+  /** Where scores are wanted: 0 raw, 1 after softcap, 2 after masks, 3 after softmax. */
+  readonly debug?: { readonly mode: number; readonly tensor: Tensor };
+}
+
+/** Heads in a tensor [batch, heads, positions, size]. */
+export function headsOf(tensor: Tensor): Heads {
+  const [, heads, positions, size] = tensor.dims;
+  return { tensor, strides: [heads * positions * size, positions * size, size] };
+}
+
+/** Heads in a tensor [batch, positions, heads * size]. */
+export function headsWithin(tensor: Tensor, size: number): Heads {
+  const [, positions, width] = tensor.dims;
+  return { tensor, strides: [positions * width, size, width] };
+}
+
+export function attend(ctx: Context, t: Attention): void {
+  const { batch, heads, kvHeads, queries, keys, size, valueSize, debug } = t;
+  if (t.y.tensor.size === 0) return;
+  const shared = heads / kvHeads;
+  const q = plain(ctx, t.q, [batch, heads, queries, size]);
+  const v = plain(ctx, t.v, [batch, kvHeads, keys, valueSize]);
+  // Keys as columns: [batch, kvHeads, size, keys].
+  const columns = ctx.temp([batch, kvHeads, size, keys], t.k.tensor.dtype);
+  stridedCopy(
+    ctx, t.k.tensor, { offset: t.k.offset, strides: [t.k.strides[0], t.k.strides[1], 1, t.k.strides[2]] },
+    columns, { strides: [kvHeads * size * keys, size * keys, keys, 1] }, [batch, kvHeads, size, keys],
+  );
+  const dims = [batch, heads, queries, keys] as const;
+  const scores = debug?.mode === 0 ? debug.tensor : ctx.temp(dims, DType.float32);
+  const overHeads = (a: Heads['strides'], b: readonly [number, number], y: Heads['strides']) => {
+    const { dims: folded, strides } = foldWalk({
+      dims: [batch, kvHeads, shared], strides: [[a[0], a[1] * shared, a[1]], [b[0], b[1], 0], [y[0], y[1] * shared, y[1]]],
+    });
+    return { batch: folded.length, strides: { plain: { batch: folded }, a: { a_batch: strides[0] }, b: { b_batch: strides[1], y_batch: strides[2] } } };
+  };
+  const scoreStrides = [heads * queries * keys, queries * keys, keys] as const;
+  multiply(ctx, {
+    left: 'matrix', a: q.tensor, b: columns, y: scores, m: queries, n: keys, depth: size, taps: 1, z: batch * heads,
+    lda: q.strides[2], ldb: keys, ldy: keys, alpha: t.scale, ...overHeads(q.strides, [kvHeads * size * keys, size * keys], scoreStrides),
+  });
+  const probabilities = debug?.mode === 3 ? debug.tensor : ctx.temp(dims, DType.float32);
+  attentionSoftmax(ctx, {
+    ...t.hiding, scores, probabilities, dims,
+    debug: debug && (debug.mode === 1 || debug.mode === 2) ? { mode: debug.mode, tensor: debug.tensor } : undefined,
+  });
+  multiply(ctx, {
+    left: 'matrix', a: probabilities, b: v.tensor, y: t.y.tensor, m: queries, n: valueSize, depth: keys, taps: 1, z: batch * heads,
+    lda: keys, ldb: v.strides[2], ldy: t.y.strides[2], ...overHeads(scoreStrides, [v.strides[0], v.strides[1]], t.y.strides),
+  });
+}
+
+/** The heads where a product can read them: from the tensor's beginning. */
+function plain(ctx: Context, heads: Heads, dims: readonly [number, number, number, number]): Heads {
+  if (!heads.offset) return heads;
+  const copy = headsOf(ctx.temp(dims, heads.tensor.dtype));
+  stridedCopy(ctx, heads.tensor, { offset: heads.offset, strides: [...heads.strides, 1] }, copy.tensor, { strides: [...copy.strides, 1] }, dims);
+  return copy;
+}
+
+/** Fills `target` [batch, heads, past + positions, size] with `past` (of the same form) and then `heads`. */
+export function appendHeads(ctx: Context, past: Tensor | undefined, heads: Heads, target: Tensor): Heads {
+  const to = headsOf(target);
+  const before = past?.dims[2] ?? 0;
+  const [batch, count, total, size] = target.dims;
+  if (past && past.size > 0) {
+    stridedCopy(ctx, past, { strides: [...headsOf(past).strides, 1] }, target, { strides: [...to.strides, 1] }, [batch, count, before, size]);
+  }
+  stridedCopy(
+    ctx, heads.tensor, { offset: heads.offset, strides: [...heads.strides, 1] }, target, { offset: before * size, strides: [...to.strides, 1] },
+    [batch, count, total - before, size],
+  );
+  return to;
+}

@@ -1,0 +1,75 @@
+// Attention of ai.onnx.
+import type { Attributes } from '../../jsep/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../jsep/kernel';
+import { broadcastStrides } from '../../wgsl/shape';
+import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
+import type { Mask } from './softmax';
+
+interface AttentionAttributes {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly scale: number;
+  readonly softcap: number;
+  readonly causal: boolean;
+  readonly left: number;
+  readonly right: number;
+  readonly debugMode: number;
+}
+
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+
+function attributes(a: Attributes): AttentionAttributes {
+  return {
+    heads: a.integer('q_num_heads', 0), kvHeads: a.integer('kv_num_heads', 0), scale: a.number('scale', 0), softcap: a.number('softcap', 0),
+    causal: a.integer('is_causal', 0) !== 0, left: a.integer('left_window_size', -1), right: a.integer('right_window_size', -1),
+    debugMode: a.integer('qk_matmul_output_mode', 0),
+  };
+}
+
+/** [batch, heads, positions, size] of an input of rank 3 or 4. */
+function formOf(x: Tensor, heads: number): { form: readonly [number, number, number, number]; where: Heads } {
+  if (x.dims.length === 4) return { form: [x.dims[0], x.dims[1], x.dims[2], x.dims[3]], where: headsOf(x) };
+  if (x.dims.length !== 3 || heads <= 0 || x.dims[2] % heads !== 0) throw new KernelError(`Attention of [${x.dims}] in ${heads} heads`);
+  const size = x.dims[2] / heads;
+  return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size) };
+}
+
+export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {
+  const length = tensor.dims[tensor.dims.length - 1] ?? 1;
+  const shorter = length > 1 && length < dims[3];
+  const strides = broadcastStrides(tensor.dims, shorter ? [...dims.slice(0, 3), length] : dims);
+  return { tensor, strides: [strides[0], strides[1], strides[2], strides[3]], length: shorter ? length : dims[3] };
+}
+
+function resolve(ctx: Context, a: AttentionAttributes): void {
+  const [mask, pastKey, pastValue, lengths] = [ctx.inputs[3], ctx.inputs[4], ctx.inputs[5], ctx.inputs[6]];
+  const q = formOf(ctx.input(0), a.heads);
+  const k = formOf(ctx.input(1), a.kvHeads);
+  const v = formOf(ctx.input(2), a.kvHeads);
+  const [batch, heads, queries, size] = q.form;
+  const [, kvHeads, incoming] = k.form;
+  const valueSize = v.form[3];
+  if (k.form[3] !== size || heads % kvHeads !== 0) throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
+  const past = pastKey?.dims[2] ?? 0;
+  const keys = past + incoming;
+  const flat = ctx.input(0).dims.length === 3;
+  const y = ctx.output(0, flat ? [batch, queries, heads * valueSize] : [batch, heads, queries, valueSize]);
+  const joined = (i: number, given: Tensor | undefined, part: typeof k): Heads => {
+    if (!given && !ctx.wants(i)) return part.where;
+    const dims = [batch, kvHeads, keys, part.form[3]];
+    return appendHeads(ctx, given, part.where, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.where.tensor.dtype));
+  };
+  const dims = [batch, heads, queries, keys];
+  attend(ctx, {
+    batch, heads, kvHeads, queries, keys, size, valueSize, q: q.where, k: joined(1, pastKey, k), v: joined(2, pastValue, v),
+    y: flat ? headsWithin(y, valueSize) : headsOf(y), scale: a.scale || 1 / Math.sqrt(size),
+    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, softcap: a.softcap },
+    debug: ctx.wants(3) ? { mode: a.debugMode, tensor: ctx.output(3, dims) } : undefined,
+  });
+}
+
+const attention: Kernel<AttentionAttributes> = {
+  op: 'Attention', types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']], attributes, resolve,
+};
+
+export default [attention];
