@@ -170,7 +170,8 @@ class Forms:
             kept = {k: v for k, v in (attributes or {}).items() if k not in without}
             made = build.op(op_type, *inputs, domain=domain, outputs=outputs, **kept)
             result = [made] if outputs == 1 else list(made)
-            result[0].producer().name = name
+            if name is not None:
+                result[0].producer().name = name
             return result
         values = [v if v is None or isinstance(v, ir.Value) else self.constant(np.asarray(v)) for v in inputs]
         attrs = [

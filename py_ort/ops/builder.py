@@ -204,7 +204,9 @@ class Builder:
         while values and values[-1] is None:
             values.pop()
         attrs = [_attribute(name, value) for name, value in attributes.items() if value is not None]
-        node = ir.Node(domain, op_type, values, attrs, num_outputs=outputs)
+        node = ir.Node(
+            domain, op_type, values, attrs, num_outputs=outputs, name=self.origin[-1] if self.origin else None
+        )
         set_origins(node, self.origin)
         if self._after is not None:
             self.graph.insert_after(self._after, node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
@@ -13,41 +13,54 @@ from py_ort.ops.functions import instantiate
 from py_ort.ops.infer import infer_node, newest_opset, schema
 
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
+Check = Callable[[ir.Node, int], None]
 
 
-def canonicalise(model: ir.Model) -> int:
+def canonicalise(model: ir.Model, check: Check | None = None) -> int:
     """Bring every node of the model, at every depth, to the form that kernels know, and infer its outputs.
 
     One walk in order: a rewrite may rely on its inputs' dtypes and ranks. Functions of the model are inlined on the
     way.
 
+    Args:
+        model: A model that was read and checked.
+        check: Called for each node, in its old form, when its inputs' types are known; its opset is the second argument.
+
     Returns:
         How many nodes were rewritten into others.
+
+    Raises:
+        InvalidGraph: With `check`, inputs that do not fit together.
     """
     functions = dict(model.functions)
-    count = canonicalise_nodes(list(model.graph), dict(model.opset_imports), functions)
+    count = canonicalise_nodes(list(model.graph), dict(model.opset_imports), functions, check)
     model.opset_imports[""] = newest_opset()
     model.functions.clear()
     return count
 
 
-def canonicalise_nodes(nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None) -> int:
+def canonicalise_nodes(
+    nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None, check: Check | None = None
+) -> int:
     """Bring nodes, in order, and those of their subgraphs from the opsets of their model to the newest form."""
     count = 0
 
     def visit(inner: ir.Graph) -> None:
         nonlocal count
-        count += canonicalise_nodes(list(inner), opsets, functions)
+        count += canonicalise_nodes(list(inner), opsets, functions, check)
 
     for node in nodes:
         function = functions.get(node.op_identifier()) if functions else None
         if function is not None:
-            count += 1 + canonicalise_nodes(instantiate(node, function), dict(function.opset_imports), functions)
+            body = instantiate(node, function)
+            count += 1 + canonicalise_nodes(body, dict(function.opset_imports), functions, check)
             continue
         if node.op_type == "Constant" and node.domain == "":
             count += hoist_constant(node)
             continue
-        version = opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
+        version = node.version or opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
+        if check is not None:
+            check(node, version)
         results = canonicalise_node(node, version)
         if results is not None:
             count += 1
@@ -55,7 +68,7 @@ def canonicalise_nodes(nodes: list[ir.Node], opsets: dict[str, int], functions: 
                 if made is not None and subgraphs(made):  # bodies are still of the old form
                     infer_node(made, None, visit)
         else:
-            infer_node(node, opsets if node.domain != "" else None, visit)
+            infer_node(node, opsets if node.domain != "" else None, visit, strict=check is not None)
     return count
 
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, subgraphs
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.infer import like
+from py_ort.ops.infer import like, newest_opset
 
 Visit = Callable[[ir.Graph], None]
 
@@ -124,6 +124,7 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
     if directions:
         attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
     inner = ir.Node("", "Scan", inputs, attributes, num_outputs=len(node.outputs), name=node.name)
+    inner.version = newest_opset()
     node.attributes.pop("body")
     for i, output in enumerate(inner.outputs):
         output.name = f"{body.name}_turn_{i}"

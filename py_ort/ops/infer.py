@@ -14,8 +14,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from py_ort.exceptions import InvalidGraph
 from py_ort.ops import operator
-from py_ort.ops.builder import array, subgraphs
+from py_ort.ops.builder import array, origins, subgraphs
 from py_ort.ops.shape_data import follow
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
@@ -43,7 +44,11 @@ def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
 
 
 def infer_node(
-    node: ir.Node, opsets: dict[str, int] | None = None, visit: Callable[[ir.Graph], None] | None = None
+    node: ir.Node,
+    opsets: dict[str, int] | None = None,
+    visit: Callable[[ir.Graph], None] | None = None,
+    *,
+    strict: bool = False,
 ) -> None:
     """Infer the outputs' types and shapes of one node from its inputs'.
 
@@ -51,9 +56,13 @@ def infer_node(
         node: A node whose inputs were inferred before.
         opsets: Opset of each domain; the newest by default.
         visit: Infers the nodes of a subgraph; `infer_graph` by default.
+        strict: Raise what ONNX says of inconsistent inputs, where otherwise the outputs just stay unknown.
+
+    Raises:
+        InvalidGraph: With `strict`, the inputs' shapes do not fit the operator.
     """
     declared = operator(node.domain, node.op_type)
-    if declared.infer is not None:
+    if declared.infer is not None and not (strict and node.domain == ""):
         declared.infer(node)
         follow(node)
         return
@@ -73,13 +82,30 @@ def infer_node(
         inferred = onnx.shape_inference.infer_node_outputs(
             found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, version)]
         )
-    except Exception:  # the C++ side raises several types; a complaint here is no reason to refuse the model
-        return
+    except Exception as e:  # the C++ side raises several types
+        if strict and isinstance(e, onnx.shape_inference.InferenceError):
+            raise _inconsistent(node, str(e)) from e
+        inferred = {}
     for i, output in enumerate(node.outputs):
         result = inferred.get(f"o{i}")
         if result is not None:
             apply_type(output, result)
+    if declared.infer is not None:
+        declared.infer(node)
     follow(node)
+
+
+def _inconsistent(node: ir.Node, text: str) -> InvalidGraph:
+    name = origins(node)[0]
+    shapes = {
+        v.name or f"input {i}": [str(d) for d in v.shape]
+        for i, v in enumerate(node.inputs)
+        if v is not None and v.shape is not None
+    }
+    text = text.removeprefix("[ShapeInferenceError]").removeprefix("[TypeInferenceError]").strip()
+    return InvalidGraph(
+        f"node {name} ({node.op_type}): {text}", node=name, op_type=node.op_type, domain=node.domain, shapes=shapes
+    )
 
 
 def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> onnx.NodeProto:

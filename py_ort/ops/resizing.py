@@ -76,10 +76,10 @@ def resize(node: ir.Node, build: Builder) -> None:
         return
     neutral: dict[int, list[Any]] = {1: [0.0] * len(known) + [1.0] * len(known), 2: [1.0] * len(known), 3: known}
     places = {1: [*full, *(a + len(known) for a in full)], 2: full, 3: full}
-    for at, contents in given.items():
-        assert contents is not None
-        wide = np.array([d if isinstance(d, (int, float)) else 0 for d in neutral[at]]).astype(contents.dtype)
-        wide[places[at]] = contents
+    for at, numbers in given.items():
+        assert numbers is not None
+        wide = np.array([d if isinstance(d, (int, float)) else 0 for d in neutral[at]]).astype(numbers.dtype)
+        wide[places[at]] = numbers
         node.replace_input_with(at, build.constant(wide))
     set_attributes(node, axes=None)
 

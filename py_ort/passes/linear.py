@@ -34,6 +34,8 @@ class Linear(Pass):
         if weights is None or weights.ndim != 2 or known is None or known < 2 or bias is None:
             return False
         columns = weights.shape[1]
+        if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+            return False
         if contents.size != columns or contents.shape[-1:] != (columns,) or contents.ndim > known:
             return False
         build = Builder(node, origin=(*origins(product), *origins(node)))

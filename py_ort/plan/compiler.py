@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
-from py_ort.load import LoadedModel, ModelMetadata, check_model, load_model
+from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.passes.free_dimensions import override_free_dimensions
@@ -76,7 +76,9 @@ def compile_model(
     """
     options = options or CompileOptions()
     names = list(dict.fromkeys(canonical_provider(name) for name in providers))
-    manifests = manifests if manifests is not None else load_manifests()
+    manifests = dict(manifests if manifests is not None else load_manifests())
+    if not options.float16_on_gpu and "webgpu" in manifests:
+        manifests["webgpu"] = manifests["webgpu"].without("float16")
     missing = [name for name in names if name not in manifests]
     if missing or not names:
         raise InvalidArgument(f"providers {missing or names}: there are {', '.join(manifests)}")
@@ -94,7 +96,7 @@ def compile_model(
         override_free_dimensions(
             loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
         )
-        canonicalise(loaded.model)
+        canonicalise(loaded.model, check_types)
     with _timed(timings, "passes"):
         passes += run_passes(
             loaded.model,

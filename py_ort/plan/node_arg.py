@@ -6,12 +6,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-_TYPE_NAMES = {
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "BOOL": "bool",
-    "STRING": "string",
-}
+from py_ort.ops.type_names import type_name
 
 
 @dataclass(frozen=True)
@@ -38,20 +33,3 @@ class NodeArg:
         if value.shape is not None:
             shape = [d if isinstance(d, int) else (str(d) if d.value is not None else None) for d in value.shape]
         return cls(value.name or "", type_name(value.type), shape)
-
-
-def type_name(found: ir.TypeProtocol | None) -> str:
-    """Return ONNX's text for a type: "tensor(float)"."""
-    if found is None:
-        return ""
-    if isinstance(found, ir.SequenceType):
-        return f"seq({type_name(found.elem_type)})"
-    if isinstance(found, ir.OptionalType):
-        return f"optional({type_name(found.elem_type)})"
-    if isinstance(found, ir.SparseTensorType):
-        return f"sparse_tensor({_dtype(found.dtype)})"
-    return f"tensor({_dtype(found.dtype)})"
-
-
-def _dtype(dtype: ir.DataType) -> str:
-    return _TYPE_NAMES.get(dtype.name, dtype.name.lower())

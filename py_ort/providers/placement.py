@@ -13,7 +13,7 @@ from py_ort.exceptions import NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
-from py_ort.providers.manifest import Manifest
+from py_ort.providers.manifest import Manifest, dtype_name
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 _ON_GPU = frozenset(
@@ -180,7 +180,9 @@ def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[
         if not isinstance(value.type, ir.TensorType):
             return "sequences and optionals live on the CPU"
     for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
-        if value is not None and value.dtype is not None and value.dtype not in _ON_GPU:
+        if value is None or value.dtype is None:
+            continue
+        if value.dtype not in _ON_GPU or dtype_name(value.dtype) in manifest.excluded:
             return f"{value.dtype.name.lower()} has no form on the GPU"
     return None
 
