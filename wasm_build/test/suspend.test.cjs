@@ -81,6 +81,21 @@ test('a cancelled run stops at its next node', async () => {
   noBuffersLeft(provider);
 });
 
+test('a loop without end on the CPU can be cancelled from outside', async () => {
+  const { core, provider } = it;
+  const endless = { inputs: ['i:int64', 'go:bool', 'v'], outputs: ['go', 'w'], nodes: [cpu('Relu', 'v', 'w')] };
+  const empty = { inputs: ['i:int64', 'go:bool', 'v'], outputs: ['go', 'v'], nodes: [] };
+  for (const body of [endless, empty]) {
+    const session = core.session(planOf({ inputs: ['x:float32[1]'], outputs: ['y'], nodes: [cpu('Loop', ['', '', 'x'], 'y', { subgraphs: { body } })] }));
+    const run = core.begin(session);
+    core.feed(run, 0, DTYPE.float32, [1], bytesOf(f32(1)));
+    setTimeout(() => core.module._ort_run_cancel(run), 50);
+    await fails(() => core.execute(run), CANCELLED, 'cancelled');
+    core.module._ort_run_end(run);
+  }
+  noBuffersLeft(provider);
+});
+
 test('a run that is ended while suspended is freed when it wakes', async () => {
   const { core, provider } = it;
   const run = suspended(core.session(plan), -1);

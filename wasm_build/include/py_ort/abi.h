@@ -35,7 +35,8 @@ ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_
 // An input that is a sequence (kind 1) or an optional (kind 2): the feeds of this input that follow are its elements.
 // An optional sequence is two such calls. `dtype`: of the elements, in case there are none.
 ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype);
-// Walks the plan. The one call that may suspend (inside jsepCopyAsync). 1: done. Between its nodes it asks ort_run_cancel's flag.
+// Walks the plan. 1: done. The one call that may suspend: inside jsepCopyAsync, and for a turn of the event loop every half second,
+// so that a cancellation can arrive. Between its nodes it asks ort_run_cancel's flag.
 // In JavaScript: let done = _ort_run_execute(run); if (Asyncify.currData) done = await Asyncify.whenDone();
 // Asyncify keeps one suspended stack, so while a run is suspended another ort_run_execute is refused: the page queues them.
 // All other calls are fine meanwhile.

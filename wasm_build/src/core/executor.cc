@@ -1,7 +1,12 @@
 #include "core/executor.h"
 
+#include "ep/jsep.h"
+
 namespace py_ort {
 namespace {
+
+// Rare enough to cost nothing, often enough for a user who waits for a cancellation.
+constexpr double kPauseEveryMs = 500;
 
 Status step(Run& run, const PlanNode& node) {
   switch (node.form) {
@@ -27,8 +32,8 @@ Status with_inputs(Run& run, const PlanNode& node, Status status) {
 
 Status run_graph(Run& run, const PlanGraph& graph) {
   for (const PlanNode& node : graph.nodes) {
-    if (run.cancelled()) return {ErrorCode::cancelled, "the run was cancelled"};
-    Status status = step(run, node);
+    Status status = keep_going(run);
+    if (status.ok()) status = step(run, node);
     if (!status.ok()) {
       if (run.failed) return status;
       run.failed = &node;
@@ -37,6 +42,14 @@ Status run_graph(Run& run, const PlanGraph& graph) {
     for (int32_t value : node.dying) run.slot(value) = {};
   }
   return {};
+}
+
+Status keep_going(Run& run) {
+  if (jsep::now_ms() - run.resumed_ms > kPauseEveryMs) {
+    jsep::pause();
+    run.resumed_ms = jsep::now_ms();
+  }
+  return run.cancelled() ? Status(ErrorCode::cancelled, "the run was cancelled") : Status();
 }
 
 void clear_graph(Run& run, const PlanGraph& graph) {

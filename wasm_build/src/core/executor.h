@@ -1,7 +1,7 @@
 // The walk over a plan's nodes.
 //
 // jsepCopyAsync suspends the core in the middle of the walk. Asyncify instruments every function that may be on the stack then, so
-// these few call each other directly: ort_run_execute, Run::execute, run_graph, the steps below, bring_to_cpu. Nothing behind a
+// these few call each other directly: ort_run_execute, Run::execute, run_graph, keep_going, the steps below, bring_to_cpu. Nothing behind a
 // virtual function or a function pointer may lead back here.
 #pragma once
 
@@ -22,6 +22,9 @@ Status run_scan(Run& run, const PlanNode& node);
 Status run_sequence_map(Run& run, const PlanNode& node);
 
 // --- for the steps
+// Asked before each node and each iteration: a cancelled run fails, and a long one lets the page handle its messages now and then,
+// among which may be the cancellation. May suspend.
+Status keep_going(Run& run);
 // The CPU is going to read the contents of this value.
 Status read_on_cpu(Run& run, Slot& slot, std::string_view name);
 // A scalar that decides how the run goes on.

@@ -2,6 +2,7 @@
 
 #include "core/executor.h"
 #include "core/strings.h"
+#include "ep/jsep.h"
 
 namespace py_ort {
 
@@ -88,6 +89,7 @@ Failure Run::execute() {
   if (started_) return {invalid_argument("a run is executed once: begin another one")};
   started_ = true;
   if (Status status = check_all_fed(); !status.ok()) return {std::move(status)};
+  resumed_ms = jsep::now_ms();
   Status status = run_graph(*this, session_->plan().main());
   if (status.ok()) status = finish();
   slots_ = {};  // also after a failure: its memory is wanted elsewhere

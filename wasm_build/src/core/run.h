@@ -34,6 +34,7 @@ class Run {
   void not_replayable() { replayable_ = false; }
   // The node that is being carried out; the innermost one that fails stays here.
   const PlanNode* failed = nullptr;
+  double resumed_ms = 0;  // when the page last had its turn
 
  private:
   Status check_input(uint32_t input) const;

@@ -37,7 +37,8 @@ EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
     };
     var pending;
     try {
-      pending = Module.jsepCopyAsync(id >>> 0, target >>> 0, size >>> 0);
+      if (id) pending = Module.jsepCopyAsync(id >>> 0, target >>> 0, size >>> 0);
+      else pending = new Promise(function (resolve) { setTimeout(resolve, 0); });
     } catch (error) {
       return failed(error);
     }
@@ -45,6 +46,7 @@ EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
     else wake(1);
   });
 });
+EM_JS(double, jsep_now, (), { return performance.now(); });
 EM_JS(int, jsep_create_kernel, (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
   try {
     return Module.jsepCreateKernel(UTF8ToString(op_type), id >>> 0, attributes >>> 0, size >>> 0, UTF8ToString(domain)) | 0;
@@ -114,6 +116,9 @@ Status download(uint32_t gpu_id, void* data, size_t size) {
   if (jsep_copy_async(gpu_id, data, size)) return {};
   return failure(1, to_text("copying ", size, " bytes from the GPU failed"));
 }
+
+void pause() { jsep_copy_async(0, nullptr, 0); }
+double now_ms() { return jsep_now(); }
 
 Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size) {
   if (!jsep_present()) return {ErrorCode::invalid_graph, "the plan has nodes for the JS provider, but the page installed none (Module.jsepInit)"};

@@ -15,6 +15,9 @@ void free(uint32_t gpu_id);
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
 // GPU to CPU. The one call of the core that may suspend: call it directly, all the way from ort_run_execute.
 Status download(uint32_t gpu_id, void* data, size_t size);
+// Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no buffer.
+void pause();
+double now_ms();
 Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size);
 void release_kernel(uint32_t id);
 // `context`: see abi.h.

@@ -29,7 +29,7 @@ Status run_loop(Run& run, const PlanNode& node) {
   std::vector<std::vector<Slot>> scanned(node.outputs.size() - carried_count);
 
   for (int64_t i = 0; i < trips && condition; ++i) {
-    if (run.cancelled()) return {ErrorCode::cancelled, "the run was cancelled"};
+    PY_ORT_TRY(keep_going(run));
     PY_ORT_TRY(scalar<int64_t>(i, run.slot(body.inputs[0])));
     PY_ORT_TRY(scalar<bool>(true, run.slot(body.inputs[1])));
     for (size_t k = 0; k < carried_count; ++k) run.slot(body.inputs[k + 2]) = std::move(carried[k]);

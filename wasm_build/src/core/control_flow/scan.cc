@@ -41,7 +41,7 @@ Status run_scan(Run& run, const PlanNode& node) {
   for (size_t k = 0; k < states; ++k) state.push_back(node.input(k) == kOmitted ? Slot{} : run.slot(node.input(k)));
   std::vector<std::vector<Slot>> scanned(node.outputs.size() - states);
   for (int64_t i = 0; i < length; ++i) {
-    if (run.cancelled()) return {ErrorCode::cancelled, "the run was cancelled"};
+    PY_ORT_TRY(keep_going(run));
     for (size_t k = 0; k < states; ++k) run.slot(body.inputs[k]) = std::move(state[k]);
     for (size_t k = 0; k < scans; ++k) {
       const Slot& whole = run.slot(node.input(states + k));

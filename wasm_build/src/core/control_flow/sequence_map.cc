@@ -31,7 +31,7 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
   std::vector<Slot> results;
   for (int32_t value : body.outputs) results.push_back(empty_sequence(run.session().plan().value(value).dtype()));
   for (size_t i = 0; i < length; ++i) {
-    if (run.cancelled()) return {ErrorCode::cancelled, "the run was cancelled"};
+    PY_ORT_TRY(keep_going(run));
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Slot& input = run.slot(node.inputs[k]);
       const bool listed = input.value.kind == Value::Kind::sequence;
