@@ -36,6 +36,18 @@ def stale(made: Path, target: Path) -> bool:
     return files != {p.name: p.read_bytes() for p in target.glob("*.*") if p.is_file()}
 
 
+def update(made: Path, target: Path) -> None:
+    """Make `target` the same as `made`. Files that are so already keep their time: what was built of them stays good."""
+    target.mkdir(parents=True, exist_ok=True)
+    for old in target.iterdir():
+        if old.is_file() and not (made / old.name).exists():
+            old.unlink()
+    for new in made.iterdir():
+        kept = target / new.name
+        if new.is_file() and not (kept.exists() and kept.read_bytes() == new.read_bytes()):
+            shutil.copyfile(new, kept)
+
+
 def main() -> int:
     if shutil.which("flatc") is None:
         print("flatc is not installed (Debian: apt-get install flatbuffers-compiler)", file=sys.stderr)
@@ -48,8 +60,7 @@ def main() -> int:
                 print("stale generated code, run `python -m py_ort.schema.generate`:", *old, file=sys.stderr)
             return 1 if old else 0
         for made, target in folders.items():
-            shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(made, target)
+            update(made, target)
     return 0
 
 

@@ -97,7 +97,39 @@ class TensorDesc(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-def TensorDescStart(builder): builder.StartObject(7)
+    # TensorDesc
+    def Kind(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # TensorDesc
+    def Items(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            from py_ort.schema.gen.TensorDesc import TensorDesc
+            obj = TensorDesc()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # TensorDesc
+    def ItemsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # TensorDesc
+    def ItemsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        return o == 0
+
+def TensorDescStart(builder): builder.StartObject(9)
 def Start(builder):
     return TensorDescStart(builder)
 def TensorDescAddName(builder, name): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(name), 0)
@@ -124,6 +156,15 @@ def AddOffset(builder, offset):
 def TensorDescAddSize(builder, size): builder.PrependUint64Slot(6, size, 0)
 def AddSize(builder, size):
     return TensorDescAddSize(builder, size)
+def TensorDescAddKind(builder, kind): builder.PrependUint8Slot(7, kind, 0)
+def AddKind(builder, kind):
+    return TensorDescAddKind(builder, kind)
+def TensorDescAddItems(builder, items): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(items), 0)
+def AddItems(builder, items):
+    return TensorDescAddItems(builder, items)
+def TensorDescStartItemsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def StartItemsVector(builder, numElems):
+    return TensorDescStartItemsVector(builder, numElems)
 def TensorDescEnd(builder): return builder.EndObject()
 def End(builder):
     return TensorDescEnd(builder)
@@ -143,6 +184,8 @@ class TensorDescT(object):
         self.gpuId = 0  # type: int
         self.offset = 0  # type: int
         self.size = 0  # type: int
+        self.kind = 0  # type: int
+        self.items = None  # type: List[py_ort.schema.gen.TensorDesc.TensorDescT]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -173,6 +216,15 @@ class TensorDescT(object):
         self.gpuId = tensorDesc.GpuId()
         self.offset = tensorDesc.Offset()
         self.size = tensorDesc.Size()
+        self.kind = tensorDesc.Kind()
+        if not tensorDesc.ItemsIsNone():
+            self.items = []
+            for i in range(tensorDesc.ItemsLength()):
+                if tensorDesc.Items(i) is None:
+                    self.items.append(None)
+                else:
+                    tensorDesc_ = py_ort.schema.gen.TensorDesc.TensorDescT.InitFromObj(tensorDesc.Items(i))
+                    self.items.append(tensorDesc_)
 
     # TensorDescT
     def Pack(self, builder):
@@ -186,6 +238,14 @@ class TensorDescT(object):
                 for i in reversed(range(len(self.dims))):
                     builder.PrependUint32(self.dims[i])
                 dims = builder.EndVector()
+        if self.items is not None:
+            itemslist = []
+            for i in range(len(self.items)):
+                itemslist.append(self.items[i].Pack(builder))
+            TensorDescStartItemsVector(builder, len(self.items))
+            for i in reversed(range(len(self.items))):
+                builder.PrependUOffsetTRelative(itemslist[i])
+            items = builder.EndVector()
         TensorDescStart(builder)
         if self.name is not None:
             TensorDescAddName(builder, name)
@@ -196,5 +256,8 @@ class TensorDescT(object):
         TensorDescAddGpuId(builder, self.gpuId)
         TensorDescAddOffset(builder, self.offset)
         TensorDescAddSize(builder, self.size)
+        TensorDescAddKind(builder, self.kind)
+        if self.items is not None:
+            TensorDescAddItems(builder, items)
         tensorDesc = TensorDescEnd(builder)
         return tensorDesc

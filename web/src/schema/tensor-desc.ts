@@ -5,6 +5,7 @@ import * as flatbuffers from 'flatbuffers';
 
 import { DType } from './dtype';
 import { Location } from './location';
+import { ValueKind } from './value-kind';
 
 
 export class TensorDesc {
@@ -72,8 +73,23 @@ size():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+kind():ValueKind {
+  const offset = this.bb!.__offset(this.bb_pos, 18);
+  return offset ? this.bb!.readUint8(this.bb_pos + offset) : ValueKind.tensor;
+}
+
+items(index: number, obj?:TensorDesc):TensorDesc|null {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? (obj || new TensorDesc()).__init(this.bb!.__indirect(this.bb!.__vector(this.bb_pos + offset) + index * 4), this.bb!) : null;
+}
+
+itemsLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
 static startTensorDesc(builder:flatbuffers.Builder) {
-  builder.startObject(7);
+  builder.startObject(9);
 }
 
 static addName(builder:flatbuffers.Builder, nameOffset:flatbuffers.Offset) {
@@ -121,12 +137,32 @@ static addSize(builder:flatbuffers.Builder, size:bigint) {
   builder.addFieldInt64(6, size, BigInt('0'));
 }
 
+static addKind(builder:flatbuffers.Builder, kind:ValueKind) {
+  builder.addFieldInt8(7, kind, ValueKind.tensor);
+}
+
+static addItems(builder:flatbuffers.Builder, itemsOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(8, itemsOffset, 0);
+}
+
+static createItemsVector(builder:flatbuffers.Builder, data:flatbuffers.Offset[]):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addOffset(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startItemsVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
+}
+
 static endTensorDesc(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   return offset;
 }
 
-static createTensorDesc(builder:flatbuffers.Builder, nameOffset:flatbuffers.Offset, dtype:DType, dimsOffset:flatbuffers.Offset, location:Location, gpuId:number, offset:bigint, size:bigint):flatbuffers.Offset {
+static createTensorDesc(builder:flatbuffers.Builder, nameOffset:flatbuffers.Offset, dtype:DType, dimsOffset:flatbuffers.Offset, location:Location, gpuId:number, offset:bigint, size:bigint, kind:ValueKind, itemsOffset:flatbuffers.Offset):flatbuffers.Offset {
   TensorDesc.startTensorDesc(builder);
   TensorDesc.addName(builder, nameOffset);
   TensorDesc.addDtype(builder, dtype);
@@ -135,6 +171,8 @@ static createTensorDesc(builder:flatbuffers.Builder, nameOffset:flatbuffers.Offs
   TensorDesc.addGpuId(builder, gpuId);
   TensorDesc.addOffset(builder, offset);
   TensorDesc.addSize(builder, size);
+  TensorDesc.addKind(builder, kind);
+  TensorDesc.addItems(builder, itemsOffset);
   return TensorDesc.endTensorDesc(builder);
 }
 
@@ -146,7 +184,9 @@ unpack(): TensorDescT {
     this.location(),
     this.gpuId(),
     this.offset(),
-    this.size()
+    this.size(),
+    this.kind(),
+    this.bb!.createObjList(this.items.bind(this), this.itemsLength())
   );
 }
 
@@ -159,6 +199,8 @@ unpackTo(_o: TensorDescT): void {
   _o.gpuId = this.gpuId();
   _o.offset = this.offset();
   _o.size = this.size();
+  _o.kind = this.kind();
+  _o.items = this.bb!.createObjList(this.items.bind(this), this.itemsLength());
 }
 }
 
@@ -170,13 +212,16 @@ constructor(
   public location: Location = Location.none,
   public gpuId: number = 0,
   public offset: bigint = BigInt('0'),
-  public size: bigint = BigInt('0')
+  public size: bigint = BigInt('0'),
+  public kind: ValueKind = ValueKind.tensor,
+  public items: (TensorDescT)[] = []
 ){}
 
 
 pack(builder:flatbuffers.Builder): flatbuffers.Offset {
   const name = (this.name !== null ? builder.createString(this.name!) : 0);
   const dims = TensorDesc.createDimsVector(builder, this.dims);
+  const items = TensorDesc.createItemsVector(builder, builder.createObjectOffsetList(this.items));
 
   return TensorDesc.createTensorDesc(builder,
     name,
@@ -185,7 +230,9 @@ pack(builder:flatbuffers.Builder): flatbuffers.Offset {
     this.location,
     this.gpuId,
     this.offset,
-    this.size
+    this.size,
+    this.kind,
+    items
   );
 }
 }

@@ -13,6 +13,7 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 2 &&
               FLATBUFFERS_VERSION_REVISION == 8,
              "Non-compatible flatbuffers version included");
 
+#include "plan_generated.h"
 #include "types_generated.h"
 
 namespace py_ort {
@@ -328,7 +329,9 @@ struct TensorDesc FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_LOCATION = 10,
     VT_GPU_ID = 12,
     VT_OFFSET = 14,
-    VT_SIZE = 16
+    VT_SIZE = 16,
+    VT_KIND = 18,
+    VT_ITEMS = 20
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -351,6 +354,12 @@ struct TensorDesc FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t size() const {
     return GetField<uint64_t>(VT_SIZE, 0);
   }
+  py_ort::schema::gen::ValueKind kind() const {
+    return static_cast<py_ort::schema::gen::ValueKind>(GetField<uint8_t>(VT_KIND, 0));
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>> *items() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>> *>(VT_ITEMS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_NAME) &&
@@ -362,6 +371,10 @@ struct TensorDesc FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_GPU_ID, 4) &&
            VerifyField<uint64_t>(verifier, VT_OFFSET, 8) &&
            VerifyField<uint64_t>(verifier, VT_SIZE, 8) &&
+           VerifyField<uint8_t>(verifier, VT_KIND, 1) &&
+           VerifyOffset(verifier, VT_ITEMS) &&
+           verifier.VerifyVector(items()) &&
+           verifier.VerifyVectorOfTables(items()) &&
            verifier.EndTable();
   }
 };
@@ -391,6 +404,12 @@ struct TensorDescBuilder {
   void add_size(uint64_t size) {
     fbb_.AddElement<uint64_t>(TensorDesc::VT_SIZE, size, 0);
   }
+  void add_kind(py_ort::schema::gen::ValueKind kind) {
+    fbb_.AddElement<uint8_t>(TensorDesc::VT_KIND, static_cast<uint8_t>(kind), 0);
+  }
+  void add_items(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>>> items) {
+    fbb_.AddOffset(TensorDesc::VT_ITEMS, items);
+  }
   explicit TensorDescBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -410,13 +429,17 @@ inline flatbuffers::Offset<TensorDesc> CreateTensorDesc(
     py_ort::schema::gen::Location location = py_ort::schema::gen::Location::none,
     uint32_t gpu_id = 0,
     uint64_t offset = 0,
-    uint64_t size = 0) {
+    uint64_t size = 0,
+    py_ort::schema::gen::ValueKind kind = py_ort::schema::gen::ValueKind::tensor,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>>> items = 0) {
   TensorDescBuilder builder_(_fbb);
   builder_.add_size(size);
   builder_.add_offset(offset);
+  builder_.add_items(items);
   builder_.add_gpu_id(gpu_id);
   builder_.add_dims(dims);
   builder_.add_name(name);
+  builder_.add_kind(kind);
   builder_.add_location(location);
   builder_.add_dtype(dtype);
   return builder_.Finish();
@@ -430,9 +453,12 @@ inline flatbuffers::Offset<TensorDesc> CreateTensorDescDirect(
     py_ort::schema::gen::Location location = py_ort::schema::gen::Location::none,
     uint32_t gpu_id = 0,
     uint64_t offset = 0,
-    uint64_t size = 0) {
+    uint64_t size = 0,
+    py_ort::schema::gen::ValueKind kind = py_ort::schema::gen::ValueKind::tensor,
+    const std::vector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>> *items = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto dims__ = dims ? _fbb.CreateVector<uint32_t>(*dims) : 0;
+  auto items__ = items ? _fbb.CreateVector<flatbuffers::Offset<py_ort::schema::gen::TensorDesc>>(*items) : 0;
   return py_ort::schema::gen::CreateTensorDesc(
       _fbb,
       name__,
@@ -441,7 +467,9 @@ inline flatbuffers::Offset<TensorDesc> CreateTensorDescDirect(
       location,
       gpu_id,
       offset,
-      size);
+      size,
+      kind,
+      items__);
 }
 
 struct Hello FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
