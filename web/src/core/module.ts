@@ -32,6 +32,8 @@ export interface CoreModule {
 export interface JsepFunctions {
   /** A GPU buffer's id; never 0. */
   alloc(size: number): number;
+  /** Whether float16 elements lie as f32 on the GPU of the session at work. */
+  wideFloat16(): boolean;
   free(id: number): void;
   /** toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer. */
   copy(source: number, target: number, size: number, toGpu: boolean, dtype: number): void;

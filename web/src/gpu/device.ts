@@ -1,6 +1,7 @@
 // Opening the WebGPU device: the one place where limits are raised, features asked for, and DeviceTraits made.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
+import { ElementForms } from '../jsep/elements';
 import type { DeviceTraits } from '../jsep/kernel';
 import { type Counters, newCounters } from './counters';
 
@@ -37,12 +38,14 @@ const LOSS_DELAY_MS = 200;
 /** An open device. It is lost once and for ever; its owner then opens another. */
 export class Gpu {
   readonly counters: Counters = newCounters();
+  readonly elements: ElementForms;
   /** Why the device was lost; undefined while it is alive. */
   lost: string | undefined;
   /** Errors that no error scope caught, since they were last taken. */
   private uncaptured: string[] = [];
 
   constructor(readonly device: GPUDevice, readonly traits: DeviceTraits, readonly description: DeviceDescription) {
+    this.elements = new ElementForms(traits);
     void device.lost.then((info) => {
       this.lost = info.message || info.reason || 'no reason given';
     });

@@ -43,6 +43,10 @@ export class JsepBackend implements JsepFunctions {
     return this.recorder().allocate(size);
   }
 
+  wideFloat16(): boolean {
+    return !this.owner().provider.gpu.traits.f16;
+  }
+
   free(id: number): void {
     // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
@@ -138,7 +142,7 @@ export class JsepBackend implements JsepFunctions {
           return temps[temps.length - 1].id;
         },
       },
-      provider.gpu.traits, provider.pipelines,
+      provider,
     );
     event.commands.push(...commands);
     for (const index of hostReads) host.set(index, this.core.bytes(inputs[index].data, inputs[index].bytes));
@@ -151,9 +155,10 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
-    if (location === Location.gpu) return { tensor: makeTensor(data, dtype, dims, 'gpu') };
-    if (location === Location.cpu) return { tensor: makeTensor(0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
-    return dtype === UNDEFINED ? undefined : { tensor: makeTensor(0, dtype, dims, 'none') };
+    const { elements } = this.owner().provider.gpu;
+    if (location === Location.gpu) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
+    if (location === Location.cpu) return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
+    return dtype === UNDEFINED ? undefined : { tensor: makeTensor(elements, 0, dtype, dims, 'none') };
   }
 
   private sameHost({ host }: RunEvent, inputs: readonly CoreTensor[]): boolean {

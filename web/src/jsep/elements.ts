@@ -1,11 +1,13 @@
 // How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
 import { DType } from '../schema';
-import type { DTypeName, StorageType } from './kernel';
+import { fromHalves, toHalves } from './float16';
+import type { DeviceTraits, DTypeName, StorageType } from './kernel';
 
 interface ElementType {
   readonly name: DTypeName;
   /** Bytes on the CPU. */
   readonly bytes: number;
+  /** On the GPU; f16 only where the device has it (see ElementForms). */
   readonly storage: StorageType;
 }
 
@@ -29,7 +31,7 @@ const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<n
   uint64: (b) => new BigUint64Array(b.buffer, b.byteOffset, b.byteLength >> 3),
   int32: (b) => new Int32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   uint32: (b) => new Uint32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
-  float16: (b) => Array.from(new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1), fromHalf),
+  float16: (b) => fromHalves(new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1)),
   float32: (b) => new Float32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   int16: (b) => new Int16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
   uint16: (b) => new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
@@ -37,15 +39,6 @@ const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<n
   uint8: (b) => b,
   bool: (b) => b,
 };
-
-/** The number that the bits of a float16 mean; not every browser has Float16Array. */
-function fromHalf(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = (bits & 1023) / 1024;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
-}
 
 export function elementCount(dims: readonly number[]): number {
   return dims.reduce((product, dim) => product * dim, 1);
@@ -64,16 +57,14 @@ export function cpuElementSize(dtype: DType): number | undefined {
   return TYPES[dtype]?.bytes;
 }
 
-/** Bytes of one element on the GPU, or undefined where it has no form there. */
-export function gpuElementSize(dtype: DType): number | undefined {
-  const type = TYPES[dtype];
-  return type && (type.storage === 'f16' ? 2 : 4);
+/** Whether elements of this type can be on a GPU. */
+export function hasGpuForm(dtype: DType): boolean {
+  return TYPES[dtype] !== undefined;
 }
 
-export function storageOf(dtype: DType): StorageType {
-  const type = TYPES[dtype];
-  if (!type) throw new TypeError(`${typeName(dtype)} has no form on the GPU`);
-  return type.storage;
+/** Bytes of one element as it is stored. */
+export function storageSize(storage: StorageType): number {
+  return storage === 'f16' ? 2 : 4;
 }
 
 function aligned(bytes: Uint8Array, size: number): Uint8Array {
@@ -91,37 +82,63 @@ export function toNumbers(dtype: DType, bytes: Uint8Array): number[] {
   });
 }
 
-/** CPU bytes in the form that the GPU wants; the very same array when nothing changes. */
-export function widen(dtype: DType, bytes: Uint8Array): Uint8Array {
-  const type = TYPES[dtype];
-  if (!type) throw new TypeError(`${typeName(dtype)} has no form on the GPU`);
-  if (type.bytes === gpuElementSize(dtype)) return bytes;
-  const values = VIEWS[type.name]!(aligned(bytes, type.bytes));
-  const wide = type.storage === 'i32' ? new Int32Array(values.length) : new Uint32Array(values.length);
-  for (let i = 0; i < values.length; i++) {
-    const value = Number(values[i]);
-    wide[i] = type.name === 'bool' ? (value ? 1 : 0) : value;
-    if (wide[i] !== value && type.name !== 'bool') {
-      throw new RangeError(`${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`);
+/** How elements lie on one device, and the way there and back. Its owner is the device: Gpu.elements. */
+export class ElementForms {
+  /** Without f16 a float16 is an f32 on the GPU: computed in float32, and rounded when it is cast or comes back. */
+  constructor(private readonly device: Pick<DeviceTraits, 'f16'>) {}
+
+  storage(dtype: DType): StorageType {
+    const { storage } = typeOnGpu(dtype);
+    return storage === 'f16' && !this.device.f16 ? 'f32' : storage;
+  }
+
+  /** Bytes of one element on the GPU. */
+  size(dtype: DType): number {
+    return storageSize(this.storage(dtype));
+  }
+
+  /** Whether elements lie the same in both places. */
+  same(dtype: DType): boolean {
+    return typeOnGpu(dtype).bytes === this.size(dtype);
+  }
+
+  /** CPU bytes in the form that the GPU wants; the very same array when nothing changes. */
+  widen(dtype: DType, bytes: Uint8Array): Uint8Array {
+    if (this.same(dtype)) return bytes;
+    const type = typeOnGpu(dtype);
+    const values = VIEWS[type.name]!(aligned(bytes, type.bytes));
+    if (values instanceof Float32Array) return new Uint8Array(values.buffer as ArrayBuffer);
+    const wide = type.storage === 'i32' ? new Int32Array(values.length) : new Uint32Array(values.length);
+    for (let i = 0; i < values.length; i++) {
+      const value = Number(values[i]);
+      wide[i] = type.name === 'bool' ? (value ? 1 : 0) : value;
+      if (wide[i] !== value && type.name !== 'bool') {
+        throw new RangeError(`${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`);
+      }
+    }
+    return new Uint8Array(wide.buffer);
+  }
+
+  /** GPU bytes in the form of the CPU; a new array unless nothing changes. */
+  narrow(dtype: DType, bytes: Uint8Array): Uint8Array {
+    if (this.same(dtype)) return bytes;
+    const type = typeOnGpu(dtype);
+    const { buffer, byteOffset } = aligned(bytes, 4);
+    const Words = { f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array }[type.storage];
+    const wide = new Words(buffer as ArrayBuffer, byteOffset, bytes.byteLength >> 2);
+    switch (type.name) {
+      case 'float16': return new Uint8Array(toHalves(wide as Float32Array).buffer);
+      case 'int64': return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
+      case 'uint64': return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);
+      case 'int16': case 'uint16': return new Uint8Array(Uint16Array.from(wide).buffer);
+      case 'bool': return Uint8Array.from(wide, (value) => (value ? 1 : 0));
+      default: return Uint8Array.from(wide);
     }
   }
-  return new Uint8Array(wide.buffer);
 }
 
-/** GPU bytes in the form of the CPU; a new array unless nothing changes. */
-export function narrow(dtype: DType, bytes: Uint8Array): Uint8Array {
+function typeOnGpu(dtype: DType): ElementType {
   const type = TYPES[dtype];
   if (!type) throw new TypeError(`${typeName(dtype)} has no form on the GPU`);
-  if (type.bytes === gpuElementSize(dtype)) return bytes;
-  const source = aligned(bytes, 4);
-  const count = bytes.byteLength >> 2;
-  const Words = type.storage === 'i32' ? Int32Array : Uint32Array;
-  const wide = new Words(source.buffer as ArrayBuffer, source.byteOffset, count);
-  switch (type.name) {
-    case 'int64': return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
-    case 'uint64': return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);
-    case 'int16': case 'uint16': return new Uint8Array(Uint16Array.from(wide).buffer);
-    case 'bool': return Uint8Array.from(wide, (value) => (value ? 1 : 0));
-    default: return Uint8Array.from(wide);
-  }
+  return type;
 }

@@ -3,8 +3,8 @@ import type { DType } from '../schema';
 import type { Command, Region } from '../gpu/segment';
 import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
 import { storageBytes } from '../gpu/memory_plan';
-import type { PipelineCache } from '../gpu/pipelines';
-import { elementCount, gpuElementSize, storageOf, toNumbers, typeName } from './elements';
+import type { GpuProvider } from '../gpu/provider';
+import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
 import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor } from './kernel';
 
 /** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
@@ -29,28 +29,22 @@ export interface Resolved {
   readonly hostReads: Set<number>;
 }
 
-export function makeTensor(id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
-  const storage = gpuElementSize(dtype) === undefined ? 'u32' : storageOf(dtype);
+export function makeTensor(forms: ElementForms, id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
+  const storage = hasGpuForm(dtype) ? forms.storage(dtype) : 'u32';
   return { id, dtype, dims: [...dims], size: elementCount(dims), storage, location };
-}
-
-export function gpuBytes(dtype: DType, dims: readonly number[]): number {
-  const size = gpuElementSize(dtype);
-  if (size === undefined) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
-  return elementCount(dims) * size;
 }
 
 /** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
 export function resolveKernel<A>(
   kernel: Kernel<A>, attributes: A, inputs: readonly (CallInput | undefined)[], wants: readonly boolean[],
-  host: Host, device: DeviceTraits, pipelines: PipelineCache,
+  host: Host, provider: GpuProvider,
 ): Resolved {
   const resolved: Resolved = { commands: [], hostReads: new Set() };
   const hostBytes = new Map<Tensor, { bytes: Uint8Array; index: number }>();
   inputs.forEach((input, index) => {
     if (input?.bytes) hostBytes.set(input.tensor, { bytes: input.bytes, index });
   });
-  const call = { resolved, hostBytes, host, device, pipelines };
+  const call = { resolved, hostBytes, host, provider };
   const context = new CallContext(kernel.op, inputs.map((input) => input?.tensor), wants, call);
   kernel.resolve(context, attributes);
   const forgotten = wants.findIndex((wanted, i) => wanted && !context.made[i]);
@@ -63,8 +57,7 @@ interface Call {
   readonly resolved: Resolved;
   readonly hostBytes: Map<Tensor, { bytes: Uint8Array; index: number }>;
   readonly host: Host;
-  readonly device: DeviceTraits;
-  readonly pipelines: PipelineCache;
+  readonly provider: GpuProvider;
 }
 
 class CallContext implements Context {
@@ -75,7 +68,7 @@ class CallContext implements Context {
     private readonly op: string, readonly inputs: readonly (Tensor | undefined)[], private readonly wanted: readonly boolean[],
     private readonly run: Call, private readonly given?: readonly Tensor[],
   ) {
-    this.device = run.device;
+    this.device = run.provider.gpu.traits;
   }
 
   get outputCount(): number {
@@ -116,8 +109,7 @@ class CallContext implements Context {
       this.made[i] = tensor;
       return { ...tensor, dims: [...dims] };
     }
-    const id = this.run.host.output(i, type, dims, storageBytes(gpuBytes(type, dims)));
-    return (this.made[i] = makeTensor(id, type, dims, 'gpu'));
+    return (this.made[i] = this.newTensor(type, dims, (bytes) => this.run.host.output(i, type, dims, bytes)));
   }
 
   view(i: number, input: Tensor, dims: readonly number[]): void {
@@ -136,7 +128,13 @@ class CallContext implements Context {
   }
 
   temp(dims: readonly number[], dtype: DType): Tensor {
-    return makeTensor(this.run.host.temp(storageBytes(gpuBytes(dtype, dims))), dtype, dims, 'gpu');
+    return this.newTensor(dtype, dims, (bytes) => this.run.host.temp(bytes));
+  }
+
+  private newTensor(dtype: DType, dims: readonly number[], allocate: (bytes: number) => number): Tensor {
+    if (!hasGpuForm(dtype)) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
+    const tensor = makeTensor(this.run.provider.gpu.elements, 0, dtype, dims, 'gpu');
+    return { ...tensor, id: allocate(regionOf(tensor).bytes) };
   }
 
   reshape(tensor: Tensor, dims: readonly number[]): Tensor {
@@ -157,7 +155,7 @@ class CallContext implements Context {
       ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
     ];
     const { fields, bytes } = packUniforms(dispatch.uniforms ?? {}, dispatch.f32, dispatch.i32);
-    const pipeline = this.run.pipelines.get({ shader: dispatch.shader, spec: dispatch.spec, bindings, uniforms: fields });
+    const pipeline = this.run.provider.pipelines.get({ shader: dispatch.shader, spec: dispatch.spec, bindings, uniforms: fields });
     this.run.resolved.commands.push({
       kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
       uniforms: fields.length > 0 ? bytes : undefined, workgroups: dispatch.workgroups,
@@ -194,7 +192,7 @@ class CallContext implements Context {
 }
 
 function regionOf(tensor: Tensor): Region {
-  return { id: tensor.id, bytes: storageBytes(gpuBytes(tensor.dtype, tensor.dims)) };
+  return { id: tensor.id, bytes: storageBytes(elementCount(tensor.dims) * storageSize(tensor.storage)) };
 }
 
 function declare(shader: string, name: string, binding: Binding, writable: boolean): ShaderBinding {

@@ -60,7 +60,7 @@ export async function prepareSingle<A>(
       return -temps.length;
     },
   };
-  const { commands } = resolveKernel(kernel, attributes, inputs.map(callInput), wants, host, gpu.traits, provider.pipelines);
+  const { commands } = resolveKernel(kernel, attributes, inputs.map((input) => callInput(provider, input)), wants, host, provider);
   const all = [...commands, ...views];
   const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), []);
   const scratch = plan.newSlots.map((bytes) => createStorageBuffer(gpu, bytes, `scratch of ${kernel.op}`));
@@ -76,15 +76,15 @@ export async function prepareSingle<A>(
   };
 }
 
-function callInput(input: SingleInput | undefined): CallInput | undefined {
+function callInput({ gpu }: GpuProvider, input: SingleInput | undefined): CallInput | undefined {
   if (!input) return undefined;
   const { dtype, dims, data } = input;
-  if ('gpuId' in data) return { tensor: makeTensor(data.gpuId, dtype, dims, 'gpu') };
+  if ('gpuId' in data) return { tensor: makeTensor(gpu.elements, data.gpuId, dtype, dims, 'gpu') };
   const size = cpuElementSize(dtype);
   if (size !== undefined && data.bytes.byteLength !== elementCount(dims) * size) {
     throw new KernelError(`an input of shape [${dims}] has ${data.bytes.byteLength} bytes`);
   }
-  return { tensor: makeTensor(0, dtype, dims, 'cpu'), bytes: data.bytes };
+  return { tensor: makeTensor(gpu.elements, 0, dtype, dims, 'cpu'), bytes: data.bytes };
 }
 
 /** First and last command that touches `id`. */

@@ -3,7 +3,7 @@ import { messageOf } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
 import { type CompileProgress, compilePipelines } from '../gpu/segment';
 import type { SessionBackend } from '../jsep/backend';
-import { cpuElementSize, elementCount, gpuElementSize } from '../jsep/elements';
+import { cpuElementSize, elementCount } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
 import { Recording } from '../jsep/recording';
 import type { PlanInfo } from './plan';
@@ -27,7 +27,8 @@ export async function compileEarly(
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
         const count = elementCount(dims!);
         if (onCpu || !onGpu) core.feed(run, i, dtype, dims!, new Uint8Array(count * cpuElementSize(dtype)!));
-        if (onGpu) core.feedGpu(run, i, dtype, dims!, backend.recorder!.feed(i, NOTHING, storageBytes(count * gpuElementSize(dtype)!)));
+        const bytes = storageBytes(count * backend.provider.gpu.elements.size(dtype));
+        if (onGpu) core.feedGpu(run, i, dtype, dims!, backend.recorder!.feed(i, NOTHING, bytes));
       });
       await core.execute(run);
     } catch (error) {

@@ -6,7 +6,7 @@ import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
-import { elementCount, gpuElementSize, narrow, widen } from '../jsep/elements';
+import { type ElementForms, elementCount, hasGpuForm } from '../jsep/elements';
 import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { RecordingCache } from './recordings';
@@ -68,6 +68,11 @@ export class SessionRun {
     return this.session.provider?.gpu.counters ?? newCounters();
   }
 
+  /** Asked only of what is on the GPU, or goes there. */
+  private elements(): ElementForms {
+    return this.session.provider!.gpu.elements;
+  }
+
   async submit(): Promise<SubmittedRun> {
     this.options.signal?.throwIfAborted();
     const { session } = this;
@@ -120,7 +125,7 @@ export class SessionRun {
     const contents = new Map<number, Uint8Array>();
     this.session.plan.inputs.forEach(({ onGpu }, i) => {
       const feed = this.feeds[i];
-      if (onGpu && !isOnGpu(feed)) contents.set(i, widen(feed.dtype, feed.data));
+      if (onGpu && !isOnGpu(feed)) contents.set(i, this.elements().widen(feed.dtype, feed.data));
     });
     const delivery = this.deliver(outputs);
     const pending = recorder.replay(contents, delivery.read, delivery.keep);
@@ -136,7 +141,7 @@ export class SessionRun {
       return;
     }
     // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
-    const wide = onGpu && recorder && gpuElementSize(feed.dtype) !== undefined ? widen(feed.dtype, feed.data) : undefined;
+    const wide = onGpu && recorder && hasGpuForm(feed.dtype) ? this.elements().widen(feed.dtype, feed.data) : undefined;
     if (onCpu || !wide) core.feed(run, index, feed.dtype, feed.dims, feed.data);
     if (wide) core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
   }
@@ -158,7 +163,7 @@ export class SessionRun {
       const { dtype, dims, data } = outputs[this.session.plan.outputs.indexOf(name)];
       const leave = this.options.outputsOnGpu?.includes(name) ?? false;
       if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
-      const bytes = elementCount(dims) * gpuElementSize(dtype)!;
+      const bytes = elementCount(dims) * this.elements().size(dtype);
       if (leave) {
         const as = this.session.provider!.buffers.allocate(bytes, `output ${name}`);
         keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as });
@@ -166,7 +171,7 @@ export class SessionRun {
       }
       const part = read.push({ id: data.gpuId, bytes }) - 1;
       return (parts) => {
-        const narrowed = narrow(dtype, parts[part]);
+        const narrowed = this.elements().narrow(dtype, parts[part]);
         // What was mapped is gone after this.
         return { dtype, dims, data: narrowed === parts[part] ? narrowed.slice() : narrowed };
       };
@@ -177,7 +182,7 @@ export class SessionRun {
   private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array): Tensor {
     const { provider } = this.session;
     if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
-    const wide = widen(dtype, bytes);
+    const wide = provider.gpu.elements.widen(dtype, bytes);
     const gpuId = provider.buffers.allocate(wide.byteLength, 'output');
     provider.gpu.write(provider.buffers.get(gpuId).buffer, 0, wide);
     return { dtype, dims, gpuId };

@@ -1,7 +1,7 @@
 // Tensors as callers give and get them, and the checks of feeds.
 import { DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { cpuElementSize, elementCount, gpuElementSize, typeName } from '../jsep/elements';
+import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../jsep/elements';
 import type { PlanInput } from './plan';
 
 export interface TensorOnCpu {
@@ -49,7 +49,7 @@ function checkFeed({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
     throw invalid(`input "${name}" wants shape [${wanted}], got [${tensor.dims}]`);
   }
   if (isOnGpu(tensor)) {
-    if (gpuElementSize(tensor.dtype) === undefined) throw invalid(`input "${name}": ${typeName(tensor.dtype)} cannot be on the GPU`);
+    if (!hasGpuForm(tensor.dtype)) throw invalid(`input "${name}": ${typeName(tensor.dtype)} cannot be on the GPU`);
     return;
   }
   const size = cpuElementSize(tensor.dtype);

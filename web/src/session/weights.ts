@@ -1,6 +1,6 @@
 // Weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass once.
 import type { Core } from '../core/core';
-import { cpuElementSize, elementCount, gpuElementSize, widen } from '../jsep/elements';
+import { elementCount } from '../jsep/elements';
 import { storageBytes, roundUp } from '../gpu/memory_plan';
 import { createStorageBuffer, type GpuTensorMemory } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
@@ -18,12 +18,12 @@ export class GpuWeights {
   private readonly memory = new Map<number, GpuTensorMemory>();
   bytes = 0;
 
-  constructor(private readonly provider: GpuProvider, weights: readonly PlanWeight[]) {
+  constructor(readonly provider: GpuProvider, weights: readonly PlanWeight[]) {
     const places: { weight: PlanWeight; buffer: number; offset: number; bytes: number }[] = [];
     const sizes: number[] = [];
     const limit = Math.min(PACK_BYTES, provider.gpu.device.limits.maxBufferSize);
     for (const weight of weights) {
-      const bytes = elementCount(weight.dims) * gpuElementSize(weight.dtype)!;
+      const bytes = elementCount(weight.dims) * provider.gpu.elements.size(weight.dtype);
       const place = roundUp(storageBytes(bytes), OFFSET_ALIGNMENT);
       if (sizes.length === 0 || sizes[sizes.length - 1] + place > limit) sizes.push(0);
       const buffer = sizes.length - 1;
@@ -80,7 +80,8 @@ function sinkOf(weight: PlanWeight, core: Core, session: number, gpu: GpuWeights
   const sinks: ((offset: number, piece: Uint8Array) => void)[] = [];
   if (address) sinks.push((offset, piece) => core.heap.set(piece, address + offset));
   if (weight.onGpu && gpu) {
-    if (cpuElementSize(dtype) === gpuElementSize(dtype)) {
+    const { elements } = gpu.provider.gpu;
+    if (elements.same(dtype)) {
       sinks.push((offset, piece) => gpu.write(index, offset, piece));
     } else {
       // Elements that become wider are gathered first: pieces may end within one.
@@ -89,7 +90,7 @@ function sinkOf(weight: PlanWeight, core: Core, session: number, gpu: GpuWeights
       sinks.push((offset, piece) => {
         whole.set(piece, offset);
         missing -= piece.byteLength;
-        if (missing === 0) gpu.write(index, 0, widen(dtype, whole));
+        if (missing === 0) gpu.write(index, 0, elements.widen(dtype, whole));
       });
     }
   }

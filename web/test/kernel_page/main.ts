@@ -1,6 +1,6 @@
 // A page for kernel tests without Python's session and without the core: window.runKernel(case) -> outputs and times.
 import { Attributes, type AttributeRecord } from '../../src/jsep/attributes';
-import { cpuElementSize, dtypeOf, elementCount, gpuElementSize, narrow, typeName, widen } from '../../src/jsep/elements';
+import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/jsep/elements';
 import type { DTypeName } from '../../src/jsep/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
@@ -75,8 +75,8 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
       outputs.push(null);
       continue;
     }
-    const bytes = await open.read(output.gpuId, elementCount(output.dims) * gpuElementSize(output.dtype)!);
-    outputs.push({ dtype: typeName(output.dtype) as DTypeName, dims: [...output.dims], data: toBase64(narrow(output.dtype, bytes)) });
+    const bytes = await open.read(output.gpuId, elementCount(output.dims) * gpu.elements.size(output.dtype));
+    outputs.push({ dtype: typeName(output.dtype) as DTypeName, dims: [...output.dims], data: toBase64(gpu.elements.narrow(output.dtype, bytes)) });
   }
   const median_ms = test.repeat ? await measure(open, submit, test.repeat) : undefined;
   call.destroy();
@@ -104,7 +104,7 @@ function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, h
   const bytes = fromBase64(data);
   if (bytes.byteLength !== elementCount(dims) * cpuElementSize(dtype)!) throw new Error(`${name}[${dims}] has ${bytes.byteLength} bytes`);
   if (host) return { dtype, dims, data: { bytes } };
-  const wide = widen(dtype, bytes);
+  const wide = open.gpu.elements.widen(dtype, bytes);
   const gpuId = open.buffers.allocate(wide.byteLength, 'input');
   open.gpu.write(open.buffers.get(gpuId).buffer, 0, wide);
   return { dtype, dims, data: { gpuId } };
