@@ -54,6 +54,17 @@ inline void for_taps(const Window& w, const OutputPixel& o, const T* image, cons
   });
 }
 
+// Whether the windows at `o` and the next count - 1 places of its row lie inside of the image with all their taps.
+inline bool all_inside(const Window& w, const OutputPixel& o, int32_t count) {
+  if (o.at[2] + count > w.out[2]) return false;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int32_t first = o.at[axis] * w.stride[axis] - w.pad[axis];
+    const int32_t last = first + (w.kernel[axis] - 1) * w.dilation[axis] + (axis == 2 ? (count - 1) * w.stride[2] : 0);
+    if (first < 0 || last >= w.in[axis]) return false;
+  }
+  return true;
+}
+
 // How many taps of the window at `o` lie inside of the padded image.
 inline int32_t padded_taps(const Window& w, const OutputPixel& o, const int32_t* pad_end) {
   int32_t count = 1;
