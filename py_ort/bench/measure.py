@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from py_ort.bench.feeds import random_feeds
 from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.options import SessionOptions
 from py_ort.session import InferenceSession
+from py_ort.testing.random_feeds import candidates
 
 
 @dataclass
@@ -128,7 +129,7 @@ def measure(
         against: Flavours of onnxruntime-web (see `py_ort.bench.peer.FLAVOURS`).
         browser: The browser.
         feeds: Inputs by name; the others are random.
-        shapes: Shapes of random inputs that the model leaves open.
+        shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
         timeout: Seconds for a creation or a run.
         progress: Called with what happens.
     """
@@ -140,9 +141,7 @@ def measure(
         progress(f"{Path(model).name}: py_ort {provider}")
         _create(courses[0], data, timeout)
         assert ours.session is not None
-        inputs = {**random_feeds([i for i in ours.session.get_inputs() if i.name not in (feeds or {})], shapes or {})}
-        inputs.update(feeds or {})
-        expected = _native(data, inputs)
+        inputs, expected = _feeds(data, ours.session, feeds or {}, shapes or {})
         _first(courses[0], inputs, expected, timeout)
         for flavour in against:
             progress(f"{Path(model).name}: onnxruntime-web {flavour}")
@@ -183,7 +182,22 @@ def _row(model: str, course: _Course, threads: int, adapter: str) -> Row:
     )  # fmt: skip
 
 
-def _native(model: bytes, feeds: dict[str, np.ndarray]) -> dict[str, Any] | None:
+def _feeds(
+    model: bytes, session: InferenceSession, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]]
+) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
+    """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
+    native = _native(model)
+    open_inputs = [arg for arg in session.get_inputs() if arg.name not in given]
+    tried = [{**found, **given} for found in candidates(open_inputs, shapes)]
+    for feeds in tried:
+        # Of another size than the model wants: what native onnxruntime says of the last one, ours will say too.
+        with contextlib.suppress(Exception):
+            return feeds, native(feeds) if native else None
+    return tried[0], None
+
+
+def _native(model: bytes) -> Callable[[dict[str, np.ndarray]], dict[str, Any]] | None:
+    """Return native onnxruntime's run of a model; None if it is not installed, or does not take the model."""
     try:
         import onnxruntime
     except ImportError:
@@ -195,7 +209,7 @@ def _native(model: bytes, feeds: dict[str, np.ndarray]) -> dict[str, Any] | None
     except Exception:  # it is a check, not the job: a model that native onnxruntime refuses is timed all the same
         return None
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds), strict=True))
+    return lambda feeds: dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def _relative_error(got: np.ndarray, wanted: np.ndarray) -> float:

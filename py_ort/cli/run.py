@@ -77,30 +77,13 @@ def _feeds(session: InferenceSession, inputs: tuple[str, ...], use_random: bool)
         except (OSError, ValueError) as e:
             raise click.BadParameter(f"{file}: {e}", param_hint="--input") from e
     if use_random:
-        rng = np.random.default_rng(0)
-        for arg in session.get_inputs():
-            if arg.name not in feeds:
-                feeds[arg.name] = _random(arg, rng)
-                err.print(f"{arg.name}: random {arg.type} {list(feeds[arg.name].shape)}")
+        from py_ort.testing.random_feeds import random_feeds
+
+        missing = [arg for arg in session.get_inputs() if arg.name not in feeds]
+        for name, array in random_feeds(missing, image_size=(64, 64)).items():
+            feeds[name] = array
+            err.print(f"{name}: random {array.dtype} {list(array.shape)}")
     return feeds
-
-
-def _random(arg: NodeArg, rng: np.random.Generator) -> np.ndarray:
-    """Random numbers of an input's type; unknown dimensions are 1, those that look like an image's are 64."""
-    from py_ort.feeds import TYPE_NAMES
-    from py_ort.wire.tensors import NUMPY
-
-    dims = arg.shape or []
-    shape = [d if isinstance(d, int) else 64 if len(dims) == 4 and i >= 2 else 1 for i, d in enumerate(dims)]
-    numbers = {f"tensor({name})": number for number, name in TYPE_NAMES.items()}
-    if arg.type not in numbers:
-        raise click.UsageError(f"--random makes no {arg.type}: give input {arg.name!r} with --input")
-    dtype = NUMPY[numbers[arg.type]]
-    if dtype.kind == "O":
-        return np.full(shape, "text", object)
-    if dtype.kind in "iub":
-        return rng.integers(0, 2, shape).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype)
 
 
 def _describe(arg: NodeArg, array: Any, folder: Path | None) -> dict[str, Any]:
