@@ -7,6 +7,7 @@ namespace py_ort {
 
 namespace simd128 {
 void f32_gemm_6x8__simd128(const void*, void*, int32_t, int32_t);
+void f32_winograd_2x2_3x3__simd128(const void*, void*, int32_t, int32_t);
 void f32_depthwise_4x8__simd128(const void*, void*, int32_t, int32_t);
 void f32_pool_1x4__simd128(const void*, void*, int32_t, int32_t);
 void f32_softmax_1x4__simd128(const void*, void*, int32_t, int32_t);
@@ -17,6 +18,7 @@ void i16_gemm_4x8__simd128(const void*, void*, int32_t, int32_t);
 const Microkernels kSimd128Microkernels = {
     "simd128",
     simd128::f32_gemm_6x8__simd128,
+    simd128::f32_winograd_2x2_3x3__simd128,
     simd128::f32_depthwise_4x8__simd128,
     simd128::f32_pool_1x4__simd128,
     simd128::f32_softmax_1x4__simd128,

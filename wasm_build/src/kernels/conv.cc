@@ -1,6 +1,7 @@
 // Convolution. The micro-kernels work on channels-last images; channels-first ones are turned before and after.
 //   1x1, stride 1:  a plain matrix product of the pixels
 //   depthwise:      f32_depthwise
+//   3x3, stride 1:  f32_winograd where it pays and the weights are constant
 //   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
 #include "derived.h"
 #include "fused_activation.h"
@@ -8,6 +9,7 @@
 #include "product.h"
 #include "spatial.h"
 #include "strided.h"
+#include "winograd.h"
 
 namespace py_ort {
 namespace {
@@ -56,7 +58,9 @@ class Conv {
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>();
-      return job.depthwise ? run_depthwise(job) : run_groups(job);
+      if (job.depthwise) return run_depthwise(job);
+      if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels)) return run_winograd(job, w);
+      return run_groups(job);
     });
   }
 
@@ -141,6 +145,19 @@ class Conv {
     return {};
   }
 
+  Status run_winograd(const Job& job, const Tensor& w) const {
+    const Tensor* transformed;
+    PY_ORT_TRY(winograd_.get(w, transformed, [&](Tensor& out) { return winograd_weights(job.w, job.in_channels, job.out_channels, out); }));
+    F32Winograd f;
+    f.window = &job.plan.window;
+    f.k = static_cast<int32_t>(job.in_channels), f.n = static_cast<int32_t>(job.out_channels);
+    PY_ORT_TRY(zero_floats(static_cast<size_t>(job.in_channels), f.zeros));
+    f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias, f.z = job.z, f.y = job.y;
+    f.activation = activation_;
+    if (!run_microkernel(microkernels().f32_winograd, f)) return out_of_memory("no memory for the scratch space of a convolution");
+    return {};
+  }
+
   Status run_groups(const Job& job) const {
     const Window& window = job.plan.window;
     const int64_t channels = job.in_channels / group_, columns = job.out_channels / group_;
@@ -169,7 +186,7 @@ class Conv {
   int64_t group_ = 1, out_channels_ = 0;
   WeightLayout layout_ = WeightLayout::onnx;
   Activation activation_;
-  Derived<Tensor> weights_;
+  Derived<Tensor> weights_, winograd_;
 };
 
 constexpr const char* kTypes = "float32,float16,bfloat16";
