@@ -24,7 +24,7 @@ def canonicalise(model: ir.Model, check: Check | None = None) -> int:
 
     Args:
         model: A model that was read and checked.
-        check: Called for each node, in its old form, when its inputs' types are known; its opset is the second argument.
+        check: Called for each node, in its old form, with its opset, when its inputs' types are known.
 
     Returns:
         How many nodes were rewritten into others.

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import all_nodes, subgraphs
 from py_ort.ops.canonicalise import canonicalise_nodes
 from py_ort.ops.functions import function_body, instantiate
-from py_ort.passes.pass_base import Pass
-
-HasKernel = Callable[[ir.Node], "bool | None"]
-"""True: the first provider runs this node; False: another one does; None: nobody does."""
+from py_ort.passes.pass_base import HasOperator, Pass
 
 _DEPTH = 4  # bodies may call operators that have bodies
 
@@ -21,9 +16,9 @@ _DEPTH = 4  # bodies may call operators that have bodies
 class Functions(Pass):
     """Function bodies, where they help."""
 
-    def __init__(self, has_kernel: HasKernel) -> None:
-        """`has_kernel` tells which nodes can run as they are."""
-        self._has_kernel = has_kernel
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells which nodes can run as they are."""
+        self._has_operator = has_operator
 
     def call(self, model: ir.Model) -> int:
         """Expand what no provider runs, and what the first provider would run if it were expanded."""
@@ -36,7 +31,7 @@ class Functions(Pass):
         return count
 
     def _expand(self, node: ir.Node) -> bool:
-        runs = self._has_kernel(node)
+        runs = self._has_operator(node.domain, node.op_type)
         if runs or (not operator(node.domain, node.op_type).expand and runs is not None):
             return False
         body = function_body(node)
@@ -48,4 +43,6 @@ class Functions(Pass):
         return True
 
     def _is_plain(self, node: ir.Node) -> bool:
-        return node.op_type == "Constant" or (not subgraphs(node) and bool(self._has_kernel(node)))
+        return node.op_type == "Constant" or (
+            not subgraphs(node) and bool(self._has_operator(node.domain, node.op_type))
+        )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
 from py_ort.ops.builder import all_nodes
+
+HasOperator = Callable[[str, str], "bool | None"]
+"""Of (domain, op_type): True, the first provider has a kernel; False, another one has; None, nobody."""
 
 
 class Pass:

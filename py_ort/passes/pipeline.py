@@ -20,10 +20,11 @@ from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
-from py_ort.passes.pass_base import Pass
+from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
 from py_ort.passes.subexpressions import Subexpressions
+from py_ort.passes.transposed_products import TransposedProducts
 
 
 class Level(enum.IntEnum):
@@ -36,16 +37,21 @@ class Level(enum.IntEnum):
     ALL = 99
 
 
+def _nothing(domain: str, op_type: str) -> bool:
+    return False
+
+
 REQUIRED: list[Pass] = [Constants()]
 """These run at every level, before the rewrite to the newest opset."""
 
 
-def pipeline(level: Level, *, matmul_bias: bool = False) -> list[Pass]:
+def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias: bool = False) -> list[Pass]:
     """Return the passes that run after the rewrite to the newest opset, before layout and placement.
 
     Args:
         level: How far to go. Basic keeps to rewrites that every runtime makes; extended adds operators with fused
             activations.
+        has_operator: Tells whether the first provider runs (domain, op_type); fusions into operators outside ONNX ask.
         matmul_bias: The kernels of MatMul take a bias.
     """
     if level < Level.BASIC:
@@ -67,7 +73,13 @@ def pipeline(level: Level, *, matmul_bias: bool = False) -> list[Pass]:
         Folding(),
     ]
     if level >= Level.EXTENDED:
-        passes += [Linear(matmul_bias=matmul_bias), ConvAffine(), Residual(), Activation()]
+        passes += [
+            TransposedProducts(has_operator),
+            Linear(matmul_bias=matmul_bias),
+            ConvAffine(),
+            Residual(),
+            Activation(),
+        ]
     return [*passes, DeadCode()]
 
 

@@ -16,8 +16,8 @@ from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, lo
 from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.passes.free_dimensions import override_free_dimensions
-from py_ort.passes.functions import Functions, HasKernel
-from py_ort.passes.pass_base import PassReport, run_passes
+from py_ort.passes.functions import Functions
+from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
@@ -77,14 +77,12 @@ def compile_model(
     options = options or CompileOptions()
     names = list(dict.fromkeys(canonical_provider(name) for name in providers))
     manifests = dict(manifests if manifests is not None else load_manifests())
-    if not options.float16_on_gpu and "webgpu" in manifests:
-        manifests["webgpu"] = manifests["webgpu"].without("float16")
     missing = [name for name in names if name not in manifests]
     if missing or not names:
         raise InvalidArgument(f"providers {missing or names}: there are {', '.join(manifests)}")
     level = Level(options.level())
     timings: dict[str, float] = {}
-    has_kernel = _kernel_lookup(names, manifests)
+    has_operator = _operator_lookup(names, manifests)
 
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
@@ -98,14 +96,8 @@ def compile_model(
         )
         canonicalise(loaded.model, check_types)
     with _timed(timings, "passes"):
-        passes += run_passes(
-            loaded.model,
-            [
-                Functions(has_kernel),
-                *pipeline(level, matmul_bias=_matmul_bias(names, manifests)),
-                Functions(has_kernel),
-            ],
-        )
+        chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
+        passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)])
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
@@ -132,16 +124,16 @@ def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
     timings[stage] = (time.perf_counter() - start) * 1e3
 
 
-def _kernel_lookup(names: Sequence[str], manifests: Mapping[str, Manifest]) -> HasKernel:
-    """Tell of a node which provider runs it, going by its operator alone."""
+def _operator_lookup(names: Sequence[str], manifests: Mapping[str, Manifest]) -> HasOperator:
+    """Tell which provider runs an operator: True the first, False another one, None nobody."""
 
-    def has_kernel(node: ir.Node) -> bool | None:
-        if node.domain == "" and node.op_type in CONTROL_FLOW:
+    def has_operator(domain: str, op_type: str) -> bool | None:
+        if domain == "" and op_type in CONTROL_FLOW:
             return True
-        runs = [manifests[name].has(node.domain, node.op_type) for name in names]
+        runs = [manifests[name].has(domain, op_type) for name in names]
         return True if runs[0] else False if any(runs) else None
 
-    return has_kernel
+    return has_operator
 
 
 def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:

@@ -16,7 +16,7 @@ class NodeArg:
     Attributes:
         name: Its name.
         type: In ONNX's words: "tensor(float)", "seq(tensor(int64))", …
-        shape: A number, a name or None for each dimension; None when the rank is not known.
+        shape: A number, a name or None for each dimension; None when the rank is not known, [] for what is no tensor.
     """
 
     name: str
@@ -30,6 +30,8 @@ class NodeArg:
     def of(cls, value: ir.Value) -> NodeArg:
         """Describe a value of the graph."""
         shape: list[int | str | None] | None = None
-        if value.shape is not None:
+        if value.type is not None and not isinstance(value.type, ir.TensorType):
+            shape = []
+        elif value.shape is not None:
             shape = [d if isinstance(d, int) else (str(d) if d.value is not None else None) for d in value.shape]
         return cls(value.name or "", type_name(value.type), shape)

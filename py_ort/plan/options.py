@@ -22,7 +22,6 @@ class CompileOptions:
         force_cpu_node_names: Nodes to run on wasm, by name.
         disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
             arithmetic aside.
-        float16_on_gpu: Whether the GPU has shader-f16; without it float16 stays on the CPU.
     """
 
     graph_optimization_level: str | int = "all"
@@ -31,7 +30,6 @@ class CompileOptions:
     preferred_layout: str | None = None
     force_cpu_node_names: Collection[str] = ()
     disable_cpu_fallback: bool = False
-    float16_on_gpu: bool = True
 
     def level(self) -> int:
         """Return the level as a number.

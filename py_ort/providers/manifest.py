@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,10 @@ class Manifest:
         kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further
             inputs,
             an empty entry accepts all.
-        excluded: Dtypes that this device cannot hold, whatever the kernels say.
     """
 
     provider: str
     kernels: Mapping[tuple[str, str], Sequence[frozenset[str]]] = field(default_factory=dict)
-    excluded: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
@@ -49,10 +47,6 @@ class Manifest:
             known = kernels.get(key)
             kernels[key] = types if known is None else _union(known, types)
         return cls(provider, kernels)
-
-    def without(self, dtype: str) -> Manifest:
-        """Return the same manifest for a device that cannot hold this dtype."""
-        return replace(self, excluded=self.excluded | {dtype})
 
     def has(self, domain: str, op_type: str) -> bool:
         """Whether there is a kernel of this operator."""
@@ -70,8 +64,6 @@ class Manifest:
         if types is None:
             return "no kernel"
         for index, dtype in enumerate(dtypes):
-            if dtype is not None and dtype_name(dtype) in self.excluded:
-                return f"{dtype_name(dtype)} is not there on this device"
             if dtype is None or not types:
                 continue
             accepted = types[min(index, len(types) - 1)]

@@ -13,7 +13,7 @@ from py_ort.exceptions import NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
-from py_ort.providers.manifest import Manifest, dtype_name
+from py_ort.providers.manifest import Manifest
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 _ON_GPU = frozenset(
@@ -182,7 +182,7 @@ def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[
     for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
         if value is None or value.dtype is None:
             continue
-        if value.dtype not in _ON_GPU or dtype_name(value.dtype) in manifest.excluded:
+        if value.dtype not in _ON_GPU:
             return f"{value.dtype.name.lower()} has no form on the GPU"
     return None
 

@@ -51,9 +51,11 @@ def manifests(*, matmul_bias: bool = True) -> dict[str, Manifest]:
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
+    gpu.append({"domain": "com.microsoft", "op_type": "FusedMatMul", "types": [FLOATS]})
     gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (3 if matmul_bias else 2)})
     names = sorted({schema.name for schema in onnx.defs.get_all_schemas()} - {"MatMul"})
     wasm = [{"domain": "", "op_type": name, "types": []} for name in names]
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
+    wasm.append({"domain": "com.microsoft", "op_type": "FusedMatMul", "types": [["float32"]]})
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

@@ -110,6 +110,12 @@ CASES = {
         {"w": _f(4, 3), "b": B},
         {"Gemm": 1},
     ),
+    "scores of attention": (
+        "g (float[2,4,5,3] q, float[2,4,6,3] k) => (float[2,4,5,6] y) "
+        "{ t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t)  d = Div(s, root)  y = Softmax(d) }",
+        {"root": np.float32(3**0.5)},
+        {"FusedMatMul": 1, "Softmax": 1},
+    ),
     "layer normalisation": (
         """g (float[2,5,4] x) => (float[2,5,4] y) {
             m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r =
