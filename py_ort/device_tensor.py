@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,18 +34,28 @@ class DeviceTensor:
         id: Its number there.
         dtype: The `DType` of its elements.
         shape: Its dimensions.
+        stored: The numpy type of its elements as they lie in the buffer.
     """
 
-    def __init__(self, page: Page, id: int, dtype: int, shape: Sequence[int], lease: Lease | None = None) -> None:
+    def __init__(
+        self,
+        page: Page,
+        id: int,
+        dtype: int,
+        shape: Sequence[int],
+        device: Mapping[str, Any],
+        lease: Lease | None = None,
+    ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
+        self.stored = _storage(dtype, device)
         self._lease = lease  # if it keeps the browser alive by itself
 
     @classmethod
     def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0) -> DeviceTensor:
         """Allocate a buffer in the page of the default browser."""
-        stored = _storage(dtype)
-        size = max(int(np.prod(shape, dtype=np.int64)) * stored.itemsize, 1)
-        lease = loop_thread().call(_open(device_id))
+        _check_form(dtype)
+        lease, device = loop_thread().call(_open(device_id))
+        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype, device).itemsize, 1)
         body = JsepAllocT()
         body.deviceId, body.size = device_id, -(-size // 16) * 16
         try:
@@ -53,7 +63,7 @@ class DeviceTensor:
         except BaseException:
             loop_thread().soon(lambda: pool().release(lease))
             raise
-        return cls(lease.page, answer.body.id, dtype, shape, lease)
+        return cls(lease.page, answer.body.id, dtype, shape, device, lease)
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
@@ -72,9 +82,8 @@ class DeviceTensor:
             raise InvalidArgument(
                 f"this value is {dtype_name(self.dtype)}{list(self.shape)}; got {array.dtype}{list(array.shape)}"
             )
-        stored = _storage(self.dtype)
-        wide = np.ascontiguousarray(array).astype(stored, copy=False)
-        if array.dtype.itemsize > stored.itemsize and not np.array_equal(wide, array):
+        wide = np.ascontiguousarray(array).astype(self.stored, copy=False)
+        if array.dtype.itemsize > self.stored.itemsize and not np.array_equal(wide, array):
             raise InvalidArgument(f"an integer of {array.dtype} beyond 32 bits cannot be on the GPU")
         data = wide.tobytes()
         data += bytes(-len(data) % 4)
@@ -97,19 +106,20 @@ class DeviceTensor:
 
     def numpy(self) -> np.ndarray:
         """Download the elements."""
-        count, stored = int(np.prod(self.shape, dtype=np.int64)), _storage(self.dtype)
+        count = int(np.prod(self.shape, dtype=np.int64))
         if count == 0:
             return np.zeros(self.shape, NUMPY[self.dtype])
         body = JsepCopyAsyncT()
         body.src, body.size = self._live(), self.nbytes
         payload = loop_thread().call(self.page.request(body, timeout=600)).payload
-        elements = np.frombuffer(payload, stored, count).reshape(self.shape)
-        return elements.astype(NUMPY[self.dtype], copy=False)
+        elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)
+        with np.errstate(over="ignore"):  # a float16 that was computed in float32
+            return elements.astype(NUMPY[self.dtype], copy=False)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements, as they lie in the buffer."""
-        return int(np.prod(self.shape, dtype=np.int64)) * _storage(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * self.stored.itemsize
 
     def free(self) -> None:
         """Free the buffer; the tensor is of no use afterwards."""
@@ -133,20 +143,24 @@ class DeviceTensor:
         return self.id
 
 
-def _storage(dtype: int) -> np.dtype[Any]:
+def _check_form(dtype: int) -> None:
     name = dtype_name(dtype)
-    if name in _AS_IT_IS:
-        return NUMPY[dtype]
-    if name not in _WIDE:
+    if name not in _AS_IT_IS and name not in _WIDE:
         raise InvalidArgument(f"{name} has no form on the GPU")
-    return _WIDE[name]
 
 
-async def _open(device_id: int) -> Lease:
+def _storage(dtype: int, device: Mapping[str, Any]) -> np.dtype[Any]:
+    _check_form(dtype)
+    name = dtype_name(dtype)
+    if name == "float16" and "shader-f16" not in device.get("features", ()):
+        return np.dtype(np.float32)
+    return _WIDE.get(name, NUMPY[dtype])
+
+
+async def _open(device_id: int) -> tuple[Lease, dict[str, Any]]:
     lease = await pool().acquire(BrowserOptions())
     try:
-        await lease.page.device(device_id, {}, 60)
+        return lease, await lease.page.device(device_id, {}, 60)
     except BaseException:
         pool().release(lease)
         raise
-    return lease

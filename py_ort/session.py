@@ -132,7 +132,6 @@ class InferenceSession:
             preferred_layout=webgpu.get("preferredLayout"),
             force_cpu_node_names=forced.split("\n") if isinstance(forced, str) else forced,
             disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
-            float16_on_gpu="shader-f16" in backend.device.get("features", ()),
         )
 
     def _load_into_page(self, compiled: CompiledModel) -> dict[str, Any]:

@@ -154,7 +154,8 @@ class Backend:
 
     def _output(self, description: Any, payload: memoryview) -> np.ndarray | DeviceTensor:
         if description.location == Location.gpu:
-            return DeviceTensor(self.lease.page, description.gpuId, description.dtype, description.dims or [])
+            dtype, dims = description.dtype, description.dims or []
+            return DeviceTensor(self.lease.page, description.gpuId, dtype, dims, self.device)
         return from_description(description, payload)
 
     def stats(self, session: int) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 // A JavaScript execution provider for the tests: "GPU" buffers are arrays, and a kernel computes as soon as it is run.
 'use strict';
-const { LOCATION } = require('./core.cjs');
+const { DTYPE, LOCATION } = require('./core.cjs');
 
-/** Kernels by operator: they get the call and may throw. Elements are f32 or i32 by the first input's dtype. */
+/** Kernels by operator: they get the call and may throw. Elements are f32 or i32 by the first input's dtype, or the bits of float16. */
 const KERNELS = {
   Neg: (call) => call.map(0, call.inputs[0].dims, (x) => -x),
   Add: (call) => call.map(0, call.inputs[0].dims, (a, b) => a + b),
@@ -31,7 +31,8 @@ class Call {
     this.wanted = Array.from({ length: outputs }, next);
   }
   elements(buffer, dtype) {
-    return dtype === 1 ? new Float32Array(buffer.buffer) : new Int32Array(buffer.buffer);
+    if (dtype === DTYPE.float16 && !this.provider.wideFloat16) return new Uint16Array(buffer.buffer);
+    return dtype === DTYPE.float32 || dtype === DTYPE.float16 ? new Float32Array(buffer.buffer) : new Int32Array(buffer.buffer);
   }
   /** Elements of a GPU input. */
   read(i) {
@@ -77,10 +78,12 @@ class FakeProvider {
     this.calls = [];            // one Call per jsepRun
     this.async = true;          // whether copyAsync answers with a promise
     this.beforeCopy = undefined;  // called, and awaited, before the bytes of a copyAsync are there
+    this.wideFloat16 = false;   // whether its float16 is f32
     this.limit = Infinity;      // the last buffer there is memory for
     this.last = 0;
     core.module.jsepInit(this, {
       alloc: (size) => this.alloc(size),
+      wideFloat16: () => this.wideFloat16,
       free: (id) => this.free(id),
       copy: (source, target, size, toGpu) => this.copy(source, target, size, toGpu),
       copyAsync: (id, target, size) => this.copyAsync(id, target, size),

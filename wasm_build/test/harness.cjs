@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { Core, CoreError, DTYPE, LOCATION } = require('./core.cjs');
 const { FakeProvider } = require('./fake_provider.cjs');
 
-const ARRAYS = { 1: Float32Array, 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: Int32Array, 7: BigInt64Array, 9: Uint8Array, 12: Uint32Array, 13: BigUint64Array };
+const ARRAYS = { 1: Float32Array, 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: Int32Array, 7: BigInt64Array, 9: Uint8Array, 10: Uint16Array, 12: Uint32Array, 13: BigUint64Array };
 const DTYPE_OF = new Map([[Float32Array, 1], [Uint8Array, 2], [Int8Array, 3], [Uint16Array, 4], [Int16Array, 5], [Int32Array, 6], [BigInt64Array, 7], [Uint32Array, 12], [BigUint64Array, 13]]);
 
 const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

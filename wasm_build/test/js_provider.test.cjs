@@ -92,6 +92,23 @@ test('integers and bool are widened, and narrowed again', async (t) => {
   assert.ok(provider.log.includes('copy 1 8'), 'two int64 travel as two words');
 });
 
+test('float16 goes up and comes down as it is, or as f32', async (t) => {
+  const { core, provider } = it;
+  const halves = Uint16Array.of(0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00);
+  const plan = planOf({ inputs: ['x:float16[-1]'], outputs: ['z'], nodes: [js('Two', 'x', ['a', 'b']), cpu('Identity', 'a', 'z')] });
+  const session = core.session(plan);
+  t.after(() => { provider.wideFloat16 = false; });
+  for (const wide of [false, true]) {
+    provider.wideFloat16 = wide;
+    provider.log.length = 0;
+    const { values } = await runOnce(it, session, [{ data: halves, dtype: DTYPE.float16 }]);
+    assert.deepEqual(values[0], Array.from(halves));
+    assert.equal(provider.calls.at(-1).inputs[0].bytes, wide ? 20 : 10);
+    assert.ok(provider.log.some((line) => line.startsWith(wide ? 'alloc' : 'copy') && line.endsWith(wide ? ' 32' : ' 12')), provider.log.join());
+    noBuffersLeft(provider);
+  }
+});
+
 test('an int64 that has no 32-bit form is named', async () => {
   const session = it.core.session(planOf({ inputs: ['x:int64[-1]'], outputs: ['y'], nodes: [js('Neg', 'x', 'y')] }));
   const fields = await fails(() => runOnce(it, session, [i64(1, 2147483648)]), INVALID_ARGUMENT, "element 1 of 'x' is 2147483648", '32 bits');

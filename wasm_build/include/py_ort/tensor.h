@@ -22,8 +22,10 @@ int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does
 // Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a string counts 0.
 // SIZE_MAX when it does not fit.
 size_t byte_size(DType dtype, int64_t count);
-// Bytes of one element on the GPU: float16 takes 2, all else 4: float32, int32 and uint32 as they are, and
-// int64, int8, int16 kept as i32, uint64, uint8, uint16 and bool as u32 (float64 has no form there: 0).
+// Whether elements can be on the GPU: float32, int32 and uint32 as they are, int64, int8, int16 as i32, uint64, uint8, uint16 and bool
+// as u32, float16 as f16 or, where the device has none, as f32.
+bool has_gpu_form(DType dtype);
+// Bytes of one element on the GPU of the session at work: 4, float16's 2 aside; 0 without a form there.
 size_t gpu_element_size(DType dtype);
 const char* dtype_name(DType dtype);
 

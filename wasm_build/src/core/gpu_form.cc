@@ -1,7 +1,9 @@
-// Elements as they lie on the GPU: 64, 16 and 8-bit integers and bool become 32-bit words there.
+// Elements as they lie on the GPU: 64, 16 and 8-bit integers and bool become 32-bit words there, and float16 does where there is no f16.
 #include <limits>
 
 #include "core/slot.h"
+#include "ep/jsep.h"
+#include "kernels/float_bits.h"
 
 namespace py_ort {
 namespace {
@@ -32,15 +34,39 @@ Status widen_bool(const Tensor& tensor, uint32_t* out) {
   return {};
 }
 
+Status widen_half(const Tensor& tensor, float* out) {
+  const auto* in = tensor.data<Float16>();
+  for (int64_t i = 0; i < tensor.count(); ++i) out[i] = to_float(in[i]);
+  return {};
+}
+
 template <class T>
 void narrow(const Word<T>* in, int64_t count, T* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(in[i]);
 }
 
+void narrow_half(const float* in, int64_t count, Float16* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = to_float16(in[i]);
+}
+
 }  // namespace
 
+bool has_gpu_form(DType dtype) {
+  switch (dtype) {
+    case DType::float32: case DType::float16: case DType::int64: case DType::uint64: case DType::int32: case DType::uint32:
+    case DType::int16: case DType::uint16: case DType::int8: case DType::uint8: case DType::bool_: return true;
+    default: return false;
+  }
+}
+
+size_t gpu_element_size(DType dtype) {
+  if (dtype == DType::float16) return jsep::wide_float16() ? 4 : 2;
+  return has_gpu_form(dtype) ? 4 : 0;
+}
+
 bool same_on_gpu(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::int32 || dtype == DType::uint32;
+  if (dtype == DType::float16) return !jsep::wide_float16();
+  return dtype == DType::float32 || dtype == DType::int32 || dtype == DType::uint32;
 }
 
 Status widen_for_gpu(const Tensor& tensor, std::string_view name, void* out) {
@@ -52,6 +78,7 @@ Status widen_for_gpu(const Tensor& tensor, std::string_view name, void* out) {
     case DType::int8: return widen<int8_t>(tensor, name, static_cast<int32_t*>(out));
     case DType::uint8: return widen<uint8_t>(tensor, name, static_cast<uint32_t*>(out));
     case DType::bool_: return widen_bool(tensor, static_cast<uint32_t*>(out));
+    case DType::float16: return widen_half(tensor, static_cast<float*>(out));
     default: return not_implemented("'", name, "' cannot be on the GPU: ", dtype_name(tensor.dtype), " has no form there");
   }
 }
@@ -67,6 +94,7 @@ void narrow_from_gpu(const void* in, DType dtype, int64_t count, void* out) {
     case DType::int8: return narrow(i32, count, static_cast<int8_t*>(out));
     case DType::uint8: return narrow(u32, count, static_cast<uint8_t*>(out));
     case DType::bool_: return narrow(u32, count, static_cast<bool*>(out));
+    case DType::float16: return narrow_half(static_cast<const float*>(in), count, static_cast<Float16*>(out));
     default: return;
   }
 }

@@ -70,7 +70,7 @@ Status Run::put_feed(int32_t value, Value fed) {
 
 Status Run::feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id) {
   PY_ORT_TRY(check_feed(input, dtype, dims));
-  if (gpu_id == 0 || gpu_element_size(dtype) == 0) return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
+  if (gpu_id == 0 || !has_gpu_form(dtype)) return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
   Slot& slot = this->slot(session_->plan().main().inputs[input]);
   slot.gpu = {dtype, std::move(dims), Location::gpu, nullptr};
   slot.gpu.storage = Storage::on_gpu(gpu_id, static_cast<size_t>(slot.gpu.count()) * gpu_element_size(dtype), nullptr);

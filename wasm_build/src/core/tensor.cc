@@ -38,15 +38,6 @@ size_t byte_size(DType dtype, int64_t count) {
   return bytes > SIZE_MAX ? SIZE_MAX : static_cast<size_t>(bytes);
 }
 
-size_t gpu_element_size(DType dtype) {
-  switch (dtype) {
-    case DType::float16: return 2;
-    case DType::float32: case DType::int32: case DType::uint32: case DType::int64: case DType::uint64:
-    case DType::int8: case DType::uint8: case DType::int16: case DType::uint16: case DType::bool_: return 4;
-    default: return 0;
-  }
-}
-
 const char* dtype_name(DType dtype) {
   const char* name = schema::gen::EnumNameDType(dtype);
   return dtype == DType::string_ ? "string" : dtype == DType::bool_ ? "bool" : name;

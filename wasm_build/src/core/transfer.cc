@@ -34,7 +34,7 @@ Slot Slot::of_gpu(Tensor t, bool from_feeds) {
 }
 
 Status make_on_gpu(DType dtype, Dims dims, Tensor& out) {
-  if (gpu_element_size(dtype) == 0) return no_gpu_form("a new tensor", dtype);
+  if (!has_gpu_form(dtype)) return no_gpu_form("a new tensor", dtype);
   for (int64_t d : dims)
     if (d < 0) return runtime_error("a tensor cannot have the shape ", dims);
   out = {dtype, std::move(dims), Location::gpu, nullptr};
@@ -50,7 +50,7 @@ Status bring_to_gpu(Slot& slot, std::string_view name) {
   if (slot.on_gpu()) return {};
   if (!slot.is_tensor()) return not_implemented("'", name, "' is no tensor: the JS provider takes tensors only");
   const Tensor& tensor = slot.value.tensor;
-  if (gpu_element_size(tensor.dtype) == 0) return no_gpu_form(name, tensor.dtype);
+  if (!has_gpu_form(tensor.dtype)) return no_gpu_form(name, tensor.dtype);
   Tensor gpu;
   PY_ORT_TRY(make_on_gpu(tensor.dtype, tensor.dims, gpu));
   if (const size_t size = gpu_bytes(tensor); size > 0) {

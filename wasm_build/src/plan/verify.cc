@@ -35,7 +35,7 @@ Status verify_weights(const gen::Plan& table) {
       return invalid_graph("weight '", name, "' is ", dtype_name(weight->dtype()), ", its value ", dtype_name(value->dtype()));
     if (weight->offset() > table.weights_size() || weight->size() > table.weights_size() - weight->offset())
       return invalid_graph("weight '", name, "' lies outside the ", table.weights_size(), " bytes of weights");
-    if (weight->on_gpu() && gpu_element_size(weight->dtype()) == 0)
+    if (weight->on_gpu() && !has_gpu_form(weight->dtype()))
       return invalid_graph("weight '", name, "' cannot be on the GPU: ", dtype_name(weight->dtype()), " has no form there");
   }
   return {};

@@ -6,7 +6,7 @@
 import type { DType } from '../schema';
 import type { Attributes } from './attributes';
 
-/** How elements lie on the GPU. float16 is "f16"; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32". */
+/** How elements lie on the GPU. float16 is "f16", or "f32" on devices without it; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32". */
 export type StorageType = 'f32' | 'f16' | 'i32' | 'u32';
 
 /** A tensor as a kernel sees it. `id` is virtual until commit. */
