@@ -15,6 +15,15 @@ DTYPES = {
 }
 SIGNED = np.array([0, 1.5, -1.5, 3.99, 100, -3, 0.25], np.float32)
 
+#: float32 around what float16 can hold: ties, subnormals, the largest number and beyond.
+HALVES = np.array(
+    [
+        *(1 / 3, -0.0, 1 + 2**-11, 1 + 3 * 2**-11, 2**-14 - 2**-26, 2**-24, 2**-25, 3 * 2**-26, 1e-30, 65504),
+        *(np.inf, -np.inf, np.nan, 65519.9, 65520, -1e30),
+    ],
+    np.float32,
+)
+
 
 def _source(name: str, target: str) -> np.ndarray:
     unsigned = name.startswith("u") or target.startswith("u")
@@ -24,6 +33,9 @@ def _source(name: str, target: str) -> np.ndarray:
 CASES = [
     *(Case("Cast", [_source(a, b)], {"to": to}, tolerance="exact") for a in DTYPES for b, to in DTYPES.items()),
     Case("Cast", [np.array([0, np.nan, -0.0, 1e-30], np.float32)], {"to": TensorProto.BOOL}),
+    Case("Cast", [HALVES], {"to": TensorProto.FLOAT16}, expected=lambda x: x.astype(np.float16), tolerance="exact"),
+    Case("Cast", [np.array([2049, 2051, -65520, 7], np.int32)], {"to": TensorProto.FLOAT16}, tolerance="exact"),
+    Case("Cast", [HALVES[:-2].astype(np.float16)], {"to": TensorProto.FLOAT}, tolerance="exact"),
     Case("Cast", [np.array([300, -1, 255], np.int32)], {"to": TensorProto.UINT8}),
     Case("CastLike", [SIGNED, i64(1)]),
     Case("BitCast", [r(5)], {"to": TensorProto.INT32}, expected=lambda x: x.view(np.int32), tolerance="exact"),

@@ -1,0 +1,97 @@
+"""float16 on WebGPU, against native onnxruntime: as f16 where the adapter has it, as f32 elsewhere (SwiftShader)."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+import small_models
+from onnx import TensorProto, helper, numpy_helper
+
+from py_ort import OrtValue
+
+HALF = TensorProto.FLOAT16
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((2, 3, 9, 9)).astype(np.float16)
+
+
+def half(name: str, *shape: int | str) -> object:
+    return helper.make_tensor_value_info(name, HALF, shape)
+
+
+def weight(name: str, *shape: int) -> object:
+    return numpy_helper.from_array((RNG.standard_normal(shape) * 0.3).astype(np.float16), name)
+
+
+def classifier() -> bytes:
+    return small_models.model(
+        [
+            helper.make_node("Conv", ["x", "w", "b"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", ["c"], ["r"], name="relu"),
+            helper.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"),
+            helper.make_node("Flatten", ["p"], ["f"], name="flatten"),
+            helper.make_node("Gemm", ["f", "v", "d"], ["g"], name="gemm", transB=1),
+            helper.make_node("Softmax", ["g"], ["y"], name="softmax"),
+        ],
+        [half("x", "N", 3, 9, 9)],
+        [half("y", "N", 5), half("g", "N", 5)],
+        [weight("w", 8, 3, 3, 3), weight("b", 8), weight("v", 5, 8), weight("d", 5)],
+    )
+
+
+def native(model: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+
+
+def providers(on_cpu: str = "") -> list:
+    return [("webgpu", {"forceCpuNodeNames": [on_cpu]}) if on_cpu else "webgpu"]
+
+
+@pytest.mark.parametrize("on_cpu", ["", "relu", "gemm"])
+def test_a_model(new_session, on_cpu):
+    """With a node on the CPU in the middle it is the core that widens and narrows."""
+    model = classifier()
+    session = new_session(model, providers=providers(on_cpu))
+    assert session.placement().counts()["wasm"] == (1 if on_cpu else 0), str(session.placement())
+    wanted = native(model, {"x": X})
+    for _ in range(2):
+        for actual, expected in zip(session.run(None, {"x": X}), wanted, strict=True):
+            assert actual.dtype == np.float16
+            np.testing.assert_allclose(actual.astype(np.float32), expected.astype(np.float32), rtol=4e-3, atol=2e-3)
+
+
+def test_numbers_that_float16_cannot_hold(new_session):
+    """Sums beyond the largest float16 are infinite when they come back, and when Cast says so on the way."""
+    single = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"])
+    model = small_models.model(
+        [
+            helper.make_node("Add", ["x", "x"], ["sum"]),
+            helper.make_node("Cast", ["single"], ["rounded"], to=HALF),
+            helper.make_node("Cast", ["rounded"], ["y"], to=TensorProto.FLOAT),
+        ],
+        [half("x", "N"), helper.make_tensor_value_info("single", TensorProto.FLOAT, ["N"])],
+        [half("sum", "N"), single],
+    )
+    feeds = {
+        "x": np.array([1, 40000, -65504, np.nan, 2**-24, np.inf], np.float16),
+        "single": np.array([1 / 3, 65519, 65520, -1e9, 2**-25 * 1.5, np.nan], np.float32),
+    }
+    session = new_session(model, providers=["webgpu"])
+    assert session.placement().counts()["wasm"] == 0, str(session.placement())
+    for actual, expected in zip(session.run(None, feeds), native(model, feeds), strict=True):
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_values_on_the_gpu(new_session):
+    """An output stays there and is read again, by another session and by numpy."""
+    model = small_models.model([helper.make_node("Neg", ["x"], ["y"])], [half("x", "N")], [half("y", "N")])
+    session, x = new_session(model, providers=["webgpu"]), np.array([1.5, -2, 1e-7, 65504], np.float16)
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("x", OrtValue.ortvalue_from_numpy(x, "webgpu"))
+    binding.bind_output("y", "webgpu")
+    session.run_with_iobinding(binding)
+    (negated,) = binding.get_outputs()
+    assert negated.device_name() == "webgpu" and negated.data_type() == "tensor(float16)"
+    np.testing.assert_array_equal(negated.numpy(), -x)
+    np.testing.assert_array_equal(session.run(None, {"x": negated})[0], x)
