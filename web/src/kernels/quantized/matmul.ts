@@ -1,0 +1,78 @@
+// MatMulInteger and QLinearMatMul: products of bytes less their zero points, one thread for each element.
+import { DType } from '../../schema';
+import { type Context, type DTypeName, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { foldBatch, matrixShapes } from '../product/matrices';
+import { byteRange, type Factor, factorInputs, factorOf, factorUniforms, requantized, scaleAt, zeroPoint } from './requantize';
+
+interface ProductSpec extends Spec {
+  readonly batch: number;
+  readonly aZero: boolean;
+  readonly bZero: boolean;
+  /** Whether the sums become bytes again. */
+  readonly scaled: boolean;
+  readonly storage: StorageType;
+}
+
+const SHADER: Shader<ProductSpec> = {
+  name: 'matmul_quantized__any',
+  wgsl({ batch, aZero, bZero, scaled, storage }) {
+    const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
+    const result = scaled
+      ? requantized(storage, 'sum', `${scaleAt('a_scale', 'row', 'column')} * ${scaleAt('b_scale', 'row', 'column')} / ${scaleAt('y_scale', 'row', 'column')}`, zeroPoint(true, 'y_zero', 'row', 'column'))
+      : 'sum';
+    return linearMain(`  let column = i % u.n;
+  let row = i / u.n % u.m;
+  var rest = i / u.n / u.m;
+  var at_a = row * u.k;
+  var at_b = column;
+  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
+  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}
+  let a_less = ${zeroPoint(aZero, 'a_zero', 'row', 'column')};
+  let b_less = ${zeroPoint(bZero, 'b_zero', 'row', 'column')};
+  var sum = 0i;
+  for (var k = 0u; k < u.k; k++) { sum += (i32(a[at_a + k]) - a_less) * (i32(b[at_b + k * u.n]) - b_less); }
+  y[i] = ${result};`);
+  },
+};
+
+function product(ctx: Context, a: Tensor, b: Tensor, zeros: { a?: Tensor; b?: Tensor }, dtype: DType, scales?: Readonly<Record<string, Tensor>>): void {
+  const shapes = matrixShapes(a.dims, b.dims);
+  const y = ctx.output(0, shapes.output, dtype);
+  const { m, n, k } = shapes;
+  const batch = foldBatch(shapes);
+  const factors: Record<string, Factor> = { a_zero: factorOf(zeros.a, 'row', m), b_zero: factorOf(zeros.b, 'column', n) };
+  if (scales) {
+    factors.a_scale = factorOf(scales.a, 'row', m);
+    factors.b_scale = factorOf(scales.b, 'column', n);
+    factors.y_scale = factorOf(scales.y, 'row', m);
+    factors.y_zero = factorOf(scales.yZero, 'row', m);
+  }
+  const [least, most] = byteRange(dtype);
+  ctx.dispatch({
+    shader: SHADER, spec: { batch: batch.dims.length, aZero: zeros.a !== undefined, bZero: zeros.b !== undefined, scaled: scales !== undefined, storage: y.storage },
+    inputs: { a, b, ...factorInputs(factors) }, outputs: { y },
+    uniforms: {
+      count: y.size, m, n, k, batch: batch.dims, a_batch: batch.a.map((stride) => stride * m * k), b_batch: batch.b.map((stride) => stride * k * n),
+      ...factorUniforms(factors), ...(scales && { least, most }),
+    },
+    i32: ['least', 'most'], workgroups: linearWorkgroups(y.size, ctx.device),
+  });
+}
+
+const BYTES: readonly DTypeName[] = ['int8', 'uint8'];
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+
+export const matMulInteger: Kernel = {
+  op: 'MatMulInteger', types: [BYTES],
+  resolve: (ctx) => product(ctx, ctx.input(0), ctx.input(1), { a: ctx.inputs[2], b: ctx.inputs[3] }, DType.int32),
+};
+
+/** a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero */
+export const qLinearMatMul: Kernel = {
+  op: 'QLinearMatMul', types: [BYTES, FLOATS, BYTES, BYTES, FLOATS, BYTES, FLOATS, BYTES],
+  resolve: (ctx) => {
+    const scales = { a: ctx.input(1), b: ctx.input(4), y: ctx.input(6), yZero: ctx.input(7) };
+    product(ctx, ctx.input(0), ctx.input(3), { a: ctx.input(2), b: ctx.input(5) }, ctx.input(7).dtype, scales);
+  },
+};
