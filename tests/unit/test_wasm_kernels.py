@@ -160,7 +160,7 @@ ERRORS: dict[str, tuple[str, list[Any], dict[str, Any], str]] = {
 def errors() -> dict[str, Any]:
     """What the core says of each case of ERRORS."""
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
-    from one_node import model, run_many  # type: ignore[import-not-found]
+    from one_node import model, run_many
 
     jobs = []
     for op_type, inputs, attributes, _ in ERRORS.values():

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "float_bits.h"
+#include "half_lanes.h"
 
 namespace py_ort {
 
@@ -39,8 +40,7 @@ void narrow_array(const void* wide, void* data, int64_t offset, size_t count) {
   const auto* from = static_cast<const From*>(wide);
   auto* __restrict to = static_cast<To*>(data) + offset;
   for (size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<From, float>) to[i] = from_float<To>(from[i]);
-    else if constexpr (std::is_same_v<To, bool>) to[i] = from[i] != 0;
+    if constexpr (std::is_same_v<To, bool>) to[i] = from[i] != 0;
     else to[i] = static_cast<To>(from[i]);
   }
 }
@@ -74,7 +74,7 @@ void pack(int bits, const void* wide, void* data, int64_t offset, size_t count, 
 
 const void* widen(DType dtype, const void* data, int64_t offset, size_t count, void* scratch) {
   switch (dtype) {
-    case DType::float16: return widen_array<Float16, float>(data, offset, count, scratch);
+    case DType::float16: widen_float16(static_cast<const uint16_t*>(data) + offset, static_cast<float*>(scratch), count); return scratch;
     case DType::bfloat16: return widen_array<BFloat16, float>(data, offset, count, scratch);
     case DType::int16: return widen_array<int16_t, int32_t>(data, offset, count, scratch);
     case DType::uint16: return widen_array<uint16_t, int32_t>(data, offset, count, scratch);
@@ -98,8 +98,8 @@ const void* widen(DType dtype, const void* data, int64_t offset, size_t count, v
 void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t count) {
   const auto same = [](int32_t x) { return x; };
   switch (dtype) {
-    case DType::float16: return narrow_array<float, Float16>(wide, data, offset, count);
-    case DType::bfloat16: return narrow_array<float, BFloat16>(wide, data, offset, count);
+    case DType::float16: return narrow_float16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
+    case DType::bfloat16: return narrow_bfloat16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
     case DType::int16: case DType::uint16: return narrow_array<int32_t, uint16_t>(wide, data, offset, count);
     case DType::int8: case DType::uint8: return narrow_array<int32_t, uint8_t>(wide, data, offset, count);
     case DType::bool_: return narrow_array<int32_t, bool>(wide, data, offset, count);

@@ -20,6 +20,27 @@ void map4(const float* x, float* y, size_t count, UnaryParams params) {
   for (size_t k = i; k < count; ++k) y[k] = rest[k - i];
 }
 
+// sin(x + quarter * pi/2). x is brought to [-pi/4, pi/4] by quarter turns; pi/2 is subtracted in parts of 10 bits, exact up to 8192 radians.
+v128_t sine(v128_t x, int quarter) {
+  if (wasm_v128_any_true(wasm_f32x4_gt(wasm_f32x4_abs(x), splat(8192.0f)))) {  // (also infinities; a NaN stays one)
+    float one[4];
+    store(one, x);
+    for (float& v : one) v = static_cast<float>(quarter ? std::cos(static_cast<double>(v)) : std::sin(static_cast<double>(v)));
+    return load(one);
+  }
+  const v128_t turns = wasm_f32x4_nearest(mul(x, splat(0.636619772f)));
+  v128_t r = mul_add(turns, splat(-1.5703125f), x);
+  r = mul_add(turns, splat(-4.835128784e-4f), r);
+  r = mul_add(turns, splat(-3.138557076e-7f), r);
+  r = mul_add(turns, splat(-6.077094383e-11f), r);
+  const v128_t square = mul(r, r);
+  const v128_t sin = mul_add(mul(r, square), polynomial(square, -1.666665524e-01f, 8.332172409e-03f, -1.951647864e-04f), r);
+  const v128_t cos = mul_add(mul(square, square), polynomial(square, 4.166664556e-02f, -1.388735953e-03f, 2.443753147e-05f), mul_add(square, splat(-0.5f), splat(1.0f)));
+  const v128_t which = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(turns), wasm_i32x4_splat(quarter));
+  const v128_t odd = wasm_i32x4_eq(wasm_v128_and(which, wasm_i32x4_splat(1)), wasm_i32x4_splat(1));
+  return wasm_v128_xor(select(odd, cos, sin), wasm_i32x4_shl(wasm_v128_and(which, wasm_i32x4_splat(2)), 30));
+}
+
 #define PY_ORT_SIMD(name, ...) \
   inline v128_t name(v128_t x, [[maybe_unused]] v128_t a, [[maybe_unused]] v128_t b) { return __VA_ARGS__; }
 
@@ -54,6 +75,8 @@ PY_ORT_SIMD(sqrt4, wasm_f32x4_sqrt(x))
 PY_ORT_SIMD(reciprocal4, div(one(), x))
 PY_ORT_SIMD(exp4, exp(x))
 PY_ORT_SIMD(log4, log(x))
+PY_ORT_SIMD(sin4, sine(x, 0))
+PY_ORT_SIMD(cos4, sine(x, 1))
 PY_ORT_SIMD(tanh4, tanh(x))
 PY_ORT_SIMD(erf4, erf(x))
 PY_ORT_SIMD(sigmoid4, sigmoid(x))
@@ -91,7 +114,7 @@ constexpr UnaryFunction kFunctions[] = {
     {"Atanh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::atanh(x))},
     {"Ceil", nullptr, 0, nullptr, 0, &map4<ceil4>, PY_ORT_F64(std::ceil(x))},
     {"Celu", "alpha", 1, nullptr, 0, &map4<celu4>, PY_ORT_F64(x < 0 ? a * std::expm1(x / a) : x)},
-    {"Cos", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::cos(x))},
+    {"Cos", nullptr, 0, nullptr, 0, &map4<cos4>, PY_ORT_F64(std::cos(x))},
     {"Cosh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::cosh(x))},
     {"Elu", "alpha", 1, nullptr, 0, &map4<elu4>, PY_ORT_F64(elu(x, a))},
     {"Erf", nullptr, 0, nullptr, 0, &map4<erf4>, PY_ORT_F64(std::erf(x))},
@@ -113,7 +136,7 @@ constexpr UnaryFunction kFunctions[] = {
     {"Shrink", "bias", 0, "lambd", 0.5f, &map4<shrink4>, PY_ORT_F64(x < -b ? x + a : x > b ? x - a : 0)},
     {"Sigmoid", nullptr, 0, nullptr, 0, &map4<sigmoid4>, PY_ORT_F64(logistic(x))},
     {"Sign", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(x > 0 ? 1 : x < 0 ? -1 : x)},
-    {"Sin", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::sin(x))},
+    {"Sin", nullptr, 0, nullptr, 0, &map4<sin4>, PY_ORT_F64(std::sin(x))},
     {"Sinh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::sinh(x))},
     {"Softplus", nullptr, 0, nullptr, 0, &map4<softplus4>, PY_ORT_F64(softplus(x))},
     {"Softsign", nullptr, 0, nullptr, 0, &map4<softsign4>, PY_ORT_F64(x / (1 + std::fabs(x)))},
