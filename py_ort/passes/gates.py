@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, dims, origins, remove, replace_value
+from py_ort.ops.builder import Builder, attribute, dims, origins, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass
 
@@ -38,9 +38,23 @@ def _fuse(node: ir.Node) -> bool:
         if gate is None or gate is x or not _is_gate(gate, x):
             continue
         build = Builder(node, origin=(*origins(product), *origins(node)))
-        raised = build.op("Add", gate, np.array(1, x.dtype.numpy()))
-        replace_value(node.outputs[0], build.op("Mul", x, raised))
+        replace_value(node.outputs[0], build.op("Mul", x, _raised(build, gate, product)))
         remove(node)
         remove(product)
+        made = gate.producer()
+        if made is not None and not gate.uses() and not gate.is_graph_output():
+            remove(made)
         return True
     return False
+
+
+def _raised(build: Builder, gate: ir.Value, product: ir.Node) -> ir.Value:
+    """The gate plus one. HardSigmoid(v) + 1 is Clip(alpha v + beta + 1, 1, 2), which a convolution before it takes in whole."""
+    dtype = (gate.dtype or ir.DataType.FLOAT).numpy()
+    sigmoid = made_by(gate, "HardSigmoid")
+    if sigmoid is None or not only_for(gate, product) or made_by(sigmoid.inputs[0], "Conv", "Gemm") is None:
+        return build.op("Add", gate, np.array(1, dtype))
+    alpha, beta = attribute(sigmoid, "alpha", 0.2), attribute(sigmoid, "beta", 0.5)
+    scaled = build.op("Mul", sigmoid.inputs[0], np.array(alpha, dtype))
+    moved = build.op("Add", scaled, np.array(beta + 1, dtype))
+    return build.op("Clip", moved, np.array(1, dtype), np.array(2, dtype))

@@ -95,6 +95,11 @@ CASES = {
         {},
         {"Add": 1, "Mul": 1},
     ),
+    "squeeze-and-excite with a shortcut": (
+        f"g ({IN}) => ({OUT}) {{ p = GlobalAveragePool(x)  c = Conv(p, w, bias)  g = HardSigmoid<alpha=0.3>(c)  m = Mul(x, g)  y = Add(x, m) }}",
+        {"w": _f(3, 3, 1, 1), "bias": _f(3)},
+        {"nhwc.Conv": 1, "nhwc.GlobalAveragePool": 1, "Mul": 1, "Transpose": 1, "Reshape": 1},
+    ),
     "matmul+bias+gelu": (
         "g (float[2,5,3] x) => (float[2,5,4] y) { m = MatMul(x, w)  a = Add(b, m)  y = Gelu(a) }",
         {"w": _f(3, 4), "b": B},
