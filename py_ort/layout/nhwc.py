@@ -30,7 +30,7 @@ class Nhwc(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Convert the main graph and each subgraph by itself."""
-        if not any(operator(n.domain, n.op_type).layout in ("conv", "pool") for n in all_nodes(model.graph)):
+        if not any(is_window(node, self._supports) for node in all_nodes(model.graph)):
             return 0
         return self._convert(model.graph)
 
@@ -41,7 +41,7 @@ class Nhwc(Pass):
         for node in list(graph):
             forms.enter(node)
             declared = operator(node.domain, node.op_type)
-            if declared.layout in ("conv", "pool") and is_window(node, self._supports):
+            if is_window(node, self._supports):
                 to_nhwc(node, forms)
                 stale.append(node)
             elif declared.layout in RULES and RULES[declared.layout](node, forms, wishes.get):
@@ -78,9 +78,9 @@ class Nhwc(Pass):
             vote(output, identity(rank(output) or 0))
         for node in reversed(list(graph)):
             layout = operator(node.domain, node.op_type).layout
-            if layout in ("conv", "pool") and is_window(node, self._supports):
+            if is_window(node, self._supports):
                 vote(node.inputs[0], channels_last(rank(node.inputs[0]) or 0))
-                if len(node.inputs) > 3:
+                if node.op_type == "Conv" and len(node.inputs) > 3:
                     vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
                 continue
             wanted = wish(node.outputs[0]) if node.outputs else None

@@ -1,4 +1,4 @@
-"""Convolutions and pools go to the NHWC domain."""
+"""Convolutions, pools and what else works on channels goes to the NHWC domain, where the provider has it there."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.layout.forms import Forms, channels_last
-from py_ort.ops import NHWC
+from py_ort.ops import NHWC, operator
 from py_ort.ops.builder import array, attribute, dims, rank
+
+WINDOWS = frozenset({"conv", "pool", "channels"})
+"""Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""
 
 Supports = Callable[[ir.Node], bool]
 """Whether the provider that will run this node has its NHWC form."""
@@ -18,7 +21,10 @@ Supports = Callable[[ir.Node], bool]
 
 def is_window(node: ir.Node, supports: Supports) -> bool:
     """Whether the node becomes one of the NHWC domain."""
-    if node.domain != "" or rank(node.inputs[0]) not in (3, 4) or node.inputs[0] is None:
+    if node.domain != "" or not node.inputs or node.inputs[0] is None:
+        return False
+    kind = operator("", node.op_type).layout
+    if kind not in WINDOWS or rank(node.inputs[0]) not in ((4,) if kind == "channels" else (3, 4)):
         return False
     if any(o.uses() or o.is_graph_output() for o in node.outputs[1:]) or attribute(node, "storage_order", 0):
         return False  # MaxPool's indices count in NCHW
@@ -36,8 +42,9 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     count = rank(x)
     perm = channels_last(count or 4)
     if count == 4:
-        inputs = [forms.form(x, perm), *(forms.plain(v) for v in node.inputs[1:3])]
-        if len(node.inputs) > 3 and node.inputs[3] is not None:
+        conv = node.op_type == "Conv"
+        inputs = [forms.form(x, perm), *(forms.plain(v) for v in node.inputs[1 : 3 if conv else None])]
+        if conv and len(node.inputs) > 3 and node.inputs[3] is not None:
             inputs += [None] * (3 - len(inputs)) + [forms.form(node.inputs[3], perm)]
         forms.emit(node, inputs, perm, domain=NHWC)
         return

@@ -17,14 +17,14 @@ def _infer_like_input(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("BatchNormalization", tolerance="normal"),
-    Operator("InstanceNormalization", tolerance="normal"),
+    Operator("BatchNormalization", layout="channels", tolerance="normal"),
+    Operator("InstanceNormalization", layout="channels", tolerance="normal"),
     Operator("LayerNormalization", layout="trailing_axes", tolerance="normal", expand=False),
     Operator("RMSNormalization", layout="trailing_axes", tolerance="normal", expand=False),
-    Operator("GroupNormalization", tolerance="normal"),
+    Operator("GroupNormalization", layout="channels", tolerance="normal"),
     Operator("LpNormalization", layout="axis", tolerance="normal"),
     Operator("MeanVarianceNormalization", tolerance="normal"),
-    Operator("LRN", tolerance="normal"),
+    Operator("LRN", layout="channels", tolerance="normal"),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_like_input)
         for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "GroupNorm", "SkipGroupNorm")

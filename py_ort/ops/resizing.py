@@ -12,10 +12,10 @@ from py_ort.ops.declaration import Operator, lowering
 
 OPERATORS = [
     Operator("Resize", host=(1, 2, 3), layout="resize", tolerance="normal"),
-    Operator("GridSample", tolerance="normal"),
+    Operator("GridSample", layout="channels", tolerance="normal"),
     Operator("AffineGrid", host=(1,), tolerance="normal"),
-    Operator("DepthToSpace", tolerance="exact"),
-    Operator("SpaceToDepth", tolerance="exact"),
+    Operator("DepthToSpace", layout="channels", tolerance="exact"),
+    Operator("SpaceToDepth", layout="channels", tolerance="exact"),
     Operator("ImageDecoder"),
 ]
 

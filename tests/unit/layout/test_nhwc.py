@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import provisional
 import pytest
 from graphs import check_equal, compiled, operators, parse, random_feeds
+
+from py_ort.plan import compile_model
+from py_ort.providers import Manifest
 
 RNG = np.random.default_rng(3)
 
@@ -178,3 +182,16 @@ def test_nchw_may_be_preferred() -> None:
     model = parse(f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  t = Relu(c)  {TAIL} }}", W)
     result = check_equal(model, compiled(model, preferred_layout="NCHW"), tolerance=2e-4)
     assert operators(result) == {"Conv": 2}
+
+
+def test_what_else_the_nhwc_domain_has_goes_there() -> None:
+    """A kernel that appears in the manifest is enough: no list in the compiler names it."""
+    text = f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  t = LRN<size=3>(c)  {TAIL} }}"
+    model = parse(text, W)
+    assert operators(compiled(model))["Transpose"] == 4
+    known = provisional.manifests()
+    known["webgpu"] = Manifest(
+        "webgpu", {**known["webgpu"].kernels, (provisional.NHWC, "LRN"): [frozenset({"float32"})]}
+    )
+    found = operators(compile_model(model.SerializeToString(), manifests=known))
+    assert (found["Transpose"], found["nhwc.LRN"]) == (2, 1)
