@@ -2,73 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.plan.node_arg import NodeArg
+from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.wire.tensors import TYPE_NAMES, dtype_of
+from py_ort.wire.values import element_type
 
 if TYPE_CHECKING:
+    from py_ort.browser.page import Page
     from py_ort.device_tensor import DeviceTensor
-    from py_ort.plan.node_arg import NodeArg
 
-#: ONNX's elem_type number -> onnxruntime's name in "tensor(NAME)".
-TYPE_NAMES: dict[int, str] = {
-    1: "float",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    6: "int32",
-    7: "int64",
-    8: "string",
-    9: "bool",
-    10: "float16",
-    11: "double",
-    12: "uint32",
-    13: "uint64",
-    14: "complex64",
-    15: "complex128",
-    16: "bfloat16",
-    17: "float8e4m3fn",
-    18: "float8e4m3fnuz",
-    19: "float8e5m2",
-    20: "float8e5m2fnuz",
-    21: "uint4",
-    22: "int4",
-    23: "float4e2m1",
-    24: "float8e8m0",
-    25: "uint2",
-    26: "int2",
-}
+__all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_names"]
+
+#: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
+Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
 
 
-def check_feeds(args: Sequence[NodeArg], feeds: Mapping[str, np.ndarray | DeviceTensor]) -> None:
-    """See that feeds fit the inputs they are for.
+def as_feed(value: Any, type_text: str, page: Page) -> Feed:
+    """Take what a caller gives for an input of this type.
+
+    Raises:
+        InvalidArgument: A sequence was expected, and it is none.
+    """
+    kind, inner = element_type(type_text)
+    if kind == ValueKind.optional:
+        return None if value is None else as_feed(value, inner, page)
+    if kind == ValueKind.sequence:
+        if not isinstance(value, (list, tuple)):
+            raise InvalidArgument(f"an input of type {type_text} takes a list of arrays, not {type(value).__name__}")
+        return [as_feed(item, inner, page) for item in value]
+    on_device = getattr(value, "on_device", None)
+    if on_device is not None:
+        # A tensor of this page goes in as it is; one of another page through the CPU.
+        return on_device if on_device.page is page else value.numpy()
+    return value.numpy() if hasattr(value, "on_device") else np.asarray(value)
+
+
+def check_names(args: Sequence[NodeArg], names: Collection[str]) -> None:
+    """See that there is a feed for every input, and no other.
 
     Args:
         args: The model's inputs.
-        feeds: Arrays, or tensors on the GPU, by name.
+        names: Those of the feeds.
 
     Raises:
         InvalidArgument: Names the input, and says what was expected and what came.
     """
     known = {arg.name: arg for arg in args}
-    if missing := [name for name in known if name not in feeds]:
+    if missing := [name for name in known if name not in names]:
         raise InvalidArgument(
             f"no feed for input{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}: "
             f"the model needs {_signature(args)}"
         )
-    if extra := [name for name in feeds if name not in known]:
+    if extra := [name for name in names if name not in known]:
         raise InvalidArgument(f"the model has no input {extra[0]!r}: it has {_signature(args)}")
-    for name, array in feeds.items():
-        _check_feed(known[name], array)
 
 
-def _check_feed(arg: NodeArg, array: np.ndarray | DeviceTensor) -> None:
-    from py_ort.wire.tensors import dtype_of
+def check_feed(arg: NodeArg, feed: Feed) -> None:
+    """See that a feed fits the input it is for.
 
+    Raises:
+        InvalidArgument: Names the input, and says what was expected and what came.
+    """
+    kind, inner = element_type(arg.type)
+    if kind != ValueKind.tensor:
+        for i, item in enumerate(feed if isinstance(feed, list) else [] if feed is None else [feed]):
+            check_feed(NodeArg(f"{arg.name}[{i}]" if kind == ValueKind.sequence else arg.name, inner, None), item)
+        return
+    array = feed
+    assert array is not None and not isinstance(array, list)
     expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
     try:
         elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.feeds import TYPE_NAMES
 
 if TYPE_CHECKING:
     from py_ort.device_tensor import DeviceTensor
@@ -109,6 +108,8 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Return the type as in "tensor(float)"."""
+        from py_ort.wire.tensors import TYPE_NAMES
+
         return f"tensor({TYPE_NAMES[self.element_type()]})"
 
     def element_type(self) -> int:

@@ -16,14 +16,12 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
-from py_ort.feeds import check_feeds
+from py_ort.feeds import as_feed, check_feed, check_names
 from py_ort.options import LEVELS, RunOptions, SessionOptions
 from py_ort.ort_value import IOBinding, OrtValue
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
-    from py_ort.browser.page import Page
-    from py_ort.device_tensor import DeviceTensor
     from py_ort.load import LoadedModel, ModelMetadata
     from py_ort.plan import CompiledModel, CompileOptions, NodeArg
     from py_ort.providers import Placement
@@ -187,8 +185,12 @@ class InferenceSession:
     ) -> list[Any]:
         """Run the model; outputs named in `on_gpu` stay there, as `DeviceTensor`s."""
         backend = self._open_backend()
-        feeds = {name: _as_feed(value, backend.lease.page) for name, value in input_feed.items()}
-        check_feeds(self._inputs, feeds)
+        check_names(self._inputs, input_feed)
+        feeds, types = {}, {}
+        for arg in self._inputs:
+            types[arg.name] = arg.type
+            feeds[arg.name] = as_feed(input_feed[arg.name], arg.type, backend.lease.page)
+            check_feed(arg, feeds[arg.name])
         options = run_options or RunOptions()
         if options.terminate:
             raise Cancelled("run_options.terminate is set")
@@ -200,7 +202,7 @@ class InferenceSession:
             options._cancel.append(future.cancel)
 
         try:
-            results, self._last_run = backend.run(names, feeds, on_gpu=on_gpu, timeout=timeout, started=started)
+            results, self._last_run = backend.run(names, feeds, types, on_gpu=on_gpu, timeout=timeout, started=started)
             self._times.setdefault("first_run_ms", self._last_run["total_ms"])
         except CancelledError:
             raise Cancelled("the run was ended by run_options.terminate") from None
@@ -387,13 +389,6 @@ async def _acquire(options: BrowserOptions) -> Lease:
 def _release(lease: Future[Lease]) -> None:
     if lease.exception() is None:
         loop_thread().soon(lambda: pool().release(lease.result()))
-
-
-def _as_feed(value: Any, page: Page) -> np.ndarray | DeviceTensor:
-    """A tensor of this page goes in as it is; one of another page through the CPU."""
-    if isinstance(value, OrtValue) and value.on_device is not None and value.on_device.page is page:
-        return value.on_device
-    return _as_array(value)
 
 
 def _as_array(value: Any) -> np.ndarray:

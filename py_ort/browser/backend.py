@@ -10,22 +10,22 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from py_ort.browser.loop import LoopThread, loop_thread
 from py_ort.browser.options import NO_ADAPTER_HINT
 from py_ort.browser.page import Progress
 from py_ort.browser.pool import Lease, pool
 from py_ort.device_tensor import DeviceTensor
 from py_ort.exceptions import EPFail, NoAdapter
+from py_ort.feeds import Feed
 from py_ort.providers.resolution import Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
-from py_ort.wire import Layout, from_description, pack
+from py_ort.wire import Layout
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
+from py_ort.wire.values import pack_value, value_of
 
 _log = logging.getLogger("py_ort")
 
@@ -117,17 +117,19 @@ class Backend:
     def run(
         self,
         outputs: Sequence[str],
-        feeds: Mapping[str, np.ndarray | DeviceTensor],
+        feeds: Mapping[str, Feed],
+        types: Mapping[str, str],
         *,
         on_gpu: Collection[str] = (),
         timeout: float | None,
         started: Callable[[Future[Any]], object] = lambda _: None,
-    ) -> tuple[list[np.ndarray | DeviceTensor], dict[str, Any]]:
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Run the session; return the outputs and `RunResult.info`.
 
         Args:
             outputs: Names of what is wanted.
-            feeds: Arrays, or tensors of this page, by name; they must not change until the run is over.
+            feeds: By name; arrays must not change until the run is over.
+            types: The inputs' ONNX types.
             on_gpu: Those of the outputs to leave on the GPU.
             timeout: Seconds, or None.
             started: Called with the run's future, which may be cancelled.
@@ -135,9 +137,9 @@ class Backend:
         began, layout, body = time.perf_counter(), Layout(), RunT()
         body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), list(on_gpu), "{}"
         body.feeds = [
-            pack(name, feed, layout)
-            if isinstance(feed, np.ndarray)
-            else describe_on_gpu(name, feed.dtype, feed.shape, feed.id)
+            describe_on_gpu(name, feed.dtype, feed.shape, feed.id)
+            if isinstance(feed, DeviceTensor)
+            else pack_value(name, feed, types[name], layout)
             for name, feed in feeds.items()
         ]
         future = self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
@@ -152,11 +154,11 @@ class Backend:
         info["total_ms"] = (time.perf_counter() - began) * 1000
         return [by_name[name] for name in outputs], info
 
-    def _output(self, description: Any, payload: memoryview) -> np.ndarray | DeviceTensor:
+    def _output(self, description: Any, payload: memoryview) -> Any:
         if description.location == Location.gpu:
             dtype, dims = description.dtype, description.dims or []
             return DeviceTensor(self.lease.page, description.gpuId, dtype, dims, self.device)
-        return from_description(description, payload)
+        return value_of(description, payload)
 
     def stats(self, session: int) -> dict[str, Any]:
         """Ask the page for counters and memory, of a session or (0) of the whole page."""

@@ -21,13 +21,17 @@ def generate(out: Path) -> dict[Path, Path]:
     sources = sorted(str(p) for p in SCHEMA.glob("*.fbs"))
     for args in (["--python", "--gen-object-api"], ["--ts", "--gen-object-api"], ["--cpp", "--scoped-enums"]):
         subprocess.run(["flatc", *args, "-o", str(out / args[0][2:]), *sources], check=True)
-    typescript = out / "ts/py-ort/schema/gen"
+    python, typescript = out / "python/py_ort/schema/gen", out / "ts/py-ort/schema/gen"
+    for file in python.glob("*.py"):
+        # A table that holds itself names its own module, which it does not import.
+        own = f"py_ort.schema.gen.{file.stem}.{file.stem}T"
+        file.write_text(file.read_text().replace(own, f"{file.stem}T"))
     for file in typescript.glob("*.ts"):
         text = file.read_text().replace("../../../py-ort/schema/gen/", "./")
         file.write_text("// @ts-nocheck\n" + text)
     index = [f"export * from './{file.stem}';\n" for file in sorted(typescript.glob("*.ts"))]
     (typescript / "index.ts").write_text("// automatically generated, do not modify\n" + "".join(index))
-    return {out / "python/py_ort/schema/gen": PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
+    return {python: PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
 
 
 def stale(made: Path, target: Path) -> bool:
@@ -37,7 +41,7 @@ def stale(made: Path, target: Path) -> bool:
 
 
 def update(made: Path, target: Path) -> None:
-    """Make `target` the same as `made`. Files that are so already keep their time: what was built of them stays good."""
+    """Make `target` the same as `made`. Files that are so already keep their time: what was made of them stays good."""
     target.mkdir(parents=True, exist_ok=True)
     for old in target.iterdir():
         if old.is_file() and not (made / old.name).exists():

@@ -34,6 +34,13 @@ NUMPY: dict[int, np.dtype] = {
 _DTYPES = {dtype: number for number, dtype in NUMPY.items()}
 _NAMES = {number: name.rstrip("_") for name, number in vars(DType).items() if name[0] != "_"}
 
+#: DType -> its name in ONNX's "tensor(NAME)".
+TYPE_NAMES: dict[int, str] = {
+    number: {"float32": "float", "float64": "double"}.get(name, name) for number, name in _NAMES.items() if number
+}
+#: And the other way round.
+TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
+
 #: Elements of a byte, for the types that are packed as in ONNX (numpy gives each a byte of its own).
 PACKED = {DType.int4: 2, DType.uint4: 2, DType.float4e2m1: 2, DType.int2: 4, DType.uint2: 4}
 

@@ -185,7 +185,7 @@ class TensorDescT(object):
         self.offset = 0  # type: int
         self.size = 0  # type: int
         self.kind = 0  # type: int
-        self.items = None  # type: List[py_ort.schema.gen.TensorDesc.TensorDescT]
+        self.items = None  # type: List[TensorDescT]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -223,7 +223,7 @@ class TensorDescT(object):
                 if tensorDesc.Items(i) is None:
                     self.items.append(None)
                 else:
-                    tensorDesc_ = py_ort.schema.gen.TensorDesc.TensorDescT.InitFromObj(tensorDesc.Items(i))
+                    tensorDesc_ = TensorDescT.InitFromObj(tensorDesc.Items(i))
                     self.items.append(tensorDesc_)
 
     # TensorDescT
