@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 def model(nodes, inputs, outputs, initializers=(), opset=17, domains=()) -> bytes:
     graph = helper.make_graph(list(nodes), "small", list(inputs), list(outputs), list(initializers))
     opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
-    return helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
 
 
 def floats(name: str, shape) -> object:
