@@ -23,7 +23,7 @@ __all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_names"]
 Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
 
 
-def as_feed(value: Any, type_text: str, page: Page) -> Feed:
+def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
     """Take what a caller gives for an input of this type.
 
     Raises:
@@ -31,11 +31,14 @@ def as_feed(value: Any, type_text: str, page: Page) -> Feed:
     """
     kind, inner = element_type(type_text)
     if kind == ValueKind.optional:
-        return None if value is None else as_feed(value, inner, page)
+        return None if value is None else as_feed(name, value, inner, page)
     if kind == ValueKind.sequence:
         if not isinstance(value, (list, tuple)):
-            raise InvalidArgument(f"an input of type {type_text} takes a list of arrays, not {type(value).__name__}")
-        return [as_feed(item, inner, page) for item in value]
+            got = "None" if value is None else type(value).__name__
+            raise InvalidArgument(f"input {name!r} takes {type_text}: give a list of arrays, not {got}")
+        feeds = (as_feed(f"{name}[{i}]", item, inner, page) for i, item in enumerate(value))
+        # No GPU kernel reads a sequence: its tensors go through the CPU.
+        return [feed if feed is None or isinstance(feed, (np.ndarray, list)) else feed.numpy() for feed in feeds]
     on_device = getattr(value, "on_device", None)
     if on_device is not None:
         # A tensor of this page goes in as it is; one of another page through the CPU.
@@ -44,7 +47,7 @@ def as_feed(value: Any, type_text: str, page: Page) -> Feed:
 
 
 def check_names(args: Sequence[NodeArg], names: Collection[str]) -> None:
-    """See that there is a feed for every input, and no other.
+    """See that there is a feed for every input (an optional may go without), and no other.
 
     Args:
         args: The model's inputs.
@@ -54,7 +57,8 @@ def check_names(args: Sequence[NodeArg], names: Collection[str]) -> None:
         InvalidArgument: Names the input, and says what was expected and what came.
     """
     known = {arg.name: arg for arg in args}
-    if missing := [name for name in known if name not in names]:
+    needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
+    if missing := [name for name in needed if name not in names]:
         raise InvalidArgument(
             f"no feed for input{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}: "
             f"the model needs {_signature(args)}"

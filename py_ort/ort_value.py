@@ -46,6 +46,8 @@ class OrtValue:
     """
 
     def __init__(self, tensor: np.ndarray | DeviceTensor) -> None:
+        if tensor is None or isinstance(tensor, list):
+            raise NotImplemented("an OrtValue is a tensor: take sequences and optionals from InferenceSession.run")
         self._array = tensor if isinstance(tensor, np.ndarray) else None
         self.on_device = None if isinstance(tensor, np.ndarray) else tensor
 

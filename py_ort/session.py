@@ -161,11 +161,12 @@ class InferenceSession:
 
         Args:
             output_names: Outputs wanted, in this order; None or empty: all.
-            input_feed: Arrays (or `OrtValue`s, or lists that numpy understands) by the name of the input.
+            input_feed: By the name of the input: arrays (or `OrtValue`s, or lists that numpy understands); for a
+                sequence a list of them; for an optional the element, or None (or no feed) for one without.
             run_options: See `RunOptions`.
 
         Returns:
-            Arrays of the outputs.
+            The outputs: arrays, lists of arrays for sequences, None for optionals without an element.
 
         Raises:
             InvalidArgument: A feed or an output name does not fit the model; names it, what was expected and what came.
@@ -189,7 +190,7 @@ class InferenceSession:
         feeds, types = {}, {}
         for arg in self._inputs:
             types[arg.name] = arg.type
-            feeds[arg.name] = as_feed(input_feed[arg.name], arg.type, backend.lease.page)
+            feeds[arg.name] = as_feed(arg.name, input_feed.get(arg.name), arg.type, backend.lease.page)
             check_feed(arg, feeds[arg.name])
         options = run_options or RunOptions()
         if options.terminate:

@@ -3,9 +3,9 @@
 //   import { DType, Session } from './py_ort.js';
 //   const session = await Session.load('model.plan', 'model.weights');
 //   const { outputs } = await session.run({ x: { dtype: DType.float32, dims: [1, 3], data: new Uint8Array(values.buffer) } });
-export { DType, ErrorCode } from './schema';
+export { DType, ErrorCode, ValueKind } from './schema';
 export { RuntimeError } from './errors';
 export { Runtime } from './session/runtime';
 export { Session, type SessionInfo, type SessionOptions } from './session/session';
 export type { RunInfo, RunOptions, RunResult } from './session/run';
-export type { Feeds, Tensor, TensorOnCpu, TensorOnGpu } from './session/tensors';
+export type { Container, Feeds, Tensor, TensorOnCpu, TensorOnGpu, Value } from './session/tensors';

@@ -1,5 +1,5 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
-import { type DType, ErrorCode, Location } from '../schema';
+import { type DType, ErrorCode, Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import type { CoreModule, JsepFunctions } from './module';
 
@@ -13,7 +13,13 @@ export interface CoreTensor {
   readonly dims: number[];
 }
 
-export type CoreOutput = { readonly tensor: CoreTensor } | { readonly sequence: CoreTensor[] };
+/** A sequence, or an optional with one item or none. */
+export interface CoreContainer {
+  readonly kind: ValueKind.sequence | ValueKind.optional;
+  readonly items: readonly CoreOutput[];
+}
+
+export type CoreOutput = CoreTensor | CoreContainer;
 
 export class Core {
   /** What a JSEP function threw during the core call under way; the core only knows its text. */
@@ -102,6 +108,10 @@ export class Core {
   feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
     this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)));
   }
+  /** The feeds of this input that follow are the container's items. */
+  feedContainer(run: number, input: number, kind: CoreContainer['kind'], dtype: DType): void {
+    this.checked(this.module._ort_run_feed_container(run, input, kind, dtype));
+  }
   /** Walks the plan; resolves at once unless the core waits for the GPU. */
   async execute(run: number): Promise<void> {
     this.thrown = undefined;
@@ -116,11 +126,7 @@ export class Core {
     return this.module._ort_run_replayable(run) === 1;
   }
   output(run: number, index: number): CoreOutput {
-    const words = this.words(this.checked(this.module._ort_run_output(run, index)));
-    const kind = words.next();
-    if (kind === 0) return { tensor: words.tensor() };
-    if (kind !== 1) throw new RuntimeError(ErrorCode.not_implemented, `output ${index} is neither a tensor nor a sequence`);
-    return { sequence: Array.from({ length: words.next() }, () => words.tensor()) };
+    return this.words(this.checked(this.module._ort_run_output(run, index))).output();
   }
   endRun(run: number): void {
     this.module._ort_run_end(run);
@@ -188,6 +194,11 @@ export class WordReader {
 
   next(): number {
     return this.heap[this.position++];
+  }
+  output(): CoreOutput {
+    const kind: ValueKind = this.next();
+    if (kind === ValueKind.tensor) return this.tensor();
+    return { kind, items: Array.from({ length: this.next() }, () => this.output()) };
   }
   tensor(): CoreTensor {
     const [dtype, location, data, bytes, rank] = [this.next(), this.next(), this.next(), this.next(), this.next()];

@@ -18,6 +18,7 @@ export interface CoreModule {
   _ort_run_begin(session: number): number;
   _ort_run_feed(run: number, input: number, dtype: number, rank: number, dims: number, data: number, size: number): number;
   _ort_run_feed_gpu(run: number, input: number, dtype: number, rank: number, dims: number, gpuId: number): number;
+  _ort_run_feed_container(run: number, input: number, kind: number, dtype: number): number;
   _ort_run_execute(run: number): number;
   _ort_run_cancel(run: number): void;
   _ort_run_replayable(run: number): number;

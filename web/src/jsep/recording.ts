@@ -3,6 +3,7 @@ import type { DType } from '../schema';
 import type { Arena, ArenaSlot } from '../gpu/arena';
 import type { Lifetime } from '../gpu/memory_plan';
 import type { Command, CompiledSegment } from '../gpu/segment';
+import type { Container } from '../session/tensors';
 
 /** How a kernel gave an output: by its shape, or as a view of input `view`. */
 export interface OutputCall {
@@ -57,7 +58,9 @@ export class Segment {
 }
 
 /** An output as a closed recording gives it again and again. */
-export interface ClosedOutput {
+export type ClosedOutput = ClosedTensor | Container;
+
+export interface ClosedTensor {
   readonly dtype: DType;
   readonly dims: readonly number[];
   /** A virtual or persistent id, or the bytes of an output that the CPU computed. */

@@ -9,7 +9,7 @@ import type { DeviceOptions } from '../gpu/device';
 import type { RunOptions } from '../session/run';
 import { Runtime } from '../session/runtime';
 import { Session, type SessionOptions } from '../session/session';
-import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
+import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
 import { KernelDesk } from './kernel_desk';
 import type { PageRequest } from './page';
@@ -98,11 +98,11 @@ export class Requests {
   private async run(
     request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal,
   ): Promise<Answer> {
-    const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readTensor(feed, payload)]));
+    const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readValue(feed, payload)]));
     const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
     const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress });
     const writer = new TensorWriter();
-    for (const [name, tensor] of Object.entries(result.outputs)) writer.add(name, tensor);
+    for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
     return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(result.info)), payload: writer.payload };
   }
 

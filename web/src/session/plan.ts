@@ -1,6 +1,6 @@
 // What the page needs to know of a plan. The core reads the rest.
 import * as flatbuffers from 'flatbuffers';
-import { type DType, ErrorCode, Plan, Provider } from '../schema';
+import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
 
 export interface PlanWeight {
@@ -16,6 +16,8 @@ export interface PlanWeight {
 
 export interface PlanInput {
   readonly name: string;
+  readonly kind: ValueKind;
+  /** Of a sequence or an optional: that of the tensors in it. */
   readonly dtype: DType;
   /** -1: not known before the run; undefined: nor is the rank. */
   readonly dims: readonly number[] | undefined;
@@ -53,7 +55,8 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     const value = plan.values(main.inputs(i)!)!;
     const placement = plan.inputPlacement(i);
     const dims = value.rankKnown() ? list(value.dimsLength(), (axis) => value.dims(axis)!) : undefined;
-    return { name: value.name()!, dtype: value.dtype(), dims, onCpu: placement?.onCpu() ?? true, onGpu: placement?.onGpu() ?? false };
+    const [onCpu, onGpu] = [placement?.onCpu() ?? true, placement?.onGpu() ?? false];
+    return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu };
   });
   const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
     list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js));

@@ -1,7 +1,7 @@
 // The recordings of a session, by input shapes; the least recently used go first.
 import type { Arena } from '../gpu/arena';
 import { Recording } from '../jsep/recording';
-import { isOnGpu, type Tensor } from './tensors';
+import { isContainer, isOnGpu, type Value } from './tensors';
 
 const KEPT = 16;
 
@@ -11,8 +11,10 @@ export class RecordingCache {
   constructor(private readonly arena: Arena) {}
 
   /** Tensors on the GPU are bound as they are, so their buffers are part of the key. */
-  static key(feeds: readonly Tensor[]): string {
-    return feeds.map((feed) => `${feed.dtype}[${feed.dims}]${isOnGpu(feed) ? `@${feed.gpuId}` : ''}`).join(' ');
+  static key(feeds: readonly Value[]): string {
+    return feeds.map((feed): string => (isContainer(feed)
+      ? `${feed.kind}(${RecordingCache.key(feed.items)})`
+      : `${feed.dtype}[${feed.dims}]${isOnGpu(feed) ? `@${feed.gpuId}` : ''}`)).join(' ');
   }
 
   /** The recording for `key`, a new empty one if need be. */

@@ -1,5 +1,6 @@
 // One run of a session: feed, walk or replay, submit, read back.
-import { type DType, ErrorCode, Location } from '../schema';
+import { DType, ErrorCode, Location } from '../schema';
+import type { CoreOutput } from '../core/core';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { ProfileRow } from '../gpu/profiler';
@@ -11,7 +12,7 @@ import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { RecordingCache } from './recordings';
 import type { Session } from './session';
-import { isOnGpu, type Tensor } from './tensors';
+import { type Container, isContainer, isOnGpu, type Tensor, type TensorOnCpu, type Value } from './tensors';
 
 export interface RunOptions {
   /** Names; all by default. */
@@ -38,7 +39,7 @@ export interface RunInfo {
 }
 
 export interface RunResult {
-  readonly outputs: { readonly [name: string]: Tensor };
+  readonly outputs: { readonly [name: string]: Value };
   readonly info: RunInfo;
 }
 
@@ -51,15 +52,15 @@ export interface SubmittedRun {
 interface Delivery {
   readonly read: Wanted[];
   readonly keep: Kept[];
-  /** Gives the tensors, when the bytes of `read` are there. */
-  collect(parts: readonly Uint8Array[]): { [name: string]: Tensor };
+  /** Gives the values, when the bytes of `read` are there. */
+  collect(parts: readonly Uint8Array[]): { [name: string]: Value };
 }
 
 export class SessionRun {
   private readonly before: Counters;
   private readonly names: readonly string[];
 
-  constructor(private readonly session: Session, private readonly feeds: readonly Tensor[], private readonly options: RunOptions) {
+  constructor(private readonly session: Session, private readonly feeds: readonly Value[], private readonly options: RunOptions) {
     this.before = { ...this.counters() };
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
@@ -104,9 +105,9 @@ export class SessionRun {
     try {
       this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder));
       await core.execute(run);
-      const outputs = this.session.plan.outputs.map((name, i) => this.describe(run, i, name));
+      const outputs = this.session.plan.outputs.map((_, i) => this.describe(run, i));
       const delivery = this.deliver(outputs);
-      const survivors = new Set(outputs.flatMap(({ data }) => ('gpuId' in data ? [data.gpuId] : [])));
+      const survivors = new Set(outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])));
       const pending = await recorder?.commit(delivery.read, delivery.keep, survivors);
       const replayed = recorder?.replaying ?? false;
       const segments = recorder?.segmentCount ?? 0;
@@ -125,7 +126,7 @@ export class SessionRun {
     const contents = new Map<number, Uint8Array>();
     this.session.plan.inputs.forEach(({ onGpu }, i) => {
       const feed = this.feeds[i];
-      if (onGpu && !isOnGpu(feed)) contents.set(i, this.elements().widen(feed.dtype, feed.data));
+      if (onGpu && !isOnGpu(feed) && !isContainer(feed)) contents.set(i, this.elements().widen(feed.dtype, feed.data));
     });
     const delivery = this.deliver(outputs);
     const pending = recorder.replay(contents, delivery.read, delivery.keep);
@@ -135,6 +136,7 @@ export class SessionRun {
   private feed(run: number, index: number, { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean }, recorder: Recorder | undefined): void {
     const { core } = this.session.loaded;
     const feed = this.feeds[index];
+    if (isContainer(feed)) return this.feedContainer(run, index, feed);
     if (isOnGpu(feed)) {
       this.session.provider?.buffers.get(feed.gpuId);
       core.feedGpu(run, index, feed.dtype, feed.dims, feed.gpuId);
@@ -146,22 +148,42 @@ export class SessionRun {
     if (wide) core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
   }
 
-  private describe(run: number, index: number, name: string): ClosedOutput {
+  /** Sequences and optionals go to the core's heap: no GPU kernel reads one. */
+  private feedContainer(run: number, index: number, { kind, dtype, items }: Container): void {
+    const { core } = this.session.loaded;
+    core.feedContainer(run, index, kind, dtype);
+    for (const item of items) {
+      if (isContainer(item)) this.feedContainer(run, index, item);
+      else core.feed(run, index, item.dtype, item.dims, (item as TensorOnCpu).data);
+    }
+  }
+
+  private describe(run: number, index: number): ClosedOutput {
     const { core } = this.session.loaded;
     const output = core.output(run, index);
-    if (!('tensor' in output)) {
-      throw new RuntimeError(ErrorCode.not_implemented, `output "${name}" is a sequence; only tensors can be answered`);
-    }
-    const { dtype, dims, location, data, bytes } = output.tensor;
+    if ('kind' in output) return this.copied(output) as Container;
+    const { dtype, dims, location, data, bytes } = output;
     return { dtype, dims, data: location === Location.gpu ? { gpuId: data } : { bytes: core.bytes(data, bytes) } };
+  }
+
+  /** A value of the core's heap as one of its own. */
+  private copied(output: CoreOutput): Value {
+    if (!('kind' in output)) return { dtype: output.dtype, dims: output.dims, data: this.session.loaded.core.bytes(output.data, output.bytes) };
+    const items = output.items.map((item) => this.copied(item));
+    return { kind: output.kind, dtype: items[0]?.dtype ?? DType.undefined, items };
   }
 
   private deliver(outputs: readonly ClosedOutput[]): Delivery {
     const read: Wanted[] = [];
     const keep: Kept[] = [];
-    const makers: ((parts: readonly Uint8Array[]) => Tensor)[] = this.names.map((name) => {
-      const { dtype, dims, data } = outputs[this.session.plan.outputs.indexOf(name)];
+    const makers: ((parts: readonly Uint8Array[]) => Value)[] = this.names.map((name) => {
+      const output = outputs[this.session.plan.outputs.indexOf(name)];
       const leave = this.options.outputsOnGpu?.includes(name) ?? false;
+      if (isContainer(output)) {
+        if (leave) throw new RuntimeError(ErrorCode.invalid_argument, `output "${name}" is no tensor: it cannot be left on the GPU`);
+        return () => output;
+      }
+      const { dtype, dims, data } = output;
       if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
       const bytes = elementCount(dims) * this.elements().size(dtype);
       if (leave) {

@@ -1,5 +1,5 @@
-// Tensors as callers give and get them, and the checks of feeds.
-import { DType, ErrorCode } from '../schema';
+// Values as callers give and get them, and the checks of feeds.
+import { DType, ErrorCode, ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
 import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../jsep/elements';
 import type { PlanInput } from './plan';
@@ -19,27 +19,64 @@ export interface TensorOnGpu {
 }
 
 export type Tensor = TensorOnCpu | TensorOnGpu;
-export type Feeds = { readonly [name: string]: Tensor };
 
-export function isOnGpu(tensor: Tensor): tensor is TensorOnGpu {
-  return 'gpuId' in tensor;
+/** A sequence, or an optional with one item or none. Its tensors are on the CPU. */
+export interface Container {
+  readonly kind: ValueKind.sequence | ValueKind.optional;
+  /** Of the tensors in it, in case there are none. */
+  readonly dtype: DType;
+  readonly items: readonly Value[];
 }
 
-/** The feeds in the order of the graph's inputs; throws with the name of what is wrong. */
-export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Tensor[] {
+export type Value = Tensor | Container;
+export type Feeds = { readonly [name: string]: Value };
+
+export function isContainer<T extends object>(value: T | Container): value is Container {
+  return 'items' in value;
+}
+
+export function isOnGpu(value: Value): value is TensorOnGpu {
+  return 'gpuId' in value;
+}
+
+/** The feeds in the order of the graph's inputs, an optional that is not fed being empty; throws with the name of what is wrong. */
+export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] {
   const names = inputs.map(({ name }) => name);
   const extra = Object.keys(feeds).filter((name) => !names.includes(name));
-  const missing = names.filter((name) => !(name in feeds));
+  const missing = inputs.filter(({ name, kind }) => kind !== ValueKind.optional && !(name in feeds)).map(({ name }) => name);
   if (extra.length > 0) throw invalid(`the model has no input named ${quoted(extra)}; its inputs are ${quoted(names)}`);
   if (missing.length > 0) throw invalid(`no feed for the input ${quoted(missing)}`);
   return inputs.map((input) => {
-    const tensor = feeds[input.name];
-    checkFeed(input, tensor);
-    return tensor;
+    const value = feeds[input.name] ?? { kind: ValueKind.optional, dtype: input.dtype, items: [] };
+    checkFeed(input, value);
+    return value;
   });
 }
 
-function checkFeed({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
+function checkFeed(input: PlanInput, value: Value): void {
+  if (!isContainer(value)) {
+    // A tensor is an optional that has an element.
+    if (input.kind === ValueKind.sequence) throw invalid(`input "${input.name}" wants a sequence, got a tensor`);
+    checkTensor(input, value);
+    return;
+  }
+  const fits = input.kind === value.kind || (input.kind === ValueKind.optional && value.kind === ValueKind.sequence);
+  if (!fits) throw invalid(`input "${input.name}" wants a ${ValueKind[input.kind]}, got a ${ValueKind[value.kind]}`);
+  for (const item of value.items) checkItem(input, item);
+}
+
+/** The plan says nothing of the shapes inside containers. */
+function checkItem(input: PlanInput, item: Value): void {
+  if (isContainer(item)) {
+    for (const inner of item.items) checkItem(input, inner);
+  } else if (isOnGpu(item)) {
+    throw invalid(`input "${input.name}" is a ${ValueKind[input.kind]}: its tensors must be on the CPU`);
+  } else {
+    checkTensor({ ...input, dims: undefined }, item);
+  }
+}
+
+function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
   if (dtype !== DType.undefined && tensor.dtype !== dtype) {
     throw invalid(`input "${name}" wants ${typeName(dtype)}, got ${typeName(tensor.dtype)}`);
   }

@@ -1,8 +1,8 @@
 // Messages: the FlatBuffers header and the payload with the tensors' bytes.
 import * as flatbuffers from 'flatbuffers';
-import { Body, Location, Message, MessageT, TensorDescT } from '../schema';
+import { Body, Location, Message, MessageT, TensorDescT, ValueKind } from '../schema';
 import { cpuElementSize, elementCount } from '../jsep/elements';
-import { isOnGpu, type Tensor } from '../session/tensors';
+import { isContainer, isOnGpu, type Tensor, type Value } from '../session/tensors';
 import { align16, type Assembled, frames, ProtocolError } from './frames';
 
 /** Any body of the schema, in the form of the object API. */
@@ -34,24 +34,38 @@ export function decodeMessage({ header, payload }: Assembled): ReceivedMessage {
   return { id, type: bodyType, body, payload: payload.subarray(0, size) };
 }
 
-/** Gathers the tensors of an answer: their descriptions, and their bytes for the payload. */
+/** Gathers the values of an answer: their descriptions, and their bytes for the payload. */
 export class TensorWriter {
   readonly descriptions: TensorDescT[] = [];
   readonly payload: Uint8Array[] = [];
   private size = 0;
 
-  add(name: string, tensor: Tensor): void {
-    const dims = [...tensor.dims];
-    if (isOnGpu(tensor)) {
-      const size = elementCount(dims) * (cpuElementSize(tensor.dtype) ?? 0);
-      this.descriptions.push(new TensorDescT(name, tensor.dtype, dims, Location.gpu, tensor.gpuId, 0n, BigInt(size)));
-      return;
+  add(name: string, value: Value): void {
+    this.descriptions.push(this.describe(name, value));
+  }
+
+  private describe(name: string, value: Value): TensorDescT {
+    if (isContainer(value)) {
+      const items = value.items.map((item) => this.describe('', item));
+      return new TensorDescT(name, value.dtype, [], Location.none, 0, 0n, 0n, value.kind, items);
     }
-    const { data } = tensor;
-    this.descriptions.push(new TensorDescT(name, tensor.dtype, dims, Location.cpu, 0, BigInt(this.size), BigInt(data.byteLength)));
+    const dims = [...value.dims];
+    if (isOnGpu(value)) {
+      const size = elementCount(dims) * (cpuElementSize(value.dtype) ?? 0);
+      return new TensorDescT(name, value.dtype, dims, Location.gpu, value.gpuId, 0n, BigInt(size));
+    }
+    const { data } = value;
+    const description = new TensorDescT(name, value.dtype, dims, Location.cpu, 0, BigInt(this.size), BigInt(data.byteLength));
     this.payload.push(data);
     this.size += align16(data.byteLength);
+    return description;
   }
+}
+
+export function readValue(description: TensorDescT, payload: Uint8Array): Value {
+  const { kind, dtype, items } = description;
+  if (kind === ValueKind.tensor) return readTensor(description, payload);
+  return { kind, dtype, items: items.map((item) => readValue(item, payload)) };
 }
 
 export function readTensor({ dtype, dims, location, gpuId, offset, size }: TensorDescT, payload: Uint8Array): Tensor {

@@ -31,7 +31,7 @@ async function run(
   const abort = new AbortController();
   if (cancelAfter !== null) setTimeout(() => abort.abort(), cancelAfter);
   const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal, profile });
-  return { outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor)])), info };
+  return { outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor as Tensor)])), info };
 }
 
 async function release(id: number) {

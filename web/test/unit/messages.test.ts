@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Body, DType, Location, RunResultT, RunT } from '../../src/schema';
+import { Body, DType, Location, RunResultT, RunT, ValueKind } from '../../src/schema';
 import { Assembler } from '../../src/wire/frames';
-import { decodeMessage, encodeMessage, readTensor, TensorWriter } from '../../src/wire/messages';
+import { decodeMessage, encodeMessage, readTensor, readValue, TensorWriter } from '../../src/wire/messages';
 
 test('messages: tensors on the CPU and on the GPU come back', () => {
   const writer = new TensorWriter();
@@ -25,6 +25,26 @@ test('messages: tensors on the CPU and on the GPU come back', () => {
   assert.equal(message!.payload.byteLength, 16 + 1);
   assert.equal(outputs[3].location, Location.gpu);
   assert.equal(outputs[3].size, 4n);
+});
+
+test('messages: sequences and optionals come back', () => {
+  const tensor = (value: number) => ({ dtype: DType.uint8, dims: [1], data: Uint8Array.of(value) });
+  const sequence = { kind: ValueKind.sequence as const, dtype: DType.uint8, items: [tensor(1), tensor(2)] };
+  const values = {
+    sequence,
+    nothing: { kind: ValueKind.optional as const, dtype: DType.float32, items: [] },
+    nested: { kind: ValueKind.optional as const, dtype: DType.uint8, items: [sequence] },
+  };
+  const writer = new TensorWriter();
+  for (const [name, value] of Object.entries(values)) writer.add(name, value);
+  const run = new RunT(1, writer.descriptions);
+  const assembler = new Assembler();
+  const [message] = [...encodeMessage(1, Body.Run, run, writer.payload)].flatMap((frame) => {
+    const whole = assembler.receive(frame);
+    return whole ? [decodeMessage(whole)] : [];
+  });
+  const { feeds } = message.body as RunT;
+  assert.deepEqual(feeds.map((feed) => readValue(feed, message.payload)), Object.values(values));
 });
 
 test('messages: a tensor beyond the payload is refused', () => {
