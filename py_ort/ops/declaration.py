@@ -37,6 +37,7 @@ class Operator:
             axes; "": it cannot.
         infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
             we do.
+        refine: Adds to what ONNX inferred, where sizes are symbols.
         fold: Computes the outputs from constant inputs, for operators common in shape arithmetic; the rest goes
             through ONNX's
             reference implementation, which is slow to import.
@@ -52,6 +53,7 @@ class Operator:
     shape_only: Sequence[int] = ()
     layout: str = ""
     infer: Callable[[ir.Node], None] | None = None
+    refine: Callable[[ir.Node], None] | None = None
     fold: Callable[[ir.Node, Any], Any] | None = None
     tolerance: Tolerance = "tight"
     pure: bool = True

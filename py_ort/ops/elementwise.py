@@ -11,6 +11,7 @@ import onnx_ir as ir
 from py_ort.ops.builder import Builder, attribute, rank, set_attributes
 from py_ort.ops.declaration import MICROSOFT, Operator, lowering
 from py_ort.ops.infer import like
+from py_ort.ops.symbolic_dims import broadcast
 
 _UNARY_EXACT = ("Abs", "Ceil", "Floor", "Neg", "Not", "Relu", "Round", "Sign", "IsInf", "IsNaN", "BitwiseNot")
 _UNARY = (
@@ -88,8 +89,8 @@ def _infer_like_input(node: ir.Node) -> None:
 OPERATORS = [
     *(Operator(name, layout="elementwise", tolerance="exact") for name in _UNARY_EXACT if name not in ("Neg",)),
     *(Operator(name, layout="elementwise") for name in _UNARY if name not in ("Sqrt", "Exp", "Reciprocal")),
-    *(Operator(name, layout="elementwise") for name in _BINARY if name not in ("Pow",)),
-    *(Operator(name, layout="elementwise", tolerance="exact") for name in _BINARY_EXACT),
+    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY if name not in ("Pow",)),
+    *(Operator(name, layout="elementwise", tolerance="exact", refine=broadcast) for name in _BINARY_EXACT),
     *(
         Operator(
             name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=_infer_like_input
@@ -100,19 +101,19 @@ OPERATORS = [
     Operator("Sqrt", layout="elementwise", fold=_plain(np.sqrt)),
     Operator("Exp", layout="elementwise", fold=_plain(np.exp)),
     Operator("Reciprocal", layout="elementwise", fold=_plain(np.reciprocal)),
-    Operator("Add", layout="elementwise", fold=_plain(np.add)),
-    Operator("Sub", layout="elementwise", fold=_plain(np.subtract)),
-    Operator("Mul", layout="elementwise", fold=_plain(np.multiply)),
-    Operator("Div", layout="elementwise", fold=_plain(_integer_divide)),
+    Operator("Add", layout="elementwise", refine=broadcast, fold=_plain(np.add)),
+    Operator("Sub", layout="elementwise", refine=broadcast, fold=_plain(np.subtract)),
+    Operator("Mul", layout="elementwise", refine=broadcast, fold=_plain(np.multiply)),
+    Operator("Div", layout="elementwise", refine=broadcast, fold=_plain(_integer_divide)),
     Operator(
         "Pow",
         layout="elementwise",
         fold=lambda node, i: np.power(i[0], i[1]).astype(i[0].dtype) if i[0].dtype.kind == "f" else None,
     ),
-    Operator("Sum", layout="elementwise"),
-    Operator("Max", layout="elementwise", tolerance="exact"),
-    Operator("Min", layout="elementwise", tolerance="exact"),
-    Operator("Where", layout="elementwise", tolerance="exact", fold=_plain(np.where)),
+    Operator("Sum", layout="elementwise", refine=broadcast),
+    Operator("Max", layout="elementwise", refine=broadcast, tolerance="exact"),
+    Operator("Min", layout="elementwise", refine=broadcast, tolerance="exact"),
+    Operator("Where", layout="elementwise", refine=broadcast, tolerance="exact", fold=_plain(np.where)),
     Operator("Clip", layout="elementwise", host_if_constant=(1, 2), tolerance="exact"),
     Operator("Cast", layout="elementwise", tolerance="exact", fold=_fold_cast),
     Operator("CastLike", layout="elementwise", tolerance="exact", shape_only=(1,)),

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, set_attributes
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.shape_data import infer_constant_of_shape
+from py_ort.ops.symbolic_dims import infer_constant_of_shape
 
 
 def _fold_constant_of_shape(node: ir.Node, inputs: Any) -> np.ndarray:

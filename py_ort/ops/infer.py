@@ -92,6 +92,8 @@ def infer_node(
             apply_type(output, result)
     if declared.infer is not None:
         declared.infer(node)
+    if declared.refine is not None:
+        declared.refine(node)
     follow(node)
 
 

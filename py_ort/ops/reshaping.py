@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, dims, rank, remove, set_attributes
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.shape_data import infer_expand, infer_reshape
+from py_ort.ops.symbolic_dims import infer_expand, infer_reshape
 
 
 def _fold_reshape(node: ir.Node, inputs: Any) -> np.ndarray:

@@ -1,12 +1,19 @@
-"""Gives the inputs' symbolic dimensions the numbers that the user knows, and names to those that have none."""
+"""The dimensions of graph inputs: numbers where the user knows them, else names that expressions can be made of.
+
+Shapes that the model noted for values inside are forgotten where the operator's own rule says more: exporters leave
+stale ones.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.ops.builder import all_nodes
+from py_ort.ops.infer import newest_opset, schema
 
 
 def override_free_dimensions(
@@ -23,13 +30,14 @@ def override_free_dimensions(
     for name, number in {**by_name, **by_denotation}.items():
         if int(number) < 0:
             raise InvalidArgument(f"free dimension {name!r} is overridden by {number}: it must be 0 or more")
+    names = _Names()
     for value in model.graph.inputs:
         if value.shape is None:
             continue
         dims: list[int | str] = []
         for i, dim in enumerate(value.shape):
             denotation = value.shape.get_denotation(i)
-            nameless = f"{value.name}__{i}"  # so that shapes that depend on it can be told equal
+            nameless = names.of(f"{value.name}__{i}")  # so that shapes that depend on it can be told equal
             if isinstance(dim, int):
                 dims.append(dim if dim >= 0 else nameless)  # some exporters write -1 for "any"
             elif dim.value is not None and str(dim) in by_name:
@@ -39,5 +47,24 @@ def override_free_dimensions(
             elif dim.value is None or str(dim) in ("", "?"):
                 dims.append(nameless)
             else:
-                dims.append(str(dim))
+                dims.append(names.of(str(dim)))
         value.shape = ir.Shape(dims)
+    for node in all_nodes(model.graph):
+        ours = schema(node.domain, node.op_type, newest_opset() if node.domain == "" else 1) is not None
+        for output in node.outputs:
+            if output.shape is not None:
+                output.shape = None if ours else ir.Shape([d if isinstance(d, int) else None for d in output.shape])
+
+
+class _Names:
+    """Identifiers for dimension names, which may hold any character; different names stay different."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        plain = re.sub(r"\W", "_", name)
+        plain = plain if plain and not plain[0].isdigit() else f"d_{plain}"
+        while self._taken.setdefault(plain, name) != name:
+            plain += "_"
+        return plain

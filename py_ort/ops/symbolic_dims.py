@@ -1,0 +1,159 @@
+"""Dimensions by symbols, for operators whose result's shape is an input's contents, or where ONNX' own rules give up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+import sympy  # type: ignore[import-untyped]
+
+from py_ort.ops.builder import attribute, dims
+from py_ort.ops.shape_data import known, product, shape_data
+
+Element = Any  # int, ir.SymbolicDim or None
+
+
+def infer_reshape(node: ir.Node) -> None:
+    """Dimensions of a Reshape's output: numbers, kept and computed dimensions, and one that is left over."""
+    data, output = node.inputs[0], node.outputs[0]
+    if data is None:
+        return
+    if data.type is not None:
+        output.type = data.type
+    target = shape_data(node.inputs[1])
+    if target is None:
+        size = dims(node.inputs[1])
+        if output.shape is None and size and isinstance(size[0], int):
+            output.shape = ir.Shape([None] * size[0])
+        return
+    source = dims(data)
+    keep = not attribute(node, "allowzero", 0)
+    result: list[Element] = [
+        (source[i] if source is not None and i < len(source) else None) if isinstance(d, int) and d == 0 and keep else d
+        for i, d in enumerate(target)
+    ]
+    if any(isinstance(d, int) and d == -1 for d in result):
+        at = next(i for i, d in enumerate(result) if isinstance(d, int) and d == -1)
+        result[at] = _left_over(source, result[:at] + result[at + 1 :])
+    output.shape = ir.Shape([d if known(d) else None for d in result])
+
+
+def _left_over(source: list[Element] | None, others: list[Element]) -> Element:
+    if source is None:
+        return None
+    rest = list(source)
+    remaining: list[Element] = []
+    for other in others:  # what both sides have cancels, known or not by number
+        match = next((i for i, d in enumerate(rest) if known(d) and known(other) and d == other), None)
+        if match is None:
+            remaining.append(other)
+        else:
+            del rest[match]
+    top, bottom = product(rest), product(remaining)
+    if top is None or bottom is None or (isinstance(bottom, int) and bottom == 0):
+        return None
+    if isinstance(bottom, int):
+        return top // bottom if bottom != 1 else top
+    ratio = top / bottom if not isinstance(top, int) else None
+    return ratio
+
+
+def infer_expand(node: ir.Node) -> None:
+    """Dimensions of an Expand's output."""
+    data, output = node.inputs[0], node.outputs[0]
+    if data is None:
+        return
+    if data.type is not None:
+        output.type = data.type
+    source, target = dims(data), shape_data(node.inputs[1])
+    if source is None or target is None:
+        return
+    width = max(len(source), len(target))
+    a, b = [1] * (width - len(source)) + source, [1] * (width - len(target)) + target
+    joined = [
+        y
+        if isinstance(x, int) and x == 1
+        else x
+        if (isinstance(y, int) and y == 1) or isinstance(x, int)
+        else (x if x == y else None)
+        for x, y in zip(a, b, strict=True)
+    ]
+    output.shape = ir.Shape([d if known(d) else None for d in joined])
+
+
+def infer_constant_of_shape(node: ir.Node) -> None:
+    """Dimensions and dtype of a ConstantOfShape's output."""
+    value = attribute(node, "value")
+    output = node.outputs[0]
+    output.type = ir.TensorType(ir.DataType.FLOAT if value is None else value.dtype)
+    target = shape_data(node.inputs[0])
+    if target is not None:
+        output.shape = ir.Shape([d if known(d) else None for d in target])
+    else:
+        size = dims(node.inputs[0])
+        if size and isinstance(size[0], int):
+            output.shape = ir.Shape([None] * size[0])
+
+
+def broadcast(node: ir.Node) -> None:
+    """Dimensions of an elementwise operator's output, by symbols where ONNX' own rule gives up."""
+    shapes = [dims(v) for v in node.inputs if v is not None]
+    output = node.outputs[0]
+    if any(shape is None for shape in shapes):
+        return
+    width = max(len(shape) for shape in shapes)  # type: ignore[arg-type]
+    result: list[Element] = [1] * width
+    for shape in shapes:
+        assert shape is not None
+        for at, dim in enumerate(shape, start=width - len(shape)):
+            result[at] = _wider(result[at], dim)
+    output.shape = ir.Shape([d if known(d) else None for d in result])
+
+
+def _wider(a: Element, b: Element) -> Element:
+    if isinstance(a, int) and isinstance(b, int):
+        return b if a == 1 else a
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, int):
+            return other if one == 1 else one
+    if not (known(a) and known(b)):
+        return None
+    if a == b:
+        return a
+    # min(n, s) with n above 1 fits s only by being s (or 1, when s is).
+    return b if _is_minimum_with(a, b) else a if _is_minimum_with(b, a) else None
+
+
+def _is_minimum_with(a: Element, b: Element) -> bool:
+    expression = a._expr
+    return (
+        isinstance(expression, sympy.Min)
+        and b._expr in expression.args
+        and all(t == b._expr or (t.is_number and t > 1) for t in expression.args)
+    )
+
+
+def refine_slice(node: ir.Node) -> None:
+    """Dimensions of a Slice's output when an end is a symbol: x[:n] has min(size, n) elements."""
+    source, output = dims(node.inputs[0]), node.outputs[0]
+    parts = [shape_data(v) for v in node.inputs[1:]]
+    if source is None or len(parts) < 3 or any(part is None for part in parts):
+        return
+    starts, ends, axes = parts[:3]
+    steps = parts[3] if len(parts) > 3 else [1] * len(starts)  # type: ignore[arg-type]
+    result: list[Element] = list(output.shape) if output.shape is not None else list(source)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):  # type: ignore[arg-type]
+        if not all(isinstance(n, int) for n in (start, axis, step)) or isinstance(end, int) or step != 1 or start != 0:
+            continue
+        size = source[axis]
+        result[axis] = _minimum(size, end) if known(size) and known(end) else None
+    output.shape = ir.Shape([d if known(d) else None for d in result])
+
+
+def _minimum(size: Element, end: Element) -> Element:
+    """Sizes are not negative, and an end made of sizes is taken not to be either."""
+    if size == end:
+        return size
+    if any(part.could_extract_minus_sign() for part in sympy.Add.make_args(end._expr)):
+        return None
+    return ir.SymbolicDim(sympy.Min(size if isinstance(size, int) else size._expr, end._expr))

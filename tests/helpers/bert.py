@@ -1,0 +1,95 @@
+"""A small BERT as PyTorch exports one: shape arithmetic before each reshape, norms and Gelu in their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+
+class _Graph:
+    def __init__(self, seed: int = 0) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self._rng = np.random.default_rng(seed)
+        self._count = 0
+
+    def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
+        self._count += 1
+        output = f"{op_type.lower()}_{self._count}"
+        self.nodes.append(
+            helper.make_node(op_type, list(inputs), [output], name=f"/{op_type}_{self._count}", **attributes)
+        )
+        return output
+
+    def constant(self, contents: Any, dtype: type = np.float32) -> str:
+        self._count += 1
+        name = f"const_{self._count}"
+        self.constants.append(onnx.numpy_helper.from_array(np.asarray(contents, dtype), name))
+        return name
+
+    def weights(self, *shape: int) -> str:
+        return self.constant(self._rng.standard_normal(shape) / np.sqrt(shape[0]))
+
+    def linear(self, x: str, rows: int, columns: int) -> str:
+        return self.op("Add", self.weights(columns), self.op("MatMul", x, self.weights(rows, columns)))
+
+    def norm(self, x: str, width: int) -> str:
+        mean = self.op("ReduceMean", x, axes=[-1])
+        centred = self.op("Sub", x, mean)
+        variance = self.op("ReduceMean", self.op("Pow", centred, self.constant(2.0)), axes=[-1])
+        root = self.op("Sqrt", self.op("Add", variance, self.constant(1e-12)))
+        scaled = self.op("Mul", self.op("Div", centred, root), self.constant(np.ones(width) * 1.1))
+        return self.op("Add", scaled, self.weights(width))
+
+    def size(self, x: str, axis: int) -> str:
+        found = self.op("Gather", self.op("Shape", x), self.constant(axis, np.int64), axis=0)
+        return self.op("Unsqueeze", found, axes=[0])
+
+    def heads(self, x: str, heads: int, width: int, perm: list[int]) -> str:
+        parts = [self.size(x, 0), self.size(x, 1), self.constant([heads], np.int64), self.constant([width], np.int64)]
+        return self.op("Transpose", self.op("Reshape", x, self.op("Concat", *parts, axis=0)), perm=perm)
+
+
+def bert(layers: int = 2, width: int = 32, heads: int = 4, words: int = 50, length: int = 64) -> onnx.ModelProto:
+    """Return the model: input_ids and attention_mask [batch, sequence] of int64 → [batch, sequence, width]."""
+    g = _Graph()
+    mask = g.op("Cast", g.op("Unsqueeze", g.op("Unsqueeze", "attention_mask", axes=[1]), axes=[2]), to=1)
+    bias = g.op("Mul", g.op("Sub", g.constant(1.0), mask), g.constant(-10000.0))
+    positions = g.op(
+        "Slice",
+        g.constant(np.arange(length)[None], np.int64),
+        g.constant([0], np.int64),
+        g.size("input_ids", 1),
+        g.constant([1], np.int64),
+    )
+    x = g.op(
+        "Add", g.op("Gather", g.weights(words, width), "input_ids"), g.op("Gather", g.weights(length, width), positions)
+    )
+    x = g.norm(x, width)
+    each = width // heads
+    for _ in range(layers):
+        q = g.heads(g.linear(x, width, width), heads, each, [0, 2, 1, 3])
+        k = g.heads(g.linear(x, width, width), heads, each, [0, 2, 3, 1])
+        v = g.heads(g.linear(x, width, width), heads, each, [0, 2, 1, 3])
+        scores = g.op("Add", g.op("Div", g.op("MatMul", q, k), g.constant(np.sqrt(each))), bias)
+        context = g.op("Transpose", g.op("MatMul", g.op("Softmax", scores, axis=3), v), perm=[0, 2, 1, 3])
+        joined = g.op("Concat", g.size(context, 0), g.size(context, 1), g.constant([width], np.int64), axis=0)
+        x = g.norm(g.op("Add", g.linear(g.op("Reshape", context, joined), width, width), x), width)
+        h = g.linear(x, width, 4 * width)
+        gelu = g.op(
+            "Mul",
+            g.op("Mul", h, g.op("Add", g.op("Erf", g.op("Div", h, g.constant(np.sqrt(2)))), g.constant(1.0))),
+            g.constant(0.5),
+        )
+        x = g.norm(g.op("Add", g.linear(gelu, 4 * width, width), x), width)
+    g.nodes.append(helper.make_node("Identity", [x], ["last_hidden_state"]))
+    ids = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "sequence"])
+        for name in ("input_ids", "attention_mask")
+    ]
+    output = helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "sequence", width])
+    graph = helper.make_graph(g.nodes, "bert", ids, [output], g.constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
