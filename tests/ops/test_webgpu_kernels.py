@@ -19,8 +19,18 @@ from case import TOLERANCES, Case  # noqa: E402
 TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem not in ("case", Path(__file__).stem))
 CASES = {f"{table}/{case.id}": case for table in TABLES for case in importlib.import_module(table).CASES}
 #: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
-TWOFOLD = ("reduce", "movement/Concat")
-HARDWARE = {f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD)}
+TWOFOLD = (
+    "product/MatMul",
+    "product/Gemm",
+    "pool/Global",
+    "normalization",
+    "sequence_models/Attention",
+    "reduce",
+    "movement/Concat",
+)
+HARDWARE = {
+    f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-// MatMul, and com.microsoft's FusedMatMul (transposes and a factor).
+// MatMul (a third input is a bias that Python's passes put there), and com.microsoft's FusedMatMul (transposes and a factor).
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Tensor } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
@@ -41,14 +41,14 @@ function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttrib
   const shapes = matrixShapes(a.dims, b.dims);
   const y = ctx.output(0, shapes.output);
   if (y.storage === 'i32' || y.storage === 'u32') {
-    if (activation || alpha !== 1) throw new KernelError('an integer MatMul with an activation or a factor', true);
+    if (activation || alpha !== 1 || ctx.inputs[2]) throw new KernelError('an integer MatMul with an activation, a factor or a bias', true);
     multiplyIntegers(ctx, a, b, y, shapes);
     return;
   }
-  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation });
+  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation, bias: ctx.inputs[2] });
 }
 
 export default [
-  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS]], attributes, resolve } satisfies Kernel<MatMulAttributes>,
+  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
   { op: 'FusedMatMul', domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
 ];

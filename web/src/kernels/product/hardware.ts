@@ -55,11 +55,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (k_0 < end) {
   ${fetches}
     }
-    ${each(quads, (q) => `{
-      ${each(rows, (i) => `let a_${i} = tile_a[(row_0 + ${i}u) * ${quads}u + ${q}u];`, '\n      ')}
-      ${each(4, (s) => `let b_${s} = tile_b[${(q * 4 + s) * across}u + column];`, '\n      ')}
+    // Unrolled by two: the whole of it is a little quicker still, but slow to compile.
+    for (var quad = 0u; quad < ${quads}u; quad += 2u) {
+    ${each(2, (t) => `{ let q = quad + ${t}u;
+      ${each(rows, (i) => `let a_${i} = tile_a[(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
+      ${each(4, (s) => `let b_${s} = tile_b[(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
       ${each(rows, (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '), '\n      ')}
     }`, '\n    ')}
+    }
     workgroupBarrier();
     if (k_0 >= end) { break; }
   }
@@ -79,10 +82,9 @@ function fetchA(left: LeftText, aVec: 1 | 4, i: number, quad: string): string {
     ${left.tap(i)}
     next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(a[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
-  const lanes = [0, 1, 2, 3].map((s) => `{ let k = k_0 + (${quad}) * 4u + ${s}u; ${left.decode('k', 'u.depth')}
+  return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
     ${left.tap(i)}
-    next_a_${i}[${s}] = select(0.0, f32(a[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`);
-  return lanes.join('\n  ');
+    next_a_${i}[lane] = select(0.0, f32(a[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
 }
 
 /** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */

@@ -1,0 +1,161 @@
+"""Convolutions, transposed ones and quantised ones, channels second and channels last."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from case import Case, r
+
+NHWC = "com.ms.internal.nhwc"
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "": lambda v: v,
+    "Relu": lambda v: np.maximum(v, 0),
+    "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    "HardSwish": lambda v: v * np.clip(v / 6 + 0.5, 0, 1),
+}
+
+
+def _last(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def _second(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.moveaxis(x, -1, 1))
+
+
+def _both(
+    op: str,
+    x: Sequence[int],
+    w: Sequence[int],
+    attributes: Mapping[str, Any],
+    activation: str = "",
+    residual: bool = False,
+) -> list[Case]:
+    """The node as it is, and channels last with its weights as they are and packed.
+
+    `x`, `w`: shapes as in ONNX. Packed weights are [kh, kw, channels, outputs] for both operators.
+    """
+    group = attributes.get("group", 1)
+    outputs = w[0] if op == "Conv" else w[1] * group
+    perm = (2, 3, 1, 0) if op == "Conv" else (2, 3, 0, 1)
+    plain = Case(op, [r(*x), r(*w), r(outputs)], attributes, tolerance="loose")
+    extra = {"activation": activation} if activation else {}
+
+    def make(packed: bool) -> Case:
+        def expected(*given: np.ndarray) -> np.ndarray:
+            weights = np.ascontiguousarray(np.transpose(given[1], np.argsort(perm))) if packed else given[1]
+            y = plain.expectation([_second(given[0]), weights, given[2]])[0]
+            y = _last(y) + (given[3] if residual else 0)
+            return ACTIVATIONS[activation](y).astype(np.float32)
+
+        weights = [w[axis] for axis in perm] if packed else w
+        inputs = [r(x[0], *x[2:], x[1]), r(*weights), r(outputs)]
+        if residual:
+            shape = plain.expectation(plain.arrays())[0].shape
+            inputs.append(r(shape[0], *shape[2:], shape[1]))
+        layout = {"weight_layout": "HWIO"} if packed else {}
+        name = "packed" if packed else "unpacked"
+        return Case(op, inputs, {**attributes, **extra, **layout}, expected, tolerance="loose", domain=NHWC, name=name)
+
+    return [plain, make(False), make(True)]
+
+
+def _quantized(*shape: int, dtype: str = "uint8") -> Any:
+    return r(*shape, dtype=dtype)
+
+
+K3 = {"kernel_shape": [3, 3]}
+K2 = {"kernel_shape": [2, 2]}
+CASES = [
+    *_both("Conv", (1, 16, 9, 10), (32, 16, 1, 1), {"kernel_shape": [1, 1]}, "HardSwish"),
+    *_both("Conv", (2, 16, 9, 11), (24, 16, 3, 3), {**K3, "pads": [1, 1, 1, 1]}, "Relu"),
+    *_both("Conv", (1, 3, 17, 19), (16, 3, 3, 3), {**K3, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    *_both(
+        "Conv",
+        (1, 5, 9, 9),
+        (7, 5, 3, 2),
+        {"kernel_shape": [3, 2], "strides": [1, 2], "pads": [1, 0, 2, 1], "dilations": [1, 2]},
+    ),
+    *_both("Conv", (1, 18, 6, 7), (42, 18, 1, 1), {"kernel_shape": [1, 1]}, residual=True),
+    *_both("Conv", (1, 8, 7, 7), (8, 8, 3, 3), {**K3, "pads": [1, 1, 1, 1]}, "Sigmoid", residual=True),
+    *_both("Conv", (1, 16, 9, 10), (16, 1, 3, 3), {**K3, "group": 16, "pads": [1, 1, 1, 1]}, "Relu"),
+    *_both(
+        "Conv",
+        (1, 7, 9, 10),
+        (7, 1, 5, 5),
+        {"kernel_shape": [5, 5], "group": 7, "strides": [2, 1], "pads": [2, 2, 2, 2]},
+        residual=True,
+    ),
+    *_both("Conv", (1, 8, 19, 10), (8, 1, 3, 3), {**K3, "group": 8, "dilations": [2, 2], "pads": [2, 2, 2, 2]}),
+    *_both("Conv", (1, 8, 9, 10), (16, 1, 3, 3), {**K3, "group": 8}),
+    *_both("Conv", (1, 16, 9, 10), (24, 8, 3, 3), {**K3, "group": 2, "pads": [1, 1, 1, 1]}),
+    *_both("Conv", (1, 6, 9, 10), (9, 2, 3, 3), {**K3, "group": 3}),
+    *_both("Conv", (1, 4, 8, 7), (5, 4, 4, 3), {"kernel_shape": [4, 3], "strides": [2, 3], "auto_pad": "SAME_LOWER"}),
+    *_both("Conv", (1, 16, 1, 1), (64, 16, 1, 1), {"kernel_shape": [1, 1]}),
+    *_both("Conv", (1, 256, 5, 5), (32, 256, 3, 3), {**K3, "pads": [1, 1, 1, 1]}, "Relu"),
+    Case(
+        "Conv",
+        [r(2, 4, 11), r(6, 2, 3), r(6)],
+        {"kernel_shape": [3], "group": 2, "strides": [2], "pads": [1, 1]},
+        tolerance="loose",
+    ),
+    Case(
+        "Conv",
+        [r(1, 2, 5, 6, 4), r(3, 2, 2, 3, 2), r(3)],
+        {"kernel_shape": [2, 3, 2], "strides": [1, 2, 1], "pads": [1, 0, 1, 0, 1, 0]},
+        tolerance="loose",
+    ),
+    *_both("ConvTranspose", (1, 24, 5, 6), (24, 24, 2, 2), {**K2, "strides": [2, 2]}, "Relu"),
+    *_both("ConvTranspose", (1, 24, 5, 6), (24, 1, 2, 2), {**K2, "strides": [2, 2]}, "Sigmoid"),
+    *_both(
+        "ConvTranspose",
+        (2, 5, 7, 6),
+        (5, 6, 3, 3),
+        {**K3, "strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]},
+    ),
+    *_both(
+        "ConvTranspose", (1, 8, 7, 6), (8, 4, 4, 4), {"kernel_shape": [4, 4], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    ),
+    *_both(
+        "ConvTranspose",
+        (1, 8, 7, 6),
+        (8, 4, 3, 2),
+        {"kernel_shape": [3, 2], "strides": [1, 3], "pads": [1, 0, 0, 1], "group": 2},
+    ),
+    *_both("ConvTranspose", (1, 4, 7, 6), (4, 4, 3, 3), {**K3, "strides": [2, 2], "output_shape": [15, 13]}),
+    Case(
+        "ConvTranspose",
+        [r(1, 4, 7, 6), r(4, 4, 3, 3)],
+        {**K3, "strides": [2, 2], "dilations": [2, 2]},
+        tolerance="loose",
+    ),
+    Case("ConvTranspose", [r(1, 4, 7), r(4, 2, 3), r(2)], {"kernel_shape": [3], "strides": [2]}, tolerance="loose"),
+    Case(
+        "ConvTranspose",
+        [r(1, 4, 4, 5, 3), r(4, 3, 3, 2, 3), r(6)],
+        {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "group": 2},
+        tolerance="loose",
+    ),
+    Case(
+        "ConvInteger",
+        [_quantized(1, 2, 5, 6), _quantized(3, 2, 3, 3), np.array(7, np.uint8)],
+        {**K3, "pads": [1, 1, 1, 1]},
+        tolerance="exact",
+    ),
+    Case(
+        "QLinearConv",
+        [
+            _quantized(1, 4, 6, 7),
+            np.array(0.02, np.float32),
+            np.array(90, np.uint8),
+            _quantized(6, 2, 3, 3, dtype="int8"),
+            r(6, low=0.01, high=0.1),
+            np.zeros(6, np.int8),
+            np.array(0.5, np.float32),
+            np.array(100, np.uint8),
+            r(6, dtype="int32"),
+        ],
+        {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]},
+        tolerance="exact",
+    ),
+]

@@ -1,0 +1,74 @@
+"""Softmax and normalisations."""
+
+import numpy as np
+from case import MICROSOFT, Case, r
+
+SOFTMAXES = [
+    ((3, 7), -1),
+    ((2, 8, 16), -1),
+    ((2, 5, 3, 8), 1),
+    ((2, 5, 3, 3), 1),
+    ((1, 1000), 1),
+    ((6, 1025), 1),
+    ((4,), 0),
+]
+
+
+def _positive(*shape: int):  # type: ignore[no-untyped-def]
+    return r(*shape, low=0.1, high=2.0)
+
+
+def _rms(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return (x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale).astype(np.float32)
+
+
+CASES = [
+    *(
+        Case(op, [r(*shape, low=-8, high=8)], {"axis": axis}, tolerance="normal" if op != "Hardmax" else "exact")
+        for op in ("Softmax", "LogSoftmax", "Hardmax")
+        for shape, axis in SOFTMAXES
+    ),
+    *(
+        case
+        for n in (7, 32, 384)
+        for case in (
+            Case("LayerNormalization", [r(2, 5, n), r(n), r(n)], outputs=3, tolerance="loose"),
+            Case("LayerNormalization", [r(2, 5, n), r(n)], {"epsilon": 0.01}, tolerance="normal"),
+            Case("RMSNormalization", [r(2, 5, n), r(n)], expected=_rms, tolerance="normal"),
+            Case("SimplifiedLayerNormalization", [r(2, 5, n), r(n)], tolerance="normal"),
+            Case(
+                "SkipLayerNormalization",
+                [r(2, 5, n), r(2, 5, n), r(n), r(n), r(n)],
+                {"epsilon": 1e-5},
+                tolerance="normal",
+                domain=MICROSOFT,
+            ),
+            Case(
+                "SkipSimplifiedLayerNormalization",
+                [r(2, 5, n), r(2, 5, n), r(n)],
+                {"epsilon": 1e-5},
+                tolerance="normal",
+                domain=MICROSOFT,
+            ),
+        )
+    ),
+    Case("LayerNormalization", [r(2, 4, 3, 5), r(3, 5), r(3, 5)], {"axis": 2}, tolerance="normal"),
+    *(
+        case
+        for height, width in ((5, 7), (4, 8))
+        for case in (
+            Case("InstanceNormalization", [r(2, 6, height, width), r(6), r(6)], tolerance="normal"),
+            Case("GroupNormalization", [r(2, 6, height, width), r(6), r(6)], {"num_groups": 3}, tolerance="normal"),
+            Case("BatchNormalization", [r(2, 6, height, width), r(6), r(6), r(6), _positive(6)], tolerance="normal"),
+            Case(
+                "LRN", [r(2, 6, height, width)], {"size": 3, "alpha": 0.5, "beta": 0.6, "bias": 2.0}, tolerance="normal"
+            ),
+            *(
+                Case("LpNormalization", [r(2, 6, height, width)], {"axis": axis, "p": p}, tolerance="normal")
+                for p in (1, 2)
+                for axis in (1, -1)
+            ),
+        )
+    ),
+    Case("BatchNormalization", [r(3, 6), r(6), r(6), r(6), _positive(6)], tolerance="normal"),
+]

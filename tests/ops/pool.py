@@ -1,0 +1,56 @@
+"""Pools, channels second and channels last."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from case import Case, r
+
+NHWC = "com.ms.internal.nhwc"
+WINDOWS: list[Mapping[str, Any]] = [
+    {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+    {"kernel_shape": [3, 3], "strides": [2, 3], "pads": [1, 0, 1, 2], "ceil_mode": 1},
+    {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+]
+
+
+def _both(op: str, shape: tuple[int, ...], attributes: Mapping[str, Any]) -> list[Case]:
+    plain = Case(op, [r(*shape)], attributes, tolerance="normal")
+
+    def expected(x: np.ndarray) -> np.ndarray:
+        y = plain.expectation([np.ascontiguousarray(np.moveaxis(x, -1, 1))])[0]
+        return np.ascontiguousarray(np.moveaxis(y, 1, -1))
+
+    last = (shape[0], *shape[2:], shape[1])
+    return [plain, Case(op, [r(*last)], attributes, expected, tolerance="normal", domain=NHWC, name="last")]
+
+
+CASES = [
+    *(
+        case
+        for channels in (5, 8)
+        for op in ("MaxPool", "AveragePool", "LpPool")
+        for window in WINDOWS
+        for case in _both(op, (2, channels, 11, 10), window)
+    ),
+    *_both("MaxPool", (1, 8, 11, 10), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [1, 1, 1, 1]}),
+    *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[0], "count_include_pad": 1}),
+    *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[1], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+    *_both("LpPool", (1, 4, 6, 7), {"kernel_shape": [3, 3], "p": 3}),
+    *(
+        case
+        for shape in ((2, 5, 11, 10), (1, 8, 7, 7), (1, 32, 20, 20))
+        for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+        for case in _both(op, shape, {})
+    ),
+    Case("MaxPool", [r(1, 3, 9, 8)], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, outputs=2),
+    Case("MaxPool", [r(1, 3, 9, 8)], {"kernel_shape": [3, 3], "storage_order": 1}, outputs=2),
+    Case("MaxPool", [r(1, 3, 9)], {"kernel_shape": [3], "strides": [2]}),
+    Case("MaxPool", [r(1, 3, 9, 8, dtype="int8")], {"kernel_shape": [3, 3]}),
+    Case(
+        "AveragePool",
+        [r(1, 3, 5, 6, 7)],
+        {"kernel_shape": [3, 2, 2], "strides": [2, 1, 2], "pads": [1, 0, 0, 1, 1, 1]},
+        tolerance="normal",
+    ),
+]

@@ -1,0 +1,84 @@
+"""Matrix products."""
+
+import numpy as np
+from case import MICROSOFT, Case, r
+
+MATMULS = [
+    ((3, 4), (4, 5)),
+    ((64, 32), (32, 48)),
+    ((2, 3, 16, 8), (2, 3, 8, 12)),
+    ((2, 1, 16, 8), (3, 8, 12)),
+    ((5, 7), (7,)),
+    ((7,), (7, 5)),
+    ((7,), (7,)),
+    ((2, 3, 5, 7), (7, 3)),
+    ((1, 64), (64, 100)),
+    ((4, 197), (197, 64)),
+    ((3, 1, 2, 8), (1, 4, 8, 4)),
+    ((0, 4), (4, 3)),
+    ((3, 0), (0, 4)),
+    ((1, 40, 120), (120, 361)),
+    ((40, 256), (256, 36)),
+    ((65, 130), (130, 70)),
+]
+EINSUMS = [
+    ("bhid,bhjd->bhij", (2, 3, 4, 8), (2, 3, 5, 8)),
+    ("bij,bjk->bki", (2, 3, 4), (2, 4, 5)),
+    ("abc,cd->abd", (2, 3, 4), (4, 8)),
+    ("ij->", (3, 4)),
+    ("ii->i", (4, 4)),
+    ("i,j", (3,), (4,)),
+    ("bhwc,hkc->bhwk", (2, 3, 4, 8), (3, 5, 8)),
+    ("ab,bc,cd->ad", (3, 4), (4, 5), (5, 2)),
+    ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 5)),
+]
+CS = [None, (5,), (1, 5), (3, 1), (3, 5), (), (1,)]
+
+
+def _gemm(trans_a: int, trans_b: int, c: tuple[int, ...] | None) -> Case:
+    inputs = [r(4, 3) if trans_a else r(3, 4), r(5, 4) if trans_b else r(4, 5), *([r(*c)] if c is not None else [])]
+    return Case("Gemm", inputs, {"transA": trans_a, "transB": trans_b, "alpha": 0.5, "beta": 2.0}, tolerance="normal")
+
+
+def _relu_of_linear(a: np.ndarray, b: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return np.maximum(a @ b + bias, 0)
+
+
+CASES = [
+    *(Case("MatMul", [r(*a), r(*b)], tolerance="loose" if a[-1] > 64 else "normal") for a, b in MATMULS),
+    Case(
+        "MatMul",
+        [r(2, 9, 16), r(16, 12), r(12)],
+        {"activation": "Relu"},
+        _relu_of_linear,
+        tolerance="normal",
+        name="bias",
+    ),
+    Case("MatMul", [r(2, 3, 4, dtype="int32"), r(4, 5, dtype="int32")], tolerance="exact"),
+    *(_gemm(0, 0, c) for c in CS),
+    *(_gemm(a, b, (5,)) for a, b in ((0, 1), (1, 0), (1, 1))),
+    Case("Gemm", [r(70, 64), r(64, 48), r(48)], tolerance="loose"),
+    Case(
+        "FusedMatMul",
+        [r(2, 8, 6), r(2, 5, 8)],
+        {"transA": 1, "transB": 1, "alpha": 0.25},
+        tolerance="normal",
+        domain=MICROSOFT,
+    ),
+    Case(
+        "FusedGemm",
+        [r(6, 8), r(8, 12), r(12)],
+        {"activation": "LeakyRelu", "activation_alpha": 0.1},
+        tolerance="normal",
+        domain=MICROSOFT,
+    ),
+    *(
+        Case("Einsum", [r(*shape) for shape in shapes], {"equation": equation}, tolerance="normal")
+        for equation, *shapes in EINSUMS
+    ),
+    Case(
+        "MatMulInteger",
+        [r(3, 5, 7, dtype="uint8"), r(7, 4, dtype="int8"), np.array([3], np.uint8), r(4, dtype="int8")],
+        tolerance="exact",
+    ),
+]

@@ -1,0 +1,67 @@
+"""Recurrent layers, attention and rotary embedding."""
+
+import numpy as np
+from case import Case, r
+
+TIMES, BATCH, SIZE, HIDDEN = 4, 3, 4, 6
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+EXTRAS = {"LSTM": {"input_forget": 1}, "GRU": {"linear_before_reset": 1}, "RNN": {"clip": 0.3}}
+
+
+def _layer(op: str, direction: str, lengths: bool, extra: bool) -> Case:
+    d = 2 if direction == "bidirectional" else 1
+    g = GATES[op]
+    inputs = [
+        r(TIMES, BATCH, SIZE),
+        r(d, g * HIDDEN, SIZE),
+        r(d, g * HIDDEN, HIDDEN),
+        r(d, 2 * g * HIDDEN),
+        np.array([4, 2, 3], np.int32) if lengths else None,
+        r(d, BATCH, HIDDEN),
+    ]
+    if op == "LSTM":
+        inputs += [r(d, BATCH, HIDDEN), r(d, 3 * HIDDEN)]
+    attributes = {"hidden_size": HIDDEN, "direction": direction, **(EXTRAS[op] if extra else {})}
+    return Case(op, inputs, attributes, outputs=3 if op == "LSTM" else 2, tolerance="normal")
+
+
+CASES = [
+    *(
+        _layer(op, direction, lengths, extra)
+        for op in GATES
+        for direction in ("forward", "reverse", "bidirectional")
+        for lengths, extra in ((False, False), (True, True))
+    ),
+    *(
+        Case("Attention", inputs, attributes, "onnx", tolerance="normal")
+        for inputs, attributes in (
+            ([r(2, 3, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 10)], {}),
+            ([r(2, 3, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8), r(4, 6)], {"scale": 0.3}),
+            ([r(2, 3, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8), r(2, 1, 4, 6, dtype="bool")], {"softcap": 2.0}),
+            ([r(2, 9, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8)], {"is_causal": 1}),
+            ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24)], {"q_num_heads": 3, "kv_num_heads": 3}),
+        )
+    ),
+    Case(
+        "Attention",
+        [r(2, 3, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8), r(4, 9), r(2, 3, 3, 8), r(2, 3, 3, 8)],
+        {},
+        "onnx",
+        outputs=3,
+        tolerance="normal",
+    ),
+    Case(
+        "RotaryEmbedding",
+        [r(2, 4, 3, 8), r(50, 4), r(50, 4), r(2, 3, dtype="int64", low=0, high=50)],
+        {},
+        "onnx",
+        tolerance="normal",
+    ),
+    Case(
+        "RotaryEmbedding",
+        [r(2, 3, 32), r(2, 3, 4), r(2, 3, 4)],
+        {"num_heads": 4, "interleaved": 1},
+        "onnx",
+        tolerance="normal",
+    ),
+]
