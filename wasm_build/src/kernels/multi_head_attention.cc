@@ -1,9 +1,11 @@
-// com.microsoft's MultiHeadAttention and Attention.
+// com.microsoft's MultiHeadAttention, Attention and QAttention.
 #include <cmath>
 
 #include "attention_core.h"
+#include "derived.h"
 #include "axes.h"
 #include "half_precision.h"
+#include "integer_product.h"
 #include "product.h"
 
 namespace py_ort {
@@ -184,11 +186,50 @@ class Attention {
   bool rotary_;
 };
 
+// Attention with quantised X and weights. Inputs: X, weights, bias, their scales, a mask, their zero points, past keys and values.
+class QAttention {
+ public:
+  explicit QAttention(const KernelInfo& info) : attention_(info) {}
+
+  Status operator()(KernelContext& context) const {
+    Tensor x;
+    const Tensor* w;
+    PY_ORT_TRY(dequantize(*context.input(0), context.input(3), context.input(6), x));
+    const bool keep = Derived<Tensor>::constant(context.input(4)) && Derived<Tensor>::constant(context.input(7));
+    PY_ORT_TRY(weights_.get(*context.input(1), w, [&](Tensor& out) { return dequantize(*context.input(1), context.input(4), context.input(7), out); }, keep));
+    const Value x_value = Value::of(x), w_value = Value::of(*w);
+    const Value* inputs[] = {&x_value, &w_value, context.input_value(2), context.input_value(5), context.input_value(8)};
+    Value made[2];
+    Value* outputs[] = {&made[0], context.wants(1) ? &made[1] : nullptr};
+    KernelContext inner(inputs, outputs);
+    PY_ORT_TRY(attention_(inner));
+    context.output_value(0, std::move(made[0]));
+    if (context.wants(1)) context.output_value(1, std::move(made[1]));
+    return {};
+  }
+
+ private:
+  // One scale, or one a column.
+  static Status dequantize(const Tensor& from, const Tensor* scale, const Tensor* zero, Tensor& out) {
+    const int64_t columns = from.dims.back();
+    PerAxis scales, zeros;
+    PY_ORT_TRY(PerAxis::read(scale, columns, "QAttention's scale", scales));
+    PY_ORT_TRY(PerAxis::read(zero, columns, "QAttention's zero point", zeros));
+    PY_ORT_TRY(Tensor::make(DType::float32, from.dims, out));
+    for (int64_t i = 0; i < from.count(); ++i) out.mutable_data<float>()[i] = static_cast<float>(integer_at(from, i) - zeros.integer(i % columns)) * scales[i % columns];
+    return {};
+  }
+
+  Attention attention_;
+  Derived<Tensor> weights_;
+};
+
 #define PY_ORT_ATTENTION_FLOATS "float32,float16,bfloat16"
 PY_ORT_KERNEL(kMicrosoftDomain, "MultiHeadAttention",
               PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<MultiHeadAttention>);
 PY_ORT_KERNEL(kMicrosoftDomain, "Attention",
               PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<Attention>);
+PY_ORT_KERNEL(kMicrosoftDomain, "QAttention", "int8,uint8;int8,uint8;float32;float32;float32;int32;int8,uint8;int8,uint8;float32", QAttention);
 
 }  // namespace
 }  // namespace py_ort
