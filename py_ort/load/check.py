@@ -13,7 +13,7 @@ from py_ort.ops import operators
 from py_ort.ops.builder import all_graphs
 from py_ort.ops.infer import newest_opset, schema
 
-_OLDEST_IR = 3
+_OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
 
 def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> None:
@@ -27,6 +27,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         InvalidGraph: It breaks ONNX's rules, or uses an operator that nobody knows.
         NotImplemented: It is newer than the installed onnx package.
     """
+    if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
+        model.opset_imports[""] = 1
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
         raise NotImplemented(
             f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "

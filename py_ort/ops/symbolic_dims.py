@@ -1,4 +1,4 @@
-"""Dimensions by symbols, for operators whose result's shape is an input's contents, or where ONNX' own rules give up."""
+"""Dimensions by symbols: where a shape is an input's contents, or where ONNX' own rules give up."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from py_ort.passes.activation import Activation
 from py_ort.passes.affine import Affine
 from py_ort.passes.batch_normalization import BatchNormalization
+from py_ort.passes.branches import Branches
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
@@ -58,6 +59,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         return []
     passes: list[Pass] = [
         Folding(),
+        Branches(),
         Identity(),
         DeadCode(),
         BatchNormalization(),

@@ -96,7 +96,8 @@ CASES = {
         {"Add": 1, "Mul": 1},
     ),
     "squeeze-and-excite with a shortcut": (
-        f"g ({IN}) => ({OUT}) {{ p = GlobalAveragePool(x)  c = Conv(p, w, bias)  g = HardSigmoid<alpha=0.3>(c)  m = Mul(x, g)  y = Add(x, m) }}",
+        f"g ({IN}) => ({OUT}) {{ p = GlobalAveragePool(x)  c = Conv(p, w, bias)  g = HardSigmoid<alpha=0.3>(c) "
+        "m = Mul(x, g)  y = Add(x, m) }",
         {"w": _f(3, 3, 1, 1), "bias": _f(3)},
         {"nhwc.Conv": 1, "nhwc.GlobalAveragePool": 1, "Mul": 1, "Transpose": 1, "Reshape": 1},
     ),
@@ -209,6 +210,29 @@ def test_every_level_computes_the_same(case: str, level: str) -> None:
     result = check_equal(model, compiled(model, level=level), tolerance=2e-4)
     fused = [n for n in result.model.graph if "activation" in n.attributes]
     assert not fused if level in ("disabled", "basic") else True
+
+
+def test_a_branch_whose_condition_is_known_is_taken() -> None:
+    model = parse(
+        """g (float[2,3] x) => (float[a,b] y) { s = Shape(x)  r = Size(s)  c = Equal(r, two)  z = Tanh(x)
+            y = If (c) <then_branch = yes () => (float[a,b] o) {
+                            k = Constant<value_floats=[1.0,2.0,3.0]>()  o = Mul(z, k) },
+                        else_branch = no () => (float[a,b] q) { q = Unsqueeze(x, one) }> }""",
+        {"two": np.int64(2), "one": np.array([0], np.int64)},
+    )
+    result = check_equal(model)
+    assert operators(result) == {"Tanh": 1, "Mul": 1}
+
+
+def test_a_branch_that_gives_out_an_outer_value() -> None:
+    model = parse(
+        """g (float[2] x) => (float[2] y) { z = Tanh(x)
+            y = If (yes) <then_branch = a () => (float[2] o) { o = Identity(z) },
+                          else_branch = b () => (float[2] q) { q = Neg(x) }> }""",
+        {"yes": np.bool_(True)},
+    )
+    result = check_equal(model)
+    assert operators(result) == {"Tanh": 1} and result.outputs[0].name == "y"
 
 
 def test_a_value_that_others_read_too_is_not_fused_away() -> None:
