@@ -1,9 +1,10 @@
-// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, and one window a channel.
+// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one window a channel.
 import { type Context, KernelError, type Tensor } from '../../jsep/kernel';
 import type { Activation } from '../../wgsl/activation';
 import { type Geometry, windowUniforms } from '../_conv_geometry';
 import { multiply } from '../product/multiply';
 import { depthwise } from './depthwise';
+import { suitsWinograd, winograd } from './winograd';
 
 export interface Convolution {
   /** [images, height, width, channels] */
@@ -28,6 +29,10 @@ export function convolve(ctx: Context, c: Convolution): void {
   if (y.size === 0) return;
   if (depth === 1 && group > 1 && columns === group) {
     depthwise(ctx, c);
+    return;
+  }
+  if (group === 1 && suitsWinograd(ctx, w, geometry)) {
+    winograd(ctx, c);
     return;
   }
   const plain = kernelH * kernelW === 1 && [...geometry.begins, ...geometry.ends].every((pad) => pad === 0) && geometry.strides.every((stride) => stride === 1);

@@ -6,6 +6,7 @@ import { type Geometry, readWindow, slideTransposed, windowUniforms, type Window
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
 import { multiply } from '../product/multiply';
 import { scatterDirectly } from './direct';
+import { convolveTiles, tiles } from './tiling';
 
 interface TransposedAttributes {
   readonly window: WindowAttributes;
@@ -48,6 +49,10 @@ function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation,
     throw new KernelError(`ConvTranspose: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels, outputs of a group)`);
   }
   if (y.size === 0) return;
+  if (ctx.device.software && group === 1 && !residual && tiles(geometry)) {
+    convolveTiles(ctx, { x, w, y, bias, activation });
+    return;
+  }
   const { output, strides, kernel } = geometry;
   const depth = channels / group;
   const across = output.map((size, axis) => Math.ceil(size / strides[axis]));

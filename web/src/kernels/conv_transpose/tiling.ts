@@ -1,0 +1,42 @@
+// A transposed convolution whose windows tile the output (kernel = stride, no pads): each input pixel becomes a tile, so it is one
+// product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
+import { type Context, type Tensor } from '../../jsep/kernel';
+import type { Activation } from '../../wgsl/activation';
+import { stridesOf } from '../../wgsl/shape';
+import { stridedCopy } from '../../wgsl/strided_copy';
+import type { Geometry } from '../_conv_geometry';
+import { permuted } from '../_permute';
+import { multiply } from '../product/multiply';
+
+/** Whether output pixels have one tap each. */
+export function tiles({ input, output, kernel, strides, dilations }: Geometry): boolean {
+  return kernel.every((size, axis) => size === strides[axis] && dilations[axis] === 1 && output[axis] === input[axis] * size);
+}
+
+export interface Tiling {
+  /** [images, height, width, channels] */
+  readonly x: Tensor;
+  /** [kernel_h, kernel_w, channels, outputs] */
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly activation?: Activation;
+}
+
+export function convolveTiles(ctx: Context, { x, w, y, bias, activation }: Tiling): void {
+  const [images, height, width, channels] = x.dims;
+  const [kernelH, kernelW, , outputs] = w.dims;
+  const pixels = images * height * width;
+  const columns = kernelH * kernelW * outputs;
+  const repeated = bias && ctx.temp([kernelH * kernelW, outputs], bias.dtype);
+  if (bias && repeated) stridedCopy(ctx, bias, { strides: [0, 1] }, repeated, { strides: [outputs, 1] }, repeated.dims);
+  const product = ctx.temp([pixels, columns], y.dtype);
+  multiply(ctx, {
+    left: 'matrix', a: x, b: permuted(ctx, w, [2, 0, 1, 3]), y: product, bias: repeated, activation,
+    m: pixels, n: columns, depth: channels, taps: 1, z: 1, lda: channels, ldb: columns, ldy: columns,
+  });
+  // [image and row, tap row, column, tap column, output]
+  const dims = [images * height, kernelH, width, kernelW, outputs];
+  const from = [width * columns, kernelW * outputs, columns, outputs, 1];
+  stridedCopy(ctx, product, { strides: from }, y, { strides: stridesOf(dims) }, dims);
+}
