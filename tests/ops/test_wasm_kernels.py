@@ -1,0 +1,104 @@
+"""The tables of this folder, and those of wasm/ for forms that only the CPU kernels know, on the core alone, in Node.
+
+Each case runs twice in one session, once with all inputs fed and once with all but the first as constants: kernels keep
+what they pack of constants.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+HERE = Path(__file__).parent
+ASSETS = HERE.parents[1] / "py_ort/assets"
+sys.path[:0] = [str(HERE), str(HERE / "wasm"), str(HERE.parents[1] / "wasm_build/test")]
+
+from case import MICROSOFT, TOLERANCES, Case  # noqa: E402
+
+SHARED = sorted(file.stem for file in HERE.glob("*.py") if file.stem != "case" and not file.stem.startswith("test_"))
+OWN = sorted(file.stem for file in (HERE / "wasm").glob("*.py"))
+KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
+CASES: dict[str, Case] = {
+    f"{table}/{case.id}": case
+    for table in [*SHARED, *OWN]
+    for case in importlib.import_module(table).CASES
+    if (case.domain, case.op) in KERNELS or table in OWN
+}
+BATCH = 400
+
+
+def _follows_onnx(case: Case) -> bool:
+    """Where onnxruntime fails ONNX's own node tests: align_corners when a scale does not give a whole size."""
+    return (
+        case.op == "Resize"
+        and case.attributes.get("coordinate_transformation_mode") == "align_corners"
+        and "0.6" in case.id
+    )
+
+
+CASES = {name: replace(case, expected="onnx") if _follows_onnx(case) else case for name, case in CASES.items()}
+
+
+def _model(
+    case: Case, arrays: list[np.ndarray | None], constants: bool
+) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    names = [f"x{k}" if x is not None else "" for k, x in enumerate(arrays)]
+    outputs = [f"y{k}" for k in range(case.outputs)]
+    node = helper.make_node(case.op, names, outputs, name="node", domain=case.domain, **case.attributes)
+    given = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
+    fixed = {name: x for name, x in given.items() if constants and name != names[0]}
+    feeds = {name: x for name, x in given.items() if name not in fixed}
+    infos = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in feeds.items()
+    ]
+    initializers = [numpy_helper.from_array(x, name) for name, x in fixed.items()]
+    graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=n) for n in outputs], initializers)
+    domains = dict.fromkeys(["", MICROSOFT, case.domain])
+    opsets = [helper.make_opsetid(domain, 1 if domain else 23) for domain in domains]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, bool], Any]:
+    """Run all cases; the result of each, or the core's error."""
+    os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
+    from one_node import run_many  # type: ignore[import-not-found]
+
+    keys = [(name, constants) for name in CASES for constants in (False, True)]
+    found: dict[tuple[str, bool], Any] = {}
+    for start in range(0, len(keys), BATCH):
+        part = keys[start : start + BATCH]
+        jobs = [_model(CASES[name], CASES[name].arrays(), constants) for name, constants in part]
+        found.update(zip(part, run_many(jobs, repeat=2), strict=True))
+    return found
+
+
+def test_ids_are_unique() -> None:
+    """A table with two cases of one id would lose one of them."""
+    for table in OWN:
+        ids = [case.id for case in importlib.import_module(table).CASES]
+        assert len(ids) == len(set(ids)), table
+
+
+@pytest.mark.parametrize("constants", [False, True], ids=["fed", "constant"])
+@pytest.mark.parametrize("name", CASES, ids=list(CASES))
+def test_kernel(name: str, constants: bool, results: dict[tuple[str, bool], Any]) -> None:
+    """One case, compared in the words of its tolerance."""
+    case, result = CASES[name], results[name, constants]
+    if isinstance(result, Exception):
+        raise result
+    absolute, relative = TOLERANCES[case.tolerance]
+    for k, (actual, wanted) in enumerate(zip(result.outputs, case.expectation(case.arrays()), strict=True)):
+        assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape), f"output {k}"
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute, err_msg=f"output {k}")

@@ -1,0 +1,72 @@
+"""Products and convolutions of 8-bit integers."""
+
+import numpy as np
+from case import MICROSOFT, Case, Input, r
+
+
+def u8(*shape: int) -> Input:
+    return r(*shape, dtype="uint8", low=0, high=256)
+
+
+def i8(*shape: int) -> Input:
+    return r(*shape, dtype="int8", low=-128, high=128)
+
+
+def _scales(n: int) -> Input:
+    return r(n, low=0.001, high=0.02)
+
+
+def _number(value: float, dtype: str = "float32") -> np.ndarray:
+    return np.array(value, dtype)
+
+
+def _conv(x: tuple[int, ...], w: tuple[int, ...], group: int, stride: int, pad: int, per_channel: bool) -> Case:
+    attributes = {"kernel_shape": list(w[2:]), "strides": [stride] * 2, "pads": [pad] * 4, "group": group}
+    scale = _scales(w[0]) if per_channel else _number(0.01)
+    zero = np.zeros(w[0] if per_channel else (), np.int8)
+    bias = r(w[0], dtype="int32", low=-500, high=500)
+    inputs = [
+        u8(*x),
+        _number(0.02),
+        _number(117, "uint8"),
+        i8(*w),
+        scale,
+        zero,
+        _number(0.5),
+        _number(100, "uint8"),
+        bias,
+    ]
+    return Case("QLinearConv", inputs, attributes, tolerance="exact")
+
+
+A_SCALE, A_ZERO, Y_SCALE, Y_ZERO = _number(0.02), _number(100, "uint8"), _number(0.1), _number(128, "uint8")
+
+CASES = [
+    *(
+        Case("MatMulInteger", [u8(*a), i8(*b), *more], tolerance="exact")
+        for a, b in (((3, 5), (5, 7)), ((2, 3, 5), (5, 16)), ((4, 33), (33, 17)), ((2, 1, 64), (2, 64, 9)))
+        for more in ([], [_number(7, "uint8")], [_number(7, "uint8"), _number(-3, "int8")])
+    ),
+    Case("MatMulInteger", [u8(4, 6), u8(6, 11), _number(7, "uint8"), u8(11)], tolerance="exact"),
+    Case(
+        "QLinearMatMul",
+        [u8(9, 16), A_SCALE, A_ZERO, i8(16, 12), _scales(12), np.zeros(12, np.int8), Y_SCALE, Y_ZERO],
+        tolerance="exact",
+    ),
+    Case(
+        "MatMulIntegerToFloat",
+        [u8(5, 16), i8(16, 9), A_SCALE, _scales(9), A_ZERO, i8(9), r(9)],
+        domain=MICROSOFT,
+        tolerance="loose",
+    ),
+    Case(
+        "ConvInteger",
+        [u8(1, 4, 9, 8), u8(6, 2, 3, 3), _number(13, "uint8")],
+        {"group": 2, "pads": [1, 1, 1, 1]},
+        tolerance="exact",
+    ),
+    _conv((2, 3, 7, 6), (8, 3, 1, 1), 1, 1, 0, False),
+    _conv((2, 4, 7, 6), (6, 2, 3, 3), 2, 2, 1, True),
+    _conv((1, 4, 9, 8), (4, 1, 3, 3), 4, 1, 1, True),
+    _conv((1, 7, 9, 8), (17, 7, 3, 3), 1, 1, 1, False),
+]
