@@ -21,9 +21,11 @@ from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
+from py_ort.passes.padded_windows import PaddedWindows
 from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
+from py_ort.passes.scale_shift import ScaleShift
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_products import TransposedProducts
 
@@ -70,6 +72,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         Gelu(),
         Gates(),
         Affine(),
+        PaddedWindows(),
         ConvAffine(),
         Identity(),
         Folding(),
@@ -79,6 +82,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             TransposedProducts(has_operator),
             Linear(matmul_bias=matmul_bias),
             ConvAffine(),
+            ScaleShift(),
             Residual(),
             Activation(),
         ]

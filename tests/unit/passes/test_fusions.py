@@ -66,6 +66,32 @@ CASES = {
         {"w": DW, "k": _f(3, 1, 1), "l": np.float32([0.3])},
         ONE_CONV,
     ),
+    "pad before conv": (
+        f"g ({IN}) => ({OUT}) {{ p = Pad(x, pads)  y = Conv<strides=[2,2]>(p, w, bias) }}",
+        {"w": W, "bias": B, "pads": np.array([0, 0, 0, 1, 0, 0, 1, 2], np.int64)},
+        ONE_CONV,
+    ),
+    "pad of named axes before conv": (
+        f"g ({IN}) => ({OUT}) {{ p = Pad(x, pads, zero, axes)  y = Conv<pads=[1,0,1,0]>(p, w, bias) }}",
+        {"w": W, "bias": B, "pads": np.array([1, 2], np.int64), "axes": np.array([-1], np.int64), **SCALARS},
+        ONE_CONV,
+    ),
+    "pad with another number before conv": (
+        f"g ({IN}) => ({OUT}) {{ p = Pad(x, pads, three)  y = Conv(p, w, bias) }}",
+        {"w": W, "bias": B, "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), **SCALARS},
+        {**ONE_CONV, "Pad": 1},
+    ),
+    "pad before average pool": (
+        f"g ({IN}) => ({OUT}) {{ p = Pad(x, pads)  y = AveragePool<kernel_shape=[3,3]>(p) }}",
+        {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)},
+        {"nhwc.AveragePool": 1, "Transpose": 2},
+    ),
+    "batchnorm and relu before a padded conv": (
+        f"g ({IN}) => ({OUT}) {{ n = BatchNormalization(x, s, b, m, v)  r = Relu(n) "
+        "y = Conv<pads=[1,1,1,1]>(r, w, bias) }",
+        {"w": W, "bias": B, "s": abs(_f(3)) + 0.5, "b": _f(3), "m": _f(3), "v": abs(_f(3)) + 0.5},
+        {"nhwc.Conv": 2, "Transpose": 2},
+    ),
     "convtranspose+batchnorm": (
         f"g ({IN}) => ({OUT}) {{ c = ConvTranspose<strides=[2,2], group=3>(x, w)  n = BatchNormalization(c, s, "
         f"b, m, v)  y = Relu(n) }}",

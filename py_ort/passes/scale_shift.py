@@ -1,0 +1,60 @@
+"""x * k + b of an image, with constants per channel → a depthwise convolution of 1x1, which takes an activation too.
+
+What is left of a BatchNormalization before its convolution (DenseNet) is one kernel instead of three.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, dims, origins, remove, replace_value
+from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant
+from py_ort.passes.pass_base import Pass
+
+
+class ScaleShift(Pass):
+    """Mul and Add of constants → Conv with as many groups as channels."""
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Add of constants that a Mul by constants precedes."""
+        return sum(_fuse(node) for node in nodes_of(model, "Add"))
+
+
+def _fuse(add: ir.Node) -> bool:
+    shift = split_constant(add)
+    mul = None if shift is None else made_by(shift[0], "Mul")
+    scale = None if mul is None else split_constant(mul)
+    if shift is None or mul is None or scale is None or not only_for(shift[0], add):
+        return False
+    x = scale[0]
+    known = dims(x)
+    if (
+        known is None
+        or len(known) != 4
+        or not isinstance(known[1], int)
+        or known[1] < 2
+        or x.dtype != ir.DataType.FLOAT
+    ):
+        return False
+    if all(d == 1 for d in known[2:]):
+        return False  # a vector: not worth a window
+    factors, terms = (per_channel(c, 4, known[1]) for c in (scale[1], shift[1]))
+    if factors is None or terms is None:
+        return False
+    build = Builder(add, origin=(*origins(mul), *origins(add)))
+    result = build.op(
+        "Conv",
+        x,
+        np.ascontiguousarray(factors).reshape(-1, 1, 1, 1),
+        np.ascontiguousarray(terms),
+        kernel_shape=[1, 1],
+        strides=[1, 1],
+        dilations=[1, 1],
+        pads=[0, 0, 0, 0],
+        group=known[1],
+    )
+    replace_value(add.outputs[0], result)
+    remove(add)
+    remove(mul)
+    return True
