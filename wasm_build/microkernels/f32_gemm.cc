@@ -67,8 +67,17 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   }
 }
 
-using Tile = void (*)(const F32Gemm&, const float* const*, int32_t, int32_t, int32_t, int32_t);
-constexpr Tile kTiles[kRows] = {tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>};
+// A switch, not a table of functions: side modules have no data of their own.
+void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row, int32_t panel) {
+  switch (rows) {
+    case 1: return tile<1>(g, pieces, taps, k, row, panel);
+    case 2: return tile<2>(g, pieces, taps, k, row, panel);
+    case 3: return tile<3>(g, pieces, taps, k, row, panel);
+    case 4: return tile<4>(g, pieces, taps, k, row, panel);
+    case 5: return tile<5>(g, pieces, taps, k, row, panel);
+    default: return tile<6>(g, pieces, taps, k, row, panel);
+  }
+}
 
 // The row pieces of a block of tiles, as pointers [tile][tap][6].
 class Block {
@@ -101,7 +110,7 @@ class Block {
   void multiply(int32_t row, int32_t tile, int32_t panel) const {
     const int32_t first = row + tile * kRows;
     const int32_t rows = kRows < g_.rows - first ? kRows : g_.rows - first;
-    kTiles[rows - 1](g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
+    tile_of(rows, g_, pieces_ + static_cast<size_t>(tile) * kRows * taps_, taps_, k_, first, panel);
   }
 
  private:
