@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ _ELEM_TYPE = {
     },
 }
 #: Strings are kept whole, comments are dropped, and so are commas before a closing bracket.
-_TOKENS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[\]}])', re.DOTALL)
+_COMMENT = r"//[^\n]*+|/\*.*?\*/"
+_TOKENS = re.compile(rf'("(?:\\.|[^"\\])*")|{_COMMENT}|,(?=\s*+(?>(?>{_COMMENT})\s*+)*+[\]}}])', re.DOTALL)
 
 
 def cases(path: Path) -> list[Case]:
@@ -108,16 +110,20 @@ def _value(name: str, tensor: dict[str, Any], shape: list[int | str] | None) -> 
     return helper.make_tensor_value_info(name, _ELEM_TYPE[tensor["type"]], shape)
 
 
+#: How each type of attribute reads its data: a float may be written without a point.
+_READ: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "int": (onnx.AttributeProto.INT, int),
+    "ints": (onnx.AttributeProto.INTS, list),
+    "float": (onnx.AttributeProto.FLOAT, float),
+    "floats": (onnx.AttributeProto.FLOATS, lambda data: [float(x) for x in data]),
+    "string": (onnx.AttributeProto.STRING, str),
+    "strings": (onnx.AttributeProto.STRINGS, list),
+}
+
+
 def _attribute(item: dict[str, Any]) -> onnx.AttributeProto:
-    kind = {
-        "int": onnx.AttributeProto.INT,
-        "ints": onnx.AttributeProto.INTS,
-        "float": onnx.AttributeProto.FLOAT,
-        "floats": onnx.AttributeProto.FLOATS,
-        "string": onnx.AttributeProto.STRING,
-        "strings": onnx.AttributeProto.STRINGS,
-    }[item["type"]]
-    return helper.make_attribute(item["name"], item["data"], attr_type=kind)
+    kind, read = _READ[item["type"]]
+    return helper.make_attribute(item["name"], read(item["data"]), attr_type=kind)
 
 
 def _array(tensor: dict[str, Any]) -> np.ndarray:
