@@ -2,6 +2,7 @@
 // pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { hoistUniforms } from '../../wgsl/hoist';
 import { inLanes, laneType, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { type Geometry, windowUniforms } from '../_conv_geometry';
@@ -33,9 +34,7 @@ export function depthwise(ctx: Context, { x, w, y, bias, residual, activation, g
   const channels = x.dims[3];
   const lanes = channels % 4 === 0 ? 4 : 1;
   const [height, width] = geometry.output;
-  const outputs = y.size / lanes;
-  // A GPU needs many threads more than it needs few loads.
-  const pixels = ctx.device.software || outputs > 1 << 18 ? 4 : outputs > 1 << 16 ? 2 : 1;
+  const pixels = ctx.device.software ? longStrip(geometry) : shortStrip(y.size / lanes);
   const unrolled = geometry.dilations[1] === 1 && geometry.kernel[1] <= 7 && geometry.strides[1] <= 2;
   const spec: DepthwiseSpec = {
     lanes, pixels, width: unrolled ? geometry.kernel[1] : 0, stride: unrolled ? geometry.strides[1] : 0,
@@ -44,7 +43,7 @@ export function depthwise(ctx: Context, { x, w, y, bias, residual, activation, g
   const strips = Math.ceil(width / pixels);
   const count = (channels / lanes) * strips * height * x.dims[0];
   ctx.dispatch({
-    shader: { name: `conv_depthwise__${ctx.device.software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: text } satisfies Shader<DepthwiseSpec>, spec,
+    shader: { name: `conv_depthwise__${ctx.device.software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: (full) => hoistUniforms(text(full)) } satisfies Shader<DepthwiseSpec>, spec,
     inputs: {
       x: inLanes(x, lanes), w: inLanes(w, lanes),
       ...(bias && { bias: inLanes(bias, lanes) }), ...(residual && { residual: inLanes(residual, lanes) }),
@@ -54,6 +53,17 @@ export function depthwise(ctx: Context, { x, w, y, bias, residual, activation, g
     f32: ACTIVATION_F32,
     workgroups: linearWorkgroups(count, ctx.device),
   });
+}
+
+/** A GPU needs many threads more than it needs few loads. */
+function shortStrip(outputs: number): number {
+  return outputs > 1 << 18 ? 4 : outputs > 1 << 16 ? 2 : 1;
+}
+
+/** The strip for which a row of the output takes the fewest loads. */
+function longStrip({ output, kernel, strides }: Geometry): number {
+  const loads = (pixels: number) => Math.ceil(output[1] / pixels) * ((pixels - 1) * strides[1] + 2 * kernel[1]);
+  return loads(8) < loads(4) ? 8 : 4;
 }
 
 function text({ lanes, pixels, width, stride, bias, residual, activation, storage }: DepthwiseSpec): string {

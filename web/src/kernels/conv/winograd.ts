@@ -2,6 +2,7 @@
 // multiplications. For software adapters, which have few of them; a GPU has more to lose by the dispatches around.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { hoistUniforms } from '../../wgsl/hoist';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Geometry } from '../_conv_geometry';
@@ -95,13 +96,13 @@ const FROM_INPUT: Shader<Spec> = {
     const six = [0, 1, 2, 3, 4, 5];
     const loads = six.flatMap((i) => six.map((j) =>
       `let d_${i}_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row_${i} + x_${j}) * u.channels + c, has_${i} && x_${j} < u.in_w)]), has_${i} && x_${j} < u.in_w);`));
-    return linearMain(`  ${TILE_PLACE}
+    return hoistUniforms(linearMain(`  ${TILE_PLACE}
   ${six.map((j) => `let x_${j} = tile_x + ${j}u - u.pad_left;`).join(' ')}
   ${six.map((i) => `let y_${i} = tile_y + ${i}u - u.pad_top; let has_${i} = y_${i} < u.in_h; let row_${i} = (image * u.in_h + y_${i}) * u.in_w;`).join('\n  ')}
   ${loads.join('\n  ')}
   ${overRows(INPUT, 6, (k, j) => `d_${k}_${j}`)}
   let plane = u.tiles * u.channels;
-  ${six.map((i) => INPUT.map((row, j) => `y[${i * 6 + j}u * plane + i] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`);
+  ${six.map((i) => INPUT.map((row, j) => `y[${i * 6 + j}u * plane + i] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`));
   },
 };
 
@@ -127,12 +128,12 @@ const TO_OUTPUT: Shader<OutputSpec> = {
       const terms = [combination(OUTPUT[j], (k) => `t_${i}_${k}`), ...(bias ? ['own_bias'] : []), ...(residual ? ['vec4<f32>(residual[at])'] : [])];
       return `if (tile_x + ${j}u < u.out_w) { let at = (row + tile_x + ${j}u) * u.channels + c; y[at] = ${stored(storage, 4, `activate(${terms.join(' + ')})`)}; }`;
     };
-    return `${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
+    return hoistUniforms(`${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
   let plane = u.tiles * u.channels;
   ${six.map((i) => six.map((j) => `let p_${i}_${j} = p[${i * 6 + j}u * plane + i];`).join(' ')).join('\n  ')}
   ${overRows(OUTPUT, 6, (k, j) => `p_${k}_${j}`)}
   ${bias ? 'let own_bias = vec4<f32>(bias[c]);' : ''}
   ${[0, 1, 2, 3].map((i) => `if (tile_y + ${i}u < u.out_h) { let row = (image * u.out_h + tile_y + ${i}u) * u.out_w;
-    ${[0, 1, 2, 3].map((j) => write(i, j)).join('\n    ')} }`).join('\n  ')}`)}`;
+    ${[0, 1, 2, 3].map((j) => write(i, j)).join('\n    ')} }`).join('\n  ')}`)}`);
   },
 };

@@ -1,6 +1,7 @@
 // A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
 // There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their loads of b.
 import type { Shader } from '../../jsep/kernel';
+import { hoistUniforms } from '../../wgsl/hoist';
 import { finishText, loadB } from './finish';
 import { leftText } from './left';
 import type { SoftwareSpec } from './spec';
@@ -11,7 +12,7 @@ export const SOFTWARE_THREADS = 8;
 
 export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
   const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
-  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: text };
+  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: (full) => hoistUniforms(text(full)) };
 }
 
 function text(spec: SoftwareSpec): string {
