@@ -46,7 +46,7 @@ void pixels(const F32Depthwise& d, const float* const* taps, int32_t tap_count, 
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(f32_depthwise_4x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_depthwise_4x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Depthwise& d = *static_cast<const F32Depthwise*>(arguments);
   const Window& w = *d.window;
   const int32_t pixel_count = w.pixels_out(), tap_count = w.taps();

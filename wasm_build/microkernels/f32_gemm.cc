@@ -142,7 +142,7 @@ class Block {
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Gemm& g = *static_cast<const F32Gemm*>(arguments);
   const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
   Block block(g, scratch);

@@ -26,7 +26,7 @@ inline v128_t keep(v128_t x, int32_t count) {
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(f32_normalize_1x4)(const void* arguments, void*, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begin, int32_t end) {
   const F32Normalize& f = *static_cast<const F32Normalize*>(arguments);
   const int32_t n = f.n;
   for (int32_t row = begin; row < end; ++row) {

@@ -2,7 +2,7 @@
 #include "microkernels/window.h"
 
 namespace py_ort::PY_ORT_TARGET {
-void PY_ORT_FOR_TARGET(f32_pool_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_pool_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Pool& p = *static_cast<const F32Pool*>(arguments);
   const Window& w = *p.window;
   const float** taps = static_cast<const float**>(scratch);

@@ -57,7 +57,7 @@ void softmax_columns(const float* x, float* y, int32_t n, int32_t inner, bool lo
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(f32_softmax_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_softmax_1x4)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Softmax& s = *static_cast<const F32Softmax*>(arguments);
   const size_t step = static_cast<size_t>(s.n) * s.inner;
   for (int32_t unit = begin; unit < end; ++unit) {

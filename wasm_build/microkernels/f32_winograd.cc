@@ -4,7 +4,7 @@
 
 namespace py_ort::PY_ORT_TARGET {
 
-void PY_ORT_FOR_TARGET(f32_gemm_6x8)(const void*, void*, int32_t, int32_t);
+PY_ORT_MICROKERNEL(f32_gemm_6x8)(const void*, void*, int32_t, int32_t);
 
 namespace {
 
@@ -92,7 +92,7 @@ void transform_output(const F32Winograd& f, const Tile& tile, const float* from,
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(f32_winograd_2x2_3x3)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(f32_winograd_2x2_3x3)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
   const F32Winograd& f = *static_cast<const F32Winograd*>(arguments);
   constexpr int32_t kTiles = F32Winograd::kTiles;
   float* in = reinterpret_cast<float*>(static_cast<char*>(scratch) + F32Winograd::kGemmScratch);

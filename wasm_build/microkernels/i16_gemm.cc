@@ -44,7 +44,7 @@ void tile(const I16Gemm& g, int32_t row, int32_t panel) {
 
 }  // namespace
 
-void PY_ORT_FOR_TARGET(i16_gemm_4x8)(const void* arguments, void*, int32_t begin, int32_t end) {
+PY_ORT_MICROKERNEL(i16_gemm_4x8)(const void* arguments, void*, int32_t begin, int32_t end) {
   const I16Gemm& g = *static_cast<const I16Gemm*>(arguments);
   const int32_t panels = (g.n + kColumns - 1) / kColumns;
   for (int32_t panel = 0; panel < panels; ++panel) {

@@ -5,7 +5,7 @@
 
 namespace py_ort {
 
-namespace simd128 {
+extern "C" {
 void f32_gemm_6x8__simd128(const void*, void*, int32_t, int32_t);
 void f32_winograd_2x2_3x3__simd128(const void*, void*, int32_t, int32_t);
 void f32_depthwise_4x8__simd128(const void*, void*, int32_t, int32_t);
@@ -13,17 +13,17 @@ void f32_pool_1x4__simd128(const void*, void*, int32_t, int32_t);
 void f32_softmax_1x4__simd128(const void*, void*, int32_t, int32_t);
 void f32_normalize_1x4__simd128(const void*, void*, int32_t, int32_t);
 void i16_gemm_4x8__simd128(const void*, void*, int32_t, int32_t);
-}  // namespace simd128
+}  // extern "C"
 
 const Microkernels kSimd128Microkernels = {
     "simd128",
-    simd128::f32_gemm_6x8__simd128,
-    simd128::f32_winograd_2x2_3x3__simd128,
-    simd128::f32_depthwise_4x8__simd128,
-    simd128::f32_pool_1x4__simd128,
-    simd128::f32_softmax_1x4__simd128,
-    simd128::f32_normalize_1x4__simd128,
-    simd128::i16_gemm_4x8__simd128,
+    f32_gemm_6x8__simd128,
+    f32_winograd_2x2_3x3__simd128,
+    f32_depthwise_4x8__simd128,
+    f32_pool_1x4__simd128,
+    f32_softmax_1x4__simd128,
+    f32_normalize_1x4__simd128,
+    i16_gemm_4x8__simd128,
 };
 
 namespace {

@@ -14,6 +14,9 @@
 #define PY_ORT_TARGET simd128
 #endif
 #define PY_ORT_FOR_TARGET(name) PY_ORT_JOIN(name, PY_ORT_TARGET)
+// Begins the definition of a micro-kernel. A side module exports it by its plain name; it has no data, table or library of its own:
+// it only needs memory, and a stack that its user gives it (__stack_pointer).
+#define PY_ORT_MICROKERNEL(name) extern "C" __attribute__((visibility("default"))) void PY_ORT_FOR_TARGET(name)
 
 namespace py_ort {
 namespace PY_ORT_TARGET {
