@@ -141,7 +141,11 @@ def refine_slice(node: ir.Node) -> None:
         return
     starts, ends, axes = parts[:3]
     steps = parts[3] if len(parts) > 3 else [1] * len(starts)  # type: ignore[arg-type]
-    result: list[Element] = list(output.shape) if output.shape is not None else list(source)
+    if not all(isinstance(axis, int) for axis in axes):  # type: ignore[union-attr]
+        return
+    cut = {axis % len(source) for axis in axes}  # type: ignore[union-attr]
+    inferred = list(output.shape) if output.shape is not None else [None] * len(source)
+    result: list[Element] = [inferred[i] if i in cut else dim for i, dim in enumerate(source)]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):  # type: ignore[arg-type]
         if not all(isinstance(n, int) for n in (start, axis, step)) or isinstance(end, int) or step != 1 or start != 0:
             continue

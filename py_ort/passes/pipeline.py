@@ -26,6 +26,7 @@ from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
 from py_ort.passes.scale_shift import ScaleShift
+from py_ort.passes.skip_norm import SkipNorm
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_products import TransposedProducts
 
@@ -76,6 +77,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         ConvAffine(),
         Identity(),
         Folding(),
+        DeadCode(),
     ]
     if level >= Level.EXTENDED:
         passes += [
@@ -84,6 +86,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             ConvAffine(),
             ScaleShift(),
             Residual(),
+            SkipNorm(has_operator),
             Activation(),
         ]
     return [*passes, DeadCode()]

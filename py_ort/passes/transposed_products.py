@@ -18,7 +18,7 @@ class TransposedProducts(Pass):
         self._has_operator = has_operator
 
     def call(self, model: ir.Model) -> int:
-        """Take each MatMul that a transpose of the last two axes precedes."""
+        """Take each MatMul that a transpose of the last two axes precedes, or a number follows."""
         if not self._has_operator(MICROSOFT, "FusedMatMul"):
             return 0
         return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
@@ -45,7 +45,7 @@ def _fuse(node: ir.Node) -> bool:
     ):
         return False
     left, right = _swapped(a), _swapped(b)
-    if (left is None and right is None) or (rank(a) or 0) < 2 or (rank(b) or 0) < 2:
+    if (rank(a) or 0) < 2 or (rank(b) or 0) < 2:
         return False
     last, alpha = node, 1.0
     user = only_user(node.outputs[0])
@@ -60,6 +60,8 @@ def _fuse(node: ir.Node) -> bool:
         number = float(found[1].reshape(-1)[0])
         if user.op_type == "Mul" or (user.inputs[0] is found[0] and number != 0):
             last, alpha = user, number if user.op_type == "Mul" else 1.0 / number
+    if left is None and right is None and last is node:
+        return False
     build = Builder(last, origin=[*origins(node), *(origins(last) if last is not node else ())])
     result = build.op(
         "FusedMatMul",

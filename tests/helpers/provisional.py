@@ -8,6 +8,7 @@ from py_ort.providers import Manifest
 
 FLOATS = ["float32", "float16"]
 ANY_ON_GPU = [*FLOATS, "int32", "uint32", "int64", "bool", "int8", "uint8"]
+MICROSOFT = ("FusedMatMul", "SkipLayerNormalization")
 WINDOWS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool")
 _COMPUTES = (
     *(
@@ -51,11 +52,11 @@ def manifests(*, matmul_bias: bool = True) -> dict[str, Manifest]:
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
-    gpu.append({"domain": "com.microsoft", "op_type": "FusedMatMul", "types": [FLOATS]})
+    gpu += [{"domain": "com.microsoft", "op_type": name, "types": [FLOATS]} for name in MICROSOFT]
     gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (3 if matmul_bias else 2)})
     names = sorted({schema.name for schema in onnx.defs.get_all_schemas()} - {"MatMul"})
     wasm = [{"domain": "", "op_type": name, "types": []} for name in names]
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
-    wasm.append({"domain": "com.microsoft", "op_type": "FusedMatMul", "types": [["float32"]]})
+    wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

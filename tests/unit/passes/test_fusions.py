@@ -148,6 +148,12 @@ CASES = {
         {"root": np.float32(3**0.5)},
         {"FusedMatMul": 1, "Softmax": 1},
     ),
+    "scores of attention, transposed otherwise": (
+        "g (float[2,4,5,3] q, float[2,6,4,3] k) => (float[2,4,5,6] y) "
+        "{ t = Transpose<perm=[0,2,3,1]>(k)  s = MatMul(q, t)  d = Mul(root, s)  y = Softmax(d) }",
+        {"root": np.float32([3**0.5])},
+        {"Transpose": 1, "FusedMatMul": 1, "Softmax": 1},
+    ),
     "layer normalisation": (
         """g (float[2,5,4] x) => (float[2,5,4] y) {
             m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r =
@@ -162,6 +168,17 @@ CASES = {
             n = Div(d, r)  y = Tanh(n) }""",
         {"axes": np.array([2], np.int64), "eps": np.float32(1e-5)},
         {"LayerNormalization": 1, "Tanh": 1},
+    ),
+    "layer normalisation of a sum": (
+        "g (float[2,5,4] x, float[2,5,4] z) => (float[2,5,4] y) { a = Add(x, z)  y = LayerNormalization(a, s, b) }",
+        {"s": _f(4), "b": B},
+        {"SkipLayerNormalization": 1},
+    ),
+    "layer normalisation of a sum that is read again": (
+        "g (float[2,5,4] x, float[2,5,4] z) => (float[2,5,4] y) "
+        "{ a = Add(x, z)  n = LayerNormalization(a, s, b)  t = Tanh(n)  y = Add(t, a) }",
+        {"s": _f(4), "b": B},
+        {"SkipLayerNormalization": 1, "Tanh": 1, "Add": 1},
     ),
     "gelu, erf": (
         "g (float[2,4] x) => (float[2,4] y) { d = Div(x, root)  e = Erf(d)  a = Add(e, one)  m = Mul(x, a)  y = "

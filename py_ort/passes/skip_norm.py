@@ -1,0 +1,64 @@
+"""x + skip, then LayerNormalization → com.microsoft's SkipLayerNormalization, which gives the sum out if it is read."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops import MICROSOFT
+from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.passes.match import made_by, nodes_of, same_dims
+from py_ort.passes.pass_base import HasOperator, Pass
+
+_SUM = 3  # the output that is the sum
+
+
+class SkipNorm(Pass):
+    """The end of a transformer's block."""
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells whether the first provider has SkipLayerNormalization."""
+        self._has_operator = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Take each LayerNormalization of a sum of two tensors of one shape."""
+        if not self._has_operator(MICROSOFT, "SkipLayerNormalization"):
+            return 0
+        return sum(_fuse(node) for node in nodes_of(model, "LayerNormalization"))
+
+
+def _fuse(node: ir.Node) -> bool:
+    total = node.inputs[0]
+    add = made_by(total, "Add")
+    count, scale = rank(total), node.inputs[1]
+    if total is None or add is None or count not in (2, 3) or add.graph is not node.graph or scale is None:
+        return False
+    x, skip = add.inputs
+    if x is None or skip is None or x.const_value is not None or skip.const_value is not None:
+        return False
+    if total.dtype != ir.DataType.FLOAT or not same_dims(x, skip) or rank(scale) != 1:
+        return False
+    if attribute(node, "axis", -1) not in (-1, count - 1) or any(
+        o.uses() or o.is_graph_output() for o in node.outputs[1:]
+    ):
+        return False
+    shared = total.is_graph_output() or len(total.uses()) > 1
+    build = Builder(add if shared else node, origin=(*origins(add), *origins(node)))
+    made = build.op(
+        "SkipLayerNormalization",
+        x,
+        skip,
+        *node.inputs[1:3],
+        domain=MICROSOFT,
+        outputs=_SUM + 1 if shared else 1,
+        epsilon=attribute(node, "epsilon", 1e-5),
+    )
+    result = made[0] if shared else made
+    result.shape = ir.Shape(dims(total) or [])
+    if shared:
+        made[_SUM].shape = ir.Shape(dims(total) or [])
+    replace_value(node.outputs[0], result)
+    remove(node)
+    if shared:
+        replace_value(total, made[_SUM])
+    remove(add)
+    return True
