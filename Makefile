@@ -28,7 +28,8 @@ test: build
 	$(BIN)/python -m pytest $(ARGS)
 
 conformance: build
-	$(BIN)/py-ort conformance $(SOURCE) --provider $(PROVIDER) $(ARGS)
+	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \
+	  $(addprefix --expectations ,$(wildcard tests/expectations/$(SOURCE).$(PROVIDER).toml)) $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -66,7 +66,7 @@ class Resize {
     PY_ORT_TRY(read_sizes(context, x, axes));
     Dims dims;
     for (const ResizeAxis& axis : axes) dims.push_back(axis.out);
-    if (std::all_of(axes.begin(), axes.end(), [&](const ResizeAxis& axis) { return axis.identity(rule_); })) {
+    if (std::all_of(axes.begin(), axes.end(), [](const ResizeAxis& axis) { return axis.identity(); })) {
       context.output(0, x);
       return {};
     }
@@ -75,7 +75,7 @@ class Resize {
     PY_ORT_TRY(context.output(0, x.dtype, dims, y));
     if (y->count() == 0) return {};
     for (ResizeAxis& axis : axes)
-      if (rule_.interpolation == Interpolation::nearest || !axis.identity(rule_)) axis.make_table(rule_);
+      if (rule_.interpolation == Interpolation::nearest || !axis.identity()) axis.make_table(rule_);
     return rule_.interpolation == Interpolation::nearest ? gather(x, axes, *y) : interpolate_axes(x, axes, *y);
   }
 
@@ -161,7 +161,7 @@ class Resize {
     // What shrinks comes first; among equals the last axes, whose elements are gathered one by one.
     std::vector<size_t> order;
     for (size_t d = axes.size(); d-- > 0;)
-      if (!axes[d].identity(rule_)) order.push_back(d);
+      if (!axes[d].identity()) order.push_back(d);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return axes[a].scale < axes[b].scale; });
     for (size_t d : order) {
       Dims dims = current.dims;

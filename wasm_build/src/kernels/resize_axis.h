@@ -34,7 +34,8 @@ struct ResizeAxis {
   std::vector<float> weights;          // empty for nearest
   std::vector<bool> outside;           // tf_crop_and_resize: the output elements to extrapolate; else empty
 
-  bool identity(const ResizeRule& rule) const { return in == out && scale == 1 && rule.coordinates != Coordinates::tf_crop_and_resize; }
+  // As in onnxruntime, also where tf_crop_and_resize would crop.
+  bool identity() const { return in == out && scale == 1; }
   void make_table(const ResizeRule& rule);
 
  private:

@@ -91,7 +91,8 @@ function coordinate(mode: string, input: number, output: number, scale: number, 
     case 'tf_half_pixel_for_nn':
       return { scale, shift: 0.5, offset: 0 };
     case 'align_corners':
-      return output > 1 && input > 1 ? { scale: (output - 1) / (input - 1), shift: 0, offset: 0 } : { scale: LARGE, shift: 0, offset: 0 };
+      // By ONNX's formula the last point is that of the unrounded length.
+      return output > 1 && input > 1 ? { scale: (scale * input - 1) / (input - 1), shift: 0, offset: 0 } : { scale: LARGE, shift: 0, offset: 0 };
     case 'tf_crop_and_resize': {
       if (output <= 1) return point(0.5 * (start + end) * (input - 1));
       const step = ((end - start) * (input - 1)) / (output - 1);
