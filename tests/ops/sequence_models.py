@@ -1,7 +1,7 @@
 """Recurrent layers, attention and rotary embedding."""
 
 import numpy as np
-from case import Case, r
+from case import MICROSOFT, Case, r
 
 TIMES, BATCH, SIZE, HIDDEN = 4, 3, 4, 6
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -64,4 +64,24 @@ CASES = [
         "onnx",
         tolerance="normal",
     ),
+    *(
+        Case(
+            "MultiHeadAttention",
+            inputs,
+            {"num_heads": 3, **attributes},
+            tolerance="normal",
+            domain=MICROSOFT,
+            outputs=outputs,
+        )
+        for inputs, attributes, outputs in (
+            ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24)], {}, 1),
+            ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24), r(72)], {"scale": 0.2}, 1),
+            ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24), None, np.array([3, 7], np.int32)], {}, 1),
+            ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24), None, None, r(1, 3, 5, 7)], {}, 1),
+            ([r(2, 5, 24), r(2, 3, 7, 8), r(2, 3, 7, 8)], {}, 1),
+            ([r(2, 5, 24), r(2, 5, 24), r(2, 5, 24)], {"unidirectional": 1}, 1),
+            ([r(2, 5, 24), r(2, 5, 24), r(2, 5, 24), None, None, None, r(2, 3, 4, 8), r(2, 3, 4, 8)], {}, 3),
+        )
+    ),
+    Case("Attention", [r(2, 5, 12), r(12, 72), r(72)], {"num_heads": 3}, tolerance="normal", domain=MICROSOFT),
 ]

@@ -1,9 +1,9 @@
-// Attention of ai.onnx.
+// Attention of ai.onnx; those of com.microsoft are in multi_head.ts.
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../jsep/kernel';
-import { broadcastStrides } from '../../wgsl/shape';
 import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
-import type { Mask } from './softmax';
+import { maskOf } from './mask';
+import { microsoftAttention, multiHeadAttention } from './multi_head';
 
 interface AttentionAttributes {
   readonly heads: number;
@@ -34,13 +34,6 @@ function formOf(x: Tensor, heads: number): { form: readonly [number, number, num
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size) };
 }
 
-export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {
-  const length = tensor.dims[tensor.dims.length - 1] ?? 1;
-  const shorter = length > 1 && length < dims[3];
-  const strides = broadcastStrides(tensor.dims, shorter ? [...dims.slice(0, 3), length] : dims);
-  return { tensor, strides: [strides[0], strides[1], strides[2], strides[3]], length: shorter ? length : dims[3] };
-}
-
 function resolve(ctx: Context, a: AttentionAttributes): void {
   const [mask, pastKey, pastValue, lengths] = [ctx.inputs[3], ctx.inputs[4], ctx.inputs[5], ctx.inputs[6]];
   const q = formOf(ctx.input(0), a.heads);
@@ -63,7 +56,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   attend(ctx, {
     batch, heads, kvHeads, queries, keys, size, valueSize, q: q.where, k: joined(1, pastKey, k), v: joined(2, pastValue, v),
     y: flat ? headsWithin(y, valueSize) : headsOf(y), scale: a.scale || 1 / Math.sqrt(size),
-    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, softcap: a.softcap },
+    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, atEnd: lengths !== undefined, softcap: a.softcap },
     debug: ctx.wants(3) ? { mode: a.debugMode, tensor: ctx.output(3, dims) } : undefined,
   });
 }
@@ -72,4 +65,4 @@ const attention: Kernel<AttentionAttributes> = {
   op: 'Attention', types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']], attributes, resolve,
 };
 
-export default [attention];
+export default [attention as Kernel, multiHeadAttention as Kernel, microsoftAttention as Kernel];

@@ -4,7 +4,7 @@ import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from '../_rows';
 
-/** A mask to broadcast to [batch, heads, queries, keys]; a boolean one hides where it is false, another is added. */
+/** A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is added. */
 export interface Mask {
   readonly tensor: Tensor;
   readonly strides: readonly [number, number, number, number];
@@ -20,8 +20,10 @@ export interface Hiding {
   readonly right: number;
   /** Position of the first query. */
   readonly past: number;
-  /** Number of keys that count, for each batch; the queries are the last of them. */
+  /** Number of keys that count, for each batch. */
   readonly lengths?: Tensor;
+  /** Whether the queries are the last of the keys that count, and not those after `past`. */
+  readonly atEnd?: boolean;
   readonly softcap: number;
 }
 
@@ -41,6 +43,7 @@ interface AttentionSpec extends Spec {
   readonly masks: readonly StorageType[];
   readonly positions: boolean;
   readonly lengths: boolean;
+  readonly atEnd: boolean;
   readonly softcap: boolean;
   readonly debug: 0 | 1 | 2;
   readonly debugStorage?: StorageType;
@@ -52,7 +55,7 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
   const positions = r.causal || r.left >= 0 || r.right >= 0;
   const spec: AttentionSpec = {
     layout: rows.layout, from: r.scores.storage, to: r.probabilities.storage, masks: r.masks.map(({ tensor }) => tensor.storage), positions,
-    lengths: r.lengths !== undefined, softcap: r.softcap !== 0, debug: r.debug?.mode ?? 0, debugStorage: r.debug?.tensor.storage,
+    lengths: r.lengths !== undefined, atEnd: r.atEnd ?? false, softcap: r.softcap !== 0, debug: r.debug?.mode ?? 0, debugStorage: r.debug?.tensor.storage,
   };
   const inputs: { [name: string]: Binding } = { scores: inLanes(r.scores, rows.lanes) };
   const uniforms: { [name: string]: number | readonly number[] } = { ...rows.uniforms, heads, queries };
@@ -77,7 +80,7 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
 /** The score of a key that is hidden: no real score is as small. */
 const HIDDEN = '-3.4028234663852886e38';
 
-function wgsl({ layout, from, to, masks, positions, lengths, softcap, debug, debugStorage }: AttentionSpec): string {
+function wgsl({ layout, from, to, masks, positions, lengths, atEnd, softcap, debug, debugStorage }: AttentionSpec): string {
   const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
   const capped = softcap ? 'u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0))' : 'raw';
   const hides: string[] = [];
@@ -85,7 +88,7 @@ function wgsl({ layout, from, to, masks, positions, lengths, softcap, debug, deb
   masks.forEach((storage, i) => {
     const at = `batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2 + min(key, u.mask${i}_length - 1u) * u.mask${i}_3`;
     hides.push(`key >= u.mask${i}_length`);
-    if (storage === 'u32') hides.push(`mask${i}[${at}] == 0u`);
+    if (storage === 'u32' || storage === 'i32') hides.push(`mask${i}[${at}] == ${storage}(0)`);
     else adds.push(`f32(mask${i}[${at}])`);
   });
   if (lengths) hides.push('i32(key) >= lengths[batch]');
@@ -95,7 +98,7 @@ fn seen(row: u32, key: u32, score: f32) -> f32 {
   let query = row % u.queries;
   let head = row / u.queries % u.heads;
   let batch = row / u.queries / u.heads;
-  ${positions ? `let place = i32(query) + ${lengths ? 'lengths[batch] - i32(u.queries)' : 'u.past'};` : ''}
+  ${positions ? `let place = i32(query) + ${lengths && atEnd ? 'lengths[batch] - i32(u.queries)' : 'u.past'};` : ''}
   let hidden = ${hides.length > 0 ? hides.join(' || ') : 'false'};
   return select(max(${['score', ...adds].join(' + ')}, ${HIDDEN}), ${HIDDEN}, hidden);
 }
