@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
 
 from case import TOLERANCES, Case  # noqa: E402
 
-TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem not in ("case", Path(__file__).stem))
+TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem != "case" and not file.stem.startswith("test_"))
 CASES = {f"{table}/{case.id}": case for table in TABLES for case in importlib.import_module(table).CASES}
 #: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
 TWOFOLD = (
