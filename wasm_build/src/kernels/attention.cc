@@ -24,7 +24,8 @@ class Attention {
     const Tensor &q = *context.input(0), &k = *context.input(1), &v = *context.input(2);
     const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5), *lengths = context.input(6);
     const bool by_row = q.rank() == 3;
-    PY_ORT_ENSURE((by_row || q.rank() == 4) && k.rank() == q.rank() && v.rank() == q.rank(), "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ", v.dims);
+    PY_ORT_ENSURE((by_row || q.rank() == 4) && k.rank() == q.rank() && v.rank() == q.rank(),
+                  "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ", v.dims);
     PY_ORT_ENSURE(!by_row || (heads_ > 0 && kv_heads_ > 0), "Q, K and V with three axes need the attributes q_num_heads and kv_num_heads");
     PY_ORT_ENSURE(!past_key == !past_value, "past_key and past_value go together");
     AttentionProblem p;
@@ -34,10 +35,13 @@ class Attention {
     p.qk_size = by_row ? q.dims[2] / p.heads : q.dims[3];
     p.v_size = by_row ? v.dims[2] / p.kv_heads : v.dims[3];
     const int64_t new_columns = k.dim(-2), past_columns = past_key ? past_key->dim(2) : 0;
-    PY_ORT_ENSURE(k.dims[0] == p.batch && v.dims[0] == p.batch && v.dim(-2) == new_columns && k.count() == p.batch * p.kv_heads * new_columns * p.qk_size, "Q, K and V of shapes ", q.dims, ", ", k.dims,
-                  " and ", v.dims, " do not fit");
+    PY_ORT_ENSURE(
+        k.dims[0] == p.batch && v.dims[0] == p.batch && v.dim(-2) == new_columns && k.count() == p.batch * p.kv_heads * new_columns * p.qk_size,
+        "Q, K and V of shapes ", q.dims, ", ", k.dims, " and ", v.dims, " do not fit");
     p.columns = past_columns + new_columns;
-    const auto heads_of = [&](const Tensor& t, int64_t heads, int64_t rows, int64_t columns) { return (by_row ? Heads::by_row : Heads::by_head)(t.data<float>(), heads, rows, columns); };
+    const auto heads_of = [&](const Tensor& t, int64_t heads, int64_t rows, int64_t columns) {
+      return (by_row ? Heads::by_row : Heads::by_head)(t.data<float>(), heads, rows, columns);
+    };
     p.q = heads_of(q, p.heads, p.rows, p.qk_size);
     p.k = heads_of(k, p.kv_heads, new_columns, p.qk_size);
     p.v = heads_of(v, p.kv_heads, new_columns, p.v_size);
@@ -65,7 +69,8 @@ class Attention {
     p.offsets.assign(static_cast<size_t>(p.batch), past_columns);
     if (lengths) {
       PY_ORT_TRY(read_integers(*lengths, p.lengths));
-      PY_ORT_ENSURE(static_cast<int64_t>(p.lengths.size()) == p.batch, "nonpad_kv_seqlen of shape ", lengths->dims, " does not fit ", p.batch, " batches");
+      PY_ORT_ENSURE(static_cast<int64_t>(p.lengths.size()) == p.batch, "nonpad_kv_seqlen of shape ", lengths->dims, " does not fit ", p.batch,
+                    " batches");
       if (!past_key)
         for (size_t b = 0; b < p.offsets.size(); ++b) p.offsets[b] = p.lengths[b] - p.rows;
     }
@@ -85,7 +90,9 @@ class Attention {
   AttentionProblem::Stage stage_;
 };
 
-PY_ORT_KERNEL("", "Attention", "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;*;float32,float16,bfloat16;float32,float16,bfloat16;int64", WithHalf<Attention>);
+PY_ORT_KERNEL("", "Attention",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;*;float32,float16,bfloat16;float32,float16,bfloat16;int64",
+              WithHalf<Attention>);
 
 }  // namespace
 }  // namespace py_ort

@@ -67,7 +67,8 @@ Status ScoreBias::of(const Tensor& mask, int64_t batch, int64_t heads, int64_t r
   int64_t step = out.columns;
   for (int64_t axis = rank - 2, i = 2; axis >= 0; --axis, --i) {
     const int64_t size = mask.dims[static_cast<size_t>(axis)];
-    PY_ORT_ENSURE(size == 1 || size == wanted[i], "the attention mask of shape ", mask.dims, " does not broadcast to ", batch, " batches, ", heads, " heads and ", rows, " rows");
+    PY_ORT_ENSURE(size == 1 || size == wanted[i], "the attention mask of shape ", mask.dims, " does not broadcast to ", batch, " batches, ", heads,
+                  " heads and ", rows, " rows");
     *steps[i] = size == 1 ? 0 : step;
     step *= size;
   }
@@ -129,7 +130,8 @@ Status attend(const AttentionProblem& p) {
 
 Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out) {
   const int64_t before = past ? past->dim(2) : 0;
-  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, before, columns}), "past keys or values of shape ", past->dims, " do not fit ", batch, " batches, ", heads, " heads of size ", columns);
+  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, before, columns}), "past keys or values of shape ", past->dims, " do not fit ", batch,
+                " batches, ", heads, " heads of size ", columns);
   PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, before + rows, columns}, out));
   float* to = out.mutable_data<float>();
   for (int64_t b = 0; b < batch; ++b) {

@@ -16,8 +16,12 @@ struct Heads {
   int64_t batch_step = 0, head_step = 0, row_step = 0;
   const float* at(int64_t batch, int64_t head) const { return data + batch * batch_step + head * head_step; }
   // [batch, heads, rows, columns], and [batch, rows, heads * columns].
-  static Heads by_head(const float* data, int64_t heads, int64_t rows, int64_t columns) { return {data, heads * rows * columns, rows * columns, columns}; }
-  static Heads by_row(const float* data, int64_t heads, int64_t rows, int64_t columns) { return {data, rows * heads * columns, columns, heads * columns}; }
+  static Heads by_head(const float* data, int64_t heads, int64_t rows, int64_t columns) {
+    return {data, heads * rows * columns, rows * columns, columns};
+  }
+  static Heads by_row(const float* data, int64_t heads, int64_t rows, int64_t columns) {
+    return {data, rows * heads * columns, columns, heads * columns};
+  }
 };
 
 // A number added to the score of every (batch, head, row, column); steps of 0 repeat.

@@ -11,13 +11,17 @@ namespace {
 class BatchNormalization {
  public:
   explicit BatchNormalization(const KernelInfo& info)
-      : epsilon_(info.attributes.number("epsilon", 1e-5f)), momentum_(info.attributes.number("momentum", 0.9f)), training_(info.attributes.integer("training_mode", 0) != 0) {}
+      : epsilon_(info.attributes.number("epsilon", 1e-5f)),
+        momentum_(info.attributes.number("momentum", 0.9f)),
+        training_(info.attributes.integer("training_mode", 0) != 0) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
     PY_ORT_ENSURE(x.rank() >= 1, "BatchNormalization does not take scalars");
     const int64_t channels = x.rank() > 1 ? x.dims[1] : 1;
-    for (size_t i = 1; i < 5; ++i) PY_ORT_ENSURE(context.input(i)->count() == channels, "input ", i, " of shape ", context.input(i)->dims, " does not fit the ", channels, " channels of ", x.dims);
+    for (size_t i = 1; i < 5; ++i)
+      PY_ORT_ENSURE(context.input(i)->count() == channels, "input ", i, " of shape ", context.input(i)->dims, " does not fit the ", channels,
+                    " channels of ", x.dims);
     return x.dtype == DType::float64 ? run<double>(context, x, channels) : run<float>(context, x, channels);
   }
 
@@ -25,7 +29,8 @@ class BatchNormalization {
   template <class T>
   Status run(KernelContext& context, const Tensor& x, int64_t channels) const {
     const int64_t batch = x.dims[0], pixels = count_between(x.dims, 2, x.rank());
-    const T *scale = context.input(1)->data<T>(), *bias = context.input(2)->data<T>(), *mean = context.input(3)->data<T>(), *variance = context.input(4)->data<T>();
+    const T *scale = context.input(1)->data<T>(), *bias = context.input(2)->data<T>(), *mean = context.input(3)->data<T>(),
+            *variance = context.input(4)->data<T>();
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
     std::vector<T> batch_mean, batch_variance;
@@ -34,7 +39,8 @@ class BatchNormalization {
       const auto run_on = [&](size_t output, const T* old, const std::vector<T>& now) -> Status {
         Tensor* running;
         PY_ORT_TRY(context.output(output, x.dtype, {channels}, running));
-        for (size_t c = 0; c < now.size(); ++c) running->mutable_data<T>()[c] = old[c] * static_cast<T>(momentum_) + now[c] * (1 - static_cast<T>(momentum_));
+        for (size_t c = 0; c < now.size(); ++c)
+          running->mutable_data<T>()[c] = old[c] * static_cast<T>(momentum_) + now[c] * (1 - static_cast<T>(momentum_));
         return {};
       };
       PY_ORT_TRY(run_on(1, mean, batch_mean));

@@ -41,11 +41,12 @@ class Conv {
     Job job;
     Dims kernel;
     PY_ORT_TRY(describe_weights(w, image, kernel, job));
-    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels, " output channels");
+    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels,
+                  " output channels");
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
     const Image result{image.batch, job.out_channels, job.plan.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims, " is not shaped like the result: ",
-                  Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
+    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims,
+                  " is not shaped like the result: ", Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
     Tensor input, addend;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
@@ -86,7 +87,8 @@ class Conv {
       const Dims expected{group_, (columns + 7) / 8, element_count(kernel) * per_group, 8};
       PY_ORT_ENSURE(w.dims == expected, "panel8 weights should have the shape ", expected, ", not ", w.dims);
     } else {
-      PY_ORT_ENSURE(w.rank() == static_cast<int64_t>(image.spatial.size()) + 2, "weights of shape ", w.dims, " do not fit an image with ", image.spatial.size(), " spatial axes");
+      PY_ORT_ENSURE(w.rank() == static_cast<int64_t>(image.spatial.size()) + 2, "weights of shape ", w.dims, " do not fit an image with ",
+                    image.spatial.size(), " spatial axes");
       switch (layout_) {
         case WeightLayout::hwio:
           kernel.assign(w.dims.begin(), w.dims.end() - 2);
@@ -101,7 +103,8 @@ class Conv {
           job.out_channels = w.dims[0], weights_per_group = w.dims[1];
       }
     }
-    PY_ORT_ENSURE(weights_per_group == per_group && job.out_channels % group_ == 0, "weights of shape ", w.dims, " do not fit ", image.channels, " channels in ", group_, " groups");
+    PY_ORT_ENSURE(weights_per_group == per_group && job.out_channels % group_ == 0, "weights of shape ", w.dims, " do not fit ", image.channels,
+                  " channels in ", group_, " groups");
     job.depthwise = per_group == 1 && job.out_channels == group_ && layout_ != WeightLayout::panel8;
     return {};
   }
@@ -130,7 +133,8 @@ class Conv {
     const int64_t k = taps * channels;
     PY_ORT_TRY(Tensor::make(DType::float32, {group_, (columns + 7) / 8, k, 8}, out));
     for (int64_t g = 0; g < group_; ++g)
-      pack_panels({rows.data<float>() + g * columns * column_step, k, columns, row_step, column_step}, 1, out.mutable_data<float>() + g * static_cast<int64_t>(panels_size(k, columns)));
+      pack_panels({rows.data<float>() + g * columns * column_step, k, columns, row_step, column_step}, 1,
+                  out.mutable_data<float>() + g * static_cast<int64_t>(panels_size(k, columns)));
     return {};
   }
 

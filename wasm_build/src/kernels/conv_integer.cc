@@ -20,7 +20,8 @@ class IntegerConvolution {
   // Calls store(where in the output, output channel, sum) for each element.
   // keep: whether the weights' zero points are constant.
   template <class Store>
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image, const SpatialPlan& plan, Store store) const {
+  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image, const SpatialPlan& plan,
+             Store store) const {
     const Window& window = plan.window;
     const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), k = channels * taps, columns = m / group_;
     const int64_t pixels = window.pixels_out(), pixels_in_image = element_count(plan.out);
@@ -50,13 +51,16 @@ class IntegerConvolution {
             if (!from) return;
             from += g * channels;
             int16_t* to = rows.row(i) + tap * channels;
-            for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<int16_t>((x.dtype == DType::uint8 ? from[c] : static_cast<int8_t>(from[c])) - x_zero);
+            for (int64_t c = 0; c < channels; ++c)
+              to[c] = static_cast<int16_t>((x.dtype == DType::uint8 ? from[c] : static_cast<int8_t>(from[c])) - x_zero);
           });
         }
         PY_ORT_TRY(multiply_integers(rows, (*panels)[static_cast<size_t>(g)], sums.data()));
         for (int64_t i = 0; i < count; ++i) {
           const int64_t pixel = first + i, batch = pixel / pixels_in_image;
-          for (int64_t c = 0; c < columns; ++c) store((batch * m + g * columns + c) * pixels_in_image + pixel % pixels_in_image, g * columns + c, sums[static_cast<size_t>(i * columns + c)]);
+          for (int64_t c = 0; c < columns; ++c)
+            store((batch * m + g * columns + c) * pixels_in_image + pixel % pixels_in_image, g * columns + c,
+                  sums[static_cast<size_t>(i * columns + c)]);
         }
       }
     }
@@ -65,8 +69,8 @@ class IntegerConvolution {
 
   Status plan(const Tensor& x, const Tensor& w, Image& image, SpatialPlan& plan, Dims& dims) const {
     PY_ORT_TRY(Image::of(x, false, image));
-    PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0, "weights of shape ", w.dims, " in ", group_,
-                  " groups do not fit an image of shape ", x.dims);
+    PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0, "weights of shape ", w.dims,
+                  " in ", group_, " groups do not fit an image of shape ", x.dims);
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()), image.channels, plan));
     dims = Image::dims(false, image.batch, w.dims[0], plan.out);
     return {};
@@ -93,7 +97,8 @@ class ConvInteger {
     PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::int32, dims, y));
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(3)), image, plan, [&](int64_t at, int64_t, int32_t sum) { y->mutable_data<int32_t>()[at] = sum; });
+    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(3)), image, plan,
+                            [&](int64_t at, int64_t, int32_t sum) { y->mutable_data<int32_t>()[at] = sum; });
   }
 
  private:
@@ -123,9 +128,11 @@ class QLinearConv {
     Tensor* y;
     PY_ORT_TRY(context.output(0, context.input(7)->dtype, dims, y));
     const int32_t* plus = bias ? bias->data<int32_t>() : nullptr;
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan, [&](int64_t at, int64_t channel, int32_t sum) {
-      store_quantized(*y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]), y_zero.integer(0));
-    });
+    return convolution_.run(
+        x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan, [&](int64_t at, int64_t channel, int32_t sum) {
+          store_quantized(*y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]),
+                          y_zero.integer(0));
+        });
   }
 
  private:

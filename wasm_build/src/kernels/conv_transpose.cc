@@ -32,7 +32,8 @@ class ConvTranspose {
     out.hwio_ = layout == "HWIO";
     if (!layout.empty() && !out.panels_ && !out.hwio_) return invalid_graph("weight_layout cannot be ", layout);
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
-    if (out.panels_ && (out.out_channels_ <= 0 || out.spatial_.kernel.empty())) return invalid_graph("panel8 weights need the attributes out_channels and kernel_shape");
+    if (out.panels_ && (out.out_channels_ <= 0 || out.spatial_.kernel.empty()))
+      return invalid_graph("panel8 weights need the attributes out_channels and kernel_shape");
     return read_activation(a, out.activation_);
   }
 
@@ -48,16 +49,19 @@ class ConvTranspose {
       job.out_channels = out_channels_;
     } else {
       const auto rank = static_cast<int64_t>(image.spatial.size());
-      PY_ORT_ENSURE(w.rank() == rank + 2 && w.dims[hwio_ ? rank : 0] == image.channels, "weights of shape ", w.dims, " do not fit ", image.channels, " channels and ", rank, " spatial axes");
+      PY_ORT_ENSURE(w.rank() == rank + 2 && w.dims[hwio_ ? rank : 0] == image.channels, "weights of shape ", w.dims, " do not fit ", image.channels,
+                    " channels and ", rank, " spatial axes");
       job.out_channels = (hwio_ ? w.dim(-1) : w.dims[1]) * group_;
       kernel.assign(w.dims.begin() + (hwio_ ? 0 : 2), w.dims.end() - (hwio_ ? 2 : 0));
     }
-    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels, " output channels");
+    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels,
+                  " output channels");
     PY_ORT_TRY(place(image, kernel, job));
-    PY_ORT_ENSURE(!panels_ || w.dims == (Dims{group_, (job.columns() / group_ + 7) / 8, job.channels / group_, 8}), "panel8 weights of shape ", w.dims, " do not fit ", job.channels,
-                  " channels and ", job.out_channels, " output channels");
+    PY_ORT_ENSURE(!panels_ || w.dims == (Dims{group_, (job.columns() / group_ + 7) / 8, job.channels / group_, 8}), "panel8 weights of shape ",
+                  w.dims, " do not fit ", job.channels, " channels and ", job.out_channels, " output channels");
     const Image result{image.batch, job.out_channels, job.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims, " is not shaped like the result");
+    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims,
+                  " is not shaped like the result");
     Tensor input, addend;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
@@ -114,7 +118,8 @@ class ConvTranspose {
       }
       PY_ORT_ENSURE(size > 0 || image.spatial[i] == 0, "the pads leave nothing of spatial axis ", i, " (", full, " before them)");
       const size_t axis = i + 3 - rank;
-      w.in[axis] = static_cast<int32_t>(std::max<int64_t>(0, size)), w.out[axis] = static_cast<int32_t>(image.spatial[i]), w.kernel[axis] = static_cast<int32_t>(kernel[i]);
+      w.in[axis] = static_cast<int32_t>(std::max<int64_t>(0, size)), w.out[axis] = static_cast<int32_t>(image.spatial[i]),
+      w.kernel[axis] = static_cast<int32_t>(kernel[i]);
       w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation), w.pad[axis] = static_cast<int32_t>(begin);
       job.out.push_back(w.in[axis]);
     }
@@ -141,7 +146,8 @@ class ConvTranspose {
     strided_copy(w, {0, steps}, rows, {0, {columns, n, 1}}, rows.dims);
     PY_ORT_TRY(Tensor::make(DType::float32, {group_, (columns + 7) / 8, k, 8}, out));
     for (int64_t g = 0; g < group_; ++g)
-      pack_panels(row_major(rows.data<float>() + g * k * columns, k, columns), 1, out.mutable_data<float>() + g * static_cast<int64_t>(panels_size(k, columns)));
+      pack_panels(row_major(rows.data<float>() + g * k * columns, k, columns), 1,
+                  out.mutable_data<float>() + g * static_cast<int64_t>(panels_size(k, columns)));
     return {};
   }
 
@@ -166,7 +172,8 @@ class ConvTranspose {
 
   Status run_groups(const Job& job) const {
     const int64_t pixels = job.window.pixels_out(), k = job.channels / group_, n = job.out_channels / group_, columns = job.window.taps() * n;
-    const int64_t chunk = std::clamp<int64_t>((1 << 17) / std::max<int64_t>(1, columns) / 6 * 6, 6, std::max<int64_t>(6, pixels));  // shares stay in the cache
+    const int64_t chunk =
+        std::clamp<int64_t>((1 << 17) / std::max<int64_t>(1, columns) / 6 * 6, 6, std::max<int64_t>(6, pixels));  // shares stay in the cache
     Tensor shares;
     PY_ORT_TRY(Tensor::make(DType::float32, {chunk, columns}, shares));
     ProductEnd end;

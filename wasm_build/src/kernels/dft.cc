@@ -17,12 +17,14 @@ void put_number(Tensor& t, int64_t i, double value) {
 
 class DFT {
  public:
-  explicit DFT(const KernelInfo& info) : inverse_(info.attributes.integer("inverse", 0) != 0), onesided_(info.attributes.integer("onesided", 0) != 0) {}
+  explicit DFT(const KernelInfo& info)
+      : inverse_(info.attributes.integer("inverse", 0) != 0), onesided_(info.attributes.integer("onesided", 0) != 0) {}
 
   // Inputs: x [..., n, ..., 1 or 2], the length, the axis.
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
-    PY_ORT_ENSURE(x.rank() >= 2 && (x.dims.back() == 1 || x.dims.back() == 2), "DFT takes real or complex numbers in the last axis, not the shape ", x.dims);
+    PY_ORT_ENSURE(x.rank() >= 2 && (x.dims.back() == 1 || x.dims.back() == 2), "DFT takes real or complex numbers in the last axis, not the shape ",
+                  x.dims);
     int64_t axis = -2;
     if (context.input(2)) PY_ORT_TRY(read_integer(*context.input(2), "DFT's axis", axis));
     PY_ORT_TRY(normalize_axis(axis, x.rank(), axis));
@@ -82,7 +84,8 @@ class STFT {
     int64_t step, n = window ? window->count() : length;
     PY_ORT_TRY(read_integer(*context.input(1), "STFT's frame_step", step));
     if (context.input(3)) PY_ORT_TRY(read_integer(*context.input(3), "STFT's frame_length", n));
-    PY_ORT_ENSURE(step > 0 && n > 0 && n <= length && (!window || window->count() == n), "STFT cannot cut frames of ", n, " with a step of ", step, " from a signal of shape ", x.dims);
+    PY_ORT_ENSURE(step > 0 && n > 0 && n <= length && (!window || window->count() == n), "STFT cannot cut frames of ", n, " with a step of ", step,
+                  " from a signal of shape ", x.dims);
     PY_ORT_ENSURE(!onesided_ || parts == 1, "STFT of a complex signal has no one-sided result");
     const int64_t frames = 1 + (length - n) / step, out = onesided_ ? n / 2 + 1 : n;
     Tensor* y;

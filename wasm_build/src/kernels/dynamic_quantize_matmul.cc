@@ -28,11 +28,13 @@ class DynamicQuantizeMatMul {
     PY_ORT_ENSURE(!bias || bias->count() == s.n, "the bias of shape ", bias->dims, " should have ", s.n, " elements");
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::float32, s.dims, y));
-    return multiply_stacks(quantized, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(3)), [&](int64_t at, const int32_t* sums, int64_t, int64_t at_b) {
-      float* to = y->mutable_data<float>() + at;
-      for (int64_t i = 0; i < s.m; ++i)
-        for (int64_t j = 0; j < s.n; ++j) *to++ = static_cast<float>(*sums++) * (scale * b_scale.at(at_b, j)) + (bias ? bias->data<float>()[j] : 0.0f);
-    });
+    return multiply_stacks(quantized, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(3)),
+                           [&](int64_t at, const int32_t* sums, int64_t, int64_t at_b) {
+                             float* to = y->mutable_data<float>() + at;
+                             for (int64_t i = 0; i < s.m; ++i)
+                               for (int64_t j = 0; j < s.n; ++j)
+                                 *to++ = static_cast<float>(*sums++) * (scale * b_scale.at(at_b, j)) + (bias ? bias->data<float>()[j] : 0.0f);
+                           });
   }
 
  private:

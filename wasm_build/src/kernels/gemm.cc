@@ -34,7 +34,8 @@ class Gemm {
     }
     if (c) {
       const int64_t rows = c->rank() > 1 ? c->dim(-2) : 1, columns = c->rank() > 0 ? c->dim(-1) : 1;
-      PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n), "Gemm's C of shape ", c->dims, " does not broadcast to [", s.m, ",", s.n, "]");
+      PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n), "Gemm's C of shape ", c->dims,
+                    " does not broadcast to [", s.m, ",", s.n, "]");
     }
     Tensor* y;
     PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));
@@ -101,7 +102,8 @@ class Gemm {
 
   template <class T>
   Status plain(const Shape& s, const Tensor& a, const Tensor& b, const Tensor* c, Tensor& y) const {
-    if (packed_columns_ >= 0 || activation_.kind != Activation::none) return not_implemented("packed operands and activations of a Gemm of ", dtype_name(a.dtype));
+    if (packed_columns_ >= 0 || activation_.kind != Activation::none)
+      return not_implemented("packed operands and activations of a Gemm of ", dtype_name(a.dtype));
     T* to = y.mutable_data<T>();
     multiply_plainly(operand<T>(a, transposed_[0]), operand<T>(b, transposed_[1]), to);
     const Matrix<T> plus = c ? addend<T>(*c, s) : Matrix<T>{};

@@ -48,7 +48,8 @@ class GridSample {
     Image image;
     PY_ORT_TRY(Image::of(x, false, image));
     const size_t rank = image.spatial.size();
-    PY_ORT_ENSURE(rank <= 3 && grid.rank() == x.rank() && grid.dims[0] == image.batch && grid.dims.back() == static_cast<int64_t>(rank), "a grid of shape ", grid.dims, " does not fit an image of shape ", x.dims);
+    PY_ORT_ENSURE(rank <= 3 && grid.rank() == x.rank() && grid.dims[0] == image.batch && grid.dims.back() == static_cast<int64_t>(rank),
+                  "a grid of shape ", grid.dims, " does not fit an image of shape ", x.dims);
     const Dims out_spatial(grid.dims.begin() + 1, grid.dims.end() - 1);
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, Image::dims(false, image.batch, image.channels, out_spatial), y));

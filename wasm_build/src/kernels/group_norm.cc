@@ -25,7 +25,8 @@ class GroupNorm {
     Image image;
     PY_ORT_TRY(Image::of(x, channels_last_, image));
     const int64_t channels = image.channels, pixels = image.pixels();
-    PY_ORT_ENSURE(groups_ > 0 && channels % groups_ == 0 && scale.count() == channels && bias.count() == channels, "GroupNorm of ", groups_, " groups got X of shape ", x.dims, " and a scale of shape ", scale.dims);
+    PY_ORT_ENSURE(groups_ > 0 && channels % groups_ == 0 && scale.count() == channels && bias.count() == channels, "GroupNorm of ", groups_,
+                  " groups got X of shape ", x.dims, " and a scale of shape ", scale.dims);
     Tensor first, sum = x;
     if (kSkip) {
       PY_ORT_TRY(add_skip(context, x, image, sum));
@@ -71,7 +72,8 @@ class GroupNorm {
     const int64_t in_image = image.channels * image.pixels();
     for (int64_t i = 0; i < x.count(); ++i) {
       const int64_t batch = i / in_image, channel = channels_last_ ? i % image.channels : i / image.pixels() % image.channels;
-      sum.mutable_data<float>()[i] = x.data<float>()[i] + skip.data<float>()[whole ? i : batch * image.channels + channel] + (more ? more->data<float>()[channel] : 0.0f);
+      sum.mutable_data<float>()[i] =
+          x.data<float>()[i] + skip.data<float>()[whole ? i : batch * image.channels + channel] + (more ? more->data<float>()[channel] : 0.0f);
     }
     return {};
   }

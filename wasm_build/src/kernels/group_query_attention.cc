@@ -23,15 +23,18 @@ class GroupQueryAttention {
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *past_key = context.input(3), *past_value = context.input(4);
+    const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *past_key = context.input(3),
+                 *past_value = context.input(4);
     if (smooth_) return not_implemented("GroupQueryAttention with smooth_softmax");
-    PY_ORT_ENSURE(heads_ > 0 && kv_heads_ > 0 && query.rank() == 3, "GroupQueryAttention needs num_heads, kv_num_heads and a query with three axes, not the shape ", query.dims);
+    PY_ORT_ENSURE(heads_ > 0 && kv_heads_ > 0 && query.rank() == 3,
+                  "GroupQueryAttention needs num_heads, kv_num_heads and a query with three axes, not the shape ", query.dims);
     AttentionProblem p;
     p.heads = heads_, p.kv_heads = kv_heads_;
     p.batch = query.dims[0], p.rows = query.dims[1];
     const int64_t hidden = query.dims[2], size = hidden / (key ? heads_ : heads_ + 2 * kv_heads_);
     p.qk_size = p.v_size = size;
-    PY_ORT_ENSURE(!key || (value && key->dims == (Dims{p.batch, p.rows, kv_heads_ * size}) && value->dims == key->dims), "the key and value of GroupQueryAttention do not fit the query of shape ", query.dims);
+    PY_ORT_ENSURE(!key || (value && key->dims == (Dims{p.batch, p.rows, kv_heads_ * size}) && value->dims == key->dims),
+                  "the key and value of GroupQueryAttention do not fit the query of shape ", query.dims);
     Heads q{query.data<float>(), p.rows * hidden, size, hidden};
     Heads k = key ? Heads::by_row(key->data<float>(), kv_heads_, p.rows, size) : Heads{q.data + heads_ * size, q.batch_step, size, hidden};
     p.v = key ? Heads::by_row(value->data<float>(), kv_heads_, p.rows, size) : Heads{k.data + kv_heads_ * size, q.batch_step, size, hidden};
@@ -48,7 +51,8 @@ class GroupQueryAttention {
       const int64_t length = last[static_cast<size_t>(b)] + 1;
       p.lengths.push_back(length);
       p.offsets.push_back(prompt ? 0 : length - p.rows);
-      PY_ORT_ENSURE(length <= p.columns && p.offsets.back() >= 0, "seqlens_k says ", length, " keys, which do not fit ", p.rows, " rows of a cache of ", p.columns);
+      PY_ORT_ENSURE(length <= p.columns && p.offsets.back() >= 0, "seqlens_k says ", length, " keys, which do not fit ", p.rows,
+                    " rows of a cache of ", p.columns);
     }
     Tensor rotated_q, rotated_k;
     if (rotary_) PY_ORT_TRY(rotate(context, p, q, k, rotated_q, rotated_k));
@@ -58,7 +62,8 @@ class GroupQueryAttention {
     PY_ORT_TRY(context.output(2, DType::float32, {p.batch, kv_heads_, p.columns, size}, present_value));
     PY_ORT_TRY(append(past_key, k, p, *present_key));
     PY_ORT_TRY(append(past_value, p.v, p, *present_value));
-    p.k = Heads::by_head(present_key->data<float>(), kv_heads_, p.columns, size), p.v = Heads::by_head(present_value->data<float>(), kv_heads_, p.columns, size);
+    p.k = Heads::by_head(present_key->data<float>(), kv_heads_, p.columns, size),
+    p.v = Heads::by_head(present_value->data<float>(), kv_heads_, p.columns, size);
     PY_ORT_TRY(context.output(0, DType::float32, {p.batch, p.rows, heads_ * size}, y));
     p.y = Heads::by_row(y->data<float>(), heads_, p.rows, size);
     Tensor bias_values;
@@ -78,7 +83,8 @@ class GroupQueryAttention {
     table.interleaved = interleaved_;
     if (positions) {
       PY_ORT_TRY(read_integers(*positions, table.positions));
-      PY_ORT_ENSURE(static_cast<int64_t>(table.positions.size()) == p.batch * p.rows, "position_ids of shape ", positions->dims, " do not fit ", p.batch, " batches of ", p.rows, " rows");
+      PY_ORT_ENSURE(static_cast<int64_t>(table.positions.size()) == p.batch * p.rows, "position_ids of shape ", positions->dims, " do not fit ",
+                    p.batch, " batches of ", p.rows, " rows");
     } else {
       for (int64_t b = 0; b < p.batch; ++b)
         for (int64_t row = 0; row < p.rows; ++row) table.positions.push_back(p.offsets[static_cast<size_t>(b)] + row);
@@ -98,7 +104,8 @@ class GroupQueryAttention {
   // The cache, with the new rows where each batch's old ones end.
   Status append(const Tensor* past, const Heads& now, const AttentionProblem& p, Tensor& present) const {
     const int64_t size = p.qk_size, past_columns = past ? past->dim(2) : 0;
-    PY_ORT_ENSURE(!past || past->dims == (Dims{p.batch, kv_heads_, past_columns, size}), "past keys or values of shape ", past->dims, " do not fit ", p.batch, " batches, ", kv_heads_, " heads of size ", size);
+    PY_ORT_ENSURE(!past || past->dims == (Dims{p.batch, kv_heads_, past_columns, size}), "past keys or values of shape ", past->dims, " do not fit ",
+                  p.batch, " batches, ", kv_heads_, " heads of size ", size);
     float* to = present.mutable_data<float>();
     std::fill_n(to, present.count(), 0.0f);
     for (int64_t b = 0; b < p.batch; ++b) {

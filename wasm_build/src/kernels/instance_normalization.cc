@@ -14,7 +14,8 @@ Status run_normalize(const F32Normalize& f) {
 
 Status check_channels(const Tensor& x, const Tensor& scale, const Tensor& bias, int64_t expected) {
   PY_ORT_ENSURE(x.rank() >= 2, "expected an image with batch and channels, got the shape ", x.dims);
-  PY_ORT_ENSURE(scale.count() == expected && bias.count() == expected, "scale of shape ", scale.dims, " and bias of shape ", bias.dims, " should have ", expected, " elements for an image of shape ", x.dims);
+  PY_ORT_ENSURE(scale.count() == expected && bias.count() == expected, "scale of shape ", scale.dims, " and bias of shape ", bias.dims,
+                " should have ", expected, " elements for an image of shape ", x.dims);
   return {};
 }
 
@@ -45,11 +46,14 @@ class InstanceNormalization {
 class GroupNormalization {
  public:
   explicit GroupNormalization(const KernelInfo& info)
-      : groups_(info.attributes.integer("num_groups", 1)), epsilon_(info.attributes.number("epsilon", 1e-5f)), scale_per_group_(info.since_version < 21) {}
+      : groups_(info.attributes.integer("num_groups", 1)),
+        epsilon_(info.attributes.number("epsilon", 1e-5f)),
+        scale_per_group_(info.since_version < 21) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &scale = *context.input(1), &bias = *context.input(2);
-    PY_ORT_ENSURE(x.rank() >= 2 && groups_ > 0 && x.dims[1] % groups_ == 0, "an image of shape ", x.dims, " cannot be split into ", groups_, " groups");
+    PY_ORT_ENSURE(x.rank() >= 2 && groups_ > 0 && x.dims[1] % groups_ == 0, "an image of shape ", x.dims, " cannot be split into ", groups_,
+                  " groups");
     const bool per_group = scale_per_group_ && scale.count() == groups_;
     PY_ORT_TRY(check_channels(x, scale, bias, per_group ? groups_ : x.dims[1]));
     Tensor* y;

@@ -56,7 +56,8 @@ using KeptPanels = Derived<std::vector<IntegerPanels>>;
 // Calls finish(first element of the result, its sums [m, n], matrix of a, matrix of b) for each matrix of the result.
 // keep: whether b's zero points are constant.
 template <class Finish>
-Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const Factor& a_zero, const Factor& b_zero, const KeptPanels& kept, bool keep, Finish finish) {
+Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const Factor& a_zero, const Factor& b_zero, const KeptPanels& kept,
+                       bool keep, Finish finish) {
   std::vector<int32_t> sums(static_cast<size_t>(s.m * s.n));
   IntegerRows left;
   const std::vector<IntegerPanels>* right;  // of each matrix of b

@@ -51,7 +51,8 @@ class LayerNormalization {
  public:
   static constexpr size_t kNarrowedOutputs = 1;  // mean and deviation are float32 whatever X is
 
-  explicit LayerNormalization(const KernelInfo& info) : axis_(info.attributes.integer("axis", -1)), epsilon_(info.attributes.number("epsilon", 1e-5f)) {}
+  explicit LayerNormalization(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", -1)), epsilon_(info.attributes.number("epsilon", 1e-5f)) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), *scale = context.input(1), *bias = kCentered ? context.input(2) : nullptr;
@@ -103,8 +104,10 @@ class SkipLayerNormalization {
     PY_ORT_ENSURE(x.rank() >= 2, "expected X with two or three axes, got the shape ", x.dims);
     const int64_t n = x.dims.back(), rows = n ? x.count() / n : 0;
     const int64_t skip_rows = n ? skip.count() / n : 0;
-    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && skip_rows > 0 && rows % skip_rows == 0, "the skip of shape ", skip.dims, " does not fit X of shape ", x.dims);
-    for (const Tensor* t : {&scale, bias, skip_bias}) PY_ORT_ENSURE(!t || t->count() == n, "a scale or bias of shape ", t->dims, " does not fit X of shape ", x.dims);
+    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && skip_rows > 0 && rows % skip_rows == 0, "the skip of shape ", skip.dims,
+                  " does not fit X of shape ", x.dims);
+    for (const Tensor* t : {&scale, bias, skip_bias})
+      PY_ORT_ENSURE(!t || t->count() == n, "a scale or bias of shape ", t->dims, " does not fit X of shape ", x.dims);
     Dims reduced = x.dims;
     reduced.back() = 1;
     Tensor *y, *mean = nullptr, *inverse = nullptr, *sum = nullptr;

@@ -10,7 +10,10 @@ namespace {
 class LRN {
  public:
   explicit LRN(const KernelInfo& info)
-      : alpha_(info.attributes.number("alpha", 1e-4f)), beta_(info.attributes.number("beta", 0.75f)), bias_(info.attributes.number("bias", 1)), size_(info.attributes.integer("size", 1)) {}
+      : alpha_(info.attributes.number("alpha", 1e-4f)),
+        beta_(info.attributes.number("beta", 0.75f)),
+        bias_(info.attributes.number("bias", 1)),
+        size_(info.attributes.integer("size", 1)) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
@@ -27,7 +30,8 @@ class LRN {
         for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after); ++k)
           for (int64_t i = 0; i < pixels; ++i) sums[static_cast<size_t>(i)] += image[k * pixels + i] * image[k * pixels + i];
         float* to = y->mutable_data<float>() + (n * channels + c) * pixels;
-        for (int64_t i = 0; i < pixels; ++i) to[i] = image[c * pixels + i] * std::pow(bias_ + alpha_ / static_cast<float>(size_) * sums[static_cast<size_t>(i)], -beta_);
+        for (int64_t i = 0; i < pixels; ++i)
+          to[i] = image[c * pixels + i] * std::pow(bias_ + alpha_ / static_cast<float>(size_) * sums[static_cast<size_t>(i)], -beta_);
       }
     }
     return {};

@@ -10,7 +10,8 @@ class LstmCell : public Cell {
   static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
     return std::make_unique<LstmCell>(net, weights, direction, batch);
   }
-  LstmCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) : net_(net), weights_(weights), direction_(direction), batch_(batch) {}
+  LstmCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
+      : net_(net), weights_(weights), direction_(direction), batch_(batch) {}
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float* c) override {
     const int64_t n = weights_.hidden;
@@ -56,7 +57,9 @@ class LSTM {
   RecurrentNet net_;
 };
 
-PY_ORT_KERNEL("", "LSTM", "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16", WithHalf<LSTM>);
+PY_ORT_KERNEL("", "LSTM",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              WithHalf<LSTM>);
 
 }  // namespace
 }  // namespace py_ort

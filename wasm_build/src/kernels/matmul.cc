@@ -63,7 +63,8 @@ class MatMul {
     const Stack left = left_stack(a.dims, transposed_[0], batch_transposed_[0]);
     Stack right;
     if (packed_columns_ >= 0) {
-      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[2] == 8, "packed B of ", packed_columns_, " columns has the shape ", b.dims);
+      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[2] == 8, "packed B of ", packed_columns_,
+                    " columns has the shape ", b.dims);
       right.rows = b.dims[1], right.columns = packed_columns_;
     } else {
       right = right_stack(b.dims, transposed_[1], batch_transposed_[1]);

@@ -19,7 +19,8 @@ class MatMulNBits {
     out.k_ = a.integer("K", 0), out.n_ = a.integer("N", 0);
     out.bits_ = a.integer("bits", 4), out.block_ = a.integer("block_size", 0);
     if (out.bits_ != 2 && out.bits_ != 4 && out.bits_ != 8) return not_implemented("MatMulNBits with ", out.bits_, " bits (2, 4 and 8 are)");
-    if (out.block_ < 16 || (out.block_ & (out.block_ - 1))) return invalid_graph("MatMulNBits's block_size must be a power of two and 16 or more, not ", out.block_);
+    if (out.block_ < 16 || (out.block_ & (out.block_ - 1)))
+      return invalid_graph("MatMulNBits's block_size must be a power of two and 16 or more, not ", out.block_);
     return {};
   }
 
@@ -29,9 +30,11 @@ class MatMulNBits {
     if (context.input(4) && context.input(4)->count() > 0) return not_implemented("MatMulNBits with g_idx");
     const int64_t blocks = (k_ + block_ - 1) / block_, bytes = blocks * block_ * bits_ / 8, zero_bytes = (blocks * bits_ + 7) / 8;
     PY_ORT_ENSURE(a.rank() >= 1 && a.dims.back() == k_, "MatMulNBits of K = ", k_, " got A of shape ", a.dims);
-    PY_ORT_ENSURE(b.count() == n_ * bytes && scales.count() == n_ * blocks, "MatMulNBits of K = ", k_, " and N = ", n_, " got B of shape ", b.dims, " and scales of shape ", scales.dims);
+    PY_ORT_ENSURE(b.count() == n_ * bytes && scales.count() == n_ * blocks, "MatMulNBits of K = ", k_, " and N = ", n_, " got B of shape ", b.dims,
+                  " and scales of shape ", scales.dims);
     const bool float_zeros = zeros && zeros->dtype == DType::float32;
-    PY_ORT_ENSURE(!zeros || zeros->count() == (float_zeros ? n_ * blocks : n_ * zero_bytes), "MatMulNBits got zero points of shape ", zeros->dims, " for scales of shape ", scales.dims);
+    PY_ORT_ENSURE(!zeros || zeros->count() == (float_zeros ? n_ * blocks : n_ * zero_bytes), "MatMulNBits got zero points of shape ", zeros->dims,
+                  " for scales of shape ", scales.dims);
     PY_ORT_ENSURE(!bias || bias->count() == n_, "MatMulNBits got a bias of shape ", bias->dims, " for N = ", n_);
     Dims dims = a.dims;
     dims.back() = n_;
@@ -51,12 +54,14 @@ class MatMulNBits {
     float *values = unpacked.mutable_data<float>(), *out = y->mutable_data<float>();
     const auto unpack_column = [&](int64_t column, float* to) {
       const uint8_t* from = b.data<uint8_t>() + column * bytes;
-      for (int64_t block = 0; block < blocks; ++block, from += block_ * bits_ / 8) unpack(from, scales.data<float>()[column * blocks + block], zero_point(column, block), to + block * block_);
+      for (int64_t block = 0; block < blocks; ++block, from += block_ * bits_ / 8)
+        unpack(from, scales.data<float>()[column * blocks + block], zero_point(column, block), to + block * block_);
     };
     if (rows < kFewRows) {
       for (int64_t column = 0; column < n_; ++column) {
         unpack_column(column, values);
-        for (int64_t row = 0; row < rows; ++row) out[row * n_ + column] = dot(a.data<float>() + row * k_, values) + (bias ? bias->data<float>()[column] : 0.0f);
+        for (int64_t row = 0; row < rows; ++row)
+          out[row * n_ + column] = dot(a.data<float>() + row * k_, values) + (bias ? bias->data<float>()[column] : 0.0f);
       }
       return {};
     }
@@ -78,7 +83,8 @@ class MatMulNBits {
     const v128_t factor = simd::splat(scale), shift = simd::splat(-zero * scale);
     const auto put = [&](v128_t bytes, float* at) {  // 16 values
       const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-      const v128_t words[] = {wasm_u32x4_extend_low_u16x8(low), wasm_u32x4_extend_high_u16x8(low), wasm_u32x4_extend_low_u16x8(high), wasm_u32x4_extend_high_u16x8(high)};
+      const v128_t words[] = {wasm_u32x4_extend_low_u16x8(low), wasm_u32x4_extend_high_u16x8(low), wasm_u32x4_extend_low_u16x8(high),
+                              wasm_u32x4_extend_high_u16x8(high)};
       for (int i = 0; i < 4; ++i) simd::store(at + i * 4, simd::mul_add(wasm_f32x4_convert_u32x4(words[i]), factor, shift));
     };
     for (int64_t i = 0; i < block_; i += 16, to += 16) {
@@ -111,7 +117,8 @@ class MatMulNBits {
 };
 
 PY_ORT_KERNEL(kMicrosoftDomain, "MatMulNBits",
-              "float32,float16,bfloat16;uint8;float32,float16,bfloat16;uint8,float32,float16,bfloat16;int32;float32,float16,bfloat16", WithHalf<MatMulNBits>);
+              "float32,float16,bfloat16;uint8;float32,float16,bfloat16;uint8,float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              WithHalf<MatMulNBits>);
 
 }  // namespace
 }  // namespace py_ort

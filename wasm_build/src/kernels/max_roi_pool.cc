@@ -17,7 +17,8 @@ class MaxRoiPool {
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &rois = *context.input(1);
-    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 5, "MaxRoiPool got an image of shape ", x.dims, " and regions of shape ", rois.dims);
+    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 5, "MaxRoiPool got an image of shape ", x.dims, " and regions of shape ",
+                  rois.dims);
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, {rois.dims[0], x.dims[1], shape_[0], shape_[1]}, y));
     float* to = y->mutable_data<float>();
@@ -27,7 +28,8 @@ class MaxRoiPool {
       const auto image = static_cast<int64_t>(roi[0]);
       PY_ORT_ENSURE(image >= 0 && image < x.dims[0], "region ", r, " is of image ", image, " of ", x.dims[0]);
       const auto place = [&](int i) { return static_cast<int64_t>(std::round(roi[i] * scale_)); };
-      const int64_t left = place(1), top = place(2), roi_width = std::max<int64_t>(place(3) - left + 1, 1), roi_height = std::max<int64_t>(place(4) - top + 1, 1);
+      const int64_t left = place(1), top = place(2), roi_width = std::max<int64_t>(place(3) - left + 1, 1),
+                    roi_height = std::max<int64_t>(place(4) - top + 1, 1);
       for (int64_t c = 0; c < x.dims[1]; ++c) {
         const float* from = x.data<float>() + (image * x.dims[1] + c) * height * width;
         for (int64_t i = 0; i < shape_[0]; ++i) {

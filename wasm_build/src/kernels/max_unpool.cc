@@ -16,12 +16,13 @@ class MaxUnpool {
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &indices = *context.input(1);
     const Tensor* wanted = context.input(2);
-    PY_ORT_ENSURE(x.dims == indices.dims && x.rank() >= 3 && static_cast<size_t>(x.rank()) == spatial_.kernel.size() + 2, "MaxUnpool got X of shape ", x.dims, ", indices of shape ", indices.dims, " and kernel_shape ",
-                  spatial_.kernel);
+    PY_ORT_ENSURE(x.dims == indices.dims && x.rank() >= 3 && static_cast<size_t>(x.rank()) == spatial_.kernel.size() + 2, "MaxUnpool got X of shape ",
+                  x.dims, ", indices of shape ", indices.dims, " and kernel_shape ", spatial_.kernel);
     const size_t rank = spatial_.kernel.size();
     Dims own = x.dims;  // of what the indices count in
     for (size_t i = 0; i < rank; ++i) {
-      const int64_t stride = spatial_.strides.empty() ? 1 : spatial_.strides[i], pads = spatial_.pads.empty() ? 0 : spatial_.pads[i] + spatial_.pads[i + rank];
+      const int64_t stride = spatial_.strides.empty() ? 1 : spatial_.strides[i],
+                    pads = spatial_.pads.empty() ? 0 : spatial_.pads[i] + spatial_.pads[i + rank];
       own[i + 2] = (x.dims[i + 2] - 1) * stride - pads + spatial_.kernel[i];
       PY_ORT_ENSURE(own[i + 2] >= 0, "MaxUnpool's pads ", spatial_.pads, " leave nothing of X of shape ", x.dims);
     }
@@ -32,7 +33,8 @@ class MaxUnpool {
     PY_ORT_TRY(Tensor::make(x.dtype, own, unpooled));
     fill_zero(unpooled);
     const int64_t limit = unpooled.count();
-    for (int64_t index : indices.values<int64_t>()) PY_ORT_ENSURE(index >= 0 && index < limit, "MaxUnpool's index ", index, " is outside of the shape ", own);
+    for (int64_t index : indices.values<int64_t>())
+      PY_ORT_ENSURE(index >= 0 && index < limit, "MaxUnpool's index ", index, " is outside of the shape ", own);
     visit_width(x.dtype, [&]<class T>() {
       for (int64_t i = 0; i < x.count(); ++i) mutable_elements<T>(unpooled)[indices.data<int64_t>()[i]] = elements<T>(x)[i];
     });

@@ -13,7 +13,10 @@ namespace {
 
 struct CommonAttributes {
   explicit CommonAttributes(const Attributes& a)
-      : heads(a.integer("num_heads", 0)), mask_value(a.number("mask_filter_value", -10000)), scale(a.number("scale", 0)), causal(a.integer("unidirectional", 0) != 0) {}
+      : heads(a.integer("num_heads", 0)),
+        mask_value(a.number("mask_filter_value", -10000)),
+        scale(a.number("scale", 0)),
+        causal(a.integer("unidirectional", 0) != 0) {}
   int64_t heads;
   float mask_value, scale;
   bool causal;
@@ -31,8 +34,8 @@ Status mask_bias(const Tensor& mask, float value, const AttentionProblem& p, Sco
   PY_ORT_TRY(read_integers(mask, values));
   const bool lengths = mask.rank() == 1, by_row = mask.rank() == 3;
   const int64_t rows = by_row ? p.rows : 1;
-  PY_ORT_ENSURE(lengths ? mask.count() == p.batch || mask.count() == 3 * p.batch + 2 : mask.count() == p.batch * rows * p.columns, "a mask of shape ", mask.dims, " does not fit ", p.batch, " batches, ", p.rows,
-                " rows and ", p.columns, " columns");
+  PY_ORT_ENSURE(lengths ? mask.count() == p.batch || mask.count() == 3 * p.batch + 2 : mask.count() == p.batch * rows * p.columns, "a mask of shape ",
+                mask.dims, " does not fit ", p.batch, " batches, ", p.rows, " rows and ", p.columns, " columns");
   PY_ORT_TRY(Tensor::make(DType::float32, {p.batch, rows, p.columns}, keep));
   float* to = keep.mutable_data<float>();
   for (int64_t b = 0; b < p.batch; ++b)
@@ -59,9 +62,11 @@ class MultiHeadAttention {
   explicit MultiHeadAttention(const KernelInfo& info) : common_(info.attributes) {}
 
   Status operator()(KernelContext& context) const {
-    const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *bias = context.input(3), *mask = context.input(4), *score_bias = context.input(5);
+    const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *bias = context.input(3), *mask = context.input(4),
+                 *score_bias = context.input(5);
     const Tensor *past_key = context.input(6), *past_value = context.input(7);
-    PY_ORT_ENSURE(common_.heads > 0 && query.rank() >= 3, "MultiHeadAttention needs num_heads and a query with three or more axes, not the shape ", query.dims);
+    PY_ORT_ENSURE(common_.heads > 0 && query.rank() >= 3, "MultiHeadAttention needs num_heads and a query with three or more axes, not the shape ",
+                  query.dims);
     AttentionProblem p;
     p.heads = p.kv_heads = common_.heads;
     p.batch = query.dims[0], p.rows = query.dims[1];
@@ -75,7 +80,8 @@ class MultiHeadAttention {
       p.q = packed(query, 3, 0, p.qk_size), p.k = packed(query, 3, 1, p.qk_size), p.v = packed(query, 3, 2, p.qk_size);
       PY_ORT_ENSURE(!bias, "MultiHeadAttention with packed queries, keys and values takes no bias");
     } else {
-      PY_ORT_ENSURE(query.rank() == 3 && query.dims[2] % p.heads == 0 && key, "MultiHeadAttention got a query of shape ", query.dims, " for ", p.heads, " heads");
+      PY_ORT_ENSURE(query.rank() == 3 && query.dims[2] % p.heads == 0 && key, "MultiHeadAttention got a query of shape ", query.dims, " for ",
+                    p.heads, " heads");
       const int64_t hidden = query.dims[2];
       p.qk_size = hidden / p.heads;
       const Tensor* q = &query;
@@ -91,16 +97,19 @@ class MultiHeadAttention {
       } else if (key->rank() == 4) {  // [batch, heads, columns, size], of cross attention
         PY_ORT_ENSURE(value && value->rank() == 4, "key and value must both have four axes");
         new_columns = key->dims[2], p.v_size = value->dims[3];
-        p.k = Heads::by_head(key->data<float>(), p.heads, new_columns, p.qk_size), p.v = Heads::by_head(value->data<float>(), p.heads, new_columns, p.v_size);
+        p.k = Heads::by_head(key->data<float>(), p.heads, new_columns, p.qk_size),
+        p.v = Heads::by_head(value->data<float>(), p.heads, new_columns, p.v_size);
       } else {
-        PY_ORT_ENSURE(value && key->rank() == 3 && value->rank() == 3, "MultiHeadAttention got a key of shape ", key->dims, " without a matching value");
+        PY_ORT_ENSURE(value && key->rank() == 3 && value->rank() == 3, "MultiHeadAttention got a key of shape ", key->dims,
+                      " without a matching value");
         new_columns = key->dims[1], p.v_size = value->dims[2] / p.heads;
         if (bias) {
           PY_ORT_TRY(add_part(*key, bias->data<float>() + hidden, parts[1]));
           PY_ORT_TRY(add_part(*value, bias->data<float>() + 2 * hidden, parts[2]));
           key = &parts[1], value = &parts[2];
         }
-        p.k = Heads::by_row(key->data<float>(), p.heads, new_columns, p.qk_size), p.v = Heads::by_row(value->data<float>(), p.heads, new_columns, p.v_size);
+        p.k = Heads::by_row(key->data<float>(), p.heads, new_columns, p.qk_size),
+        p.v = Heads::by_row(value->data<float>(), p.heads, new_columns, p.v_size);
       }
     }
     Tensor present_key, present_value;
@@ -133,14 +142,18 @@ class MultiHeadAttention {
 // Inputs: X, weights [in, q + k + v], their bias, a mask, past keys and values in one tensor [2, batch, heads, rows, size], a bias of the scores.
 class Attention {
  public:
-  explicit Attention(const KernelInfo& info) : common_(info.attributes), sizes_(info.attributes.integers("qkv_hidden_sizes")), rotary_(info.attributes.integer("do_rotary", 0) != 0) {}
+  explicit Attention(const KernelInfo& info)
+      : common_(info.attributes), sizes_(info.attributes.integers("qkv_hidden_sizes")), rotary_(info.attributes.integer("do_rotary", 0) != 0) {}
 
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *mask = context.input(3), *past = context.input(4), *score_bias = context.input(5);
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *mask = context.input(3), *past = context.input(4),
+                 *score_bias = context.input(5);
     if (rotary_) return not_implemented("com.microsoft::Attention with do_rotary");
-    PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 2 && w.dims[0] == x.dims[2] && common_.heads > 0, "Attention got X of shape ", x.dims, " and weights of shape ", w.dims);
+    PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 2 && w.dims[0] == x.dims[2] && common_.heads > 0, "Attention got X of shape ", x.dims,
+                  " and weights of shape ", w.dims);
     const int64_t all = w.dims[1], q_hidden = sizes_.empty() ? all / 3 : sizes_[0], v_hidden = sizes_.empty() ? all / 3 : sizes_[2];
-    PY_ORT_ENSURE(2 * q_hidden + v_hidden == all && (!bias || bias->count() == all), "Attention's weights of shape ", w.dims, " do not split into queries, keys and values");
+    PY_ORT_ENSURE(2 * q_hidden + v_hidden == all && (!bias || bias->count() == all), "Attention's weights of shape ", w.dims,
+                  " do not split into queries, keys and values");
     AttentionProblem p;
     p.batch = x.dims[0], p.rows = x.dims[1];
     p.heads = p.kv_heads = common_.heads;
@@ -163,7 +176,11 @@ class Attention {
       Heads* views[] = {&p.k, &p.v};
       for (int64_t i = 0; i < 2; ++i) {
         Tensor old, joined;
-        if (past) old = {DType::float32, {p.batch, p.heads, before, p.v_size}, Location::cpu, Storage::borrowed(const_cast<float*>(past->data<float>()) + i * half, static_cast<size_t>(half) * sizeof(float))};
+        if (past)
+          old = {DType::float32,
+                 {p.batch, p.heads, before, p.v_size},
+                 Location::cpu,
+                 Storage::borrowed(const_cast<float*>(past->data<float>()) + i * half, static_cast<size_t>(half) * sizeof(float))};
         PY_ORT_TRY(concatenate_heads(past ? &old : nullptr, *views[i], p.batch, p.heads, p.rows, p.v_size, joined));
         float* to = present->mutable_data<float>() + i * joined.count();
         std::copy_n(joined.data<float>(), joined.count(), to);
@@ -196,7 +213,8 @@ class QAttention {
     const Tensor* w;
     PY_ORT_TRY(dequantize(*context.input(0), context.input(3), context.input(6), x));
     const bool keep = Derived<Tensor>::constant(context.input(4)) && Derived<Tensor>::constant(context.input(7));
-    PY_ORT_TRY(weights_.get(*context.input(1), w, [&](Tensor& out) { return dequantize(*context.input(1), context.input(4), context.input(7), out); }, keep));
+    PY_ORT_TRY(weights_.get(
+        *context.input(1), w, [&](Tensor& out) { return dequantize(*context.input(1), context.input(4), context.input(7), out); }, keep));
     const Value x_value = Value::of(x), w_value = Value::of(*w);
     const Value* inputs[] = {&x_value, &w_value, context.input_value(2), context.input_value(5), context.input_value(8)};
     Value made[2];
@@ -216,7 +234,8 @@ class QAttention {
     PY_ORT_TRY(PerAxis::read(scale, columns, "QAttention's scale", scales));
     PY_ORT_TRY(PerAxis::read(zero, columns, "QAttention's zero point", zeros));
     PY_ORT_TRY(Tensor::make(DType::float32, from.dims, out));
-    for (int64_t i = 0; i < from.count(); ++i) out.mutable_data<float>()[i] = static_cast<float>(integer_at(from, i) - zeros.integer(i % columns)) * scales[i % columns];
+    for (int64_t i = 0; i < from.count(); ++i)
+      out.mutable_data<float>()[i] = static_cast<float>(integer_at(from, i) - zeros.integer(i % columns)) * scales[i % columns];
     return {};
   }
 
@@ -226,9 +245,12 @@ class QAttention {
 
 #define PY_ORT_ATTENTION_FLOATS "float32,float16,bfloat16"
 PY_ORT_KERNEL(kMicrosoftDomain, "MultiHeadAttention",
-              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<MultiHeadAttention>);
+              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS
+                                      ";int32,int64;" PY_ORT_ATTENTION_FLOATS,
+              WithHalf<MultiHeadAttention>);
 PY_ORT_KERNEL(kMicrosoftDomain, "Attention",
-              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS, WithHalf<Attention>);
+              PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS,
+              WithHalf<Attention>);
 PY_ORT_KERNEL(kMicrosoftDomain, "QAttention", "int8,uint8;int8,uint8;float32;float32;float32;int32;int8,uint8;int8,uint8;float32", QAttention);
 
 }  // namespace

@@ -89,7 +89,8 @@ void pack_panels(const Matrix<float>& b, float scale, float* out) {
       for (; k + 4 <= b.rows; k += 4, from += 4, out += 32) {
         for (int half = 0; half < 2; ++half) {
           const float* x = from + half * 4 * b.column_step;
-          const v128_t r0 = simd::load(x), r1 = simd::load(x + b.column_step), r2 = simd::load(x + 2 * b.column_step), r3 = simd::load(x + 3 * b.column_step);
+          const v128_t r0 = simd::load(x), r1 = simd::load(x + b.column_step), r2 = simd::load(x + 2 * b.column_step),
+                       r3 = simd::load(x + 3 * b.column_step);
           const v128_t low01 = wasm_i32x4_shuffle(r0, r1, 0, 4, 1, 5), high01 = wasm_i32x4_shuffle(r0, r1, 2, 6, 3, 7);
           const v128_t low23 = wasm_i32x4_shuffle(r2, r3, 0, 4, 1, 5), high23 = wasm_i32x4_shuffle(r2, r3, 2, 6, 3, 7);
           float* to = out + half * 4;

@@ -26,7 +26,8 @@ class QLinearPool {
     Image image;
     PY_ORT_TRY(Image::of(x, channels_last_, image));
     SpatialPlan plan;
-    PY_ORT_TRY(SpatialPlan::make(global_ ? SpatialAttributes{} : spatial_, image.batch, image.spatial, global_ ? image.spatial : spatial_.kernel, image.channels, plan));
+    PY_ORT_TRY(SpatialPlan::make(global_ ? SpatialAttributes{} : spatial_, image.batch, image.spatial, global_ ? image.spatial : spatial_.kernel,
+                                 image.channels, plan));
     Tensor input;
     PY_ORT_TRY(channels_last_of(x, image, channels_last_, input));
     const Image result{image.batch, image.channels, plan.out};
@@ -38,7 +39,8 @@ class QLinearPool {
         for (int64_t c = 0; c < image.channels; ++c) {
           int32_t sum = 0;
           for (const uint8_t* tap : taps) sum += integer_at(input, tap - first + c) - x_zero.integer(0);
-          store_quantized(y, pixel * image.channels + c, divisor ? static_cast<float>(sum) * (factor / static_cast<float>(divisor)) : 0, y_zero.integer(0));
+          store_quantized(y, pixel * image.channels + c, divisor ? static_cast<float>(sum) * (factor / static_cast<float>(divisor)) : 0,
+                          y_zero.integer(0));
         }
       });
       return {};

@@ -50,7 +50,8 @@ Status RecurrentNet::read(const KernelInfo& info, std::vector<int64_t> splits, s
   std::vector<std::string> names = a.texts("activations");
   if (names.empty())
     for (size_t d = 0; d < directions_.size(); ++d) names.insert(names.end(), otherwise.begin(), otherwise.end());
-  if (names.size() != per_direction_ * directions_.size()) return invalid_graph("expected ", per_direction_ * directions_.size(), " activations, got ", names);
+  if (names.size() != per_direction_ * directions_.size())
+    return invalid_graph("expected ", per_direction_ * directions_.size(), " activations, got ", names);
   // Each activation takes the next numbers, if it takes any.
   const std::vector<float> alphas = a.numbers("activation_alpha"), betas = a.numbers("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
@@ -67,23 +68,29 @@ Status RecurrentNet::read(const KernelInfo& info, std::vector<int64_t> splits, s
 // Inputs: X, W, R, B, sequence_lens, initial_h, and of LSTM initial_c and P. Outputs: Y, Y_h, and of LSTM Y_c.
 Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   const Tensor &x = *context.input(0), &w = *context.input(1), &r = *context.input(2);
-  const Tensor *bias = context.input(3), *sequence_lens = context.input(4), *initial_h = context.input(5), *initial_c = context.input(6), *peepholes = context.input(7);
-  PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W and R must have three axes, not the shapes ", x.dims, ", ", w.dims, " and ", r.dims);
+  const Tensor *bias = context.input(3), *sequence_lens = context.input(4), *initial_h = context.input(5), *initial_c = context.input(6),
+               *peepholes = context.input(7);
+  PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W and R must have three axes, not the shapes ", x.dims, ", ", w.dims, " and ",
+                r.dims);
   const Sizes s{x.dims[batch_first_], x.dims[!batch_first_], x.dims[2], r.dims[2], static_cast<int64_t>(directions_.size())};
   const int64_t rows = gates_ * s.hidden;
-  PY_ORT_ENSURE(w.dims == (Dims{s.directions, rows, s.input}) && r.dims == (Dims{s.directions, rows, s.hidden}), "W and R of shapes ", w.dims, " and ", r.dims, " do not fit X of shape ", x.dims);
+  PY_ORT_ENSURE(w.dims == (Dims{s.directions, rows, s.input}) && r.dims == (Dims{s.directions, rows, s.hidden}), "W and R of shapes ", w.dims,
+                " and ", r.dims, " do not fit X of shape ", x.dims);
   PY_ORT_ENSURE(hidden_ == 0 || hidden_ == s.hidden, "hidden_size is ", hidden_, ", but R has the shape ", r.dims);
   PY_ORT_ENSURE(!bias || bias->count() == s.directions * 2 * rows, "B of shape ", bias->dims, " does not fit W of shape ", w.dims);
-  for (const Tensor* state : {initial_h, initial_c}) PY_ORT_ENSURE(!state || state->count() == s.directions * s.batch * s.hidden, "the initial state of shape ", state->dims, " does not fit");
+  for (const Tensor* state : {initial_h, initial_c})
+    PY_ORT_ENSURE(!state || state->count() == s.directions * s.batch * s.hidden, "the initial state of shape ", state->dims, " does not fit");
   PY_ORT_ENSURE(!peepholes || peepholes->count() == s.directions * 3 * s.hidden, "P of shape ", peepholes->dims, " does not fit R of shape ", r.dims);
   std::vector<int64_t> lengths(static_cast<size_t>(s.batch), s.steps);
   if (sequence_lens) PY_ORT_TRY(read_integers(*sequence_lens, lengths));
-  PY_ORT_ENSURE(static_cast<int64_t>(lengths.size()) == s.batch, "sequence_lens of shape ", sequence_lens->dims, " does not fit a batch of ", s.batch);
+  PY_ORT_ENSURE(static_cast<int64_t>(lengths.size()) == s.batch, "sequence_lens of shape ", sequence_lens->dims, " does not fit a batch of ",
+                s.batch);
   for (int64_t length : lengths) PY_ORT_ENSURE(length >= 0 && length <= s.steps, "a sequence cannot have ", length, " of ", s.steps, " steps");
 
   Tensor *y, *y_h, *y_c;
   const Dims state_dims = batch_first_ ? Dims{s.batch, s.directions, s.hidden} : Dims{s.directions, s.batch, s.hidden};
-  PY_ORT_TRY(context.output(0, DType::float32, batch_first_ ? Dims{s.batch, s.steps, s.directions, s.hidden} : Dims{s.steps, s.directions, s.batch, s.hidden}, y));
+  PY_ORT_TRY(context.output(0, DType::float32,
+                            batch_first_ ? Dims{s.batch, s.steps, s.directions, s.hidden} : Dims{s.steps, s.directions, s.batch, s.hidden}, y));
   PY_ORT_TRY(context.output(1, DType::float32, state_dims, y_h));
   PY_ORT_TRY(context.output(2, DType::float32, state_dims, y_c));
   std::fill_n(y->mutable_data<float>(), y->count(), 0.0f);
@@ -106,7 +113,9 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   }));
   std::vector<float> h(static_cast<size_t>(s.batch * s.hidden)), c(h.size());
   for (int64_t d = 0; d < s.directions; ++d) {
-    RecurrentWeights weights{gates_, s.hidden, r_panels->data() + static_cast<size_t>(d) * splits_.size(), bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr, peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
+    RecurrentWeights weights{gates_, s.hidden, r_panels->data() + static_cast<size_t>(d) * splits_.size(),
+                             bias ? bias->data<float>() + (2 * d + 1) * rows : nullptr,
+                             peepholes ? peepholes->data<float>() + d * 3 * s.hidden : nullptr};
     // A state is [directions, batch, hidden], or [batch, directions, hidden].
     const auto state_at = [&](int64_t b) { return (batch_first_ ? b * s.directions + d : d * s.batch + b) * s.hidden; };
     for (int64_t b = 0; b < s.batch; ++b) {
@@ -119,7 +128,8 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
       load(initial_c, c);
     }
     const std::unique_ptr<Cell> cell = make_cell(*this, weights, d, s.batch);
-    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)], bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x, *cell, y->mutable_data<float>(), h.data(), c.data()));
+    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)], bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x,
+                             *cell, y->mutable_data<float>(), h.data(), c.data()));
     for (int64_t b = 0; b < s.batch; ++b) {
       std::copy_n(h.data() + b * s.hidden, s.hidden, y_h->mutable_data<float>() + state_at(b));
       std::copy_n(c.data() + b * s.hidden, s.hidden, y_c->mutable_data<float>() + state_at(b));
@@ -128,8 +138,8 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   return {};
 }
 
-Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction, const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell,
-                                   float* y, float* h, float* c) const {
+Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction,
+                                   const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y, float* h, float* c) const {
   const int64_t width = weights.gates * s.hidden;
   Tensor from_x, gates;
   PY_ORT_TRY(Tensor::make(DType::float32, {s.steps * s.batch, width}, from_x));

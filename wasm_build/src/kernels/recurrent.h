@@ -47,8 +47,8 @@ class RecurrentNet {
 
  private:
   struct Sizes { int64_t steps, batch, input, hidden, directions; };
-  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction, const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell,
-                       float* y, float* h, float* c) const;
+  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction,
+                       const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y, float* h, float* c) const;
 
   int64_t gates_ = 1, hidden_ = 0;
   std::vector<int64_t> splits_;

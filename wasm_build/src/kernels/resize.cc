@@ -54,7 +54,8 @@ class Resize {
     out.rule_.cubic_a = static_cast<double>(a.number("cubic_coeff_a", -0.75f));
     out.extrapolation_ = a.number("extrapolation_value", 0);
     out.policy_ = a.text("keep_aspect_ratio_policy", "stretch");
-    if (out.policy_ != "stretch" && out.policy_ != "not_larger" && out.policy_ != "not_smaller") return invalid_graph("keep_aspect_ratio_policy cannot be ", out.policy_);
+    if (out.policy_ != "stretch" && out.policy_ != "not_larger" && out.policy_ != "not_smaller")
+      return invalid_graph("keep_aspect_ratio_policy cannot be ", out.policy_);
     out.named_axes_ = a.has("axes");
     out.axes_ = a.integers("axes");
     return {};
@@ -169,7 +170,8 @@ class Resize {
       Tensor next = y;
       if (d != order.back() || y.dtype != DType::float32) PY_ORT_TRY(Tensor::make(DType::float32, dims, next));
       const auto axis = static_cast<int64_t>(d);
-      interpolate(axes[d], count_between(dims, 0, axis), count_between(dims, axis + 1, current.rank()), current.data<float>(), next.mutable_data<float>());
+      interpolate(axes[d], count_between(dims, 0, axis), count_between(dims, axis + 1, current.rank()), current.data<float>(),
+                  next.mutable_data<float>());
       current = std::move(next);
     }
     extrapolate(axes, current);
@@ -186,7 +188,8 @@ class Resize {
       for (size_t i = 0; i < axes[d].outside.size(); ++i) {
         if (!axes[d].outside[i]) continue;
         const int64_t block = axes[d].out * steps[d];
-        for (int64_t at = static_cast<int64_t>(i) * steps[d]; at < y.count(); at += block) std::fill_n(y.mutable_data<float>() + at, steps[d], extrapolation_);
+        for (int64_t at = static_cast<int64_t>(i) * steps[d]; at < y.count(); at += block)
+          std::fill_n(y.mutable_data<float>() + at, steps[d], extrapolation_);
       }
     }
   }

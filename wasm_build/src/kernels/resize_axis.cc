@@ -38,8 +38,10 @@ Status read_coordinates(const std::string& text, Coordinates& out) {
   return look_up("coordinate_transformation_mode", names, text, out);
 }
 Status read_nearest(const std::string& text, Nearest& out) {
-  static constexpr std::pair<const char*, Nearest> names[] = {
-      {"round_prefer_floor", Nearest::round_prefer_floor}, {"round_prefer_ceil", Nearest::round_prefer_ceil}, {"floor", Nearest::floor}, {"ceil", Nearest::ceil}};
+  static constexpr std::pair<const char*, Nearest> names[] = {{"round_prefer_floor", Nearest::round_prefer_floor},
+                                                              {"round_prefer_ceil", Nearest::round_prefer_ceil},
+                                                              {"floor", Nearest::floor},
+                                                              {"ceil", Nearest::ceil}};
   return look_up("nearest_mode", names, text, out);
 }
 
@@ -56,7 +58,8 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
     case Coordinates::asymmetric: return x / factor;
     case Coordinates::tf_crop_and_resize: break;
   }
-  return out > 1 ? crop_begin * (length - 1) + x * (crop_end - crop_begin) * (length - 1) / (resized - 1) : 0.5f * (crop_begin + crop_end) * (length - 1);
+  return out > 1 ? crop_begin * (length - 1) + x * (crop_end - crop_begin) * (length - 1) / (resized - 1)
+                 : 0.5f * (crop_begin + crop_end) * (length - 1);
 }
 
 // Appends the window around x for linear and cubic interpolation.

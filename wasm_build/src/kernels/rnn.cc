@@ -10,7 +10,8 @@ class RnnCell : public Cell {
   static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
     return std::make_unique<RnnCell>(net, weights, direction, batch);
   }
-  RnnCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) : net_(net), weights_(weights), direction_(direction), batch_(batch) {}
+  RnnCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
+      : net_(net), weights_(weights), direction_(direction), batch_(batch) {}
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float*) override {
     const int64_t n = weights_.hidden;
@@ -38,7 +39,9 @@ class RNN {
   RecurrentNet net_;
 };
 
-PY_ORT_KERNEL("", "RNN", "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16", WithHalf<RNN>);
+PY_ORT_KERNEL("", "RNN",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              WithHalf<RNN>);
 
 }  // namespace
 }  // namespace py_ort

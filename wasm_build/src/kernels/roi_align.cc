@@ -24,8 +24,8 @@ class RoiAlign {
     const Tensor &x = *context.input(0), &rois = *context.input(1);
     std::vector<int64_t> images;
     PY_ORT_TRY(read_integers(*context.input(2), images));
-    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 4 && static_cast<int64_t>(images.size()) == rois.dims[0], "RoiAlign got an image of shape ", x.dims, ", regions of shape ", rois.dims, " and ",
-                  images.size(), " batch indices");
+    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 4 && static_cast<int64_t>(images.size()) == rois.dims[0],
+                  "RoiAlign got an image of shape ", x.dims, ", regions of shape ", rois.dims, " and ", images.size(), " batch indices");
     PY_ORT_TRY(normalize_indices(images, x.dims[0], "batch_indices"));
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, {rois.dims[0], x.dims[1], height_, width_}, y));

@@ -29,9 +29,11 @@ void rotate_heads(const RotaryTable& table, const Heads& from, const Heads& to, 
 }
 
 Status check_rotary_caches(const Tensor& cos, const Tensor& sin, RotaryTable& table) {
-  PY_ORT_ENSURE(cos.dims == sin.dims && cos.rank() >= 2 && cos.dims.back() == table.half, "the caches of shapes ", cos.dims, " and ", sin.dims, " do not fit ", table.half, " rotated pairs");
+  PY_ORT_ENSURE(cos.dims == sin.dims && cos.rank() >= 2 && cos.dims.back() == table.half, "the caches of shapes ", cos.dims, " and ", sin.dims,
+                " do not fit ", table.half, " rotated pairs");
   const int64_t known = table.half ? cos.count() / table.half : 0;
-  for (int64_t position : table.positions) PY_ORT_ENSURE(position >= 0 && position < known, "position ", position, " is not in the caches, which have ", known);
+  for (int64_t position : table.positions)
+    PY_ORT_ENSURE(position >= 0 && position < known, "position ", position, " is not in the caches, which have ", known);
   table.cos = cos.data<float>(), table.sin = sin.data<float>();
   return {};
 }
@@ -42,7 +44,9 @@ template <bool kMicrosoft>
 class RotaryEmbedding {
  public:
   explicit RotaryEmbedding(const KernelInfo& info)
-      : interleaved_(info.attributes.integer("interleaved", 0) != 0), size_(info.attributes.integer("rotary_embedding_dim", 0)), heads_(info.attributes.integer("num_heads", 0)) {}
+      : interleaved_(info.attributes.integer("interleaved", 0) != 0),
+        size_(info.attributes.integer("rotary_embedding_dim", 0)),
+        heads_(info.attributes.integer("num_heads", 0)) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
@@ -87,7 +91,8 @@ class RotaryEmbedding {
   int64_t size_, heads_;
 };
 
-PY_ORT_KERNEL("", "RotaryEmbedding", "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int64", WithHalf<RotaryEmbedding<false>>);
+PY_ORT_KERNEL("", "RotaryEmbedding", "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int64",
+              WithHalf<RotaryEmbedding<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "RotaryEmbedding", "float32,float16,bfloat16;int64;float32,float16,bfloat16", WithHalf<RotaryEmbedding<true>>);
 
 }  // namespace

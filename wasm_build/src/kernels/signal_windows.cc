@@ -25,7 +25,8 @@ struct Blackman { static constexpr double c[] = {0.42, 0.5, 0.08}; };
 template <class Shape>
 class SignalWindow {
  public:
-  explicit SignalWindow(const KernelInfo& info) : periodic_(info.attributes.integer("periodic", 1) != 0), dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
+  explicit SignalWindow(const KernelInfo& info)
+      : periodic_(info.attributes.integer("periodic", 1) != 0), dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
 
   Status operator()(KernelContext& context) const {
     int64_t size;
