@@ -20,11 +20,6 @@ def hwio(w: np.ndarray) -> np.ndarray:
     return w.transpose(2, 3, 1, 0)
 
 
-def depthwise(w: np.ndarray) -> np.ndarray:
-    """[M, 1, kh, kw] → [kh, kw, 1, M]."""
-    return hwio(w)
-
-
 def transposed_hwio(w: np.ndarray) -> np.ndarray:
     """ConvTranspose: [C, M / group, kh, kw] → [kh, kw, C, M / group]."""
     return w.transpose(2, 3, 0, 1)

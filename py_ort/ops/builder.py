@@ -61,14 +61,6 @@ def dims(value: ir.Value | None) -> list[int | ir.SymbolicDim] | None:
     return None if value is None or value.shape is None else list(value.shape)
 
 
-def static_dims(value: ir.Value | None) -> list[int] | None:
-    """Return the dimensions when all of them are numbers."""
-    found = dims(value)
-    if found is None or not all(isinstance(d, int) for d in found):
-        return None
-    return [int(d) for d in found]  # type: ignore[arg-type]
-
-
 def attribute(node: ir.Node, name: str, default: Any = None) -> Any:
     """Return an attribute's value, or `default`."""
     found = node.attributes.get(name)

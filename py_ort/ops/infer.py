@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
 from py_ort.ops import operator
-from py_ort.ops.builder import array, origins, subgraphs
+from py_ort.ops.builder import origins, subgraphs
 from py_ort.ops.shape_data import follow
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
@@ -196,9 +196,3 @@ def like(value: ir.Value, source: ir.Value | None, dims: list[Any] | None = None
         set_dims(value, dims)
     elif source.shape is not None:
         value.shape = ir.Shape(list(source.shape))
-
-
-def small_ints(value: ir.Value | None) -> list[int] | None:
-    """Return a constant integer vector's elements, when it is a constant."""
-    contents = array(value)
-    return None if contents is None or contents.dtype.kind not in "iu" else [int(item) for item in contents.reshape(-1)]
