@@ -1,0 +1,74 @@
+// DFT along one axis, by the definition: one thread for each frequency, which reads the whole signal.
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { hoistUniforms } from '../wgsl/hoist';
+import { laneAliases, load, stored } from '../wgsl/lanes';
+import { linearMain, linearWorkgroups } from '../wgsl/linear';
+import { mathFunctions } from '../wgsl/math';
+import { normalizeAxis, sizeOf } from '../wgsl/shape';
+
+interface DftSpec extends Spec {
+  readonly complex: boolean;
+  readonly inverse: boolean;
+  /** Whether only the real part is wanted (inverse of a one-sided spectrum). */
+  readonly toReal: boolean;
+  readonly storage: StorageType;
+}
+
+const SHADER: Shader<DftSpec> = {
+  name: 'dft__any',
+  wgsl({ complex, inverse, toReal, storage }) {
+    const part = (index: string, offset: number) => load(storage, 1, `x[(${index}) * ${complex ? 2 : 1}u + ${offset}u]`);
+    // The other half of a one-sided spectrum is its mirror image, conjugated.
+    const read = toReal
+      ? `let mirrored = n > u.length / 2u;
+    let at = base + select(n, u.length - n, mirrored) * u.inner;
+    let real = select(0.0, ${part('at', 0)}, select(n, u.length - n, mirrored) < u.given);
+    let imaginary = select(0.0, ${part('at', 1)}, select(n, u.length - n, mirrored) < u.given) * select(1.0, -1.0, mirrored);`
+      : `let at = base + n * u.inner;
+    let real = ${part('at', 0)};
+    let imaginary = ${complex ? part('at', 1) : '0.0'};`;
+    return hoistUniforms(`${laneAliases(1)}
+${mathFunctions('sin_', 'cos_')}
+${linearMain(`  let inner = i % u.inner;
+  let k = i / u.inner % u.frequencies;
+  let base = i / u.inner / u.frequencies * u.given * u.inner + inner;
+  var sum = vec2<f32>(0.0);
+  let steps = ${toReal ? 'u.length' : 'min(u.given, u.length)'};
+  for (var n = 0u; n < steps; n++) {
+    ${read}
+    // The remainder first: large angles lose digits.
+    let angle = ${inverse ? '' : '-'}6.283185307179586 * f32(k * n % u.length) / f32(u.length);
+    let c = cos_(angle);
+    let s = sin_(angle);
+    sum += vec2<f32>(real * c - imaginary * s, real * s + imaginary * c);
+  }
+  ${inverse ? 'sum = sum / f32(u.length);' : ''}
+  ${toReal ? `y[i] = ${stored(storage, 1, 'sum.x')};` : `y[2u * i] = ${stored(storage, 1, 'sum.x')}; y[2u * i + 1u] = ${stored(storage, 1, 'sum.y')};`}`)}`);
+  },
+};
+
+const dft: Kernel<{ inverse: boolean; oneSided: boolean; axis: number }> = {
+  op: 'DFT',
+  types: [['float32', 'float16'], [], []],
+  attributes: (a) => ({ inverse: a.integer('inverse', 0) !== 0, oneSided: a.integer('onesided', 0) !== 0, axis: a.integer('axis', -2) }),
+  resolve(ctx, { inverse, oneSided, axis: attribute }) {
+    const x = ctx.input(0);
+    const rank = x.dims.length;
+    const axis = normalizeAxis(ctx.data(2)?.[0] ?? attribute, rank);
+    const complex = x.dims[rank - 1] === 2;
+    if (axis === rank - 1 || (x.dims[rank - 1] !== 1 && !complex)) throw new KernelError(`DFT of [${x.dims}] along axis ${axis}`);
+    const given = x.dims[axis];
+    const toReal = inverse && oneSided;
+    const length = ctx.data(1)?.[0] ?? (toReal ? 2 * (given - 1) : given);
+    const frequencies = oneSided && !inverse ? Math.floor(length / 2) + 1 : length;
+    const dims = [...x.dims.slice(0, axis), frequencies, ...x.dims.slice(axis + 1, -1), toReal ? 1 : 2];
+    const y = ctx.output(0, dims);
+    const count = y.size / dims[rank - 1];
+    ctx.dispatch({
+      shader: SHADER, spec: { complex, inverse, toReal, storage: x.storage }, inputs: { x }, outputs: { y },
+      uniforms: { count, inner: sizeOf(x.dims.slice(axis + 1, -1)), given, length, frequencies }, workgroups: linearWorkgroups(count, ctx.device),
+    });
+  },
+};
+
+export default [dft];
