@@ -47,5 +47,12 @@ CASES = [
     ),
     Case("DFT", [r(2, 12, 5, 1), None, i64(1).reshape(())], {}, "onnx", tolerance="loose", host=(1, 2)),
     Case("DFT", [r(2, 12, 5, 2), None, i64(1).reshape(())], {"inverse": 1}, "onnx", tolerance="loose", host=(1, 2)),
-    Case("DFT", [r(2, 12, 1), i64(9).reshape(()), i64(1).reshape(())], {"onesided": 1}, "onnx", tolerance="loose", host=(1, 2)),
+    Case(
+        "DFT",
+        [r(2, 12, 1), i64(9).reshape(()), i64(1).reshape(())],
+        {"onesided": 1},
+        "onnx",
+        tolerance="loose",
+        host=(1, 2),
+    ),
 ]
