@@ -58,6 +58,8 @@ CASES = [
     *(_gemm(0, 0, c) for c in CS),
     *(_gemm(a, b, (5,)) for a, b in ((0, 1), (1, 0), (1, 1))),
     Case("Gemm", [r(70, 64), r(64, 48), r(48)], tolerance="loose"),
+    Case("Gemm", [r(33, 20), r(7, 20), r(7)], {"transB": 1}, tolerance="loose"),
+    Case("Gemm", [r(70, 132), r(65, 132), r(65)], {"transB": 1}, tolerance="loose"),
     Case(
         "FusedMatMul",
         [r(2, 8, 6), r(2, 5, 8)],

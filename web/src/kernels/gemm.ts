@@ -4,7 +4,7 @@ import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../jse
 import { type Activation, makeActivation } from '../wgsl/activation';
 import { broadcastStrides } from '../wgsl/shape';
 import { permuted } from './_permute';
-import { multiply } from './product/multiply';
+import { multiply, readsTurned } from './product/multiply';
 
 interface GemmAttributes {
   readonly alpha: number;
@@ -24,13 +24,14 @@ function attributes(a: Attributes): GemmAttributes {
 
 function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: GemmAttributes): void {
   const a = transA ? permuted(ctx, ctx.input(0), [1, 0]) : ctx.input(0);
-  const b = transB ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);
   const c = beta === 0 ? undefined : ctx.inputs[2];
   const [m, k] = a.dims;
-  const n = b.dims[1];
-  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[0] !== k) throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
+  const turned = transB && readsTurned(ctx, m, k);
+  const b = transB && !turned ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);
+  const n = b.dims[turned ? 0 : 1];
+  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[turned ? 1 : 0] !== k) throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
   const y = ctx.output(0, [m, n]);
-  const common = { left: 'matrix' as const, a, b, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: n, ldy: n, alpha, activation };
+  const common = { left: 'matrix' as const, a, b, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, turned, alpha, activation };
   if (!c) {
     multiply(ctx, common);
   } else {

@@ -3,7 +3,7 @@ import { DType } from '../../schema';
 import type { Context, Tensor } from '../../jsep/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
-import { multiply } from '../product/multiply';
+import { multiply, readsTurned } from '../product/multiply';
 import { attentionSoftmax, type Hiding } from './softmax';
 
 /** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbours. */
@@ -51,12 +51,7 @@ export function attend(ctx: Context, t: Attention): void {
   const shared = heads / kvHeads;
   const q = plain(ctx, t.q, [batch, heads, queries, size]);
   const v = plain(ctx, t.v, [batch, kvHeads, keys, valueSize]);
-  // Keys as columns: [batch, kvHeads, size, keys].
-  const columns = ctx.temp([batch, kvHeads, size, keys], t.k.tensor.dtype);
-  stridedCopy(
-    ctx, t.k.tensor, { offset: t.k.offset, strides: [t.k.strides[0], t.k.strides[1], 1, t.k.strides[2]] },
-    columns, { strides: [kvHeads * size * keys, size * keys, keys, 1] }, [batch, kvHeads, size, keys],
-  );
+  const k = keysOf(ctx, t);
   const dims = [batch, heads, queries, keys] as const;
   const scores = debug?.mode === 0 ? debug.tensor : ctx.temp(dims, DType.float32);
   const overHeads = (a: Heads['strides'], b: readonly [number, number], y: Heads['strides']) => {
@@ -67,8 +62,8 @@ export function attend(ctx: Context, t: Attention): void {
   };
   const scoreStrides = [heads * queries * keys, queries * keys, keys] as const;
   multiply(ctx, {
-    left: 'matrix', a: q.tensor, b: columns, y: scores, m: queries, n: keys, depth: size, taps: 1, z: batch * heads,
-    lda: q.strides[2], ldb: keys, ldy: keys, alpha: t.scale, ...overHeads(q.strides, [kvHeads * size * keys, size * keys], scoreStrides),
+    left: 'matrix', a: q.tensor, b: k.tensor, y: scores, m: queries, n: keys, depth: size, taps: 1, z: batch * heads, turned: k.turned,
+    lda: q.strides[2], ldb: k.ldb, ldy: keys, alpha: t.scale, ...overHeads(q.strides, k.strides, scoreStrides),
   });
   const probabilities = debug?.mode === 3 ? debug.tensor : ctx.temp(dims, DType.float32);
   attentionSoftmax(ctx, {
@@ -79,6 +74,20 @@ export function attend(ctx: Context, t: Attention): void {
     left: 'matrix', a: probabilities, b: v.tensor, y: t.y.tensor, m: queries, n: valueSize, depth: keys, taps: 1, z: batch * heads,
     lda: keys, ldb: v.strides[2], ldy: t.y.strides[2], ...overHeads(scoreStrides, [v.strides[0], v.strides[1]], t.y.strides),
   });
+}
+
+/** The keys as the right operand of a product: as they lie where it can read them so, else as columns [batch, kvHeads, size, keys]. */
+function keysOf(ctx: Context, { k, batch, kvHeads, keys, size, queries }: Attention): { tensor: Tensor; turned: boolean; ldb: number; strides: [number, number] } {
+  if (readsTurned(ctx, queries, size) && k.strides.every((stride) => stride % 4 === 0)) {
+    const { tensor, strides } = plain(ctx, k, [batch, kvHeads, keys, size]);
+    return { tensor, turned: true, ldb: strides[2], strides: [strides[0], strides[1]] };
+  }
+  const columns = ctx.temp([batch, kvHeads, size, keys], k.tensor.dtype);
+  stridedCopy(
+    ctx, k.tensor, { offset: k.offset, strides: [k.strides[0], k.strides[1], 1, k.strides[2]] },
+    columns, { strides: [kvHeads * size * keys, size * keys, keys, 1] }, [batch, kvHeads, size, keys],
+  );
+  return { tensor: columns, turned: false, ldb: keys, strides: [kvHeads * size * keys, size * keys] };
 }
 
 /** The heads where a product can read them: from the tensor's beginning. */

@@ -8,14 +8,14 @@ import type { HardwareSpec } from './spec';
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
-  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${spec.split ? '_split' : ''}`;
+  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${spec.turned ? '_turned' : ''}${spec.split ? '_split' : ''}`;
   return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
 }
 
 function text(spec: HardwareSpec): string {
   const left = leftText(spec);
   const finish = finishText(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, split, aVec } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, split, aVec, turned } = spec;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
   const threads = (tileRows / rows) * across;
@@ -25,7 +25,9 @@ function text(spec: HardwareSpec): string {
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   const fetches = [
     each(slotsOfA, (i) => fetchA(left, aVec, i, `(${slot(i)}) % ${quads}u`)),
-    each(slotsOfB, (i) => fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`)),
+    each(slotsOfB, (i) => (turned
+      ? fetchTurned(i, `(${slot(i)}) / ${tileColumns}u`, `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`)
+      : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`))),
   ].join('\n  ');
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
   return `${finish.functions}
@@ -49,7 +51,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   ${fetches}
   loop {
     ${each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${slot(i)}] = next_a_${i}; }`, '\n    ')}
-    ${each(slotsOfB, (i) => `${guard(tileDepth * across, i)}{ tile_b[${slot(i)}] = next_b_${i}; }`, '\n    ')}
+    ${each(slotsOfB, (i) => `${guard(tileDepth * across, i)}${turned ? storeTurned(i, slot(i), tileColumns) : `{ tile_b[${slot(i)}] = next_b_${i}; }`}`, '\n    ')}
     workgroupBarrier();
     k_0 += ${tileDepth}u;
     if (k_0 < end) {
@@ -92,4 +94,16 @@ function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftText, i: number, r
   const where = kind === 'phases' ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;` : 'let b_at = b_base + k * u.ldb;';
   return `{ let k = k_0 + ${row}; ${where}
     next_b_${i} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
+}
+
+/** The same where b is [n, k]: next_b_I is elements k_0 + 4 * `quad` and on of column `column`. */
+function fetchTurned(i: number, quad: string, column: string): string {
+  return `{ let k = k_0 / 4u + ${quad};
+    next_b_${i} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
+}
+
+/** Neighbouring threads have neighbouring columns: their stores do not meet in a bank. */
+function storeTurned(i: number, slot: string, tileColumns: number): string {
+  const lane = (s: number) => `tile_b[((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
+  return `{ ${[0, 1, 2, 3].map(lane).join(' ')} }`;
 }

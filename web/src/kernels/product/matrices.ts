@@ -34,15 +34,15 @@ export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   return { dims, a, b };
 }
 
-/** y = activate(alpha * a @ b + bias), with one number of the bias for each column. */
+/** y = activate(alpha * a @ b + bias), with one number of the bias for each column. `turned`: b's matrices are [n, k] (see readsTurned). */
 export function multiplyMatrices(
-  ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes, { alpha = 1, activation, bias }: { alpha?: number; activation?: Activation; bias?: Tensor } = {},
+  ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes, { alpha = 1, activation, bias, turned = false }: { alpha?: number; activation?: Activation; bias?: Tensor; turned?: boolean } = {},
 ): void {
   if (y.size === 0) return;
   const { m, n, k } = shapes;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
   const batch = foldBatch(shapes);
-  const common = { left: 'matrix' as const, a, b, y, n, depth: k, taps: 1, lda: k, ldb: n, ldy: n, alpha, activation, bias };
+  const common = { left: 'matrix' as const, a, b, y, n, depth: k, taps: 1, lda: k, ldb: turned ? k : n, ldy: n, alpha, activation, bias, turned };
   const z = batch.dims.reduce((product, dim) => product * dim, 1);
   // One matrix on the right: the left ones are one tall matrix.
   if (batch.dims.length <= 1 && (batch.b[0] ?? 0) === 0 && (batch.a[0] ?? 1) === 1) {

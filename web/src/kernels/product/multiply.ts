@@ -29,6 +29,8 @@ export interface Product {
   /** Strides that are uniforms of this kind of product, in elements of a, of b (and bias and y), and plain numbers. */
   readonly strides?: { readonly a?: Uniforms; readonly b?: Uniforms; readonly plain?: Uniforms };
   readonly batch?: number;
+  /** Whether b is [n, k] (see readsTurned); ldb and b_batch are then of that. */
+  readonly turned?: boolean;
   readonly bias?: Tensor;
   /** Strides of bias over rows and columns, unless it has one number for each column of y. */
   readonly biasStrides?: readonly [number, number];
@@ -38,19 +40,24 @@ export interface Product {
   readonly beta?: number;
 }
 
+/** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
+export function readsTurned(ctx: Context, m: number, k: number): boolean {
+  return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
+}
+
 export function multiply(ctx: Context, p: Product): void {
   if (p.y.size === 0) return;
   const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
   const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
   const aVec = multipleOf4([p.depth, p.lda, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
-  const bVec = multipleOf4([p.n, p.ldb, p.ldy, ...values(p.strides?.b)]) ? 4 : 1;
+  const bVec = multipleOf4([p.n, ...(p.turned ? [] : [p.ldb]), p.ldy, ...values(p.strides?.b)]) ? 4 : 1;
   const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
   const spec: ProductSpec = {
     left: p.left, aVec, bVec, batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
     scaled, activation: p.activation?.kind, storage: p.y.storage,
   };
   if (ctx.device.software) software(ctx, p, spec);
-  else if (p.left === 'matrix' && p.m <= 8) vector(ctx, p, spec);
+  else if (p.left === 'matrix' && p.m <= FEW_ROWS) vector(ctx, p, spec);
   else hardware(ctx, p, spec);
 }
 
@@ -63,7 +70,7 @@ function ending(p: Product, spec: ProductSpec): { inputs: { [name: string]: Bind
   if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
   if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
   for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
-  for (const [key, value] of Object.entries(p.strides?.b ?? {})) uniforms[key] = divided(value, spec.bVec);
+  for (const [key, value] of Object.entries(p.strides?.b ?? {})) uniforms[key] = divided(value, p.turned && key === 'b_batch' ? 4 : spec.bVec);
   return { inputs, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
 }
 
@@ -109,6 +116,8 @@ function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { 
   return best;
 }
 
+/** Rows for which reading b is all that counts. */
+const FEW_ROWS = 8;
 /** Enough workgroups to keep a large GPU busy, and the most parts that k is worth cutting into. */
 const BUSY = 512;
 const MOST_PARTS = 8;
@@ -126,11 +135,13 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const wanted = Math.max(1, Math.min(Math.floor(BUSY / count(tile)), Math.floor(totalDepth / (2 * tile.tileDepth)), MOST_PARTS));
   const partDepth = Math.ceil(totalDepth / wanted / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
-  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1 };
+  const turned = p.turned ?? false;
+  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, turned };
+  const wideB = turned ? 4 : spec.bVec;
   const end = ending(p, spec);
   const workgroups = [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z * parts] as const;
-  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / spec.bVec };
-  const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, spec.bVec) };
+  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / wideB };
+  const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
   if (parts === 1) {
     ctx.dispatch({
       shader: hardwareProduct(full), spec: full, inputs: { ...operands, ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },

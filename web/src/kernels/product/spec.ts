@@ -60,4 +60,6 @@ export interface HardwareSpec extends ProductSpec {
   readonly rows: number;
   /** Whether z also counts parts of k, whose sums are left in y as they are. */
   readonly split: boolean;
+  /** Whether b is [n, k], read 4 elements of k at a time. */
+  readonly turned: boolean;
 }
