@@ -10,7 +10,6 @@ import importlib
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +34,6 @@ CASES: dict[str, Case] = {
     if (case.domain, case.op) in KERNELS or table in OWN
 }
 BATCH = 400
-
-
-def _follows_onnx(case: Case) -> bool:
-    """Where onnxruntime fails ONNX's own node tests: align_corners when a scale does not give a whole size."""
-    return (
-        case.op == "Resize"
-        and case.attributes.get("coordinate_transformation_mode") == "align_corners"
-        and "0.6" in case.id
-    )
-
-
-CASES = {name: replace(case, expected="onnx") if _follows_onnx(case) else case for name, case in CASES.items()}
 
 
 def _model(
