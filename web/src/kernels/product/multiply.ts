@@ -118,9 +118,13 @@ function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { 
 
 /** Rows for which reading b is all that counts. */
 const FEW_ROWS = 8;
-/** Enough workgroups to keep a large GPU busy, and the most parts that k is worth cutting into. */
-const BUSY = 512;
+/** Workgroups that keep a large GPU busy; with fewer, k is cut into parts, if those stay worth a workgroup's while. */
+const BUSY = 128;
+const WANTED = 384;
+const LEAST_DEPTH = 96;
 const MOST_PARTS = 8;
+/** Share of a tile's columns that may lie beyond the matrix. */
+const MOST_WASTE = 0.4;
 /** From the widest on: a wider tile loads less, more tiles give the GPU more to do. */
 const TILES = [
   { tileRows: 64, tileColumns: 64, tileDepth: 32, rows: 4 },
@@ -130,9 +134,10 @@ const TILES = [
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) => Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
-  const tile = TILES.find((candidate) => count(candidate) >= BUSY / 4) ?? TILES[TILES.length - 1];
+  const waste = (columns: number) => 1 - p.n / (Math.ceil(p.n / columns) * columns);
+  const tile = TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ?? TILES[TILES.length - 1];
   const totalDepth = p.depth * p.taps;
-  const wanted = Math.max(1, Math.min(Math.floor(BUSY / count(tile)), Math.floor(totalDepth / (2 * tile.tileDepth)), MOST_PARTS));
+  const wanted = count(tile) >= BUSY ? 1 : Math.max(1, Math.min(Math.floor(WANTED / count(tile)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
   const partDepth = Math.ceil(totalDepth / wanted / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const turned = p.turned ?? false;
