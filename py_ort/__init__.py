@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions as BrowserOptions
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.exceptions import PyOrtError as PyOrtError
+    from py_ort.io_binding import IOBinding as IOBinding
     from py_ort.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.options import ExecutionMode as ExecutionMode
     from py_ort.options import ExecutionOrder as ExecutionOrder
     from py_ort.options import GraphOptimizationLevel as GraphOptimizationLevel
     from py_ort.options import RunOptions as RunOptions
     from py_ort.options import SessionOptions as SessionOptions
-    from py_ort.ort_value import IOBinding as IOBinding
-    from py_ort.ort_value import OrtDevice as OrtDevice
+    from py_ort.ort_device import OrtDevice as OrtDevice
     from py_ort.ort_value import OrtValue as OrtValue
     from py_ort.plan.node_arg import NodeArg as NodeArg
     from py_ort.session import InferenceSession as InferenceSession
@@ -43,11 +43,11 @@ _WHERE = {
     "ExecutionMode": "options",
     "ExecutionOrder": "options",
     "GraphOptimizationLevel": "options",
-    "IOBinding": "ort_value",
+    "IOBinding": "io_binding",
     "InferenceSession": "session",
     "ModelMetadata": "load.metadata",
     "NodeArg": "plan.node_arg",
-    "OrtDevice": "ort_value",
+    "OrtDevice": "ort_device",
     "OrtValue": "ort_value",
     "PyOrtError": "exceptions",
     "RunOptions": "options",

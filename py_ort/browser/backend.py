@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +22,7 @@ from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
-from py_ort.wire import Layout
+from py_ort.wire import Answer, Layout
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.values import pack_value, value_of
 
@@ -114,7 +113,7 @@ class Backend:
         self.session = answer.session
         return json.loads(answer.info or "{}")
 
-    def run(
+    def start_run(
         self,
         outputs: Sequence[str],
         feeds: Mapping[str, Feed],
@@ -122,9 +121,8 @@ class Backend:
         *,
         on_gpu: Collection[str] = (),
         timeout: float | None,
-        started: Callable[[Future[Any]], object] = lambda _: None,
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Run the session; return the outputs and `RunResult.info`.
+    ) -> Future[Answer]:
+        """Start a run of the session; return the future of the page's answer, which may be cancelled.
 
         Args:
             outputs: Names of what is wanted.
@@ -132,9 +130,8 @@ class Backend:
             types: The inputs' ONNX types.
             on_gpu: Those of the outputs to leave on the GPU.
             timeout: Seconds, or None.
-            started: Called with the run's future, which may be cancelled.
         """
-        began, layout, body = time.perf_counter(), Layout(), RunT()
+        layout, body = Layout(), RunT()
         body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), list(on_gpu), "{}"
         body.feeds = [
             describe_on_gpu(name, feed.dtype, feed.shape, feed.id)
@@ -142,17 +139,12 @@ class Backend:
             else pack_value(name, feed, types[name], layout)
             for name, feed in feeds.items()
         ]
-        future = self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
-        started(future)
-        try:
-            answer = future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
+
+    def outputs_of(self, answer: Answer, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the outputs in an answer, in this order, and `RunResult.info`."""
         by_name = {d.name: self._output(d, answer.payload) for d in answer.body.outputs}
-        info = json.loads(answer.body.info or "{}")
-        info["total_ms"] = (time.perf_counter() - began) * 1000
-        return [by_name[name] for name in outputs], info
+        return [by_name[name] for name in names], json.loads(answer.body.info or "{}")
 
     def _output(self, description: Any, payload: memoryview) -> Any:
         if description.location == Location.gpu:
