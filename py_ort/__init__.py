@@ -11,8 +11,9 @@ The names are onnxruntime's. Ours besides: `InferenceSession.placement`, `.stats
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from py_ort.available import get_all_providers as get_all_providers
@@ -60,14 +61,7 @@ _WHERE = {
     "set_default_logger_verbosity": "available",
 }
 __all__ = list(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'py_ort' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"py_ort.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

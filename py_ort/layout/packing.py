@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.ops import NHWC
 from py_ort.ops.builder import all_nodes, attribute, dims, set_attributes, tensor_of
-from py_ort.providers.placement import PlacedNode
+from py_ort.providers.report import PlacedNode
 
 PANEL = 8
 

@@ -1,8 +1,24 @@
 """Model files: read, checked, made into the compiler's IR (onnx-ir)."""
 
-from py_ort.load.check import check_model
-from py_ort.load.metadata import ModelMetadata
-from py_ort.load.source import LoadedModel, load_model
-from py_ort.load.types import check_types
+from __future__ import annotations
 
-__all__ = ["LoadedModel", "ModelMetadata", "check_model", "check_types", "load_model"]
+from typing import TYPE_CHECKING
+
+from py_ort.lazy_imports import lazily
+
+if TYPE_CHECKING:
+    from py_ort.load.check import check_model as check_model
+    from py_ort.load.metadata import ModelMetadata as ModelMetadata
+    from py_ort.load.source import LoadedModel as LoadedModel
+    from py_ort.load.source import load_model as load_model
+    from py_ort.load.types import check_types as check_types
+
+_WHERE = {
+    "LoadedModel": "source",
+    "ModelMetadata": "metadata",
+    "check_model": "check",
+    "check_types": "types",
+    "load_model": "source",
+}
+__all__ = list(_WHERE)
+__getattr__ = lazily(__name__, _WHERE)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import onnx_ir as ir
-
-from py_ort.ops.type_names import type_name
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class NodeArg:
     @classmethod
     def of(cls, value: ir.Value) -> NodeArg:
         """Describe a value of the graph."""
+        import onnx_ir as ir
+
+        from py_ort.ops.type_names import type_name
+
         shape: list[int | str | None] | None = None
         if value.type is not None and not isinstance(value.type, ir.TensorType):
             shape = []

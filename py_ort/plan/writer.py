@@ -14,7 +14,7 @@ from py_ort.ops.builder import array, origins
 from py_ort.ops.infer import newest_opset
 from py_ort.plan.attributes import pack_attributes, string_vector
 from py_ort.plan.weights import Weights
-from py_ort.providers.placement import PlacedNode
+from py_ort.providers.report import PlacedNode
 from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.Provider import Provider

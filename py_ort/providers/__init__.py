@@ -1,16 +1,30 @@
 """Execution providers: their names, what they can run, and which node goes to which."""
 
-from py_ort.providers.manifest import Manifest, load_manifests
-from py_ort.providers.names import ALIASES, canonical_provider, onnxruntime_name
-from py_ort.providers.placement import PlacedNode, Placement, place
+from __future__ import annotations
 
-__all__ = [
-    "ALIASES",
-    "Manifest",
-    "PlacedNode",
-    "Placement",
-    "canonical_provider",
-    "load_manifests",
-    "onnxruntime_name",
-    "place",
-]
+from typing import TYPE_CHECKING
+
+from py_ort.lazy_imports import lazily
+
+if TYPE_CHECKING:
+    from py_ort.providers.manifest import Manifest as Manifest
+    from py_ort.providers.manifest import load_manifests as load_manifests
+    from py_ort.providers.names import ALIASES as ALIASES
+    from py_ort.providers.names import canonical_provider as canonical_provider
+    from py_ort.providers.names import onnxruntime_name as onnxruntime_name
+    from py_ort.providers.placement import place as place
+    from py_ort.providers.report import PlacedNode as PlacedNode
+    from py_ort.providers.report import Placement as Placement
+
+_WHERE = {
+    "ALIASES": "names",
+    "Manifest": "manifest",
+    "PlacedNode": "report",
+    "Placement": "report",
+    "canonical_provider": "names",
+    "load_manifests": "manifest",
+    "onnxruntime_name": "names",
+    "place": "placement",
+}
+__all__ = list(_WHERE)
+__getattr__ = lazily(__name__, _WHERE)

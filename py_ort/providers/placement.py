@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import onnx_ir as ir
 
@@ -14,6 +11,7 @@ from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.manifest import Manifest
+from py_ort.providers.report import CONTROL, FORCED, SHAPE_ARITHMETIC, PlacedNode
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 _ON_GPU = frozenset(
@@ -30,69 +28,6 @@ _ON_GPU = frozenset(
     }
 )
 _SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
-
-
-@dataclass(frozen=True)
-class PlacedNode:
-    """Where a node runs. `provider`: "webgpu" or "wasm"; `reason`: why not on the first provider asked for, or ""."""
-
-    name: str
-    op_type: str
-    domain: str
-    provider: str
-    kernel: str
-    reason: str = ""
-    origin: tuple[str, ...] = ()
-
-
-@dataclass
-class Placement:
-    """Where every node of a plan runs."""
-
-    nodes: list[PlacedNode] = field(default_factory=list)
-    providers: tuple[str, ...] = ()
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of nodes per provider."""
-        counted = Counter(node.provider for node in self.nodes)
-        return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
-
-    def fallbacks(self) -> list[PlacedNode]:
-        """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""
-        first = self.providers[0] if self.providers else ""
-        return [
-            node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
-        ]
-
-    def __str__(self) -> str:
-        """Return the report as a table: a line for each operator on each provider, and all nodes that fell back."""
-        groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)
-        rows = [("nodes", "operator", "provider", "why")]
-        order = {provider: i for i, provider in enumerate(self.providers)}
-        for (provider, kernel, reason), count in sorted(
-            groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1])
-        ):
-            rows.append((str(count), kernel, provider, reason))
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = [
-            f"{n:>{widths[0]}}  {kernel:<{widths[1]}}  {provider:<{widths[2]}}  {reason}".rstrip()
-            for n, kernel, provider, reason in rows
-        ]
-        summary = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
-        return "\n".join([*lines, summary])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data."""
-        return {
-            "providers": list(self.providers),
-            "counts": self.counts(),
-            "nodes": [asdict(node) for node in self.nodes],
-        }
-
-
-SHAPE_ARITHMETIC = "shape arithmetic"
-CONTROL = "control flow"
-FORCED = "force_cpu_node_names"
 
 
 def place(

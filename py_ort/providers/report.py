@@ -1,0 +1,76 @@
+"""What placement decided, as a report: no compiler is needed to read one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SHAPE_ARITHMETIC = "shape arithmetic"
+CONTROL = "control flow"
+FORCED = "force_cpu_node_names"
+
+
+@dataclass(frozen=True)
+class PlacedNode:
+    """Where a node runs. `provider`: "webgpu" or "wasm"; `reason`: why not on the first provider asked for, or ""."""
+
+    name: str
+    op_type: str
+    domain: str
+    provider: str
+    kernel: str
+    reason: str = ""
+    origin: tuple[str, ...] = ()
+
+
+@dataclass
+class Placement:
+    """Where every node of a plan runs."""
+
+    nodes: list[PlacedNode] = field(default_factory=list)
+    providers: tuple[str, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of nodes per provider."""
+        counted = Counter(node.provider for node in self.nodes)
+        return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
+
+    def fallbacks(self) -> list[PlacedNode]:
+        """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""
+        first = self.providers[0] if self.providers else ""
+        return [
+            node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
+        ]
+
+    def __str__(self) -> str:
+        """Return the report as a table: a line for each operator on each provider, and all nodes that fell back."""
+        groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)
+        rows = [("nodes", "operator", "provider", "why")]
+        order = {provider: i for i, provider in enumerate(self.providers)}
+        for (provider, kernel, reason), count in sorted(
+            groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1])
+        ):
+            rows.append((str(count), kernel, provider, reason))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            f"{n:>{widths[0]}}  {kernel:<{widths[1]}}  {provider:<{widths[2]}}  {reason}".rstrip()
+            for n, kernel, provider, reason in rows
+        ]
+        summary = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
+        return "\n".join([*lines, summary])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {
+            "providers": list(self.providers),
+            "counts": self.counts(),
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Placement:
+        """Read what `to_json` wrote."""
+        nodes = [PlacedNode(**{**node, "origin": tuple(node["origin"])}) for node in data["nodes"]]
+        return cls(nodes, tuple(data["providers"]))
