@@ -39,7 +39,7 @@ export class Readback {
     staging: GPUBuffer, downloads: readonly Download[], offsets: readonly number[], size: number, use: (parts: Uint8Array[]) => T,
   ): Promise<T> {
     try {
-      await pump(this.gpu.device, staging.mapAsync(GPUMapMode.READ, 0, size));
+      await pump(this.gpu, staging.mapAsync(GPUMapMode.READ, 0, size));
     } catch (error) {
       staging.destroy();
       throw await this.gpu.failure(error);
