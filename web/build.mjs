@@ -58,7 +58,7 @@ async function manifest() {
     stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
   const { kernels } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
-  return kernels.map(({ domain = '', op, types }) => ({ domain, op_type: op, types }));
+  return kernels.map(({ domain = '', op, types, requires }) => ({ domain, op_type: op, types, requires }));
 }
 
 async function buildAssets() {

@@ -11,6 +11,7 @@ from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.manifest import Manifest
+from py_ort.user_kernels import find_kernel
 from py_ort.providers.report import CONTROL, FORCED, SHAPE_ARITHMETIC, PlacedNode
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
@@ -65,6 +66,8 @@ def _place_node(
 
     def placed(provider: str, reason: str) -> PlacedNode:
         kernel = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        if find_kernel(node.domain, node.op_type) is not None:
+            kernel += " (user kernel)"
         return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
 
     if node.domain == "" and node.op_type in CONTROL_FLOW:
@@ -75,7 +78,7 @@ def _place_node(
     reasons: list[str] = []
     if "wasm" in providers:
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
-        if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes) is None:
+        if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
             return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
         refusal = _refusal(node, provider, manifests[provider], dtypes)
@@ -100,13 +103,15 @@ def _place_node(
 
 
 def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[ir.DataType | None]) -> str | None:
+    if provider == "wasm" and find_kernel(node.domain, node.op_type) is not None:
+        return "a user kernel runs on webgpu only"
     if provider == "wasm":
-        return manifest.refusal(node.domain, node.op_type, dtypes)
+        return manifest.refusal(node.domain, node.op_type, dtypes, node)
     declared = operator(node.domain, node.op_type)
     on_device = [
         None if v is None or declared.use(node, i) != "device" else dtypes[i] for i, v in enumerate(node.inputs)
     ]
-    refusal = manifest.refusal(node.domain, node.op_type, on_device)
+    refusal = manifest.refusal(node.domain, node.op_type, on_device, node)
     if refusal is not None:
         return refusal
     for value in (*node.inputs, *node.outputs):

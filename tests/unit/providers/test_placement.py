@@ -127,3 +127,21 @@ def test_the_last_entry_stands_for_further_inputs() -> None:
     manifest = Manifest.of("wasm", [{"op_type": "Concat", "types": [["float32"]]}])
     assert manifest.refusal("", "Concat", [ir.DataType.FLOAT] * 3) is None
     assert manifest.refusal("", "Concat", [ir.DataType.FLOAT, ir.DataType.INT64]) == "no kernel for int64 (input 1)"
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("g (float[2] x) => (int32[2] y) { y = BitCast<to=6>(x) }", ""),
+        ("g (float16[2] x) => (int16[2] y) { y = BitCast<to=5>(x) }", "webgpu: no kernel for float16 (input 0)"),
+        (
+            'g (uint8[1,1,4,4] x) => (uint8[1,1,2,2] y) { y = Resize<mode="linear", antialias=1>(x, , , size) }',
+            "webgpu: no kernel for integers with antialias",
+        ),
+        ('g (float[1,1,4,4] x) => (float[1,1,2,2] y) { y = Resize<mode="linear", antialias=1>(x, , , size) }', ""),
+    ],
+)
+def test_what_a_kernel_requires_of_a_node_decides_too(model: str, reason: str) -> None:
+    result = compiled(parse(model, {"size": np.array([1, 1, 2, 2], I64)}))
+    (node,) = result.placement.nodes
+    assert (node.provider, node.reason) == ("wasm" if reason else "webgpu", reason)

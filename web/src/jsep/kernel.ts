@@ -95,12 +95,30 @@ export interface Context {
 export type DTypeName =
   | 'float32' | 'float16' | 'int64' | 'int32' | 'uint32' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'uint64' | 'bool';
 
+/**
+ * What a node must be like, besides its inputs' dtypes, for this kernel to run it: Python reads it in the manifest and places other
+ * nodes on the next provider, so that nothing is refused at run time.
+ */
+export interface Requirement {
+  /** An attribute that must have one of these values (each of them, where it is a list); a node without it passes. */
+  readonly attribute?: string;
+  readonly values?: readonly (number | string)[];
+  /** An input or an output that must not be there. */
+  readonly noInput?: number;
+  readonly noOutput?: number;
+  /** Asked only of nodes whose input 0 has one of these dtypes. */
+  readonly of?: readonly DTypeName[];
+  /** Told to users: "BitCast from float32 to …". */
+  readonly otherwise: string;
+}
+
 export interface Kernel<A = unknown> {
   readonly op: string;
   /** '' (ai.onnx) by default. */
   readonly domain?: string;
   /** Accepted dtypes, per input; the last entry stands for all further inputs. Host inputs take any: []. Python places nodes by this. */
   readonly types: readonly (readonly DTypeName[])[];
+  readonly requires?: readonly Requirement[];
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;

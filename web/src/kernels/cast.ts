@@ -1,7 +1,7 @@
 // Cast, CastLike and BitCast.
 import { type Context, type Kernel, KernelError, type Spec } from '../jsep/kernel';
 import { DType } from '../schema';
-import { hasGpuForm, typeName } from '../jsep/elements';
+import { dtypeOf, hasGpuForm, typeName } from '../jsep/elements';
 import { ALL, computeType, elementwise, elementwiseShader, narrowType, wrapped } from '../wgsl';
 
 interface CastSpec extends Spec {
@@ -62,22 +62,20 @@ const castLike: Kernel = {
 const BIT_CAST = elementwiseShader<{ readonly wrap?: DType }>('bit_cast', ({ wrap }) => `fn apply(x: T) -> R { return ${wrapped(wrap, 'bitcast<R>(x)')}; }`);
 
 /** Types between which bits may be reinterpreted: those of one width that are not two words wide. */
-const WIDTHS: readonly (readonly DType[])[] = [
-  [DType.float32, DType.int32, DType.uint32],
-  [DType.int16, DType.uint16],
-  [DType.int8, DType.uint8, DType.bool_],
-];
+const WIDTHS = [
+  ['float32', 'int32', 'uint32'],
+  ['int16', 'uint16'],
+  ['int8', 'uint8', 'bool'],
+] as const;
 
 const bitCast: Kernel<DType> = {
   op: 'BitCast',
-  types: [['float32', 'int32', 'uint32', 'int16', 'uint16', 'int8', 'uint8', 'bool']],
+  types: [WIDTHS.flat()],
+  requires: WIDTHS.map((names) => ({ attribute: 'to', values: names.map(dtypeOf), of: names, otherwise: `BitCast of ${names.join(', ')} to another width` })),
   attributes: (given) => given.integer('to', 0),
   resolve(ctx, to) {
     const x = ctx.input(0);
     if (to === x.dtype) return ctx.view(0, x, x.dims);
-    if (!WIDTHS.some((types) => types.includes(to) && types.includes(x.dtype))) {
-      throw new KernelError(`BitCast from ${typeName(x.dtype)} to ${typeName(to)} is not among those that the GPU can do`, true);
-    }
     elementwise(ctx, BIT_CAST, { x }, ctx.output(0, x.dims, to), { spec: { wrap: narrowType(to) } });
   },
 };

@@ -1,6 +1,6 @@
 // GridSample over two or three axes: each output is sampled where its point of the grid says. One thread for an output.
 import type { Attributes } from '../jsep/attributes';
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { hoistUniforms } from '../wgsl/hoist';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
@@ -9,6 +9,8 @@ type Mode = 'nearest' | 'linear' | 'cubic';
 type Padding = 'zeros' | 'border' | 'reflection';
 
 interface GridSpec extends Spec {
+  /** Channels last, in x and y. */
+  readonly last: boolean;
   readonly axes: number;
   readonly mode: Mode;
   readonly padding: Padding;
@@ -28,7 +30,7 @@ const CUBIC_A = '-0.75';
 
 const SHADER: Shader<GridSpec> = {
   name: 'grid_sample__any',
-  wgsl({ axes, mode, padding, alignCorners, storage, grid }) {
+  wgsl({ last, axes, mode, padding, alignCorners, storage, grid }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
     const taps = Array.from({ length: TAPS[mode] }, (_, tap) => tap);
     const position = (axis: number) => `let g_${axis} = ${load(grid, 1, `grid[point + ${axes - 1 - axis}u]`)};
@@ -45,9 +47,9 @@ const SHADER: Shader<GridSpec> = {
     };
     const choices = all.reduce<number[][]>((before) => before.flatMap((choice) => taps.map((t) => [...choice, t])), [[]]);
     const term = (choice: readonly number[]) => {
-      const at = choice.reduce((text, t, axis) => `(${text}) * u.input_${axis} + at_${axis}_${t}`, 'plane');
+      const at = choice.reduce((text, t, axis) => `(${text}) * u.input_${axis} + at_${axis}_${t}`, last ? 'image' : 'plane');
       const inside = choice.map((t, axis) => `in_${axis}_${t}`).join(' && ');
-      return `select(0.0, ${load(storage, 1, `x[${at}]`)}, ${inside}) * ${choice.map((t, axis) => `weight_${axis}_${t}`).join(' * ')}`;
+      return `select(0.0, ${load(storage, 1, `x[${last ? `(${at}) * u.channels + channel` : at}]`)}, ${inside}) * ${choice.map((t, axis) => `weight_${axis}_${t}`).join(' * ')}`;
     };
     const low = alignCorners ? '0.0' : '-0.5';
     const settle = {
@@ -70,9 +72,10 @@ ${mode === 'cubic' ? `fn cubic(d: f32) -> vec4<f32> {
   let inner = ((a + 2.0) * near - (a + 3.0)) * near * near + 1.0;
   return vec4<f32>(outer.x, inner.x, inner.y, outer.y);
 }` : ''}
-${linearMain(`  let pixel = i % u.pixels;
-  let plane = i / u.pixels;
-  let point = (plane / u.channels * u.pixels + pixel) * ${axes}u;
+${linearMain(`${last
+  ? '  let channel = i % u.channels;\n  let image = i / u.channels / u.pixels;\n  let pixel = i / u.channels % u.pixels;'
+  : '  let pixel = i % u.pixels;\n  let plane = i / u.pixels;\n  let image = plane / u.channels;'}
+  let point = (image * u.pixels + pixel) * ${axes}u;
   ${all.map(position).join('\n  ')}
   ${mode === 'cubic' ? all.map((axis) => `let weights_${axis} = cubic(fract(p_${axis}));`).join('\n  ') : ''}
   ${all.flatMap((axis) => taps.map((t) => tap(axis, t))).join('\n  ')}
@@ -80,23 +83,24 @@ ${linearMain(`  let pixel = i % u.pixels;
   },
 };
 
-const gridSample: Kernel<GridAttributes> = {
-  op: 'GridSample',
+export default [false, true].map((last): Kernel<GridAttributes> => ({
+  op: 'GridSample', domain: last ? NHWC_DOMAIN : undefined,
   types: [['float32', 'float16']],
   attributes: (a: Attributes) => ({ mode: a.text('mode', 'linear'), padding: a.text('padding_mode', 'zeros'), alignCorners: a.integer('align_corners', 0) !== 0 }),
   resolve(ctx, { mode: given, padding, alignCorners }) {
     const [x, grid] = [ctx.input(0), ctx.input(1)];
     const axes = x.dims.length - 2;
     const mode = ({ bilinear: 'linear', bicubic: 'cubic' }[given] ?? given) as Mode;
-    if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes) throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`, true);
-    if (!(mode in TAPS) || (mode === 'cubic' && axes === 3)) throw new KernelError(`GridSample over ${axes} axes in mode ${given}`, true);
+    if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes) throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`);
+    // ONNX has cubic for images only.
+    if (!(mode in TAPS) || (mode === 'cubic' && axes === 3)) throw new KernelError(`GridSample over ${axes} axes in mode ${given}`);
     const output = grid.dims.slice(1, -1);
-    const y = ctx.output(0, [x.dims[0], x.dims[1], ...output]);
+    const channels = last ? x.dims[axes + 1] : x.dims[1];
+    const y = ctx.output(0, last ? [x.dims[0], ...output, channels] : [x.dims[0], channels, ...output]);
     ctx.dispatch({
-      shader: SHADER, spec: { axes, mode, padding: padding as Padding, alignCorners, storage: x.storage, grid: grid.storage }, inputs: { x, grid }, outputs: { y },
-      uniforms: { count: y.size, pixels: output.reduce((a, b) => a * b, 1), channels: x.dims[1], input: x.dims.slice(2) }, workgroups: linearWorkgroups(y.size, ctx.device),
+      shader: SHADER, spec: { last, axes, mode, padding: padding as Padding, alignCorners, storage: x.storage, grid: grid.storage }, inputs: { x, grid }, outputs: { y },
+      uniforms: { count: y.size, pixels: output.reduce((a, b) => a * b, 1), channels, input: last ? x.dims.slice(1, -1) : x.dims.slice(2) },
+      workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },
-};
-
-export default [gridSample];
+}));

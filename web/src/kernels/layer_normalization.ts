@@ -4,6 +4,7 @@ import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAI
 import { DType } from '../schema';
 import { inLanes, type Lanes, stored } from '../wgsl/lanes';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
+import { expanded } from './_expand';
 import { type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
 
 interface NormSpec extends Spec {
@@ -13,7 +14,8 @@ interface NormSpec extends Spec {
   readonly storage: StorageType;
   /** Type of scale and bias: they may be wider than x. */
   readonly scale: StorageType;
-  /** Repeats of scale and bias in a row: 0 where there is no such input. */
+  /** Whether scale and bias have an element for each of x; else one for each position in a row. */
+  readonly whole: boolean;
   readonly biased: boolean;
   readonly skip: boolean;
   readonly skipBias: boolean;
@@ -38,10 +40,11 @@ const SPREAD = (centred: boolean): RowPhase => ({
 
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
-  wgsl({ centred, layout, storage, biased, skip, skipBias, mean, inverse, sum }) {
+  wgsl({ centred, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = ['F(x_in[at])', ...(skip ? ['F(skip[at % u.skip_size])'] : []), ...(skipBias ? ['F(skip_bias[step])'] : [])];
-    const normal = `(${centred ? 'x - mean' : 'x'}) * inverse * F(scale[step])${biased ? ' + F(bias[step])' : ''}`;
+    const place = whole ? 'at' : 'step';
+    const normal = `(${centred ? 'x - mean' : 'x'}) * inverse * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
       layout, element: `let x = ${terms.join(' + ')};`, phases: [...(centred ? [MEAN] : []), SPREAD(centred)],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
@@ -65,13 +68,11 @@ interface Norm {
 }
 
 function normalize(ctx: Context, n: Norm): void {
-  const { x, scale, bias, skip, skipBias } = n;
+  const { x, skip, skipBias } = n;
   const y = ctx.output(0, x.dims);
   const outer = sizeOf(x.dims.slice(0, n.axis));
   const length = sizeOf(x.dims.slice(n.axis));
-  for (const given of [scale, bias, skipBias]) {
-    if (given && given.size !== length) throw new KernelError(`a normalisation of rows of ${length} elements with a scale or bias of shape [${given.dims}]`, true);
-  }
+  if (skipBias && skipBias.size !== length) throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalisation of rows of ${length} elements`);
   if (skip && x.size % Math.max(1, skip.size) !== 0) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
   const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
   const extra = (i: number | undefined, dims: readonly number[], dtype: DType) => (i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined);
@@ -79,12 +80,16 @@ function normalize(ctx: Context, n: Norm): void {
   const inverses = extra(n.outputs.inverse, statistics, DType.float32);
   const sum = extra(n.outputs.sum, x.dims, x.dtype);
   if (x.size === 0) return;
+  // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
+  const affine = [n.scale, n.bias].filter((given) => given !== undefined);
+  const whole = affine.some(({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1);
+  const [scale, bias] = affine.map((given) => (given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis))));
   const rows = rowsOf(ctx, outer, length, 1);
   const lanes = rows.lanes;
   ctx.dispatch({
     shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
     spec: {
-      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, biased: bias !== undefined, skip: skip !== undefined,
+      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, whole, biased: bias !== undefined, skip: skip !== undefined,
       skipBias: skipBias !== undefined, mean: means !== undefined, inverse: inverses !== undefined, sum: sum !== undefined,
     },
     inputs: {

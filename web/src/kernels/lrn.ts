@@ -1,10 +1,11 @@
 // LRN: each element is divided by a power of the squares of its neighbours in the other channels.
-import { type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { sizeOf } from '../wgsl/shape';
 
 interface LrnSpec extends Spec {
+  /** Pixels at a time. */
   readonly lanes: Lanes;
   readonly storage: StorageType;
 }
@@ -20,24 +21,29 @@ const SHADER: Shader<LrnSpec> = {
   y[i] = ${stored(storage, lanes, `${load(storage, lanes, 'x[i]')} / pow(u.bias + u.alpha * squares, ${laneType('f32', lanes)}(u.beta))`)};`),
 };
 
-const lrn: Kernel<{ alpha: number; beta: number; bias: number; size: number }> = {
-  op: 'LRN',
+interface LrnAttributes {
+  readonly alpha: number;
+  readonly beta: number;
+  readonly bias: number;
+  readonly size: number;
+}
+
+export default [false, true].map((last): Kernel<LrnAttributes> => ({
+  op: 'LRN', domain: last ? NHWC_DOMAIN : undefined,
   types: [['float32', 'float16']],
   attributes: (a) => ({ alpha: a.number('alpha', 0.0001), beta: a.number('beta', 0.75), bias: a.number('bias', 1), size: a.integer('size', 1) }),
   resolve(ctx, { alpha, beta, bias, size }) {
     const x = ctx.input(0);
     const y = ctx.output(0, x.dims);
-    const pixels = sizeOf(x.dims.slice(2));
+    // Channels last are planes of one pixel each.
+    const pixels = last ? 1 : sizeOf(x.dims.slice(2));
+    const channels = last ? x.dims[x.dims.length - 1] : x.dims[1];
     const lanes = pixels % 4 === 0 ? 4 : 1;
     const count = x.size / lanes;
     ctx.dispatch({
       shader: SHADER, spec: { lanes, storage: x.storage }, inputs: { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes) },
-      uniforms: {
-        count, channels: x.dims[1], pixels: pixels / lanes, before: Math.floor((size - 1) / 2), after: Math.ceil((size - 1) / 2), alpha: alpha / size, beta, bias,
-      },
+      uniforms: { count, channels, pixels: pixels / lanes, before: Math.floor((size - 1) / 2), after: Math.ceil((size - 1) / 2), alpha: alpha / size, beta, bias },
       f32: ['alpha', 'beta', 'bias'], workgroups: linearWorkgroups(count, ctx.device),
     });
   },
-};
-
-export default [lrn];
+}));

@@ -3,7 +3,7 @@ import { typeName } from '../jsep/elements';
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import { reduceMax, reduceMin } from './reduce';
-import { elementwise, elementwiseShader, FLOATS, integerRange, linearMain, load, normalizeAxis, sizeOf } from '../wgsl';
+import { elementwise, elementwiseShader, FLOATS, integerRange, linearMain, linearWorkgroups, load, normalizeAxis, sizeOf } from '../wgsl';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
 
@@ -27,9 +27,26 @@ function scaled(ctx: Context, x: Tensor, scale: Tensor, zero: Tensor | undefined
   }
   const blocks = scale.dims[axis];
   const length = block || x.dims[axis] / blocks;
-  if (length * blocks !== x.dims[axis]) throw new KernelError(`blocks of ${length} do not divide axis ${axis} of [${x.dims}] into ${blocks}`, true);
-  return shaped([before, blocks, length, after], [before, blocks, 1, after]);
+  if (Math.ceil(x.dims[axis] / length) !== blocks) throw new KernelError(`blocks of ${length} do not divide axis ${axis} of [${x.dims}] into ${blocks}`);
+  if (length * blocks === x.dims[axis]) return shaped([before, blocks, length, after], [before, blocks, 1, after]);
+  // The last block is shorter: every element gets the scale of its block.
+  const dims = [before, x.dims[axis], after];
+  const repeated = (tensor: Tensor): Tensor => {
+    const target = ctx.temp(dims, tensor.dtype);
+    ctx.dispatch({
+      shader: REPEAT_BLOCKS, spec: { type: tensor.storage }, inputs: { x: tensor }, outputs: { y: target },
+      uniforms: { count: target.size, after, size: x.dims[axis], blocks, length }, workgroups: linearWorkgroups(target.size, ctx.device),
+    });
+    return target;
+  };
+  return { dims, scale: repeated(scale), ...(zero ? { zero: repeated(zero) } : {}) };
 }
+
+const REPEAT_BLOCKS: Shader<{ readonly type: StorageType }> = {
+  name: 'repeat_blocks',
+  wgsl: () => linearMain(`  let rest = i / u.after;
+  y[i] = x[(rest / u.size * u.blocks + rest % u.size / u.length) * u.after + i % u.after];`),
+};
 
 interface QuantizeSpec extends Spec {
   readonly dtype: DType;
@@ -50,7 +67,7 @@ const quantizeLinear: Kernel<QuantizeAttributes> = {
   resolve(ctx, attributes) {
     const [x, scale, zero] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
     const dtype = zero?.dtype ?? (attributes.dtype || DType.uint8);
-    if (!QUANTIZED.some((name) => name === typeName(dtype))) throw new KernelError(`QuantizeLinear to ${typeName(dtype)}`, true);
+    if (!QUANTIZED.some((name) => name === typeName(dtype))) throw new KernelError(`QuantizeLinear to ${typeName(dtype)}`);
     const y = ctx.output(0, x.dims, dtype);
     const view = scaled(ctx, x, scale, zero, attributes);
     const operands = { x: ctx.reshape(x, view.dims), scale: view.scale, ...(view.zero ? { zero: view.zero } : {}) };

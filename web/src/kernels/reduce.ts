@@ -131,6 +131,11 @@ function reduce(ctx: Context, reduction: Omit<Reduction, 'op'>, x: Tensor, axes:
   stage(ctx, reduction, x, axes, y, sizeOf(axes.map((axis) => x.dims[axis])), peaks);
 }
 
+/** For kernels that take means of their own: y, of any float type, is the mean of x along `axes`. */
+export function reduceMeanOf(ctx: Context, x: Tensor, axes: readonly number[], y: Tensor): void {
+  reduce(ctx, TABLE.find(({ op }) => op === 'ReduceMean')!, x, axes, y);
+}
+
 /** One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an output. */
 function stage(
   ctx: Context, { combine, map, finish, peak }: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor, length: number, peaks: Tensor | undefined,

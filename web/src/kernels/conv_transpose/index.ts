@@ -73,11 +73,23 @@ function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation,
 /** X and Y in N, H, W, C order. */
 function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, hwio, activation }: TransposedAttributes): void {
   const x = ctx.input(0);
-  if (x.dims.length !== 4) throw new KernelError(`ConvTranspose over ${x.dims.length - 2} axes with channels last`, true);
-  if (window.dilations.some((dilation) => dilation !== 1)) throw new KernelError('ConvTranspose with dilations and channels last', true);
+  // The layout pass makes no other.
+  if (x.dims.length !== 4) throw new KernelError(`ConvTranspose over ${x.dims.length - 2} axes with channels last`);
+  const dilated = window.dilations.some((dilation) => dilation !== 1);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
   const geometry = slideTransposed(window, x.dims.slice(1, 3), w.dims.slice(0, 2), { outputShape, outputPadding });
   const y = ctx.output(0, [x.dims[0], ...geometry.output, w.dims[3] * group]);
+  if (dilated) {
+    // Rare: the kernel for channels second, between transposes.
+    const target = ctx.temp([y.dims[0], y.dims[3], ...geometry.output], y.dtype);
+    const residual = ctx.inputs[3];
+    scatterDirectly(ctx, {
+      x: permuted(ctx, x, channelsSecond(4)), w: permuted(ctx, w, [2, 3, 0, 1]), y: target, bias: ctx.inputs[2],
+      residual: residual && permuted(ctx, residual, channelsSecond(4)), activation, group, geometry,
+    });
+    permuteInto(ctx, target, channelsLast(4), y);
+    return;
+  }
   convolveTransposed(ctx, { x, w, y, bias: ctx.inputs[2], residual: ctx.inputs[3], activation, group, geometry });
 }
 

@@ -2,11 +2,14 @@
 import { DType } from '../../schema';
 import { type Context, type DTypeName, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { expanded } from '../_expand';
 import { foldBatch, matrixShapes } from '../product/matrices';
 import { byteRange, type Factor, factorInputs, factorOf, factorUniforms, requantized, scaleAt, zeroPoint } from './requantize';
 
 interface ProductSpec extends Spec {
   readonly batch: number;
+  /** Whether zero points and scales differ from one product of the batch to the next. */
+  readonly ofBatch: boolean;
   readonly aZero: boolean;
   readonly bZero: boolean;
   /** Whether the sums become bytes again. */
@@ -16,10 +19,11 @@ interface ProductSpec extends Spec {
 
 const SHADER: Shader<ProductSpec> = {
   name: 'matmul_quantized__any',
-  wgsl({ batch, aZero, bZero, scaled, storage }) {
+  wgsl({ batch, ofBatch, aZero, bZero, scaled, storage }) {
     const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
+    const [r, c] = ofBatch ? ['(i / u.n)', '(i / u.n / u.m * u.n + column)'] : ['row', 'column'];
     const result = scaled
-      ? requantized(storage, 'sum', `${scaleAt('a_scale', 'row', 'column')} * ${scaleAt('b_scale', 'row', 'column')} / ${scaleAt('y_scale', 'row', 'column')}`, zeroPoint(true, 'y_zero', 'row', 'column'))
+      ? requantized(storage, 'sum', `${scaleAt('a_scale', r, c)} * ${scaleAt('b_scale', r, c)} / ${scaleAt('y_scale', r, c)}`, zeroPoint(true, 'y_zero', r, c))
       : 'sum';
     return linearMain(`  let column = i % u.n;
   let row = i / u.n % u.m;
@@ -28,8 +32,8 @@ const SHADER: Shader<ProductSpec> = {
   var at_b = column;
   ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
   at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}
-  let a_less = ${zeroPoint(aZero, 'a_zero', 'row', 'column')};
-  let b_less = ${zeroPoint(bZero, 'b_zero', 'row', 'column')};
+  let a_less = ${zeroPoint(aZero, 'a_zero', r, c)};
+  let b_less = ${zeroPoint(bZero, 'b_zero', r, c)};
   var sum = 0i;
   for (var k = 0u; k < u.k; k++) { sum += (i32(a[at_a + k]) - a_less) * (i32(b[at_b + k * u.n]) - b_less); }
   y[i] = ${result};`);
@@ -41,16 +45,22 @@ function product(ctx: Context, a: Tensor, b: Tensor, zeros: { a?: Tensor; b?: Te
   const y = ctx.output(0, shapes.output, dtype);
   const { m, n, k } = shapes;
   const batch = foldBatch(shapes);
-  const factors: Record<string, Factor> = { a_zero: factorOf(zeros.a, 'row', m), b_zero: factorOf(zeros.b, 'column', n) };
-  if (scales) {
-    factors.a_scale = factorOf(scales.a, 'row', m);
-    factors.b_scale = factorOf(scales.b, 'column', n);
-    factors.y_scale = factorOf(scales.y, 'row', m);
-    factors.y_zero = factorOf(scales.yZero, 'row', m);
-  }
+  const given: { [name: string]: [Tensor | undefined, 'row' | 'column'] } = {
+    a_zero: [zeros.a, 'row'], b_zero: [zeros.b, 'column'],
+    ...(scales && { a_scale: [scales.a, 'row'], b_scale: [scales.b, 'column'], y_scale: [scales.y, 'row'], y_zero: [scales.yZero, 'row'] }),
+  };
+  const length = { row: m, column: n };
+  const ofBatch = Object.values(given).some(([tensor, along]) => tensor !== undefined && tensor.size > 1 && tensor.size !== length[along]);
+  const factors = Object.fromEntries(Object.entries(given).map(([name, [tensor, along]]): [string, Factor] => {
+    if (!ofBatch || !tensor || tensor.size === 1) return [name, factorOf(tensor, along, length[along])];
+    const outer = shapes.output.slice(0, -2);
+    const standing = along === 'row' && tensor.dims.length === 1 ? ctx.reshape(tensor, [m, 1]) : tensor;
+    const all = expanded(ctx, standing, along === 'row' ? [...outer, m, 1] : [...outer, 1, n]);
+    return [name, factorOf(all, along, all.size)];
+  }));
   const [least, most] = byteRange(dtype);
   ctx.dispatch({
-    shader: SHADER, spec: { batch: batch.dims.length, aZero: zeros.a !== undefined, bZero: zeros.b !== undefined, scaled: scales !== undefined, storage: y.storage },
+    shader: SHADER, spec: { batch: batch.dims.length, ofBatch, aZero: zeros.a !== undefined, bZero: zeros.b !== undefined, scaled: scales !== undefined, storage: y.storage },
     inputs: { a, b, ...factorInputs(factors) }, outputs: { y },
     uniforms: {
       count: y.size, m, n, k, batch: batch.dims, a_batch: batch.a.map((stride) => stride * m * k), b_batch: batch.b.map((stride) => stride * k * n),

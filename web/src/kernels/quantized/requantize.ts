@@ -12,7 +12,7 @@ export interface Factor {
 /** A factor that belongs to rows or columns where it has more than one element. */
 export function factorOf(tensor: Tensor | undefined, along: 'row' | 'column', length: number): Factor {
   const many = tensor !== undefined && tensor.size > 1;
-  if (many && tensor.size !== length) throw new KernelError(`a zero point or scale of shape [${tensor.dims}] for ${length} ${along}s`, true);
+  if (many && tensor.size !== length) throw new KernelError(`a zero point or scale of shape [${tensor.dims}] for ${length} ${along}s`);
   return { tensor, row: many && along === 'row' ? 1 : 0, column: many && along === 'column' ? 1 : 0 };
 }
 

@@ -27,7 +27,7 @@ export function gateFunctions(names: readonly string[], alphas: readonly number[
   const [alpha, beta] = [[...alphas], [...betas]];
   return names.map((name) => {
     const key = Object.keys(FUNCTIONS).find((known) => known.toLowerCase() === name.toLowerCase());
-    if (!key) throw new KernelError(`no activation of a recurrent layer is called ${name}`, true);
+    if (!key) throw new KernelError(`no activation of a recurrent layer is called ${name}`);
     const { text, alpha: a, beta: b } = FUNCTIONS[key];
     const literal = (value: number) => `f32(${value})`;
     return text

@@ -1,5 +1,6 @@
-// Resize with antialias where it shrinks: a wider filter, one axis after the other.
-import { type Context, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
+// Resize with antialias where it shrinks: a wider filter, one axis after the other. Of floats only: integers are rounded between the
+// axes in ways of their own (see requires).
+import { type Context, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { sizeOf } from '../../wgsl/shape';
@@ -12,7 +13,6 @@ interface AntialiasSpec extends Spec {
 }
 
 export function antialiased(ctx: Context, x: Tensor, y: Tensor, axes: readonly Axis[], r: ResizeAttributes): void {
-  if (x.storage !== 'f32' && x.storage !== 'f16') throw new KernelError('Resize with antialias of integers', true);
   const changing = axes.flatMap(({ kept }, axis) => (kept ? [] : [axis]));
   let source = x;
   changing.forEach((axis, i) => {

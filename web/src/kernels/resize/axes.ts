@@ -19,7 +19,7 @@ export interface ResizeAttributes {
 
 export function attributes(a: Attributes): ResizeAttributes {
   const mode = a.text('mode', 'nearest');
-  if (mode !== 'nearest' && mode !== 'linear' && mode !== 'cubic') throw new KernelError(`Resize in mode ${mode}`, true);
+  if (mode !== 'nearest' && mode !== 'linear' && mode !== 'cubic') throw new KernelError(`Resize in mode ${mode}`);
   return {
     mode, coordinates: a.text('coordinate_transformation_mode', 'half_pixel'), nearest: a.text('nearest_mode', 'round_prefer_floor'),
     policy: a.text('keep_aspect_ratio_policy', 'stretch'), axes: a.integers('axes'), cubicA: a.number('cubic_coeff_a', -0.75),
@@ -99,7 +99,7 @@ function coordinate(mode: string, input: number, output: number, scale: number, 
       return { scale: step === 0 ? LARGE : 1 / step, shift: 0, offset: start * (input - 1) };
     }
     default:
-      throw new KernelError(`Resize with coordinate_transformation_mode ${mode}`, true);
+      throw new KernelError(`Resize with coordinate_transformation_mode ${mode}`);
   }
 }
 

@@ -35,7 +35,7 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     antialiased(ctx, x, ctx.output(0, dims), all, r);
     return;
   }
-  if (!(r.nearest in NEAREST)) throw new KernelError(`Resize with nearest_mode ${r.nearest}`, true);
+  if (!(r.nearest in NEAREST)) throw new KernelError(`Resize with nearest_mode ${r.nearest}`);
   const y = ctx.output(0, dims);
   const axes = foldKept(all);
   const last = axes[axes.length - 1];
@@ -146,7 +146,11 @@ ${excludeOutside ? `  let places = vec4<f32>(-1.0, 0.0, 1.0, 2.0) + whole;
   return kept / dot(kept, vec4<f32>(1.0));` : '  return weights;'}
 }`;
 
-const TYPES: readonly DTypeName[] = ['float32', 'float16', 'int32', 'int8', 'uint8'];
-const resize: Kernel<ResizeAttributes> = { op: 'Resize', types: [TYPES, [], [], []], attributes, resolve };
+const INTEGERS: readonly DTypeName[] = ['int32', 'int8', 'uint8'];
+const resize: Kernel<ResizeAttributes> = {
+  op: 'Resize', types: [['float32', 'float16', ...INTEGERS], [], [], []],
+  requires: [{ attribute: 'antialias', values: [0], of: INTEGERS, otherwise: 'integers with antialias' }],
+  attributes, resolve,
+};
 
 export default [resize];
