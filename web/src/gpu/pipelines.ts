@@ -14,6 +14,8 @@ export interface Pipeline {
   ready?: GPUComputePipeline;
   /** From the request to the pipeline; others are compiled meanwhile. */
   compileMs?: number;
+  /** What the compiler warns of. Tests ask. */
+  warnings(): Promise<string[]>;
 }
 
 export class PipelineCache {
@@ -55,7 +57,8 @@ export class PipelineCache {
         if (cause !== error) throw cause;
         throw new RuntimeError(ErrorCode.shader, await describeShaderError(label, module, code, error));
       });
-    const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled };
+    const warnings = () => complaints(module, code, 'warning');
+    const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled, warnings };
     const start = performance.now();
     compiled.then((ready) => {
       pipeline.ready = ready;
@@ -82,10 +85,15 @@ export class PipelineCache {
 }
 
 async function describeShaderError(label: string, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
+  const found = await complaints(module, code, 'error');
+  return `shader ${label} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
+}
+
+/** The compiler's messages of a kind, each with the line that it is about. */
+async function complaints(module: GPUShaderModule, code: string, kind: GPUCompilationMessageType): Promise<string[]> {
   const lines = code.split('\n');
   const { messages } = await module.getCompilationInfo();
-  const found = messages
-    .filter(({ type }) => type === 'error')
+  return messages
+    .filter(({ type }) => type === kind)
     .map(({ lineNum, linePos, message }) => `  line ${lineNum}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`);
-  return `shader ${label} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
 }

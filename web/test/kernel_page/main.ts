@@ -1,10 +1,11 @@
 // A page for kernel tests without Python's session and without the core: window.runKernel(case) -> outputs and times.
 import { Attributes, type AttributeRecord } from '../../src/jsep/attributes';
 import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/jsep/elements';
-import type { DTypeName } from '../../src/jsep/kernel';
+import type { DeviceTraits, DTypeName } from '../../src/jsep/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
 import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
+import type { Pipeline } from '../../src/gpu/pipelines';
 import { GpuProvider } from '../../src/gpu/provider';
 import { fromBase64, toBase64 } from '../base64';
 
@@ -26,6 +27,8 @@ interface Case {
   outputs?: boolean[];
   /** Take the variants for hardware, whatever the adapter is. */
   hardware?: boolean;
+  /** Traits of a lesser device, e.g. {maxStorageBindingSize: 4096}. */
+  traits?: Partial<DeviceTraits>;
   /** Times to run it for the median; 0: just once, untimed. */
   repeat?: number;
 }
@@ -42,16 +45,28 @@ let provider: Promise<GpuProvider> | undefined;
 
 async function runKernel(test: Case): Promise<Result> {
   const open = await (provider ??= GpuProvider.open());
-  const used = test.hardware ? asHardware(open) : open;
-  return inErrorScopes(open.gpu, () => runCase(used, test)).then((result) => {
-    throwUncaptured(open.gpu);
-    return result;
-  });
+  const used = test.hardware || test.traits ? pretending(open, { ...(test.hardware && { software: false }), ...test.traits }) : open;
+  const result = await inErrorScopes(open.gpu, () => runCase(used, test));
+  throwUncaptured(open.gpu);
+  await throwWarnings(open);
+  return result;
 }
 
-/** The same provider, except that kernels do not see that its adapter is a software one. */
-function asHardware(provider: GpuProvider): GpuProvider {
-  const gpu = Object.create(provider.gpu, { traits: { value: { ...provider.gpu.traits, software: false } } });
+const looked = new Set<Pipeline>();
+
+/** Compilers warn of barriers in control flow that is not uniform, and the like: all that is to be mended. */
+async function throwWarnings({ pipelines }: GpuProvider): Promise<void> {
+  for (const pipeline of pipelines.list()) {
+    if (looked.has(pipeline)) continue;
+    looked.add(pipeline);
+    const warnings = await pipeline.warnings();
+    if (warnings.length > 0) throw new Error(`shader ${pipeline.label}: ${warnings.join('\n')}`);
+  }
+}
+
+/** The same provider, except that kernels see other traits than its device has. */
+function pretending(provider: GpuProvider, traits: Partial<DeviceTraits>): GpuProvider {
+  const gpu = Object.create(provider.gpu, { traits: { value: { ...provider.gpu.traits, ...traits } } });
   return Object.create(provider, { gpu: { value: gpu } });
 }
 

@@ -87,6 +87,7 @@ class KernelPage:
         host: Sequence[int] | None = None,
         outputs: int | Sequence[bool] = 1,
         hardware: bool = False,
+        traits: Mapping[str, Any] | None = None,
         repeat: int = 0,
     ) -> KernelResult:
         """Run one kernel on numpy arrays.
@@ -99,6 +100,7 @@ class KernelPage:
             host: Indices of the host inputs; by default what the lowering declares for `op`.
             outputs: How many, or which are wanted.
             hardware: Take the variants for hardware, whatever the adapter is.
+            traits: Pretend that the device has these instead of its own, e.g. {"maxStorageBindingSize": 4096}.
             repeat: Time it: the median over so many batches.
         """
         case = {
@@ -109,6 +111,7 @@ class KernelPage:
             "host": list(HOST_INPUTS.get(op, []) if host is None else host),
             "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs),
             "hardware": hardware,
+            "traits": dict(traits) if traits else None,
             "repeat": repeat,
         }
         result = self._page.evaluate("(test) => runKernel(test)", case)
