@@ -30,6 +30,8 @@ class Body(object):
     JsepReleaseKernel = 24
     JsepRun = 25
     OpenWorker = 26
+    Ping = 27
+    Pong = 28
 
 def BodyCreator(unionType, table):
     from flatbuffers.table import Table
@@ -113,4 +115,10 @@ def BodyCreator(unionType, table):
     if unionType == Body().OpenWorker:
         import py_ort.schema.gen.OpenWorker
         return py_ort.schema.gen.OpenWorker.OpenWorkerT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == Body().Ping:
+        import py_ort.schema.gen.Ping
+        return py_ort.schema.gen.Ping.PingT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == Body().Pong:
+        import py_ort.schema.gen.Pong
+        return py_ort.schema.gen.Pong.PongT.InitFromBuf(table.Bytes, table.Pos)
     return None

@@ -76,7 +76,14 @@ class JsepCreateKernel(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
         return o == 0
 
-def JsepCreateKernelStart(builder): builder.StartObject(4)
+    # JsepCreateKernel
+    def UserKernel(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def JsepCreateKernelStart(builder): builder.StartObject(5)
 def Start(builder):
     return JsepCreateKernelStart(builder)
 def JsepCreateKernelAddDeviceId(builder, deviceId): builder.PrependUint32Slot(0, deviceId, 0)
@@ -94,6 +101,9 @@ def AddAttributes(builder, attributes):
 def JsepCreateKernelStartAttributesVector(builder, numElems): return builder.StartVector(1, numElems, 1)
 def StartAttributesVector(builder, numElems):
     return JsepCreateKernelStartAttributesVector(builder, numElems)
+def JsepCreateKernelAddUserKernel(builder, userKernel): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(userKernel), 0)
+def AddUserKernel(builder, userKernel):
+    return JsepCreateKernelAddUserKernel(builder, userKernel)
 def JsepCreateKernelEnd(builder): return builder.EndObject()
 def End(builder):
     return JsepCreateKernelEnd(builder)
@@ -110,6 +120,7 @@ class JsepCreateKernelT(object):
         self.opType = None  # type: str
         self.domain = None  # type: str
         self.attributes = None  # type: List[int]
+        self.userKernel = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -137,6 +148,7 @@ class JsepCreateKernelT(object):
                     self.attributes.append(jsepCreateKernel.Attributes(i))
             else:
                 self.attributes = jsepCreateKernel.AttributesAsNumpy()
+        self.userKernel = jsepCreateKernel.UserKernel()
 
     # JsepCreateKernelT
     def Pack(self, builder):
@@ -152,6 +164,8 @@ class JsepCreateKernelT(object):
                 for i in reversed(range(len(self.attributes))):
                     builder.PrependUint8(self.attributes[i])
                 attributes = builder.EndVector()
+        if self.userKernel is not None:
+            userKernel = builder.CreateString(self.userKernel)
         JsepCreateKernelStart(builder)
         JsepCreateKernelAddDeviceId(builder, self.deviceId)
         if self.opType is not None:
@@ -160,5 +174,7 @@ class JsepCreateKernelT(object):
             JsepCreateKernelAddDomain(builder, domain)
         if self.attributes is not None:
             JsepCreateKernelAddAttributes(builder, attributes)
+        if self.userKernel is not None:
+            JsepCreateKernelAddUserKernel(builder, userKernel)
         jsepCreateKernel = JsepCreateKernelEnd(builder)
         return jsepCreateKernel

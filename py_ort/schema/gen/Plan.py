@@ -156,7 +156,14 @@ class Plan(object):
             return self._tab.Get(flatbuffers.number_types.Uint64Flags, o + self._tab.Pos)
         return 0
 
-def PlanStart(builder): builder.StartObject(8)
+    # Plan
+    def UserKernels(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def PlanStart(builder): builder.StartObject(9)
 def Start(builder):
     return PlanStart(builder)
 def PlanAddVersion(builder, version): builder.PrependUint32Slot(0, version, 0)
@@ -195,6 +202,9 @@ def StartWeightsVector(builder, numElems):
 def PlanAddWeightsSize(builder, weightsSize): builder.PrependUint64Slot(7, weightsSize, 0)
 def AddWeightsSize(builder, weightsSize):
     return PlanAddWeightsSize(builder, weightsSize)
+def PlanAddUserKernels(builder, userKernels): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(userKernels), 0)
+def AddUserKernels(builder, userKernels):
+    return PlanAddUserKernels(builder, userKernels)
 def PlanEnd(builder): return builder.EndObject()
 def End(builder):
     return PlanEnd(builder)
@@ -219,6 +229,7 @@ class PlanT(object):
         self.inputPlacement = None  # type: List[py_ort.schema.gen.InputPlacement.InputPlacementT]
         self.weights = None  # type: List[py_ort.schema.gen.Weight.WeightT]
         self.weightsSize = 0  # type: int
+        self.userKernels = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -272,6 +283,7 @@ class PlanT(object):
                     weight_ = py_ort.schema.gen.Weight.WeightT.InitFromObj(plan.Weights(i))
                     self.weights.append(weight_)
         self.weightsSize = plan.WeightsSize()
+        self.userKernels = plan.UserKernels()
 
     # PlanT
     def Pack(self, builder):
@@ -311,6 +323,8 @@ class PlanT(object):
             for i in reversed(range(len(self.weights))):
                 builder.PrependUOffsetTRelative(weightslist[i])
             weights = builder.EndVector()
+        if self.userKernels is not None:
+            userKernels = builder.CreateString(self.userKernels)
         PlanStart(builder)
         PlanAddVersion(builder, self.version)
         if self.producer is not None:
@@ -326,5 +340,7 @@ class PlanT(object):
         if self.weights is not None:
             PlanAddWeights(builder, weights)
         PlanAddWeightsSize(builder, self.weightsSize)
+        if self.userKernels is not None:
+            PlanAddUserKernels(builder, userKernels)
         plan = PlanEnd(builder)
         return plan

@@ -42,6 +42,11 @@ ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, in
 // All other calls are fine meanwhile.
 ORT_EXPORT int ort_run_execute(uint32_t run);
 ORT_EXPORT void ort_run_cancel(uint32_t run);
+// Before ort_run_execute: keep the nodes' times. After it: [0] how many nodes were carried out, then for each, in the order of their ends,
+// four numbers: its index among all nodes of the plan (graph by graph), and in ms of performance.now() when it began, when its inputs
+// were where it reads them, and when it ended. The numbers are valid until ort_run_end. A node on the JS provider is only resolved here.
+ORT_EXPORT void ort_run_profile(uint32_t run);
+ORT_EXPORT const double* ort_run_times(uint32_t run);
 // After ort_run_execute: 1 when no CPU node read anything that depends on the feeds' contents, so that
 // equal shapes mean equal GPU work: the page may replay its recording without the core.
 ORT_EXPORT int ort_run_replayable(uint32_t run);

@@ -82,6 +82,15 @@ void ort_run_cancel(uint32_t run) {
   if (Run* found = find(run)) found->cancel();
 }
 
+void ort_run_profile(uint32_t run) {
+  if (Run* found = find(run)) found->profile();
+}
+
+const double* ort_run_times(uint32_t run) {
+  Run* found = find(run);
+  return found ? found->times().data() : nullptr;
+}
+
 int ort_run_replayable(uint32_t run) {
   Run* found = find(run);
   return found && found->replayable();

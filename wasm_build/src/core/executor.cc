@@ -33,7 +33,10 @@ Status with_inputs(Run& run, const PlanNode& node, Status status) {
 Status run_graph(Run& run, const PlanGraph& graph) {
   for (const PlanNode& node : graph.nodes) {
     Status status = keep_going(run);
+    const double began_ms = run.profiling() ? jsep::now_ms() : 0;
     if (status.ok()) status = step(run, node);
+    // Control flow reads its inputs now and then; the nodes inside it have their own times.
+    if (run.profiling()) run.note_time(node, began_ms, node.form == Form::kernel ? run.ready_ms : began_ms, jsep::now_ms());
     if (!status.ok()) {
       if (run.failed) return status;
       run.failed = &node;

@@ -19,6 +19,10 @@ class Run {
   // Once per run. May suspend.
   Failure execute();
   void cancel() { cancelled_ = true; }
+  // Keeps the nodes' times; call it before execute.
+  void profile() { profiling_ = true; }
+  // In the numbers of abi.h.
+  const std::vector<double>& times() const { return times_; }
   bool replayable() const { return replayable_; }
   // Null when there is no such output, or the run is not done.
   const Slot* output(uint32_t index) const { return index < outputs_.size() ? &outputs_[index] : nullptr; }
@@ -35,6 +39,13 @@ class Run {
   // The node that is being carried out; the innermost one that fails stays here.
   const PlanNode* failed = nullptr;
   double resumed_ms = 0;  // when the page last had its turn
+  // For profiles only: when the inputs of the node at work were there.
+  bool profiling() const { return profiling_; }
+  double ready_ms = 0;
+  void note_time(const PlanNode& node, double began_ms, double ready_ms, double ended_ms) {
+    times_.insert(times_.end(), {static_cast<double>(node.index), began_ms, ready_ms, ended_ms});
+    ++times_.front();
+  }
 
  private:
   Status check_input(uint32_t input) const;
@@ -48,7 +59,8 @@ class Run {
   std::vector<Slot> outputs_;
   std::vector<uint32_t> words_;
   std::vector<std::shared_ptr<Storage>> encoded_;  // string outputs, as bytes
-  bool started_ = false, cancelled_ = false, replayable_ = true;
+  std::vector<double> times_{0};  // how many nodes, then their times
+  bool started_ = false, cancelled_ = false, replayable_ = true, profiling_ = false;
 };
 
 }  // namespace py_ort

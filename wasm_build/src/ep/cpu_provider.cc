@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/executor.h"
+#include "ep/jsep.h"
 
 namespace py_ort {
 namespace {
@@ -27,6 +28,7 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
   }
 
   // No suspension below: pointers to slots stay good.
+  if (run.profiling()) run.ready_ms = jsep::now_ms();
   std::vector<const Value*> inputs;
   for (int32_t value : node.inputs) inputs.push_back(value == kOmitted || run.slot(value).empty() ? nullptr : &run.slot(value).value);
   std::vector<Value> made(node.outputs.size());

@@ -1,5 +1,6 @@
 // A node on the JS provider: bring its inputs to where it reads them, then let the page resolve it (jsepRun).
 #include "core/executor.h"
+#include "ep/jsep.h"
 #include "ep/jsep_call.h"
 
 namespace py_ort {
@@ -27,6 +28,7 @@ Status bring_inputs(Run& run, const PlanNode& node) {
 
 Status run_js_node(Run& run, const PlanNode& node) {
   PY_ORT_TRY(bring_inputs(run, node));
+  if (run.profiling()) run.ready_ms = jsep::now_ms();
   bool from_feeds = false;
   std::vector<Slot*> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -21,6 +21,8 @@ import { JsepRun, JsepRunT } from './jsep-run';
 import { Log, LogT } from './log';
 import { OpenDevice, OpenDeviceT } from './open-device';
 import { OpenWorker, OpenWorkerT } from './open-worker';
+import { Ping, PingT } from './ping';
+import { Pong, PongT } from './pong';
 import { Progress, ProgressT } from './progress';
 import { ReleaseSession, ReleaseSessionT } from './release-session';
 import { Run, RunT } from './run';
@@ -56,13 +58,15 @@ export enum Body {
   JsepKernel = 23,
   JsepReleaseKernel = 24,
   JsepRun = 25,
-  OpenWorker = 26
+  OpenWorker = 26,
+  Ping = 27,
+  Pong = 28
 }
 
 export function unionToBody(
   type: Body,
-  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(new Hello())! as Hello;
@@ -91,15 +95,17 @@ export function unionToBody(
     case 'JsepReleaseKernel': return accessor(new JsepReleaseKernel())! as JsepReleaseKernel;
     case 'JsepRun': return accessor(new JsepRun())! as JsepRun;
     case 'OpenWorker': return accessor(new OpenWorker())! as OpenWorker;
+    case 'Ping': return accessor(new Ping())! as Ping;
+    case 'Pong': return accessor(new Pong())! as Pong;
     default: return null;
   }
 }
 
 export function unionListToBody(
   type: Body, 
-  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
+  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
   index: number
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(index, new Hello())! as Hello;
@@ -128,6 +134,8 @@ export function unionListToBody(
     case 'JsepReleaseKernel': return accessor(index, new JsepReleaseKernel())! as JsepReleaseKernel;
     case 'JsepRun': return accessor(index, new JsepRun())! as JsepRun;
     case 'OpenWorker': return accessor(index, new OpenWorker())! as OpenWorker;
+    case 'Ping': return accessor(index, new Ping())! as Ping;
+    case 'Pong': return accessor(index, new Pong())! as Pong;
     default: return null;
   }
 }

@@ -57,8 +57,15 @@ attributesArray():Uint8Array|null {
   return offset ? new Uint8Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
 }
 
+userKernel():string|null
+userKernel(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
+userKernel(optionalEncoding?:any):string|Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 12);
+  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
+}
+
 static startJsepCreateKernel(builder:flatbuffers.Builder) {
-  builder.startObject(4);
+  builder.startObject(5);
 }
 
 static addDeviceId(builder:flatbuffers.Builder, deviceId:number) {
@@ -89,17 +96,22 @@ static startAttributesVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(1, numElems, 1);
 }
 
+static addUserKernel(builder:flatbuffers.Builder, userKernelOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(4, userKernelOffset, 0);
+}
+
 static endJsepCreateKernel(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   return offset;
 }
 
-static createJsepCreateKernel(builder:flatbuffers.Builder, deviceId:number, opTypeOffset:flatbuffers.Offset, domainOffset:flatbuffers.Offset, attributesOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createJsepCreateKernel(builder:flatbuffers.Builder, deviceId:number, opTypeOffset:flatbuffers.Offset, domainOffset:flatbuffers.Offset, attributesOffset:flatbuffers.Offset, userKernelOffset:flatbuffers.Offset):flatbuffers.Offset {
   JsepCreateKernel.startJsepCreateKernel(builder);
   JsepCreateKernel.addDeviceId(builder, deviceId);
   JsepCreateKernel.addOpType(builder, opTypeOffset);
   JsepCreateKernel.addDomain(builder, domainOffset);
   JsepCreateKernel.addAttributes(builder, attributesOffset);
+  JsepCreateKernel.addUserKernel(builder, userKernelOffset);
   return JsepCreateKernel.endJsepCreateKernel(builder);
 }
 
@@ -108,7 +120,8 @@ unpack(): JsepCreateKernelT {
     this.deviceId(),
     this.opType(),
     this.domain(),
-    this.bb!.createScalarList(this.attributes.bind(this), this.attributesLength())
+    this.bb!.createScalarList(this.attributes.bind(this), this.attributesLength()),
+    this.userKernel()
   );
 }
 
@@ -118,6 +131,7 @@ unpackTo(_o: JsepCreateKernelT): void {
   _o.opType = this.opType();
   _o.domain = this.domain();
   _o.attributes = this.bb!.createScalarList(this.attributes.bind(this), this.attributesLength());
+  _o.userKernel = this.userKernel();
 }
 }
 
@@ -126,7 +140,8 @@ constructor(
   public deviceId: number = 0,
   public opType: string|Uint8Array|null = null,
   public domain: string|Uint8Array|null = null,
-  public attributes: (number)[] = []
+  public attributes: (number)[] = [],
+  public userKernel: string|Uint8Array|null = null
 ){}
 
 
@@ -134,12 +149,14 @@ pack(builder:flatbuffers.Builder): flatbuffers.Offset {
   const opType = (this.opType !== null ? builder.createString(this.opType!) : 0);
   const domain = (this.domain !== null ? builder.createString(this.domain!) : 0);
   const attributes = JsepCreateKernel.createAttributesVector(builder, this.attributes);
+  const userKernel = (this.userKernel !== null ? builder.createString(this.userKernel!) : 0);
 
   return JsepCreateKernel.createJsepCreateKernel(builder,
     this.deviceId,
     opType,
     domain,
-    attributes
+    attributes,
+    userKernel
   );
 }
 }

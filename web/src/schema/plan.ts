@@ -95,8 +95,15 @@ weightsSize():bigint {
   return offset ? this.bb!.readUint64(this.bb_pos + offset) : BigInt('0');
 }
 
+userKernels():string|null
+userKernels(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
+userKernels(optionalEncoding?:any):string|Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
+}
+
 static startPlan(builder:flatbuffers.Builder) {
-  builder.startObject(8);
+  builder.startObject(9);
 }
 
 static addVersion(builder:flatbuffers.Builder, version:number) {
@@ -179,6 +186,10 @@ static addWeightsSize(builder:flatbuffers.Builder, weightsSize:bigint) {
   builder.addFieldInt64(7, weightsSize, BigInt('0'));
 }
 
+static addUserKernels(builder:flatbuffers.Builder, userKernelsOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(8, userKernelsOffset, 0);
+}
+
 static endPlan(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   return offset;
@@ -192,7 +203,7 @@ static finishSizePrefixedPlanBuffer(builder:flatbuffers.Builder, offset:flatbuff
   builder.finish(offset, 'PORT', true);
 }
 
-static createPlan(builder:flatbuffers.Builder, version:number, producerOffset:flatbuffers.Offset, modelNameOffset:flatbuffers.Offset, valuesOffset:flatbuffers.Offset, graphsOffset:flatbuffers.Offset, inputPlacementOffset:flatbuffers.Offset, weightsOffset:flatbuffers.Offset, weightsSize:bigint):flatbuffers.Offset {
+static createPlan(builder:flatbuffers.Builder, version:number, producerOffset:flatbuffers.Offset, modelNameOffset:flatbuffers.Offset, valuesOffset:flatbuffers.Offset, graphsOffset:flatbuffers.Offset, inputPlacementOffset:flatbuffers.Offset, weightsOffset:flatbuffers.Offset, weightsSize:bigint, userKernelsOffset:flatbuffers.Offset):flatbuffers.Offset {
   Plan.startPlan(builder);
   Plan.addVersion(builder, version);
   Plan.addProducer(builder, producerOffset);
@@ -202,6 +213,7 @@ static createPlan(builder:flatbuffers.Builder, version:number, producerOffset:fl
   Plan.addInputPlacement(builder, inputPlacementOffset);
   Plan.addWeights(builder, weightsOffset);
   Plan.addWeightsSize(builder, weightsSize);
+  Plan.addUserKernels(builder, userKernelsOffset);
   return Plan.endPlan(builder);
 }
 
@@ -214,7 +226,8 @@ unpack(): PlanT {
     this.bb!.createObjList(this.graphs.bind(this), this.graphsLength()),
     this.bb!.createObjList(this.inputPlacement.bind(this), this.inputPlacementLength()),
     this.bb!.createObjList(this.weights.bind(this), this.weightsLength()),
-    this.weightsSize()
+    this.weightsSize(),
+    this.userKernels()
   );
 }
 
@@ -228,6 +241,7 @@ unpackTo(_o: PlanT): void {
   _o.inputPlacement = this.bb!.createObjList(this.inputPlacement.bind(this), this.inputPlacementLength());
   _o.weights = this.bb!.createObjList(this.weights.bind(this), this.weightsLength());
   _o.weightsSize = this.weightsSize();
+  _o.userKernels = this.userKernels();
 }
 }
 
@@ -240,7 +254,8 @@ constructor(
   public graphs: (GraphT)[] = [],
   public inputPlacement: (InputPlacementT)[] = [],
   public weights: (WeightT)[] = [],
-  public weightsSize: bigint = BigInt('0')
+  public weightsSize: bigint = BigInt('0'),
+  public userKernels: string|Uint8Array|null = null
 ){}
 
 
@@ -251,6 +266,7 @@ pack(builder:flatbuffers.Builder): flatbuffers.Offset {
   const graphs = Plan.createGraphsVector(builder, builder.createObjectOffsetList(this.graphs));
   const inputPlacement = Plan.createInputPlacementVector(builder, builder.createObjectOffsetList(this.inputPlacement));
   const weights = Plan.createWeightsVector(builder, builder.createObjectOffsetList(this.weights));
+  const userKernels = (this.userKernels !== null ? builder.createString(this.userKernels!) : 0);
 
   return Plan.createPlan(builder,
     this.version,
@@ -260,7 +276,8 @@ pack(builder:flatbuffers.Builder): flatbuffers.Offset {
     graphs,
     inputPlacement,
     weights,
-    this.weightsSize
+    this.weightsSize,
+    userKernels
   );
 }
 }

@@ -68,6 +68,12 @@ struct GetStatsBuilder;
 struct Stats;
 struct StatsBuilder;
 
+struct Ping;
+struct PingBuilder;
+
+struct Pong;
+struct PongBuilder;
+
 struct OpenWorker;
 struct OpenWorkerBuilder;
 
@@ -132,11 +138,13 @@ enum class Body : uint8_t {
   JsepReleaseKernel = 24,
   JsepRun = 25,
   OpenWorker = 26,
+  Ping = 27,
+  Pong = 28,
   MIN = NONE,
-  MAX = OpenWorker
+  MAX = Pong
 };
 
-inline const Body (&EnumValuesBody())[27] {
+inline const Body (&EnumValuesBody())[29] {
   static const Body values[] = {
     Body::NONE,
     Body::Hello,
@@ -164,13 +172,15 @@ inline const Body (&EnumValuesBody())[27] {
     Body::JsepKernel,
     Body::JsepReleaseKernel,
     Body::JsepRun,
-    Body::OpenWorker
+    Body::OpenWorker,
+    Body::Ping,
+    Body::Pong
   };
   return values;
 }
 
 inline const char * const *EnumNamesBody() {
-  static const char * const names[28] = {
+  static const char * const names[30] = {
     "NONE",
     "Hello",
     "Log",
@@ -198,13 +208,15 @@ inline const char * const *EnumNamesBody() {
     "JsepReleaseKernel",
     "JsepRun",
     "OpenWorker",
+    "Ping",
+    "Pong",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameBody(Body e) {
-  if (flatbuffers::IsOutRange(e, Body::NONE, Body::OpenWorker)) return "";
+  if (flatbuffers::IsOutRange(e, Body::NONE, Body::Pong)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesBody()[index];
 }
@@ -315,6 +327,14 @@ template<> struct BodyTraits<py_ort::schema::gen::JsepRun> {
 
 template<> struct BodyTraits<py_ort::schema::gen::OpenWorker> {
   static const Body enum_value = Body::OpenWorker;
+};
+
+template<> struct BodyTraits<py_ort::schema::gen::Ping> {
+  static const Body enum_value = Body::Ping;
+};
+
+template<> struct BodyTraits<py_ort::schema::gen::Pong> {
+  static const Body enum_value = Body::Pong;
 };
 
 bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body type);
@@ -1513,6 +1533,76 @@ inline flatbuffers::Offset<Stats> CreateStatsDirect(
       json__);
 }
 
+struct Ping FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef PingBuilder Builder;
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           verifier.EndTable();
+  }
+};
+
+struct PingBuilder {
+  typedef Ping Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  explicit PingBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Ping> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Ping>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Ping> CreatePing(
+    flatbuffers::FlatBufferBuilder &_fbb) {
+  PingBuilder builder_(_fbb);
+  return builder_.Finish();
+}
+
+struct Pong FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef PongBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NOW_MS = 4
+  };
+  double now_ms() const {
+    return GetField<double>(VT_NOW_MS, 0.0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<double>(verifier, VT_NOW_MS, 8) &&
+           verifier.EndTable();
+  }
+};
+
+struct PongBuilder {
+  typedef Pong Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_now_ms(double now_ms) {
+    fbb_.AddElement<double>(Pong::VT_NOW_MS, now_ms, 0.0);
+  }
+  explicit PongBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Pong> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Pong>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Pong> CreatePong(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    double now_ms = 0.0) {
+  PongBuilder builder_(_fbb);
+  builder_.add_now_ms(now_ms);
+  return builder_.Finish();
+}
+
 struct OpenWorker FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef OpenWorkerBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1882,7 +1972,8 @@ struct JsepCreateKernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_DEVICE_ID = 4,
     VT_OP_TYPE = 6,
     VT_DOMAIN = 8,
-    VT_ATTRIBUTES = 10
+    VT_ATTRIBUTES = 10,
+    VT_USER_KERNEL = 12
   };
   uint32_t device_id() const {
     return GetField<uint32_t>(VT_DEVICE_ID, 0);
@@ -1896,6 +1987,9 @@ struct JsepCreateKernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint8_t> *attributes() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_ATTRIBUTES);
   }
+  const flatbuffers::String *user_kernel() const {
+    return GetPointer<const flatbuffers::String *>(VT_USER_KERNEL);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_DEVICE_ID, 4) &&
@@ -1905,6 +1999,8 @@ struct JsepCreateKernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(domain()) &&
            VerifyOffset(verifier, VT_ATTRIBUTES) &&
            verifier.VerifyVector(attributes()) &&
+           VerifyOffset(verifier, VT_USER_KERNEL) &&
+           verifier.VerifyString(user_kernel()) &&
            verifier.EndTable();
   }
 };
@@ -1925,6 +2021,9 @@ struct JsepCreateKernelBuilder {
   void add_attributes(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> attributes) {
     fbb_.AddOffset(JsepCreateKernel::VT_ATTRIBUTES, attributes);
   }
+  void add_user_kernel(flatbuffers::Offset<flatbuffers::String> user_kernel) {
+    fbb_.AddOffset(JsepCreateKernel::VT_USER_KERNEL, user_kernel);
+  }
   explicit JsepCreateKernelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1941,8 +2040,10 @@ inline flatbuffers::Offset<JsepCreateKernel> CreateJsepCreateKernel(
     uint32_t device_id = 0,
     flatbuffers::Offset<flatbuffers::String> op_type = 0,
     flatbuffers::Offset<flatbuffers::String> domain = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> attributes = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> attributes = 0,
+    flatbuffers::Offset<flatbuffers::String> user_kernel = 0) {
   JsepCreateKernelBuilder builder_(_fbb);
+  builder_.add_user_kernel(user_kernel);
   builder_.add_attributes(attributes);
   builder_.add_domain(domain);
   builder_.add_op_type(op_type);
@@ -1955,16 +2056,19 @@ inline flatbuffers::Offset<JsepCreateKernel> CreateJsepCreateKernelDirect(
     uint32_t device_id = 0,
     const char *op_type = nullptr,
     const char *domain = nullptr,
-    const std::vector<uint8_t> *attributes = nullptr) {
+    const std::vector<uint8_t> *attributes = nullptr,
+    const char *user_kernel = nullptr) {
   auto op_type__ = op_type ? _fbb.CreateString(op_type) : 0;
   auto domain__ = domain ? _fbb.CreateString(domain) : 0;
   auto attributes__ = attributes ? _fbb.CreateVector<uint8_t>(*attributes) : 0;
+  auto user_kernel__ = user_kernel ? _fbb.CreateString(user_kernel) : 0;
   return py_ort::schema::gen::CreateJsepCreateKernel(
       _fbb,
       device_id,
       op_type__,
       domain__,
-      attributes__);
+      attributes__,
+      user_kernel__);
 }
 
 struct JsepKernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -2221,6 +2325,12 @@ struct Message FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const py_ort::schema::gen::OpenWorker *body_as_OpenWorker() const {
     return body_type() == py_ort::schema::gen::Body::OpenWorker ? static_cast<const py_ort::schema::gen::OpenWorker *>(body()) : nullptr;
   }
+  const py_ort::schema::gen::Ping *body_as_Ping() const {
+    return body_type() == py_ort::schema::gen::Body::Ping ? static_cast<const py_ort::schema::gen::Ping *>(body()) : nullptr;
+  }
+  const py_ort::schema::gen::Pong *body_as_Pong() const {
+    return body_type() == py_ort::schema::gen::Body::Pong ? static_cast<const py_ort::schema::gen::Pong *>(body()) : nullptr;
+  }
   uint64_t payload_size() const {
     return GetField<uint64_t>(VT_PAYLOAD_SIZE, 0);
   }
@@ -2337,6 +2447,14 @@ template<> inline const py_ort::schema::gen::JsepRun *Message::body_as<py_ort::s
 
 template<> inline const py_ort::schema::gen::OpenWorker *Message::body_as<py_ort::schema::gen::OpenWorker>() const {
   return body_as_OpenWorker();
+}
+
+template<> inline const py_ort::schema::gen::Ping *Message::body_as<py_ort::schema::gen::Ping>() const {
+  return body_as_Ping();
+}
+
+template<> inline const py_ort::schema::gen::Pong *Message::body_as<py_ort::schema::gen::Pong>() const {
+  return body_as_Pong();
 }
 
 struct MessageBuilder {
@@ -2487,6 +2605,14 @@ inline bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body ty
     }
     case Body::OpenWorker: {
       auto ptr = reinterpret_cast<const py_ort::schema::gen::OpenWorker *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Body::Ping: {
+      auto ptr = reinterpret_cast<const py_ort::schema::gen::Ping *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Body::Pong: {
+      auto ptr = reinterpret_cast<const py_ort::schema::gen::Pong *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -1115,7 +1115,8 @@ struct Plan FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_GRAPHS = 12,
     VT_INPUT_PLACEMENT = 14,
     VT_WEIGHTS = 16,
-    VT_WEIGHTS_SIZE = 18
+    VT_WEIGHTS_SIZE = 18,
+    VT_USER_KERNELS = 20
   };
   uint32_t version() const {
     return GetField<uint32_t>(VT_VERSION, 0);
@@ -1141,6 +1142,9 @@ struct Plan FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t weights_size() const {
     return GetField<uint64_t>(VT_WEIGHTS_SIZE, 0);
   }
+  const flatbuffers::String *user_kernels() const {
+    return GetPointer<const flatbuffers::String *>(VT_USER_KERNELS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_VERSION, 4) &&
@@ -1161,6 +1165,8 @@ struct Plan FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(weights()) &&
            verifier.VerifyVectorOfTables(weights()) &&
            VerifyField<uint64_t>(verifier, VT_WEIGHTS_SIZE, 8) &&
+           VerifyOffset(verifier, VT_USER_KERNELS) &&
+           verifier.VerifyString(user_kernels()) &&
            verifier.EndTable();
   }
 };
@@ -1193,6 +1199,9 @@ struct PlanBuilder {
   void add_weights_size(uint64_t weights_size) {
     fbb_.AddElement<uint64_t>(Plan::VT_WEIGHTS_SIZE, weights_size, 0);
   }
+  void add_user_kernels(flatbuffers::Offset<flatbuffers::String> user_kernels) {
+    fbb_.AddOffset(Plan::VT_USER_KERNELS, user_kernels);
+  }
   explicit PlanBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1213,9 +1222,11 @@ inline flatbuffers::Offset<Plan> CreatePlan(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::Graph>>> graphs = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::InputPlacement>>> input_placement = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<py_ort::schema::gen::Weight>>> weights = 0,
-    uint64_t weights_size = 0) {
+    uint64_t weights_size = 0,
+    flatbuffers::Offset<flatbuffers::String> user_kernels = 0) {
   PlanBuilder builder_(_fbb);
   builder_.add_weights_size(weights_size);
+  builder_.add_user_kernels(user_kernels);
   builder_.add_weights(weights);
   builder_.add_input_placement(input_placement);
   builder_.add_graphs(graphs);
@@ -1235,13 +1246,15 @@ inline flatbuffers::Offset<Plan> CreatePlanDirect(
     const std::vector<flatbuffers::Offset<py_ort::schema::gen::Graph>> *graphs = nullptr,
     const std::vector<flatbuffers::Offset<py_ort::schema::gen::InputPlacement>> *input_placement = nullptr,
     const std::vector<flatbuffers::Offset<py_ort::schema::gen::Weight>> *weights = nullptr,
-    uint64_t weights_size = 0) {
+    uint64_t weights_size = 0,
+    const char *user_kernels = nullptr) {
   auto producer__ = producer ? _fbb.CreateString(producer) : 0;
   auto model_name__ = model_name ? _fbb.CreateString(model_name) : 0;
   auto values__ = values ? _fbb.CreateVector<flatbuffers::Offset<py_ort::schema::gen::Value>>(*values) : 0;
   auto graphs__ = graphs ? _fbb.CreateVector<flatbuffers::Offset<py_ort::schema::gen::Graph>>(*graphs) : 0;
   auto input_placement__ = input_placement ? _fbb.CreateVector<flatbuffers::Offset<py_ort::schema::gen::InputPlacement>>(*input_placement) : 0;
   auto weights__ = weights ? _fbb.CreateVector<flatbuffers::Offset<py_ort::schema::gen::Weight>>(*weights) : 0;
+  auto user_kernels__ = user_kernels ? _fbb.CreateString(user_kernels) : 0;
   return py_ort::schema::gen::CreatePlan(
       _fbb,
       version,
@@ -1251,7 +1264,8 @@ inline flatbuffers::Offset<Plan> CreatePlanDirect(
       graphs__,
       input_placement__,
       weights__,
-      weights_size);
+      weights_size,
+      user_kernels__);
 }
 
 inline const py_ort::schema::gen::Plan *GetPlan(const void *buf) {
