@@ -1,15 +1,20 @@
-// Writes the manifest of the CPU kernels: node write_manifest.cjs core.mjs kernels.wasm.json
+// Writes what Python needs to know of the core: node write_manifest.cjs core.mjs FOLDER
+//   kernels.wasm.json    the CPU kernels
+//   options.webgpu.json  the options of the WebGPU provider
 'use strict';
 const fs = require('fs');
+const path = require('path');
 const { loadModule } = require('../test/core.cjs');
 
-const [core, out] = process.argv.slice(2);
+const [core, folder] = process.argv.slice(2);
 loadModule(core).then((module) => {
-  const entries = JSON.parse(module.UTF8ToString(module._ort_kernel_manifest()));
-  if (entries.error) throw new Error(entries.error);
-  const text = '[\n' + entries.map((entry) => '  ' + JSON.stringify(entry)).join(',\n') + '\n]\n';
-  fs.writeFileSync(out, text);
+  const tables = { 'kernels.wasm.json': module._ort_kernel_manifest(), 'options.webgpu.json': module._ort_webgpu_options_table() };
+  for (const [name, pointer] of Object.entries(tables)) {
+    const entries = JSON.parse(module.UTF8ToString(pointer));
+    if (entries.error) throw new Error(entries.error);
+    fs.writeFileSync(path.join(folder, name), '[\n' + entries.map((entry) => '  ' + JSON.stringify(entry)).join(',\n') + '\n]\n');
+  }
 }).catch((error) => {
-  console.error(`kernels.wasm.json: ${error.message}`);
+  console.error(`the core's manifests: ${error.message}`);
   process.exitCode = 1;
 });

@@ -1,0 +1,179 @@
+#include "py_ort/webgpu_provider_options.h"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "abi/error.h"
+
+namespace py_ort {
+namespace {
+
+using Options = OrtWebGPUProviderOptions;
+
+// The texts of an enumeration, by its numbers.
+using Values = std::vector<std::string_view>;
+const Values kCacheModes = {"disabled", "lazyRelease", "simple", "bucket"};
+const Values kFlags = {"0", "1"};
+
+enum class Kind { number, flag, choice, text };
+constexpr std::string_view kKindNames[] = {"number", "flag", "choice", "text"};
+
+struct Option {
+  std::string_view key;
+  size_t offset;
+  Kind kind;
+  Values values;
+  int32_t initial;
+};
+
+const std::vector<Option>& table() {
+  static const std::vector<Option> options = {
+      {"deviceId", offsetof(Options, device_id), Kind::number, {}, 0},
+      {"preferredLayout", offsetof(Options, preferred_layout), Kind::choice, {"NCHW", "NHWC"}, ORT_WEBGPU_LAYOUT_NHWC},
+      {"enableGraphCapture", offsetof(Options, enable_graph_capture), Kind::flag, kFlags, 0},
+      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_BUCKET},
+      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_SIMPLE},
+      {"queryResolveBufferCacheMode", offsetof(Options, query_resolve_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_DISABLED},
+      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_DISABLED},
+      {"forceCpuNodeNames", offsetof(Options, force_cpu_node_names), Kind::text, {}, 0},
+      {"validationMode", offsetof(Options, validation_mode), Kind::choice, {"disabled", "wgpuOnly", "basic", "full"}, ORT_WEBGPU_VALIDATION_BASIC},
+      {"powerPreference", offsetof(Options, power_preference), Kind::choice, {"", "low-power", "high-performance"}, ORT_WEBGPU_POWER_UNDEFINED},
+      {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, 0},
+      {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, 0},
+  };
+  return options;
+}
+
+constexpr std::string_view kPrefix = "ep.webgpuexecutionprovider.";
+
+std::string_view without_prefix(std::string_view key) {
+  if (key.size() <= kPrefix.size()) return key;
+  for (size_t i = 0; i < kPrefix.size(); ++i)
+    if ((key[i] >= 'A' && key[i] <= 'Z' ? key[i] + ('a' - 'A') : key[i]) != kPrefix[i]) return key;
+  return key.substr(kPrefix.size());
+}
+
+const Option* find(std::string_view key) {
+  for (const Option& option : table())
+    if (option.key == key) return &option;
+  return nullptr;
+}
+
+std::string listed(const Values& values) {
+  std::string text;
+  for (std::string_view value : values) {
+    if (value.empty()) continue;
+    if (!text.empty()) text += ", ";
+    text += value;
+  }
+  return text;
+}
+
+void* field(Options& options, const Option& option) { return reinterpret_cast<char*>(&options) + option.offset; }
+
+void set_text(Options& options, const Option& option, std::string_view value) {
+  auto& place = *static_cast<const char**>(field(options, option));
+  delete[] place;
+  char* copy = new char[value.size() + 1];
+  std::memcpy(copy, value.data(), value.size());
+  copy[value.size()] = 0;
+  place = copy;
+}
+
+// -1: not one of them.
+int32_t number_of(const Option& option, std::string_view value) {
+  if (option.kind != Kind::number) {
+    for (size_t i = 0; i < option.values.size(); ++i)
+      if (option.values[i] == value) return static_cast<int32_t>(i);
+    return -1;
+  }
+  int64_t number = 0;
+  for (char c : value) {
+    if (c < '0' || c > '9' || number > 100'000'000) return -1;
+    number = number * 10 + (c - '0');
+  }
+  return value.empty() ? -1 : static_cast<int32_t>(number);
+}
+
+Status set(Options& options, std::string_view given, std::string_view value) {
+  const Option* option = find(without_prefix(given));
+  if (!option) {
+    Values keys;
+    for (const Option& known : table()) keys.push_back(known.key);
+    return invalid_argument("the webgpu provider has no option \"", given, "\"; it has ", listed(keys));
+  }
+  if (option->kind == Kind::text) {
+    set_text(options, *option, value);
+    return {};
+  }
+  const int32_t number = number_of(*option, value);
+  if (number < 0) {
+    const std::string wanted = option->kind == Kind::number ? "a whole number from 0" : to_text("one of ", listed(option->values));
+    return invalid_argument("option ", option->key, " of the webgpu provider is ", wanted, ", not \"", value, "\"");
+  }
+  *static_cast<int32_t*>(field(options, *option)) = number;
+  return {};
+}
+
+std::string get(const Options& options, const Option& option) {
+  const void* place = field(const_cast<Options&>(options), option);
+  if (option.kind == Kind::text) return *static_cast<const char* const*>(place);
+  const int32_t number = *static_cast<const int32_t*>(place);
+  return option.kind == Kind::number ? std::to_string(number) : std::string(option.values[static_cast<size_t>(number)]);
+}
+
+std::string table_json() {
+  const std::unique_ptr<Options, decltype(&ort_webgpu_options_release)> defaults(ort_webgpu_options_create(), &ort_webgpu_options_release);
+  std::string json = "[";
+  for (const Option& option : table()) {
+    append_json(json += json.size() > 1 ? ",{\"key\":" : "{\"key\":", option.key);
+    append_json(json += ",\"kind\":", kKindNames[static_cast<size_t>(option.kind)]);
+    json += ",\"values\":[";
+    for (size_t i = 0; i < option.values.size(); ++i) append_json(json += i ? "," : "", option.values[i]);
+    append_json(json += "],\"default\":", get(*defaults, option));
+    json += '}';
+  }
+  return json + "]";
+}
+
+}  // namespace
+}  // namespace py_ort
+
+using namespace py_ort;
+
+OrtWebGPUProviderOptions* ort_webgpu_options_create() {
+  auto* options = new OrtWebGPUProviderOptions{};
+  for (const Option& option : table()) {
+    if (option.kind == Kind::text) {
+      set_text(*options, option, "");
+    } else {
+      *static_cast<int32_t*>(field(*options, option)) = option.initial;
+    }
+  }
+  return options;
+}
+
+int ort_webgpu_options_set(OrtWebGPUProviderOptions* options, const char* key, const char* value) {
+  return settle(set(*options, key, value));
+}
+
+const char* ort_webgpu_options_get(const OrtWebGPUProviderOptions* options, const char* key) {
+  static std::string value;
+  const Option* option = find(without_prefix(key));
+  if (!option) return nullptr;
+  value = get(*options, *option);
+  return value.c_str();
+}
+
+void ort_webgpu_options_release(OrtWebGPUProviderOptions* options) {
+  if (!options) return;
+  delete[] options->force_cpu_node_names;
+  delete options;
+}
+
+const char* ort_webgpu_options_table() {
+  static const std::string json = table_json();
+  return json.c_str();
+}
