@@ -7,6 +7,7 @@ import mimetypes
 import re
 import secrets
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from py_ort.exceptions import EngineError
+from py_ort.parts import LazyPart, Part, size_of
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
@@ -29,6 +31,8 @@ HEADERS = {
 }
 #: Buffers below this size are copied together.
 _SMALL = 1 << 16
+#: How many bytes that were made on demand a blob keeps.
+_KEPT = 128 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 mimetypes.add_type("text/javascript", ".mjs")
 mimetypes.add_type("text/javascript", ".js")
@@ -36,38 +40,55 @@ mimetypes.add_type("application/wasm", ".wasm")
 
 
 class Blob:
-    """Bytes to serve: buffers one after the other. Only small ones are joined, to be sent in one go."""
+    """Bytes to serve: parts one after the other. Only small ones are joined, to be sent in one go.
 
-    def __init__(
-        self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
-    ) -> None:
+    Parts that are made on demand stay for a while, because several ranges may ask for one.
+    """
+
+    def __init__(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> None:
         self.content_type = content_type
-        self._parts = list(_joined(memoryview(part).cast("B") for part in parts))
+        self._parts = list(_joined(parts))
         self._starts, self.size = [], 0
         for part in self._parts:
             self._starts.append(self.size)
-            self.size += part.nbytes
+            self.size += size_of(part)
+        self._made: OrderedDict[int, memoryview] = OrderedDict()
+        self._lock = threading.Lock()
 
     def slices(self, start: int, end: int) -> Iterator[memoryview]:
         """Yield the bytes [start, end)."""
         index = max(bisect.bisect_right(self._starts, start) - 1, 0)
         while start < end:
-            part, at = self._parts[index], self._starts[index]
+            part, at = self._bytes(index), self._starts[index]
             yield part[start - at : end - at]
             start, index = at + part.nbytes, index + 1
 
+    def _bytes(self, index: int) -> memoryview:
+        part = self._parts[index]
+        if not isinstance(part, LazyPart):
+            return memoryview(part)
+        with self._lock:
+            made = self._made.pop(index, None)
+            self._made[index] = made = made if made is not None else part.make()
+            while len(self._made) > 1 and sum(kept.nbytes for kept in self._made.values()) > _KEPT:
+                self._made.popitem(last=False)
+            return made
 
-def _joined(parts: Iterable[memoryview]) -> Iterator[memoryview]:
+
+def _joined(parts: Iterable[Part]) -> Iterator[memoryview | LazyPart]:
     small, size = [], 0
     for part in parts:
-        if part.nbytes < _SMALL:
-            small.append(part)
-            size += part.nbytes
-        if size and (part.nbytes >= _SMALL or size >= 16 * _SMALL):
+        big = isinstance(part, LazyPart) or memoryview(part).nbytes >= _SMALL
+        if not isinstance(part, LazyPart) and not big:
+            small.append(memoryview(part).cast("B"))
+            size += small[-1].nbytes
+        if size and (big or size >= 16 * _SMALL):
             yield memoryview(b"".join(small))
             small, size = [], 0
-        if part.nbytes >= _SMALL:
+        if isinstance(part, LazyPart):
             yield part
+        elif big:
+            yield memoryview(part).cast("B")
     if size:
         yield memoryview(b"".join(small))
 
@@ -82,9 +103,7 @@ class HttpServer:
         self.origin = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name="py_ort-http", daemon=True).start()
 
-    def publish(
-        self, parts: Sequence[bytes | bytearray | memoryview], content_type: str = "application/octet-stream"
-    ) -> str:
+    def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> str:
         """Serve these bytes; return their URL. They are held until `withdraw`."""
         path = f"/blob/{secrets.token_urlsafe(18)}"
         self._blobs[path] = Blob(parts, content_type)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from py_ort.cli.common import out, progress, provider_option
+from py_ort.parts import Part
 
 
 @click.command()
@@ -37,9 +39,9 @@ def serve(models: tuple[Path, ...], providers: tuple[str, ...]) -> None:
         server.close()
 
 
-def _compile(model: Path, providers: tuple[str, ...]) -> tuple[bytes, list[memoryview]]:
+def _compile(model: Path, providers: tuple[str, ...]) -> tuple[bytes, Sequence[Part]]:
     from py_ort.plan import compile_model
     from py_ort.providers.resolution import resolve
 
     compiled = compile_model(model, providers=list(resolve(list(providers) or None).providers))
-    return compiled.plan, compiled.weights.buffers()
+    return compiled.plan, compiled.parts()

@@ -12,7 +12,19 @@ from typing import BinaryIO
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.parts import LazyPart, Part
+
 ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes of the blob; `location` and `offset`: where they lie in the model's external data, if they do."""
+
+    part: Part
+    size: int
+    location: str = ""
+    offset: int = 0
 
 
 @dataclass
@@ -38,6 +50,21 @@ class WeightEntry:
     def tobytes(self) -> bytes:
         """Return the bytes: little-endian, C order, small integers packed as in ONNX."""
         return self.tensor.tobytes()
+
+    def piece(self) -> Piece:
+        """Return its part of the blob; what is still to be packed is packed when somebody asks for it."""
+        tensor = self.tensor
+        if isinstance(tensor, ir.LazyTensor):
+            return Piece(LazyPart(self.size, self._checked), self.size)
+        if isinstance(tensor, ir.ExternalTensor) and sys.byteorder == "little" and tensor.length in (None, self.size):
+            return Piece(LazyPart(self.size, self._checked), self.size, str(tensor.location), tensor.offset or 0)
+        return Piece(self._checked(), self.size)
+
+    def _checked(self) -> memoryview:
+        data = self.buffer()
+        if data.nbytes != self.size:
+            raise AssertionError(f"{self.name}: {data.nbytes} bytes, {self.size} planned")
+        return data
 
     def buffer(self) -> memoryview:
         """Return the same bytes, without a copy where numpy holds them in this form."""
@@ -68,20 +95,21 @@ class Weights:
         self.entries.append(entry)
         return entry
 
-    def buffers(self) -> list[memoryview]:
-        """Return the blob as buffers one after the other, without a copy of what numpy has in this form already."""
-        found: list[memoryview] = []
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the blob piece by piece, padding included. What numpy has in this form already is not copied."""
         written = 0
         for entry in self.entries:
             if entry.offset < written or entry.size == 0:
                 continue  # shares the room of an earlier one
-            data = entry.buffer()
-            if data.nbytes != entry.size:
-                raise AssertionError(f"{entry.name}: {data.nbytes} bytes, {entry.size} planned")
+            yield entry.piece()
             padding = -entry.size % ALIGNMENT
-            found += [data, memoryview(bytes(padding))] if padding else [data]
+            if padding:
+                yield Piece(bytes(padding), padding)
             written = entry.offset + entry.size + padding
-        return found
+
+    def parts(self) -> list[Part]:
+        """Return the blob as parts, one after the other."""
+        return [piece.part for piece in self.pieces()]
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the blob in pieces, tensor by tensor."""

@@ -10,6 +10,8 @@ from typing import Any
 SHAPE_ARITHMETIC = "shape arithmetic"
 CONTROL = "control flow"
 FORCED = "force_cpu_node_names"
+#: Kernels that only look at their input under another shape: nothing is launched for them.
+_VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,19 @@ class Placement:
         """Return the number of nodes per provider."""
         counted = Counter(node.provider for node in self.nodes)
         return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
+
+    def launches(self) -> dict[str, int]:
+        """Return how many kernels a run launches on each provider: its nodes without views and shape arithmetic."""
+        counted = Counter(
+            node.provider
+            for node in self.nodes
+            if node.reason not in (SHAPE_ARITHMETIC, CONTROL) and node.kernel not in _VIEWS
+        )
+        return {provider: counted.get(provider, 0) for provider in dict.fromkeys((*self.providers, *counted))}
+
+    def arithmetic(self) -> int:
+        """Return how many nodes compute shapes."""
+        return sum(node.reason == SHAPE_ARITHMETIC for node in self.nodes)
 
     def fallbacks(self) -> list[PlacedNode]:
         """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""

@@ -1,0 +1,79 @@
+"""`py-ort passes`: what the compiler makes of a model, pass by pass. No browser is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+
+from py_ort.cli.common import err, out, provider_option
+
+if TYPE_CHECKING:
+    from py_ort.plan import CompiledModel
+
+_LEVELS = ("disabled", "basic", "extended", "layout", "all")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@provider_option
+@click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimise.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=NUMBER", help="Fix a free dimension of the inputs.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Write the optimised graph as ONNX.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+def passes(
+    model: Path, providers: tuple[str, ...], level: str, dims: tuple[str, ...], save: Path | None, as_json: bool
+) -> None:
+    """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
+    with err.status("compiling") if err.is_terminal else _Quiet():
+        from py_ort.plan import CompileOptions, compile_model
+        from py_ort.providers.resolution import resolve
+
+        names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
+        options = CompileOptions(graph_optimization_level=level, free_dimension_overrides=dict(map(_dim, dims)))
+        compiled = compile_model(model, providers=names, options=options, optimised=save)
+    print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)
+
+
+class _Quiet:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _dim(item: str) -> tuple[str, int]:
+    name, equals, number = item.rpartition("=")
+    if not equals or not number.isdigit():
+        raise click.BadParameter(f"expected NAME=NUMBER, got {item!r}", param_hint="--dim")
+    return name, int(number)
+
+
+def _json(compiled: CompiledModel) -> dict[str, Any]:
+    return {
+        "passes": [
+            {"name": p.name, "changes": p.changes, "before": p.before, "after": p.after, "ms": round(p.ms, 3)}
+            for p in compiled.passes
+        ],
+        "timings": {stage: round(ms, 3) for stage, ms in compiled.timings.items()},
+        "launches": compiled.placement.launches(),
+        "nodes": compiled.placement.counts(),
+        "shape_arithmetic": compiled.placement.arithmetic(),
+    }
+
+
+def _print(compiled: CompiledModel) -> None:
+    table = Table("pass", "nodes", "changes", "ms", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in compiled.passes:
+        changed = str(each.changes) if each.changes else "no change"
+        nodes = f"{each.before} → {each.after}" if each.before != each.after else str(each.after)
+        table.add_row(each.name, nodes, changed, f"{each.ms:.1f}")
+    out.print(table)
+    stages = ", ".join(f"{stage} {ms:.0f}" for stage, ms in compiled.timings.items())
+    out.print(f"\nms per stage: {stages}; together {sum(compiled.timings.values()):.0f}", soft_wrap=True)
+    launches = ", ".join(f"{count} on {provider}" for provider, count in compiled.placement.launches().items())
+    out.print(f"kernels to launch: {launches}; shape arithmetic: {compiled.placement.arithmetic()} nodes")

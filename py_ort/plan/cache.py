@@ -1,0 +1,213 @@
+"""Plans on disk, so that a model is compiled once: found again by contents, options and version.
+
+One file holds one plan with its weights. Files appear whole (they are written beside and renamed), so that several
+processes may share the folder; the least recently used go when it grows too large. A file that is damaged, or whose
+model's external data changed, is passed over with a warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.load.digest import FileStamp
+from py_ort.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
+
+if TYPE_CHECKING:
+    from py_ort.load import LoadedModel
+    from py_ort.plan import CompiledModel, CompileOptions
+
+_log = logging.getLogger("py_ort")
+_SUFFIX = ".plan"
+_DEFAULT_BYTES = 4 << 30
+#: An unfinished file that is older than this many seconds was left by a process that died.
+_ABANDONED = 3600
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A file of the cache, as `py-ort cache` shows it."""
+
+    path: Path
+    size: int
+    used: float
+
+    @property
+    def key(self) -> str:
+        """What it is found by."""
+        return self.path.name.removesuffix(_SUFFIX)
+
+    def model_name(self) -> str:
+        """Return what the model calls itself; "" when the file cannot be read."""
+        try:
+            return read_header(self.path)["metadata"]["graph_name"]
+        except (OSError, DamagedEntry):
+            return ""
+
+
+class PlanCache:
+    """A folder of plans.
+
+    Args:
+        folder: Made when something is stored.
+        max_bytes: How much it may hold.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int = _DEFAULT_BYTES) -> None:
+        self.folder = folder
+        self.max_bytes = max_bytes
+        self._writers: list[threading.Thread] = []
+
+    @classmethod
+    def default(cls) -> PlanCache | None:
+        """Return the user's cache, or None where PY_ORT_CACHE is "0".
+
+        PY_ORT_CACHE_DIR names its folder (default: `py_ort/plans` in the user's cache folder), PY_ORT_CACHE_MB how
+        much it may hold.
+
+        Raises:
+            InvalidArgument: PY_ORT_CACHE_MB is no number.
+        """
+        if os.environ.get("PY_ORT_CACHE", "1").lower() in ("0", "off", "no"):
+            return None
+        named = os.environ.get("PY_ORT_CACHE_DIR")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        size = os.environ.get("PY_ORT_CACHE_MB")
+        if size is not None and not size.isdigit():
+            raise InvalidArgument(f"PY_ORT_CACHE_MB={size!r}: a number of megabytes")
+        return cls(Path(named) if named else base / "py_ort/plans", int(size) << 20 if size else _DEFAULT_BYTES)
+
+    @property
+    def notes(self) -> Path:
+        """The folder of noted hashes; see `file_digest`."""
+        return self.folder / "digests"
+
+    def load(self, key: str, base: Path) -> CachedModel | None:
+        """Return what is stored under a key, None if there is nothing that can be used.
+
+        Args:
+            key: From `cache_key`.
+            base: The folder of the model's external data.
+        """
+        for name in (key, _in_folder(key, base)):
+            path = self.folder / (name + _SUFFIX)
+            try:
+                found = read_entry(path, base)
+            except FileNotFoundError:
+                continue
+            except (DamagedEntry, OSError) as e:
+                _log.warning("the cached plan %s is not used: %s", path, e)
+                path.unlink(missing_ok=True)
+                continue
+            if found is None:  # the external data changed
+                continue
+            with contextlib.suppress(OSError):  # evicted this moment: the mapping stays
+                os.utime(path)
+            return found
+        return None
+
+    def store(self, key: str, compiled: CompiledModel, loaded: LoadedModel) -> threading.Thread:
+        """Store a plan, in a thread of its own; the process waits for it before it ends."""
+        name = _in_folder(key, loaded.base) if loaded.external else key
+        thread = threading.Thread(target=self._store, args=(name, compiled, loaded.external), name="py_ort-cache")
+        self._writers = [writer for writer in self._writers if writer.is_alive()] + [thread]
+        thread.start()
+        return thread
+
+    def flush(self) -> None:
+        """Wait until all that was to be stored is stored."""
+        for writer in self._writers:
+            writer.join()
+
+    def _store(self, name: str, compiled: CompiledModel, external: Mapping[str, FileStamp]) -> None:
+        temporary: Path | None = None
+        try:
+            if sum(p.size for p in compiled.weights.pieces() if p.location not in external) > self.max_bytes // 2:
+                return  # it would push out everything else
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, text = tempfile.mkstemp(prefix=f"{name[:16]}-", suffix=".part", dir=self.folder)
+            temporary = Path(text)
+            with os.fdopen(handle, "wb") as file:
+                write_entry(file, compiled, external)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.folder / (name + _SUFFIX))
+            self._evict()
+        except OSError as e:
+            _log.warning("the plan was not stored in %s: %s", self.folder, e)
+        finally:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+
+    def entries(self) -> list[CacheEntry]:
+        """Return what there is, the most recently used first."""
+        found = []
+        for path in self.folder.glob(f"*{_SUFFIX}"):
+            try:
+                stat = path.stat()
+            except OSError:
+                continue  # another process was quicker
+            found.append(CacheEntry(path, stat.st_size, stat.st_mtime))
+        return sorted(found, key=lambda entry: -entry.used)
+
+    def clear(self) -> int:
+        """Remove everything; return how many plans there were."""
+        self.flush()
+        found = self.entries()
+        for path in [*(entry.path for entry in found), *self.notes.glob("*"), *self.folder.glob("*.part")]:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def _evict(self) -> None:
+        held = 0
+        for entry in self.entries():
+            held += entry.size
+            if held > self.max_bytes:
+                entry.path.unlink(missing_ok=True)
+        for path in self.folder.glob("*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
+        notes = sorted(self.notes.glob("*"), key=lambda path: path.name)
+        for path in notes[1000:]:  # they are small, and cheap to make again
+            path.unlink(missing_ok=True)
+
+
+def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> str:
+    """Return the key of a plan.
+
+    Args:
+        model: Hash of the model's file.
+        providers: Canonical names, in order.
+        options: How it is compiled.
+    """
+    told = json.dumps([model, list(providers), options.to_json(), _version()], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _in_folder(key: str, base: Path) -> str:
+    """The same model file in two folders may have different external data."""
+    return hashlib.sha256(f"{key}@{base.resolve()}".encode()).hexdigest()
+
+
+@cache
+def _version() -> Any:
+    """All that may change a plan but the model and the options: our own code and kernels, and what we compile with."""
+    package = Path(__file__).parent.parent
+    files = [*package.rglob("*.py"), *(package / "assets").glob("kernels.*.json")]
+    stamps = sorted((str(f.relative_to(package)), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+    ours = hashlib.sha256(repr(stamps).encode()).hexdigest()
+    return [ours, *(importlib.metadata.version(name) for name in ("onnx", "onnx-ir", "numpy"))]

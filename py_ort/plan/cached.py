@@ -1,0 +1,168 @@
+"""A plan and its weights in one file.
+
+    8 bytes magic | u64 size of header | u64 of plan | SHA-256 of both | header: JSON | plan | weights
+
+The weights start at a multiple of 64. Those that lie in the model's external data as they are wanted are not copied:
+the header says where they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from py_ort.load.digest import FileStamp
+from py_ort.load.metadata import ModelMetadata
+from py_ort.parts import Part
+from py_ort.plan.node_arg import NodeArg
+from py_ort.providers.report import Placement
+
+if TYPE_CHECKING:
+    from py_ort.plan import CompiledModel
+
+_MAGIC = b"PYORTC01"
+_PREFIX = struct.Struct("<8sQQ32s")
+_ALIGNMENT = 64
+
+
+class DamagedEntry(Exception):
+    """A file that is not what was written."""
+
+
+@dataclass
+class CachedModel:
+    """What a session needs of a `CompiledModel`. The weights stay in the file, mapped."""
+
+    plan: bytes
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    overridable: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    _parts: Sequence[Part]
+
+    def parts(self) -> Sequence[Part]:
+        """Return the weights' blob."""
+        return self._parts
+
+
+def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp]) -> None:
+    """Write a compiled model.
+
+    Args:
+        file: Where to.
+        compiled: The model.
+        external: The files of its external data, by location.
+    """
+    pieces: list[tuple[str, int, int]] = []  # file ("": this one), offset, size
+    inside: list[Part] = []
+    at = 0
+    for piece in compiled.weights.pieces():
+        if piece.location in external:
+            pieces.append((piece.location, piece.offset, piece.size))
+        else:
+            pieces.append(("", at, piece.size))
+            inside.append(piece.part)
+            at += piece.size
+    header = json.dumps(
+        {
+            "inputs": [asdict(arg) for arg in compiled.inputs],
+            "outputs": [asdict(arg) for arg in compiled.outputs],
+            "overridable": [asdict(arg) for arg in compiled.overridable],
+            "metadata": asdict(compiled.metadata),
+            "placement": compiled.placement.to_json(),
+            "external": {name: stamp.to_json() for name, stamp in external.items()},
+            "pieces": pieces,
+            "size": at,
+        }
+    ).encode()
+    checksum = hashlib.sha256(header + compiled.plan).digest()
+    file.write(_PREFIX.pack(_MAGIC, len(header), len(compiled.plan), checksum))
+    file.write(header)
+    file.write(compiled.plan)
+    file.write(bytes(-file.tell() % _ALIGNMENT))
+    for part in inside:
+        file.write(part if isinstance(part, (bytes, bytearray, memoryview)) else part.make())
+
+
+def read_entry(path: Path, base: Path) -> CachedModel | None:
+    """Read what `write_entry` wrote; None when the external data are others than then.
+
+    Args:
+        path: The file.
+        base: The folder of the model's external data.
+
+    Raises:
+        FileNotFoundError: There is none.
+        DamagedEntry: It is damaged.
+    """
+    with path.open("rb") as file:
+        header, plan, start = _read(file, path.stat().st_size)
+        for location, stamp in header["external"].items():
+            try:
+                if FileStamp.of(base / location) != FileStamp(**stamp):
+                    return None
+            except OSError:
+                return None
+        inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
+    files = {"": inside, **{name: _mapped(base / name) for name in header["external"]}}
+    metadata = ModelMetadata(**header["metadata"])
+    inputs, outputs, overridable = (
+        [NodeArg(**arg) for arg in header[which]] for which in ("inputs", "outputs", "overridable")
+    )
+    parts = list(_joined(header["pieces"], files))
+    return CachedModel(plan, inputs, outputs, overridable, metadata, Placement.from_json(header["placement"]), parts)
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Return what a file says of its model.
+
+    Raises:
+        FileNotFoundError: There is none.
+        DamagedEntry: It is damaged.
+    """
+    with path.open("rb") as file:
+        return _read(file, path.stat().st_size)[0]
+
+
+def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], bytes, int]:
+    """Return header, plan, and where the weights start."""
+    prefix = file.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size:
+        raise DamagedEntry("it is cut off")
+    magic, header_size, plan_size, checksum = _PREFIX.unpack(prefix)
+    if magic != _MAGIC or header_size + plan_size > size:
+        raise DamagedEntry("it is no plan of this version")
+    text, plan = file.read(header_size), file.read(plan_size)
+    if hashlib.sha256(text + plan).digest() != checksum:
+        raise DamagedEntry("its checksum is wrong")
+    header = json.loads(text)
+    start = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
+    if size != start + header["size"]:
+        raise DamagedEntry(f"it has {size} bytes, not {start + header['size']}")
+    return header, plan, start
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryview]) -> Iterator[memoryview]:
+    """Yield the pieces' bytes; neighbours in one file in one go."""
+    run: list[Any] = []
+    for name, offset, size in pieces:
+        if run and run[0] == name and run[2] == offset:
+            run[2] += size
+            continue
+        if run:
+            yield files[run[0]][run[1] : run[2]]
+        run = [name, offset, offset + size]
+    if run:
+        yield files[run[0]][run[1] : run[2]]

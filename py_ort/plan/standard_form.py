@@ -1,0 +1,259 @@
+"""The optimised graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
+
+Fused activations, a convolution's fourth input, the bias of MatMul. Operators of com.microsoft stay, and so do those of
+domains that nobody else knows: such a file needs py_ort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from py_ort.ops.builder import all_graphs
+from py_ort.ops.infer import newest_opset, schema
+from py_ort.ops.type_names import type_name
+
+#: Attributes of fused operators that ONNX's own forms do not have.
+FUSED = ("activation", "activation_params")
+_PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Swish": ("alpha",)}
+_MICROSOFT = "com.microsoft"
+#: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
+_EXTERNAL_FROM = 1 << 30
+_SMALL = 1024
+_IR_VERSION = 10
+#: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
+_FLOOR = 21
+
+Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
+"""Puts a tensor's contents into its proto, or elsewhere."""
+
+
+def save_standard_form(model: ir.Model, path: Path) -> None:
+    """Write a model that was optimised, before layout and packing.
+
+    Args:
+        model: The model; not changed.
+        path: The file. Beside it, `<file>.data` holds the tensors of a model above 1 GiB.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    total = sum(
+        v.const_value.nbytes
+        for g in all_graphs(model.graph)
+        for v in g.initializers.values()
+        if v.const_value is not None
+    )
+    if total < _EXTERNAL_FROM:
+        path.write_bytes(StandardForm().model(model).SerializeToString())
+        return
+    data = path.with_name(path.name + ".data")
+    with data.open("wb") as file:
+        proto = StandardForm(_to_file(file, data.name)).model(model)
+    path.write_bytes(proto.SerializeToString())
+
+
+def _to_file(file: BinaryIO, location: str) -> Keep:
+    def keep(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
+        if tensor.nbytes < _SMALL:
+            return _inside(proto, tensor)
+        file.write(bytes(-file.tell() % 64))
+        proto.dims.extend(tensor.shape.numpy())
+        proto.data_type = int(tensor.dtype)
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", location), ("offset", file.tell()), ("length", tensor.nbytes)):
+            proto.external_data.add(key=key, value=str(value))
+        file.write(tensor.tobytes())
+        return None
+
+    return keep
+
+
+def _inside(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
+    if tensor.dtype == ir.DataType.STRING:
+        proto.CopyFrom(ir.to_proto(tensor))
+        return
+    proto.dims.extend(tensor.shape.numpy())
+    proto.data_type = int(tensor.dtype)
+    proto.raw_data = tensor.tobytes()
+
+
+class StandardForm:
+    """Writes graphs as protos. `keep` stores the tensors' contents."""
+
+    def __init__(self, keep: Keep = _inside) -> None:
+        self._keep = keep
+        self._names: dict[ir.Value, str] = {}
+        self._used: set[str] = set()
+        self._since = _FLOOR
+        self._count = 0
+
+    def model(self, model: ir.Model) -> onnx.ModelProto:
+        """Return the model as a proto, of the first opset that knows all its operators in the forms they have here."""
+        graph = self.graph(model.graph)
+        opsets = {**model.opset_imports, _MICROSOFT: 1, "": self._since}
+        imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+        made = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="py_ort")
+        onnx.helper.set_model_props(made, dict(model.metadata_props))
+        return made
+
+    def name(self, value: ir.Value | None) -> str:
+        """Return the value's name in the proto: its own, or a new one if another value has that."""
+        if value is None:
+            return ""
+        if value not in self._names:
+            wanted = value.name or "v"
+            while wanted in self._used:
+                self._count += 1
+                wanted = f"{value.name}_{self._count}"
+            self._used.add(wanted)
+            self._names[value] = wanted
+        return self._names[value]
+
+    def graph(self, graph: ir.Graph) -> onnx.GraphProto:
+        """Return a graph as a proto; the names of inputs and outputs are kept."""
+        proto = onnx.GraphProto(name=graph.name or "graph")
+        for value in (*graph.inputs, *graph.outputs):
+            self.name(value)
+        for value in graph.inputs:
+            proto.input.append(self._info(value))
+        for value in graph.initializers.values():
+            if value.const_value is not None and (value.uses() or value.is_graph_output()):
+                tensor = proto.initializer.add(name=self.name(value))
+                self._keep(tensor, value.const_value)
+                tensor.name = self.name(value)
+        for node in graph:
+            self.node(proto, node)
+        for value in graph.outputs:
+            proto.output.append(self._info(value))
+        return proto
+
+    def _info(self, value: ir.Value) -> onnx.ValueInfoProto:
+        info = onnx.ValueInfoProto(name=self.name(value))
+        if value.type is not None:
+            ir.serde.serialize_type_into(info.type, value.type)
+        if value.shape is not None and isinstance(value.type, ir.TensorType):
+            ir.serde.serialize_shape_into(info.type, value.shape)
+        return info
+
+    def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        """Append a node, in its parts where it is more than ONNX's."""
+        inputs = [self.name(v) for v in node.inputs]
+        if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
+            self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
+        elif node.domain == "" and (get(node, "activation") or len(inputs) > _inputs_of(node.op_type)):
+            self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
+        else:
+            self._since = max(self._since, _since(node))
+            made = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
+            made.input.extend(inputs)
+            made.output.extend(self.name(v) for v in node.outputs)
+            for item in node.attributes.values():
+                if item.type == ir.AttributeType.GRAPH:
+                    made.attribute.append(onnx.helper.make_attribute(item.name, self.graph(item.value)))
+                else:
+                    made.attribute.append(ir.to_proto(item))
+            proto.node.append(made)
+
+    def _kept(self, node: ir.Node) -> dict[str, Any]:
+        return {name: item.value for name, item in node.attributes.items() if name not in FUSED}
+
+    def fused(
+        self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str], attributes: dict[str, Any], z: str = ""
+    ) -> str:
+        """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
+        limit = _inputs_of(node.op_type)
+        z = z or (inputs[limit] if len(inputs) > limit else "")  # of Conv; the bias of MatMul
+        inputs = inputs[:limit]
+        while not inputs[-1]:
+            inputs.pop()
+        result = self.emit(proto, node.op_type, inputs, **attributes)
+        if z:
+            result = self.emit(proto, "Add", [result, z])
+        return self.activation(proto, node, result)
+
+    def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
+        """Append the activation that is fused into a node, if there is one; return the result's name."""
+        name, parameters = get(node, "activation"), list(get(node, "activation_params", ()))
+        if not name:
+            return x
+        if name == "Clip":
+            return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
+        if name == "GeluTanh":
+            return self.emit(proto, "Gelu", [x], approximate="tanh")
+        if name == "Swish":
+            return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
+        return self.emit(proto, name, [x], **dict(zip(_PARAMETERS.get(name, ()), parameters, strict=False)))
+
+    def _swish(self, proto: onnx.GraphProto, node: ir.Node, x: str, alpha: float) -> str:
+        scaled = self.emit(proto, "Mul", [x, self._number(proto, node, alpha)])
+        return self.emit(proto, "Mul", [x, self.emit(proto, "Sigmoid", [scaled])])
+
+    def give(self, proto: onnx.GraphProto, node: ir.Node, result: str) -> None:
+        """Let `result`, made last, be the node's output."""
+        made = proto.node[-1]
+        assert made.output[0] == result
+        made.output[0] = self.name(node.outputs[0])
+
+    def emit(self, proto: onnx.GraphProto, op_type: str, inputs: list[str], **attributes: Any) -> str:
+        """Append a node of ONNX; return its output's name."""
+        output = self._fresh()
+        proto.node.append(onnx.helper.make_node(op_type, inputs, [output], **attributes))
+        return output
+
+    def array(self, proto: onnx.GraphProto, contents: np.ndarray) -> str:
+        """Add a constant; return its name."""
+        name = self._fresh()
+        proto.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(contents), name))
+        return name
+
+    def _number(self, proto: onnx.GraphProto, node: ir.Node, number: float) -> str:
+        """Add a number of the type that the node computes in; return its name."""
+        dtype = node.outputs[0].dtype or ir.DataType.FLOAT
+        return self.array(proto, np.array(number, dtype.numpy()))
+
+    def _fresh(self) -> str:
+        self._count += 1
+        name = f"standard_{self._count}"
+        self._used.add(name)
+        return name
+
+
+def get(node: ir.Node, name: str, default: Any = None) -> Any:
+    """Return an attribute's value."""
+    item = node.attributes.get(name)
+    return default if item is None else item.value
+
+
+def _inputs_of(op_type: str) -> int:
+    """How many inputs ONNX's form has, of the operators whose kernels take one more."""
+    return {"Conv": 3, "MatMul": 2}.get(op_type, 1 << 30)
+
+
+def _since(node: ir.Node) -> int:
+    """The first opset, from `_FLOOR` on, whose form of the operator takes these inputs and attributes."""
+    if node.domain != "":
+        return _FLOOR
+    newest = schema("", node.op_type, newest_opset())
+    version = newest_opset() if newest is None else newest.since_version
+    while version > _FLOOR and _takes(schema("", node.op_type, version - 1), node):
+        found = schema("", node.op_type, version - 1)
+        version = found.since_version
+    return max(version, _FLOOR)
+
+
+def _takes(form: Any, node: ir.Node) -> bool:
+    if form is None or not form.min_input <= len(node.inputs) <= form.max_input:
+        return False
+    if any(name not in form.attributes for name in node.attributes):
+        return False
+    for values, formals in ((node.inputs, form.inputs), (node.outputs, form.outputs)):
+        for value, formal in zip(values, formals, strict=False):
+            if value is not None and value.type is not None and type_name(value.type) not in formal.types:
+                return False
+    return True

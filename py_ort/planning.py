@@ -1,0 +1,124 @@
+"""From a model's file to its plan: out of the plan cache, or compiled now."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from py_ort.load.digest import FileStamp, digest, file_digest, folder_of
+from py_ort.model_changes import ModelChanges
+from py_ort.plan.cache import PlanCache, cache_key
+
+if TYPE_CHECKING:
+    from py_ort.load import LoadedModel, ModelMetadata
+    from py_ort.parts import Part
+    from py_ort.plan import CompiledModel, CompileOptions, NodeArg
+    from py_ort.providers import Placement
+
+_log = logging.getLogger("py_ort")
+
+Source: TypeAlias = "str | os.PathLike[str] | bytes"
+_BYTES = (bytes, bytearray, memoryview)
+
+
+class Planned(Protocol):
+    """A plan and all that a session must know about it: `CompiledModel` or `CachedModel`."""
+
+    plan: bytes
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    overridable: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+
+    def parts(self) -> Sequence[Part]: ...
+
+
+class Planner:
+    """One model, and the plans that are made of it.
+
+    Args:
+        source: Path or bytes of an ONNX file.
+        changes: Made in the model each time it was read.
+        cache: Where plans are kept, None: nowhere.
+    """
+
+    def __init__(self, source: Source, changes: ModelChanges | None = None, cache: PlanCache | None = None) -> None:
+        self._source = source
+        self._changes = changes or ModelChanges()
+        self._cache = cache
+        self._digest: str | None = None
+        self._stamp: FileStamp | None = None
+        self._loaded: LoadedModel | None = None
+        self._found: tuple[str, Planned] | None = None
+        self._to_store: tuple[str, CompiledModel, LoadedModel] | None = None
+
+    def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
+        """Read the model now, unless its plan for these providers is in the cache."""
+        key = self._key(providers, options)
+        if not self._look_up(key):
+            self._load()
+
+    def plan(self, providers: Sequence[str], options: CompileOptions) -> Planned:
+        """Return the plan.
+
+        Raises:
+            NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
+        """
+        key = self._key(providers, options)
+        if self._look_up(key):
+            _log.info("the plan is in the cache: no pass runs")
+            (_, found), self._found, self._loaded = self._found, None, None  # type: ignore[misc]
+            return found
+        from py_ort.plan import compile_model
+
+        loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
+        compiled = compile_model(loaded, providers=providers, options=options)
+        if key is not None and self._unchanged():
+            self._to_store = key, compiled, loaded
+        return compiled
+
+    def store(self) -> None:
+        """Put what was compiled last into the cache, in the background. Called when the page has it."""
+        if self._to_store is not None and self._cache is not None:
+            self._cache.store(*self._to_store)
+        self._to_store = None
+
+    def _load(self) -> LoadedModel:
+        from py_ort.load import load_model
+
+        self._loaded = load_model(self._source, self._changes.tensor)
+        self._changes.apply(self._loaded)
+        return self._loaded
+
+    def _key(self, providers: Sequence[str], options: CompileOptions) -> str | None:
+        if self._cache is None:
+            return None
+        if self._digest is None:
+            try:
+                if isinstance(self._source, _BYTES):
+                    self._digest = digest(self._source)
+                else:
+                    self._stamp = FileStamp.of(self._source)
+                    self._digest = file_digest(Path(self._source), self._cache.notes)
+            except OSError:
+                return None  # loading it says what is wrong
+        return cache_key(self._digest, providers, options)
+
+    def _look_up(self, key: str | None) -> bool:
+        if key is None or self._cache is None:
+            return False
+        if self._found is None or self._found[0] != key:
+            found = self._cache.load(key, folder_of(self._source))
+            self._found = None if found is None else (key, found)
+        return self._found is not None
+
+    def _unchanged(self) -> bool:
+        """Whether the file is still the one whose hash was taken."""
+        try:
+            return isinstance(self._source, _BYTES) or FileStamp.of(self._source) == self._stamp
+        except OSError:
+            return False
