@@ -1,6 +1,6 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
-# make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests, on one provider
+# make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder
 # make check                                  format, lint, types, generated code; no browser
 # make build                                  the page and the core, into py_ort/assets/
 # make wheel, make clean
@@ -29,7 +29,7 @@ test: build
 
 conformance: build
 	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \
-	  $(addprefix --expectations ,$(wildcard tests/expectations/$(SOURCE).$(PROVIDER).toml)) $(ARGS)
+	  $(addprefix --expectations ,$(wildcard tests/expectations/$(firstword $(subst :, ,$(SOURCE))).$(PROVIDER).toml)) $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -10,6 +10,7 @@ from py_ort.ops import lowerings
 from py_ort.ops.builder import Builder, set_attributes, subgraphs
 from py_ort.ops.constants import hoist_constant
 from py_ort.ops.functions import instantiate
+from py_ort.ops.index_width import widen_indices
 from py_ort.ops.infer import infer_node, newest_opset, schema
 
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
@@ -60,6 +61,7 @@ def canonicalise_nodes(
             continue
         version = node.version or opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
         if check is not None:
+            widen_indices(node, version)
             check(node, version)
         results = canonicalise_node(node, version)
         if results is not None:

@@ -15,6 +15,7 @@ from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
+from py_ort.ops.index_width import settle_outputs
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
 from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
@@ -95,6 +96,7 @@ def compile_model(
             loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
         )
         canonicalise(loaded.model, check_types)
+        settle_outputs(loaded.model.graph, [arg.type for arg in outputs])
     with _timed(timings, "passes"):
         chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)])

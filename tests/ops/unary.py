@@ -21,7 +21,13 @@ def _bias_split_gelu(x: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return left * np.float32(0.5) * right * (1 + erf)
 
 
+def _fast_gelu_flat(x: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    z = x + np.resize(bias, x.shape)
+    return np.float32(0.5) * z * (1 + np.tanh(np.float32(np.sqrt(2 / np.pi)) * (z + np.float32(0.044715) * z**3)))
+
+
 FINITE = EDGES[np.isfinite(EDGES)]
+FLAT_BIASES = [((2, 4), 3), ((4, 4), 8), ((3, 5), 7), ((2, 3), 9), ((9, 7), 4)]
 EVERYWHERE = [
     "Abs",
     "Atan",
@@ -87,6 +93,8 @@ CASES = [
     # com.microsoft's activations with a bias.
     Case("FastGelu", [r(3, 8), r(8)], domain=MICROSOFT),
     Case("FastGelu", [r(3, 8)], domain=MICROSOFT),
+    # onnxruntime-web reads that bias flat: shorter and longer than a row, and than all of X.
+    *(Case("FastGelu", [r(*x), r(n)], domain=MICROSOFT, expected=_fast_gelu_flat) for x, n in FLAT_BIASES),
     Case("BiasGelu", [r(3, 8), r(8)], domain=MICROSOFT),
     *(Case("BiasSplitGelu", [r(3, n), r(n)], domain=MICROSOFT, expected=_bias_split_gelu) for n in (6, 16)),
     Case(

@@ -25,8 +25,11 @@ const fastGelu: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const bias = ctx.inputs[1];
-    if (bias) elementwise(ctx, FAST_GELU_BIAS, { x, bias }, ctx.output(0, x.dims));
-    else elementwise(ctx, FAST_GELU, { x }, ctx.output(0, x.dims));
+    const y = ctx.output(0, x.dims);
+    if (!bias) return elementwise(ctx, FAST_GELU, { x }, y);
+    // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row need not be whole, the count ends it.
+    const dims = [Math.ceil(x.size / bias.size), bias.size];
+    elementwise(ctx, FAST_GELU_BIAS, { x: { ...x, dims }, bias: { ...bias, dims: [bias.size] } }, { ...y, dims });
   },
 };
 

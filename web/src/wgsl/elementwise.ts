@@ -2,6 +2,7 @@
 // All operators of the kind share this: they only bring the function.
 import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../jsep/kernel';
 import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
+import { fits, partsAlong, rowSize } from './large';
 import { linearMain, linearWorkgroups } from './linear';
 import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from './shape';
 import { walkIndices, walkUniforms } from './walk';
@@ -73,6 +74,7 @@ export function elementwise<S extends Spec>(
   if (output.size === 0) return;
   const names = Object.keys(operands);
   const tensors = Object.values(operands);
+  if (![output, ...tensors].every((tensor) => fits(tensor, ctx.device)) && inParts(ctx, shader, operands, output, options)) return;
   const { walk, wide, lanes, access } = plan(tensors.map(({ dims }) => dims), output.dims);
   // Starting a thread costs a software adapter as much as a few elements do.
   const items = ctx.device.software ? 4 : 1;
@@ -89,14 +91,43 @@ export function elementwise<S extends Spec>(
   const dispatch: Dispatch<ElementwiseSpec & S> = {
     shader,
     spec: { ...spec, ...options.spec } as ElementwiseSpec & S,
-    inputs: Object.fromEntries(names.map((name, k) => [name, inLanes(tensors[k], wide[k] ? lanes : 1)])),
-    outputs: { y: inLanes(output, lanes) },
+    inputs: Object.fromEntries(names.map((name, k) => [name, inLanes(inLine(tensors[k]), wide[k] ? lanes : 1)])),
+    outputs: { y: inLanes(inLine(output), lanes) },
     uniforms: { count, ...(walked.length > 0 ? walkUniforms(walkedOnly, walked) : {}), ...options.uniforms },
     f32: options.f32,
     i32: options.i32,
     workgroups: linearWorkgroups(Math.ceil(count / items), ctx.device),
   };
   ctx.dispatch(dispatch);
+}
+
+/** The tensor as it lies in memory: the shape it is walked in is the shader's affair, and may be larger. */
+function inLine(tensor: Tensor): Tensor {
+  return { ...tensor, dims: [tensor.size] };
+}
+
+/** Dispatches the parts along the first axis that is longer than 1, where there are such; false where they would not fit either. */
+function inParts<S extends Spec>(
+  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, output: Tensor, options: ElementwiseOptions<S>,
+): boolean {
+  const named = Object.entries(operands);
+  // Where shapes are equal, or of one element, any cut will do.
+  const flat = named.every(([, { dims, size }]) => size === 1 || dims.join() === output.dims.join());
+  const dims = flat ? [output.size] : output.dims;
+  const axis = dims.findIndex((dim) => dim > 1);
+  const all = named.map(([name, tensor]) => {
+    const full = flat ? [tensor.size] : [...new Array<number>(Math.max(0, dims.length - tensor.dims.length)).fill(1), ...tensor.dims];
+    return { name, tensor, full, row: full[axis] > 1 ? rowSize(full, axis) : 0 };
+  });
+  const target = { name: '', tensor: output, full: dims, row: rowSize(dims, axis) };
+  const parts = partsAlong(dims[axis], [...all, target], ctx.device);
+  if (!parts) return false;
+  for (const [begin, end] of parts) {
+    const part = ({ tensor, full, row }: typeof target) =>
+      row === 0 ? ctx.reshape(tensor, full) : ctx.window(tensor, begin * row, full.map((dim, k) => (k === axis ? end - begin : dim)));
+    elementwise(ctx, shader, Object.fromEntries(all.map((each) => [each.name, part(each)])), part(target), options);
+  }
+  return true;
 }
 
 /** The walk over the output, in fours where that is possible. */

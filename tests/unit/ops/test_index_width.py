@@ -1,0 +1,34 @@
+"""int32 where ONNX has int64 only, and outputs that are declared as something else."""
+
+from __future__ import annotations
+
+import graphs
+import numpy as np
+import pytest
+import standard_form
+
+from py_ort.exceptions import InvalidGraph
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_an_int32_shape_is_cast():
+    model = graphs.parse("g (float[2,3] x, int32[2] shape) => (float[a,b] y) { y = Reshape(x, shape) }")
+    result = graphs.compiled(model)
+    assert graphs.operators(result) == {"Cast": 1, "Reshape": 1}
+    (y,) = standard_form.run_native(standard_form.standard_form(result), {"x": X, "shape": np.array([-1, 2], np.int32)})
+    np.testing.assert_array_equal(y, X.reshape(3, 2))
+
+
+def test_an_int64_declared_int32_is_cast():
+    model = graphs.parse("g (float[a,3] x) => (int32[2] y) { y = Shape(x) }")
+    result = graphs.compiled(model)
+    (y,) = standard_form.run_native(standard_form.standard_form(result), {"x": X})
+    assert y.dtype == np.int32 and y.tolist() == [2, 3] and result.outputs[0].type == "tensor(int32)"
+
+
+@pytest.mark.parametrize("declared", ["float", "int8", "bool"])
+def test_an_output_of_another_type_is_an_error(declared):
+    model = graphs.parse(f"g (float[a,3] x) => ({declared}[2] y) {{ y = Shape(x) }}")
+    with pytest.raises(InvalidGraph, match=rf"'y' is declared as tensor\({declared}\).*Shape.*tensor\(int64\)"):
+        graphs.compiled(model)
