@@ -33,6 +33,11 @@ def _formals(domain: str, op_type: str, version: int) -> tuple[_Formal, ...] | N
     )
 
 
+def forget_schemas() -> None:
+    """Ask ONNX anew: an operator was registered."""
+    _formals.cache_clear()
+
+
 def check_types(node: ir.Node, version: int) -> None:
     """Compare the inputs' types with the operator's schema.
 

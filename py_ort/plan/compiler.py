@@ -26,6 +26,7 @@ from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
 from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
 from py_ort.providers.placement import CONTROL_FLOW
+from py_ort.user_kernels import with_user_kernels
 
 
 @dataclass
@@ -77,7 +78,7 @@ def compile_model(
     """
     options = options or CompileOptions()
     names = list(dict.fromkeys(canonical_provider(name) for name in providers))
-    manifests = dict(manifests if manifests is not None else load_manifests())
+    manifests = with_user_kernels(manifests if manifests is not None else load_manifests())
     missing = [name for name in names if name not in manifests]
     if missing or not names:
         raise InvalidArgument(f"providers {missing or names}: there are {', '.join(manifests)}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import flatbuffers
 import numpy as np
@@ -19,6 +21,7 @@ from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.user_kernels import find_kernel
 
 PLAN_VERSION = 1
 IDENTIFIER = b"PORT"
@@ -62,6 +65,8 @@ class PlanWriter:
         weights = _table_vector(builder, [self._weight(builder, i, v) for i, v in enumerate(constants)])
         producer = builder.CreateString("py_ort")
         name = builder.CreateString(self.model.graph.name or "")
+        user_kernels = self._user_kernels()
+        definitions = builder.CreateString(json.dumps(user_kernels)) if user_kernels else None
         Plan.PlanStart(builder)
         Plan.AddVersion(builder, PLAN_VERSION)
         Plan.AddProducer(builder, producer)
@@ -71,6 +76,8 @@ class PlanWriter:
         Plan.AddInputPlacement(builder, placements)
         Plan.AddWeights(builder, weights)
         Plan.AddWeightsSize(builder, self.weights.size)
+        if definitions is not None:
+            Plan.AddUserKernels(builder, definitions)
         builder.Finish(Plan.PlanEnd(builder), IDENTIFIER)
         return bytes(builder.Output())
 
@@ -99,6 +106,12 @@ class PlanWriter:
                     self._collect(item.value)
         for value in graph.outputs:
             self._number(value)
+
+    def _user_kernels(self) -> list[dict[str, Any]]:
+        """The definitions of the user's own kernels that nodes use: a plan needs nothing besides itself and its weights."""
+        keys = dict.fromkeys((node.domain, node.op_type) for node in self.placed)
+        found = [find_kernel(*key) for key in keys]
+        return [kernel.definition for kernel in found if kernel is not None]
 
     def _number(self, value: ir.Value) -> int:
         return self._values.setdefault(value, len(self._values))

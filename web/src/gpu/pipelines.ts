@@ -55,7 +55,7 @@ export class PipelineCache {
         this.pipelines.delete(key);
         const cause = await this.gpu.failure(error);
         if (cause !== error) throw cause;
-        throw new RuntimeError(ErrorCode.shader, await describeShaderError(label, module, code, error));
+        throw new RuntimeError(ErrorCode.shader, await describeShaderError(request.shader, module, code, error));
       });
     const warnings = () => complaints(module, code, 'warning');
     const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled, warnings };
@@ -84,16 +84,22 @@ export class PipelineCache {
   }
 }
 
-async function describeShaderError(label: string, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
-  const found = await complaints(module, code, 'error');
-  return `shader ${label} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
+async function describeShaderError(shader: Pick<ShaderRequest['shader'], 'name' | 'own'>, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
+  const found = await complaints(module, code, 'error', shader.own);
+  return `shader ${shader.name} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
 }
 
-/** The compiler's messages of a kind, each with the line that it is about. */
-async function complaints(module: GPUShaderModule, code: string, kind: GPUCompilationMessageType): Promise<string[]> {
+/** The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote, where it is in it. */
+async function complaints(module: GPUShaderModule, code: string, kind: GPUCompilationMessageType, own?: string): Promise<string[]> {
   const lines = code.split('\n');
+  const start = own ? code.indexOf(own) : -1;
+  const [before, count] = start < 0 ? [0, 0] : [code.slice(0, start).split('\n').length - 1, own!.split('\n').length];
+  const place = (line: number): string => {
+    if (own === undefined) return `line ${line}`;
+    return line > before && line <= before + count ? `line ${line - before}` : `generated line ${line}`;
+  };
   const { messages } = await module.getCompilationInfo();
   return messages
     .filter(({ type }) => type === kind)
-    .map(({ lineNum, linePos, message }) => `  line ${lineNum}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`);
+    .map(({ lineNum, linePos, message }) => `  ${place(lineNum)}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`);
 }

@@ -26,7 +26,7 @@ export class SessionBackend {
   /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile. */
   dry = false;
 
-  constructor(readonly provider: GpuProvider) {
+  constructor(readonly provider: GpuProvider, readonly userKernels?: ReadonlyMap<string, Kernel>) {
     this.arena = new Arena(provider.gpu);
   }
 }
@@ -79,7 +79,7 @@ export class JsepBackend implements JsepFunctions {
   }
 
   createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number {
-    const kernel = findKernel(opType, domain);
+    const kernel = findKernel(opType, domain, this.owner().userKernels);
     const parsed = kernel.attributes?.(new Attributes(this.core.bytes(attributes, size)));
     this.owner().kernels.set(id, { kernel, attributes: parsed });
     return ErrorCode.ok;

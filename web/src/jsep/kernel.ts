@@ -43,6 +43,8 @@ export type Uniforms = { readonly [name: string]: number | readonly number[] };
 export interface Shader<S extends Spec> {
   /** `<op>__<target>_<tile>`, e.g. conv__sw_4x8: the label in logs, profiles and benchmarks. */
   readonly name: string;
+  /** The part of the text that a user wrote, word for word: errors in it are told with its own line numbers. */
+  readonly own?: string;
   /** The whole module but the bindings, which the runtime declares from the dispatch (see Dispatch). Entry point: main. */
   wgsl(spec: S): string;
 }

@@ -11,9 +11,10 @@ for (const kernel of kernels) {
   registry.set(key, kernel);
 }
 
-export function findKernel(op: string, domain = ''): Kernel {
+/** `own`: a user's kernels, which go first. */
+export function findKernel(op: string, domain = '', own?: ReadonlyMap<string, Kernel>): Kernel {
   const name = domain === 'ai.onnx' ? '' : domain;
-  const kernel = registry.get(`${name}:${op}`);
+  const kernel = own?.get(`${name}:${op}`) ?? registry.get(`${name}:${op}`);
   if (!kernel) {
     const message = `there is no WebGPU kernel for ${name ? `${name}.` : ''}${op}`;
     throw new RuntimeError(ErrorCode.not_implemented, message, { opType: op, provider: 'webgpu' });

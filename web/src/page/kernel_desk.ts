@@ -11,6 +11,7 @@ import { findKernel } from '../jsep/registry';
 import { prepareSingle, type SingleInput } from '../jsep/single';
 import type { Runtime } from '../session/runtime';
 import type { TensorOnGpu } from '../session/tensors';
+import { userKernels } from '../user_kernels';
 import { readTensor } from '../wire/messages';
 
 interface DeskKernel {
@@ -56,9 +57,9 @@ export class KernelDesk {
     return provider.read(id, size);
   }
 
-  async createKernel(deviceId: number, opType: string, domain: string, attributes: Uint8Array): Promise<number> {
+  async createKernel(deviceId: number, opType: string, domain: string, attributes: Uint8Array, userKernel = ''): Promise<number> {
     const provider = await this.runtime.device(deviceId);
-    const kernel = findKernel(opType, domain);
+    const kernel = findKernel(opType, domain, userKernels(userKernel && `[${userKernel}]`));
     this.kernels.set(this.nextKernel, { provider, kernel, attributes: kernel.attributes?.(new Attributes(attributes)) });
     return this.nextKernel++;
   }

@@ -2,7 +2,7 @@
 import {
   AckT, Body, type CancelT, type CreateSessionT, DeviceOpenedT, type GetStatsT, type JsepAllocT, JsepBufferT, type JsepCopyAsyncT,
   type JsepCopyT, type JsepCreateKernelT, type JsepFreeT, JsepBytesT, JsepKernelT, type JsepReleaseKernelT, type JsepRunT,
-  type OpenDeviceT, type OpenWorkerT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
+  type OpenDeviceT, type OpenWorkerT, PongT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
@@ -55,6 +55,7 @@ export class Requests {
       case Body.Run: return this.run(id, body as RunT, payload, signal);
       case Body.Cancel: return this.cancel(body as CancelT);
       case Body.GetStats: return this.stats(body as GetStatsT);
+      case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now()) };
       case Body.OpenWorker: return this.openWorker(body as OpenWorkerT);
       case Body.JsepAlloc: return this.jsepAlloc(body as JsepAllocT);
       case Body.JsepFree: return this.jsepFree(body as JsepFreeT);
@@ -147,8 +148,8 @@ export class Requests {
     return { type: Body.JsepBytes, body: new JsepBytesT(BigInt(bytes.byteLength)), payload: [bytes] };
   }
 
-  private async jsepCreateKernel({ deviceId, opType, domain, attributes }: JsepCreateKernelT): Promise<Answer> {
-    const id = await this.desk.createKernel(deviceId, text(opType), text(domain), Uint8Array.from(attributes));
+  private async jsepCreateKernel({ deviceId, opType, domain, attributes, userKernel }: JsepCreateKernelT): Promise<Answer> {
+    const id = await this.desk.createKernel(deviceId, text(opType), text(domain), Uint8Array.from(attributes), text(userKernel));
     return { type: Body.JsepKernel, body: new JsepKernelT(id) };
   }
 

@@ -33,6 +33,8 @@ export interface PlanInfo {
   readonly weightsSize: number;
   /** Whether any node or weight wants the GPU. */
   readonly needsGpu: boolean;
+  /** JSON: the user's own kernels. */
+  readonly userKernels: string;
 }
 
 export function readPlan(bytes: Uint8Array): PlanInfo {
@@ -66,6 +68,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     outputs: list(main.outputsLength(), (i) => plan.values(main.outputs(i)!)!.name()!),
     weights,
     weightsSize: Number(plan.weightsSize()),
+    userKernels: plan.userKernels() ?? '',
     needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
   };
 }

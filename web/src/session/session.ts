@@ -12,6 +12,7 @@ import { RecordingCache } from './recordings';
 import { type LoadedCore, Runtime } from './runtime';
 import { type RunOptions, type RunResult, SessionRun } from './run';
 import { type Feeds, orderFeeds } from './tensors';
+import { userKernels } from '../user_kernels';
 import { GpuWeights, loadWeights } from './weights';
 
 export interface SessionOptions {
@@ -51,7 +52,7 @@ export class Session {
     const plan = readPlan(planBytes);
     const provider = plan.needsGpu ? await runtime.device(options.deviceId, options.device) : undefined;
     const before = { ...(provider?.gpu.counters ?? newCounters()) };
-    const backend = provider && new SessionBackend(provider);
+    const backend = provider && new SessionBackend(provider, userKernels(plan.userKernels));
     const handle = loaded.core.createSession(planBytes);
     let gpuWeights: GpuWeights | undefined;
     try {

@@ -206,6 +206,7 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
 } satisfies Record<string, MathFunction>;
 
 export type MathName = keyof typeof FUNCTIONS;
+export const MATH_NAMES = Object.keys(FUNCTIONS) as MathName[];
 
 /** The WGSL of these functions and of those that they need. They are written with laneAliases' names. */
 export function mathFunctions(...names: readonly MathName[]): string {

@@ -1,0 +1,190 @@
+"""Registered kernels: to the rest of py_ort they are operators like any other.
+
+A kernel gets what every operator has: a schema of ONNX (arity, attributes and their defaults, dtypes), a declaration of
+`py_ort.ops` (how inputs are read, layout, shape inference), and a line in the manifest that nodes are placed by.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
+
+_kernels: dict[tuple[str, str], UserKernel] = {}
+_lock = threading.Lock()
+_SINCE_VERSION = 1
+_ONNX_TYPES = {"float32": "float", "float64": "double"}
+
+
+def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
+    """Make a WebGPU kernel known: models may use its operator from now on.
+
+    Args:
+        kernel: A `UserKernel`, or the name of one ("domain::Operator") whose fields follow.
+        fields: See `UserKernel`.
+
+    Returns:
+        The kernel; it takes the place of one that was registered under its name. Sessions keep what they were made with.
+
+    Raises:
+        InvalidArgument: It is declared wrongly; says what would be right.
+    """
+    if isinstance(kernel, str):
+        kernel = UserKernel(name=kernel, **fields)
+    elif fields:
+        raise InvalidArgument("fields go with a name; a UserKernel has its own")
+    from py_ort.ops import operators
+    from py_ort.user_kernels.inference import declaration
+
+    key = (kernel.domain, kernel.op_type)
+    with _lock:
+        if key not in _kernels and key in _built_in():
+            raise InvalidArgument(f"{kernel.name} is an operator that py_ort has: give yours another name")
+        _forget_schema(key)
+        _learn_schema(kernel)
+        operators()[key] = declaration(kernel)
+        _kernels[key] = kernel
+    return kernel
+
+
+def unregister_kernel(name: str) -> None:
+    """Forget a kernel. Sessions that were made with it go on.
+
+    Raises:
+        InvalidArgument: None of this name is registered.
+    """
+    from py_ort.ops import operators
+
+    domain, _, op_type = name.partition("::")
+    with _lock:
+        if _kernels.pop((domain, op_type), None) is None:
+            raise InvalidArgument(f"no kernel {name!r} is registered: there are {', '.join(_names()) or 'none'}")
+        _forget_schema((domain, op_type))
+        operators().pop((domain, op_type), None)
+
+
+def registered_kernels() -> dict[str, UserKernel]:
+    """Return the registered kernels by name."""
+    return {kernel.name: kernel for kernel in _kernels.values()}
+
+
+def find_kernel(domain: str, op_type: str) -> UserKernel | None:
+    """Return the kernel of an operator, if it is a user's."""
+    return _kernels.get((domain, op_type))
+
+
+def with_user_kernels(manifests: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the registered kernels to the manifest of "webgpu"."""
+    manifests = dict(manifests)
+    if _kernels and "webgpu" in manifests:
+        added = {
+            key: [frozenset(_accepted(kernel, i)) for i in range(len(kernel.inputs))]
+            for key, kernel in _kernels.items()
+        }
+        manifests["webgpu"] = replace(manifests["webgpu"], kernels={**manifests["webgpu"].kernels, **added})
+    return manifests
+
+
+def _names() -> list[str]:
+    return [kernel.name for kernel in _kernels.values()]
+
+
+def _built_in() -> set[tuple[str, str]]:
+    from py_ort.providers import load_manifests
+
+    return {key for manifest in load_manifests().values() for key in manifest.kernels}
+
+
+def _accepted(kernel: UserKernel, index: int) -> list[str]:
+    """The dtypes of an input; none, which is all, for one that is read on the CPU."""
+    if kernel.input_names[index] in kernel.host:
+        return []
+    given = kernel.accepted[index]
+    return given if isinstance(given, list) else _accepted(kernel, kernel.input_names.index(given))
+
+
+# --- ONNX's schema: loading checks arity, attributes and types by it
+
+
+def _learn_schema(kernel: UserKernel) -> None:
+    import onnx
+
+    schema = onnx.defs.OpSchema
+    option = schema.FormalParameterOption
+    names = kernel.input_names
+    groups = {
+        name: (name if isinstance(given, list) else given) for name, given in zip(names, kernel.accepted, strict=True)
+    }
+    while any(groups[group] != group for group in groups.values()):
+        groups = {name: groups[group] for name, group in groups.items()}
+    constraints = {
+        f"T_{name}": [_onnx_type(dtype) for dtype in given]
+        for name, given in zip(names, kernel.accepted, strict=True)
+        if isinstance(given, list)
+    }
+    inputs = [
+        schema.FormalParameter(
+            name, f"T_{groups[name]}", param_option=option.Optional if marked.endswith("?") else option.Single
+        )
+        for name, marked in zip(names, kernel.inputs, strict=True)
+    ]
+    outputs = [
+        schema.FormalParameter(name, f"T_{groups[dtype]}" if dtype in groups else _onnx_type(dtype))
+        for name, dtype in zip(kernel.outputs, kernel.output_dtypes, strict=True)
+    ]
+    kinds = {
+        **{"i": schema.AttrType.INT, "f": schema.AttrType.FLOAT, "s": schema.AttrType.STRING},
+        **{"is": schema.AttrType.INTS, "fs": schema.AttrType.FLOATS, "ss": schema.AttrType.STRINGS},
+    }
+    attributes = [
+        schema.Attribute(name, kinds[kind], required=True)
+        if isinstance(kernel.attributes[name], RequiredAttribute)
+        else schema.Attribute(name, _attribute_proto(name, kind, kernel.attributes[name]))
+        for name, kind in kernel.attribute_kinds.items()
+    ]
+    onnx.defs.register_schema(
+        schema(
+            kernel.op_type,
+            kernel.domain,
+            _SINCE_VERSION,
+            kernel.doc,
+            inputs=inputs,
+            outputs=outputs,
+            type_constraints=[(name, types, "") for name, types in constraints.items()],
+            attributes=attributes,
+        )
+    )
+    _clear_caches()
+
+
+def _attribute_proto(name: str, kind: str, value: Any) -> Any:
+    import onnx
+
+    if kind in ("f", "fs"):
+        value = [float(item) for item in value] if kind == "fs" else float(value)
+    return onnx.helper.make_attribute(name, int(value) if kind == "i" else value)
+
+
+def _forget_schema(key: tuple[str, str]) -> None:
+    import onnx
+
+    domain, op_type = key
+    if onnx.defs.has(op_type, domain):
+        onnx.defs.deregister_schema(op_type, _SINCE_VERSION, domain)
+        _clear_caches()
+
+
+def _clear_caches() -> None:
+    from py_ort.load import types
+    from py_ort.ops import infer
+
+    infer.schema.cache_clear()
+    types.forget_schemas()
+
+
+def _onnx_type(dtype: str) -> str:
+    return f"tensor({_ONNX_TYPES.get(dtype, dtype)})"
