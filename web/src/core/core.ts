@@ -78,6 +78,27 @@ export class Core {
     return this.heap.slice(address, address + size);
   }
 
+  // --- options
+  /** Reads options from strings; `use` asks for what they then are, defaults included. */
+  withWebGpuOptions<T>(entries: readonly (readonly [string, string])[], use: (get: (key: string) => string) => T): T {
+    const { module } = this;
+    const options = module._ort_webgpu_options_create();
+    try {
+      for (const [key, value] of entries) {
+        this.withText(key, (k) => this.withText(value, (v) => this.checked(module._ort_webgpu_options_set(options, k, v))));
+      }
+      return use((key) => this.withText(key, (k) => module.UTF8ToString(module._ort_webgpu_options_get(options, k))));
+    } finally {
+      module._ort_webgpu_options_release(options);
+    }
+  }
+
+  /** Bytes of all tensors in the heap, now and the most since the last call with `reset`. */
+  tensorBytes(reset = false): { now: number; peak: number } {
+    const words = this.module._ort_tensor_bytes(Number(reset)) >>> 2;
+    return { now: this.module.HEAPU32[words], peak: this.module.HEAPU32[words + 1] };
+  }
+
   // --- sessions
   createSession(plan: Uint8Array): number {
     return this.checked(this.module._ort_session_create(this.allocate(plan), plan.byteLength));
@@ -85,6 +106,10 @@ export class Core {
   /** Where weight `index` is wanted in the heap; 0 when it is not. */
   weightAddress(session: number, index: number): number {
     return this.module._ort_session_weight(session, index) >>> 0;
+  }
+  /** Weight `index` is that of another session. */
+  shareWeight(session: number, index: number, owner: number, other: number): void {
+    this.checked(this.module._ort_session_share_weight(session, index, owner, other));
   }
   weightOnGpu(session: number, index: number, gpuId: number): void {
     this.checked(this.module._ort_session_weight_on_gpu(session, index, gpuId));
@@ -149,9 +174,7 @@ export class Core {
   /** Says why jsepRun fails; returns the code to return. */
   reject(error: unknown): ErrorCode {
     this.thrown = error;
-    const text = this.allocate(new TextEncoder().encode(`${messageOf(error)}\0`));
-    this.module._ort_jsep_error(codeOf(error), text);
-    this.module._ort_free(text);
+    this.withText(messageOf(error), (text) => this.module._ort_jsep_error(codeOf(error), text));
     return codeOf(error);
   }
 
@@ -161,6 +184,15 @@ export class Core {
     if (address === 0) throw new RuntimeError(ErrorCode.out_of_memory, `the core has no ${bytes.byteLength} bytes left`);
     this.heap.set(bytes, address);
     return address;
+  }
+
+  private withText<T>(text: string, use: (pointer: number) => T): T {
+    const pointer = this.allocate(new TextEncoder().encode(`${text}\0`));
+    try {
+      return use(pointer);
+    } finally {
+      this.module._ort_free(pointer);
+    }
   }
 
   private withDims<T>(dims: readonly number[], use: (pointer: number) => T): T {

@@ -10,8 +10,14 @@ export interface CoreModule {
   _ort_last_error(): number;
   _ort_malloc(size: number): number;
   _ort_free(pointer: number): void;
+  _ort_webgpu_options_create(): number;
+  _ort_webgpu_options_set(options: number, key: number, value: number): number;
+  _ort_webgpu_options_get(options: number, key: number): number;
+  _ort_webgpu_options_release(options: number): void;
+  _ort_tensor_bytes(reset: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_weight(session: number, index: number): number;
+  _ort_session_share_weight(session: number, index: number, owner: number, other: number): number;
   _ort_session_weight_on_gpu(session: number, index: number, gpuId: number): number;
   _ort_session_prepare(session: number): number;
   _ort_session_release(session: number): void;

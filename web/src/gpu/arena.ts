@@ -1,6 +1,5 @@
 // The physical buffers behind a session's virtual tensors. All recordings of a session share them: nothing in them outlives a run.
-import { createStorageBuffer } from './buffers';
-import type { Gpu } from './device';
+import type { BufferCache } from './buffer_cache';
 import { type Lifetime, planMemory } from './memory_plan';
 
 export interface ArenaSlot {
@@ -13,7 +12,7 @@ export interface ArenaSlot {
 export class Arena {
   private slots: ArenaSlot[] = [];
 
-  constructor(private readonly gpu: Gpu) {}
+  constructor(private readonly cache: BufferCache, private readonly maxBufferSize: number) {}
 
   /**
    * Finds a slot for each tensor, making buffers where needed.
@@ -21,15 +20,18 @@ export class Arena {
    */
   place(tensors: readonly Lifetime[], busyUntil: ReadonlyMap<ArenaSlot, number>): Map<number, ArenaSlot> {
     const existing = this.slots.map((slot) => ({ bytes: slot.bytes, busyUntil: busyUntil.get(slot) ?? -Infinity }));
-    const plan = planMemory(tensors, existing, this.gpu.device.limits.maxBufferSize);
-    for (const bytes of plan.newSlots) this.slots.push({ buffer: createStorageBuffer(this.gpu, bytes, 'arena'), bytes, users: 0 });
+    const plan = planMemory(tensors, existing, this.maxBufferSize);
+    for (const bytes of plan.newSlots) {
+      const buffer = this.cache.acquire(bytes, 'arena');
+      this.slots.push({ buffer, bytes: buffer.size, users: 0 });
+    }
     return new Map([...plan.slotOf].map(([id, i]) => [id, this.slots[i]]));
   }
 
   /** A recording that counted on these slots is gone. */
   release(slots: Iterable<ArenaSlot>): void {
     for (const slot of slots) slot.users--;
-    for (const slot of this.slots) if (slot.users <= 0) slot.buffer.destroy();
+    for (const slot of this.slots) if (slot.users <= 0) this.cache.release(slot.buffer);
     this.slots = this.slots.filter(({ users }) => users > 0);
   }
 
@@ -38,7 +40,7 @@ export class Arena {
   }
 
   destroy(): void {
-    for (const { buffer } of this.slots) buffer.destroy();
+    for (const { buffer } of this.slots) this.cache.release(buffer);
     this.slots = [];
   }
 }

@@ -1,9 +1,9 @@
-// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU.
-// Ids count up from 1 and are not used twice.
+// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's own.
+// Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it: what was
+// recorded with it is replayed with it.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import type { Gpu } from './device';
-import { storageBytes } from './memory_plan';
+import type { BufferCache } from './buffer_cache';
 import type { Placement } from './segment';
 
 /** Ids from here on are virtual: they belong to a run (jsep/recorder.ts). */
@@ -12,33 +12,62 @@ export const FIRST_VIRTUAL_ID = 0x40000000;
 export interface GpuTensorMemory extends Placement {
   /** Bytes asked for. */
   readonly bytes: number;
-  /** Several tensors may share a buffer (weights); only the owner's release destroys it. */
-  readonly shared: boolean;
-}
-
-// COPY_SRC | COPY_DST | STORAGE by number: modules must load where there is no WebGPU (the build, unit tests).
-const STORAGE_USAGE = 0x4 | 0x8 | 0x80;
-
-export function createStorageBuffer(gpu: Gpu, bytes: number, label: string): GPUBuffer {
-  return gpu.createBuffer({ label, size: storageBytes(bytes), usage: STORAGE_USAGE });
+  /** Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page. */
+  readonly owner?: BufferCache;
 }
 
 /** Counts for all devices of the page: an id names its device too. */
 let nextId = 1;
+const idOfBuffer = new WeakMap<GPUBuffer, number>();
+
+function newId(): number {
+  return nextId++;
+}
 
 export class BufferTable {
   private readonly memory = new Map<number, GpuTensorMemory>();
+  /** How often a buffer of the page's own was lent. */
+  private readonly lent = new Map<number, number>();
 
-  constructor(private readonly gpu: Gpu) {}
+  /** Called when the last tensor is freed. */
+  onEmpty: () => void = () => undefined;
 
-  allocate(bytes: number, label = 'tensor'): number {
-    const buffer = createStorageBuffer(this.gpu, bytes, label);
-    return this.add({ buffer, offset: 0, bytes, shared: false });
+  allocate(bytes: number, cache: BufferCache, label = 'tensor', zeros = false): number {
+    const buffer = zeros ? cache.acquireZeros(bytes, label) : cache.acquire(bytes, label);
+    const id = this.idOf(buffer);
+    this.memory.set(id, { buffer, offset: 0, bytes, owner: cache });
+    return id;
   }
 
-  add(memory: GpuTensorMemory): number {
-    this.memory.set(nextId, memory);
-    return nextId++;
+  /** Part of a buffer that somebody else owns. */
+  add(part: GpuTensorMemory): number {
+    const id = newId();
+    this.memory.set(id, part);
+    return id;
+  }
+
+  /** A whole buffer that somebody else owns, until as many calls of `giveBack`. */
+  lend(buffer: GPUBuffer): number {
+    const id = this.idOf(buffer);
+    if (!this.memory.has(id)) this.memory.set(id, { buffer, offset: 0, bytes: buffer.size });
+    this.lent.set(id, (this.lent.get(id) ?? 0) + 1);
+    return id;
+  }
+
+  giveBack(id: number): void {
+    const count = (this.lent.get(id) ?? 0) - 1;
+    if (count > 0) {
+      this.lent.set(id, count);
+      return;
+    }
+    this.lent.delete(id);
+    if (this.memory.get(id)?.owner === undefined) this.memory.delete(id);
+  }
+
+  private idOf(buffer: GPUBuffer): number {
+    const id = idOfBuffer.get(buffer) ?? newId();
+    idOfBuffer.set(buffer, id);
+    return id;
   }
 
   has(id: number): boolean {
@@ -56,13 +85,21 @@ export class BufferTable {
   free(id: number): void {
     const memory = this.memory.get(id);
     this.memory.delete(id);
-    if (memory && !memory.shared) memory.buffer.destroy();
+    if (!memory?.owner) return;
+    memory.owner.release(memory.buffer);
+    if (!this.inUse) this.onEmpty();
+  }
+
+  /** Whether any tensor of this table's own is left. */
+  get inUse(): boolean {
+    for (const { owner } of this.memory.values()) if (owner) return true;
+    return false;
   }
 
   /** Bytes in buffers that this table owns. */
   get bytes(): number {
     let sum = 0;
-    for (const { shared, bytes } of this.memory.values()) if (!shared) sum += bytes;
+    for (const { owner, buffer } of this.memory.values()) if (owner) sum += buffer.size;
     return sum;
   }
 }

@@ -57,6 +57,15 @@ export class Gpu {
     });
   }
 
+  /** Whether we gave it up ourselves. */
+  closed = false;
+
+  /** Gives the device up: its sessions are gone. */
+  close(): void {
+    this.closed = true;
+    this.device.destroy();
+  }
+
   /** Told of every uncaptured error, for the log. */
   onUncapturedError?: (message: string) => void;
 
@@ -114,6 +123,7 @@ const HARDWARE_TRIES = 6;
 const HARDWARE_DELAY_MS = 700;
 
 async function findAdapter({ expectHardware, ...options }: DeviceOptions): Promise<GPUAdapter | null> {
+  if (options.forceFallbackAdapter) return navigator.gpu.requestAdapter(options);
   for (let tries = 1; ; tries++) {
     const adapter = await navigator.gpu.requestAdapter(options);
     if (!expectHardware || tries === HARDWARE_TRIES || (adapter && !isSoftware(adapter))) return adapter;
@@ -121,7 +131,7 @@ async function findAdapter({ expectHardware, ...options }: DeviceOptions): Promi
   }
 }
 
-function isSoftware({ info }: GPUAdapter): boolean {
+function isSoftware({ info }: { readonly info: GPUAdapterInfo }): boolean {
   const fallback = (info as { isFallbackAdapter?: boolean }).isFallbackAdapter ?? false;
   return fallback || SOFTWARE_ADAPTER.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
 }
@@ -132,29 +142,35 @@ export function describeGpuError(error: GPUError): string {
 }
 export const OUT_OF_MEMORY = 'the GPU is out of memory:';
 
-export async function openGpu(options: DeviceOptions = {}): Promise<Gpu> {
+/** Opens a device, of `given` if there is one. */
+export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): Promise<Gpu> {
   if (!('gpu' in navigator)) {
     throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)');
   }
-  const adapter = await findAdapter(options);
-  if (!adapter) {
-    throw new RuntimeError(
-      ErrorCode.no_adapter,
-      'WebGPU has no adapter here. '
-        + 'In headless Chromium without a GPU, start it with --enable-unsafe-webgpu --use-webgpu-adapter=swiftshader',
-    );
-  }
+  const adapter = given ?? await findAdapter(options);
+  if (!adapter) throw new RuntimeError(ErrorCode.no_adapter, 'WebGPU has no adapter here');
   const limits: Record<string, number> = {};
   for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
   const device = await adapter.requestDevice({
     requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
     requiredLimits: limits,
   });
+  return gpuOf(device, adapter);
+}
+
+/** A device that the page opened: with the features and limits that it has. */
+export async function adoptDevice(device: GPUDevice): Promise<Gpu> {
+  const { adapterInfo } = device;
+  const info = adapterInfo ?? { vendor: '', architecture: '', device: '', description: device.label };
+  return gpuOf(device, { info: info as GPUAdapterInfo });
+}
+
+function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo }): Gpu {
   const description = describe(adapter, device);
   return new Gpu(device, traitsOf(device, description.software), description);
 }
 
-function describe(adapter: GPUAdapter, device: GPUDevice): DeviceDescription {
+function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice): DeviceDescription {
   const { vendor, architecture, device: name, description } = adapter.info;
   const limits: Record<string, number> = {};
   for (const limit of RAISED_LIMITS) limits[limit] = device.limits[limit];

@@ -1,22 +1,46 @@
 // All that belongs to one open device: what a session or a single kernel needs of the GPU.
+import { BufferCaches, type CacheModes } from './buffer_cache';
 import { BufferTable } from './buffers';
 import { type DeviceOptions, type Gpu, openGpu } from './device';
 import { PipelineCache } from './pipelines';
 import { Readback } from './readback';
 
+/** Nothing is kept: for a page that has no options to go by. */
+const NO_CACHES: CacheModes = { storage: 'disabled', uniform: 'disabled', queryResolve: 'disabled', default: 'disabled' };
+
 export class GpuProvider {
   readonly pipelines: PipelineCache;
-  readonly buffers: BufferTable;
+  readonly buffers = new BufferTable();
+  /** For what belongs to no session: tensors of IO binding, single kernels. */
+  readonly caches: BufferCaches;
+  /** For reading now and then. */
   readonly readback: Readback;
+  private readonly cachesByModes = new Map<string, BufferCaches>();
 
-  constructor(readonly gpu: Gpu) {
+  constructor(readonly gpu: Gpu, modes: CacheModes = NO_CACHES) {
     this.pipelines = new PipelineCache(gpu);
-    this.buffers = new BufferTable(gpu);
-    this.readback = new Readback(gpu);
+    this.caches = this.cachesFor(modes);
+    this.caches.enter();
+    this.readback = new Readback(gpu, this.caches.default);
   }
 
   static async open(options?: DeviceOptions): Promise<GpuProvider> {
     return new GpuProvider(await openGpu(options));
+  }
+
+  /** The caches of these modes, which sessions share; `enter` them. */
+  cachesFor(modes: CacheModes): BufferCaches {
+    const key = Object.values(modes).join();
+    const known = this.cachesByModes.get(key);
+    if (known) return known;
+    const made = new BufferCaches(this.gpu, modes);
+    this.cachesByModes.set(key, made);
+    return made;
+  }
+
+  /** Bytes that wait in any cache for a use. */
+  get cachedBytes(): number {
+    return [...this.cachesByModes.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** Reads `bytes` bytes of a buffer, when all work submitted so far is done. */

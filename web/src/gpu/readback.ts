@@ -1,5 +1,6 @@
 // From the GPU to JavaScript: everything that is read together goes through one staging buffer and one mapAsync.
 import type { Gpu } from './device';
+import type { BufferCache } from './buffer_cache';
 import { roundUp } from './memory_plan';
 import { pump } from './pump';
 import type { Placement } from './segment';
@@ -17,7 +18,8 @@ export interface PendingReadback {
 export class Readback {
   private readonly idle: GPUBuffer[] = [];
 
-  constructor(private readonly gpu: Gpu) {}
+  /** @param keep whether staging buffers stay here for the next time; else they go back to the cache. */
+  constructor(private readonly gpu: Gpu, private readonly cache: BufferCache, private readonly keep = false) {}
 
   encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
     const offsets: number[] = [];
@@ -49,7 +51,8 @@ export class Readback {
       return use(downloads.map(({ bytes }, i) => new Uint8Array(mapped, offsets[i], bytes)));
     } finally {
       staging.unmap();
-      this.idle.push(staging);
+      if (this.keep) this.idle.push(staging);
+      else this.cache.release(staging);
     }
   }
 
@@ -61,11 +64,12 @@ export class Readback {
     });
     if (best >= 0) return this.idle.splice(best, 1)[0];
     // One that is too small is replaced, not kept besides.
-    this.idle.pop()?.destroy();
-    return this.gpu.createBuffer({ label: 'staging', size: roundUp(size, 4096), usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+    const small = this.idle.pop();
+    if (small) this.cache.release(small);
+    return this.cache.acquire(roundUp(size, 4096), 'staging');
   }
 
   destroy(): void {
-    for (const buffer of this.idle.splice(0)) buffer.destroy();
+    for (const buffer of this.idle.splice(0)) this.cache.release(buffer);
   }
 }

@@ -1,4 +1,5 @@
 // A segment made ready: pipelines compiled, bind groups and uniforms built, once. Encoding it again makes nothing new.
+import type { BufferCache } from './buffer_cache';
 import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
 import type { Pipeline } from './pipelines';
@@ -26,6 +27,8 @@ export interface CopyCommand {
 
 export interface Region {
   readonly id: number;
+  /** Bytes before it in the tensor's memory, 0 by default: a multiple of 256. */
+  readonly offset?: number;
   /** A multiple of 16. */
   readonly bytes: number;
 }
@@ -46,7 +49,10 @@ type Step =
 const UNIFORM_ALIGNMENT = 256;
 
 export class CompiledSegment {
-  constructor(private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined, private readonly gpu: Gpu) {}
+  constructor(
+    private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined,
+    private readonly cache: BufferCache, private readonly gpu: Gpu,
+  ) {}
 
   /** Encodes every step: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
@@ -71,7 +77,7 @@ export class CompiledSegment {
 
   /** Its own memory; the tensors' buffers belong to others. */
   destroy(): void {
-    this.uniforms?.destroy();
+    if (this.uniforms) this.cache.release(this.uniforms);
   }
 }
 
@@ -89,19 +95,26 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
   }));
 }
 
-/** Waits for all pipelines, then builds what the commands need. */
+/**
+ * Waits for all pipelines, then builds what the commands need.
+ * @param cache of uniform buffers.
+ */
 export async function compileSegment(
-  gpu: Gpu, commands: readonly Command[], placementOf: (id: number) => Placement, progress?: CompileProgress,
+  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement, progress?: CompileProgress,
 ): Promise<CompiledSegment> {
   await compilePipelines(commands, progress);
-  const uniforms = uploadUniforms(gpu, commands);
+  const uniforms = uploadUniforms(gpu, cache, commands);
+  const placeOf = (region: Region): Placement => {
+    const { buffer, offset } = placementOf(region.id);
+    return { buffer, offset: offset + (region.offset ?? 0) };
+  };
   const steps = commands.map((command, i): Step => {
     if (command.kind === 'copy') {
-      return { source: placementOf(command.source.id), target: placementOf(command.target.id), bytes: command.source.bytes };
+      return { source: placeOf(command.source), target: placeOf(command.target), bytes: command.source.bytes };
     }
-    const entries: GPUBindGroupEntry[] = command.bindings.map(({ id, bytes }, binding) => {
-      const { buffer, offset } = placementOf(id);
-      return { binding, resource: { buffer, offset, size: bytes } };
+    const entries: GPUBindGroupEntry[] = command.bindings.map((region, binding) => {
+      const { buffer, offset } = placeOf(region);
+      return { binding, resource: { buffer, offset, size: region.bytes } };
     });
     if (command.uniforms) {
       const resource = { buffer: uniforms.buffer!, offset: uniforms.offsets[i], size: roundUp(command.uniforms.byteLength, 16) };
@@ -112,11 +125,11 @@ export async function compileSegment(
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
     return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label };
   });
-  return new CompiledSegment(steps, uniforms.buffer, gpu);
+  return new CompiledSegment(steps, uniforms.buffer, cache, gpu);
 }
 
 /** The uniforms of all commands in one buffer; equal ones share their place. */
-function uploadUniforms(gpu: Gpu, commands: readonly Command[]): { buffer: GPUBuffer | undefined; offsets: number[] } {
+function uploadUniforms(gpu: Gpu, cache: BufferCache, commands: readonly Command[]): { buffer: GPUBuffer | undefined; offsets: number[] } {
   const places = new Map<string, number>();
   const blocks: Uint8Array[] = [];
   let size = 0;
@@ -133,13 +146,13 @@ function uploadUniforms(gpu: Gpu, commands: readonly Command[]): { buffer: GPUBu
     return offset;
   });
   if (size === 0) return { buffer: undefined, offsets };
-  const buffer = gpu.createBuffer({ label: 'uniforms', size, usage: GPUBufferUsage.UNIFORM, mappedAtCreation: true });
-  const mapped = new Uint8Array(buffer.getMappedRange());
+  const buffer = cache.acquire(size, 'uniforms');
+  const bytes = new Uint8Array(size);
   let offset = 0;
   for (const block of blocks) {
-    mapped.set(block, offset);
+    bytes.set(block, offset);
     offset += roundUp(block.byteLength, UNIFORM_ALIGNMENT);
   }
-  buffer.unmap();
+  gpu.device.queue.writeBuffer(buffer, 0, bytes);
   return { buffer, offsets };
 }

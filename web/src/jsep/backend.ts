@@ -3,9 +3,10 @@ import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Core, CoreTensor } from '../core/core';
 import type { JsepFunctions } from '../core/module';
-import { Arena } from '../gpu/arena';
+import type { CacheModes } from '../gpu/buffer_cache';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
+import { SessionMemory } from '../gpu/session_memory';
 import { Attributes } from './attributes';
 import type { Kernel } from './kernel';
 import { Recorder } from './recorder';
@@ -21,13 +22,13 @@ interface KernelInstance {
 /** The GPU side of a session: its kernels, its memory, and the run under way. */
 export class SessionBackend {
   readonly kernels = new Map<number, KernelInstance>();
-  readonly arena: Arena;
+  readonly memory: SessionMemory;
   recorder: Recorder | undefined;
   /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile. */
   dry = false;
 
-  constructor(readonly provider: GpuProvider, readonly userKernels?: ReadonlyMap<string, Kernel>) {
-    this.arena = new Arena(provider.gpu);
+  constructor(readonly provider: GpuProvider, modes: CacheModes, readonly userKernels?: ReadonlyMap<string, Kernel>) {
+    this.memory = new SessionMemory(provider, modes);
   }
 }
 

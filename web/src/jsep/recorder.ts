@@ -1,10 +1,10 @@
 // One run, seen from the GPU's side: resolve records what the core asks, or finds it recorded; commit makes it happen.
-import type { Arena } from '../gpu/arena';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
 import { type CompileProgress, compileSegment, type Placement } from '../gpu/segment';
+import type { SessionMemory } from '../gpu/session_memory';
 import { type Event, Recording, Segment } from './recording';
 
 /** Bytes to read back. */
@@ -34,7 +34,7 @@ export class Recorder {
   private readonly known = new Map<number, Uint8Array>();
 
   constructor(
-    private readonly provider: GpuProvider, private readonly arena: Arena, readonly recording: Recording,
+    private readonly provider: GpuProvider, private readonly memory: SessionMemory, readonly recording: Recording,
     private readonly compiling?: CompileProgress, private readonly profiling = false,
   ) {
     this.matching = recording.segments.length > 0;
@@ -142,9 +142,11 @@ export class Recorder {
     // What was the last segment before may now have others after it, which need what it gave up.
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
-      this.recording.place(this.index, this.arena, survivors);
+      this.recording.place(this.index, this.memory.arena, survivors);
       const start = performance.now();
-      segment.compiled = await compileSegment(this.provider.gpu, segment.commands(), (id) => this.place(id), this.compiling);
+      segment.compiled = await compileSegment(
+        this.provider.gpu, this.memory.caches.uniform, segment.commands(), (id) => this.place(id), this.compiling,
+      );
       this.compileMs += performance.now() - start;
     }
     for (const [id, data] of this.pending) this.write(id, data);
@@ -175,9 +177,9 @@ export class Recorder {
   }
 
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
-    const { gpu, readback } = this.provider;
+    const { gpu } = this.provider;
     const encoder = gpu.device.createCommandEncoder();
-    const profiler = this.profiling ? new Profiler(gpu) : undefined;
+    const profiler = this.profiling ? new Profiler(gpu, this.memory.caches) : undefined;
     segment.compiled!.encode(encoder, profiler);
     if (profiler) {
       profiler.resolve(encoder);
@@ -188,8 +190,9 @@ export class Recorder {
       encoder.copyBufferToBuffer(source.buffer, source.offset, target.buffer, target.offset, bytes);
     }
     const downloads = read.map(({ id, bytes }): Download => ({ ...this.place(id), bytes }));
-    const pending = readback.encode(encoder, downloads);
+    const pending = this.memory.readback.encode(encoder, downloads);
     gpu.submit([encoder.finish()]);
+    this.memory.caches.endOfRun();
     return pending;
   }
 

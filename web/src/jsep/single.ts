@@ -1,7 +1,6 @@
 // One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
 import type { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
-import { createStorageBuffer } from '../gpu/buffers';
 import { planMemory } from '../gpu/memory_plan';
 import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
 import { cpuElementSize, elementCount } from './elements';
@@ -35,14 +34,14 @@ export interface SingleCall {
 export async function prepareSingle<A>(
   provider: GpuProvider, kernel: Kernel<A>, attributes: A, inputs: readonly (SingleInput | undefined)[], wants: readonly boolean[],
 ): Promise<SingleCall> {
-  const { gpu, buffers } = provider;
+  const { gpu, buffers, caches } = provider;
   const outputs: (SingleOutput | undefined)[] = wants.map(() => undefined);
   const temps: { id: number; bytes: number }[] = [];
   const views: Command[] = [];
   // Temporary ids are negative here: they never meet persistent ones.
   const host = {
     output(i: number, dtype: DType, dims: readonly number[], bytes: number): number {
-      const gpuId = buffers.allocate(bytes, `output ${i} of ${kernel.op}`);
+      const gpuId = buffers.allocate(bytes, caches.storage, `output ${i} of ${kernel.op}`);
       outputs[i] = { dtype, dims: [...dims], gpuId };
       return gpuId;
     },
@@ -50,7 +49,7 @@ export async function prepareSingle<A>(
       const source = inputs[j]!;
       if (!('gpuId' in source.data)) throw new KernelError(`${kernel.op}: a view of a host input`);
       const bytes = buffers.get(source.data.gpuId).bytes;
-      const gpuId = buffers.allocate(bytes, `output ${i} of ${kernel.op}`);
+      const gpuId = buffers.allocate(bytes, caches.storage, `output ${i} of ${kernel.op}`);
       outputs[i] = { dtype: source.dtype, dims: [...dims], gpuId };
       const whole = Math.max(16, Math.ceil(bytes / 16) * 16);
       views.push({ kind: 'copy', source: { id: source.data.gpuId, bytes: whole }, target: { id: gpuId, bytes: whole } });
@@ -63,15 +62,15 @@ export async function prepareSingle<A>(
   const { commands } = resolveKernel(kernel, attributes, inputs.map((input) => callInput(provider, input)), wants, host, provider);
   const all = [...commands, ...views];
   const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), []);
-  const scratch = plan.newSlots.map((bytes) => createStorageBuffer(gpu, bytes, `scratch of ${kernel.op}`));
+  const scratch = plan.newSlots.map((bytes) => caches.storage.acquire(bytes, `scratch of ${kernel.op}`));
   const placementOf = (id: number): Placement => (id < 0 ? { buffer: scratch[plan.slotOf.get(id)!], offset: 0 } : buffers.get(id));
-  const segment = await compileSegment(gpu, all, placementOf);
+  const segment = await compileSegment(gpu, caches.uniform, all, placementOf);
   return {
     outputs, segment,
     labels: commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.label : 'copy')),
     destroy() {
       segment.destroy();
-      for (const buffer of scratch) buffer.destroy();
+      for (const buffer of scratch) caches.storage.release(buffer);
     },
   };
 }

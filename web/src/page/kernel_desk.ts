@@ -27,7 +27,8 @@ export class KernelDesk {
   constructor(private readonly runtime: Runtime) {}
 
   async alloc(deviceId: number, size: number): Promise<number> {
-    return (await this.runtime.device(deviceId)).buffers.allocate(size, 'JsepAlloc');
+    const { buffers, caches } = await this.runtime.device(deviceId);
+    return buffers.allocate(size, caches.storage, 'JsepAlloc', true);
   }
 
   async free(id: number): Promise<void> {
@@ -90,11 +91,9 @@ export class KernelDesk {
   }
 
   private async ownerOf(id: number): Promise<GpuProvider> {
-    for (const provider of await this.runtime.openDevices()) {
-      if (!provider.buffers.has(id)) continue;
-      provider.gpu.ensureAlive();
-      return provider;
-    }
+    const owner = await this.runtime.contexts.ownerOf(id);
+    owner?.provider.gpu.ensureAlive();
+    if (owner) return owner.provider;
     throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or its device was lost`);
   }
 }

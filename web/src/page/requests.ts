@@ -74,8 +74,9 @@ export class Requests {
   }
 
   private async createSession(request: number, { plan, weights, options, deviceId }: CreateSessionT): Promise<Answer> {
+    const sessionOptions = json<SessionOptions>(options);
     const session = await Session.load(text(plan), text(weights), {
-      ...json<SessionOptions>(options), runtime: this.runtime, deviceId,
+      ...sessionOptions, runtime: this.runtime, webgpu: { ...sessionOptions.webgpu, deviceId },
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;

@@ -7,19 +7,20 @@ export function sessionStats(session: Session) {
   return {
     recordings: session.recordings?.size ?? 0,
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
-    arena_bytes: session.backend?.arena.bytes ?? 0,
+    arena_bytes: session.backend?.memory.arena.bytes ?? 0,
+    buffer_caches: session.backend?.memory.caches.stats,
   };
 }
 
 export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>) {
-  const providers = await runtime.openDevices();
+  const providers = [...(await runtime.contexts.all()).values()];
   const counters = newCounters();
   let gpu_bytes = 0;
-  for (const { gpu, buffers } of providers) {
+  for (const { gpu, buffers, cachedBytes } of providers) {
     for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
-    gpu_bytes += buffers.bytes;
+    gpu_bytes += buffers.bytes + cachedBytes;
   }
-  for (const session of sessions.values()) gpu_bytes += (session.gpuWeights?.bytes ?? 0) + (session.backend?.arena.bytes ?? 0);
+  for (const session of sessions.values()) gpu_bytes += (session.gpuWeights?.bytes ?? 0) + (session.backend?.memory.arena.bytes ?? 0);
   const loaded = runtime.loadedCore;
   return {
     counters,

@@ -21,7 +21,7 @@ export async function compileEarly(
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
     jsep.session = backend;
-    backend.recorder = new Recorder(backend.provider, backend.arena, recording);
+    backend.recorder = new Recorder(backend.provider, backend.memory, recording);
     backend.dry = true;
     try {
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {

@@ -81,7 +81,7 @@ export class SessionRun {
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
     const recording = recordings!.take(RecordingCache.key(this.feeds));
-    const recorder = new Recorder(backend.provider, backend.arena, recording,
+    const recorder = new Recorder(backend.provider, backend.memory, recording,
       (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.options.profile);
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
@@ -187,7 +187,7 @@ export class SessionRun {
       if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
       const bytes = elementCount(dims) * this.elements().size(dtype);
       if (leave) {
-        const as = this.session.provider!.buffers.allocate(bytes, `output ${name}`);
+        const as = this.session.provider!.buffers.allocate(bytes, this.session.backend!.memory.caches.storage, `output ${name}`);
         keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as });
         return () => ({ dtype, dims, gpuId: as });
       }
@@ -205,7 +205,7 @@ export class SessionRun {
     const { provider } = this.session;
     if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
     const wide = provider.gpu.elements.widen(dtype, bytes);
-    const gpuId = provider.buffers.allocate(wide.byteLength, 'output');
+    const gpuId = provider.buffers.allocate(wide.byteLength, this.session.backend!.memory.caches.storage, 'output');
     provider.gpu.write(provider.buffers.get(gpuId).buffer, 0, wide);
     return { dtype, dims, gpuId };
   }

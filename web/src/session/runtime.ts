@@ -1,8 +1,10 @@
 // What the sessions of a page share: the core, the devices, and the turn to use the core.
 import { Core } from '../core/core';
+import { webGpuSettings } from '../core/webgpu_options';
 import type { DeviceOptions } from '../gpu/device';
-import { GpuProvider } from '../gpu/provider';
+import type { GpuProvider } from '../gpu/provider';
 import { JsepBackend } from '../jsep/backend';
+import { DeviceContexts } from './contexts';
 
 /** Severities as in onnxruntime: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. */
 export type LogSink = (severity: number, category: string, text: string) => void;
@@ -14,7 +16,9 @@ export interface LoadedCore {
 
 export class Runtime {
   private loading: Promise<LoadedCore> | undefined;
-  private readonly devices = new Map<number, Promise<GpuProvider>>();
+  readonly contexts = new DeviceContexts(
+    async () => webGpuSettings((await this.core()).core).cacheModes, (severity, text) => this.log(severity, 'webgpu', text),
+  );
   private lastTurn: Promise<unknown> = Promise.resolve();
   log: LogSink = (severity, category, text) => {
     if (severity >= 2) console.warn(`${category}: ${text}`);
@@ -33,30 +37,13 @@ export class Runtime {
   }
 
   /** The device `id`, opened once; opened anew when it was lost. */
-  async device(id = 0, options?: DeviceOptions): Promise<GpuProvider> {
-    const known = this.devices.get(id);
-    if (known) {
-      const provider = await known;
-      if (provider.gpu.lost === undefined) return provider;
-      // Another caller may have been quicker.
-      if (this.devices.get(id) !== known) return this.device(id, options);
-    }
-    const opening = GpuProvider.open(options);
-    this.devices.set(id, opening);
-    try {
-      const provider = await opening;
-      provider.gpu.onUncapturedError = (message) => this.log(3, 'webgpu', message);
-      void provider.gpu.device.lost.then(({ message }) => this.log(3, 'webgpu', `device ${id} was lost: ${message}`));
-      return provider;
-    } catch (error) {
-      this.devices.delete(id);
-      throw error;
-    }
+  device(id = 0, options?: DeviceOptions): Promise<GpuProvider> {
+    return this.contexts.open(id, options);
   }
 
-  /** The devices that are open now. */
-  async openDevices(): Promise<GpuProvider[]> {
-    return Promise.all(this.devices.values());
+  /** Makes a device of the page's own, or one of this adapter, the device `id` (above 0) of sessions that name it. */
+  registerDevice(id: number, source: GPUDevice | GPUAdapter): void {
+    this.contexts.register(id, source);
   }
 
   /** Runs `work` when all work before it is done: Asyncify allows one suspended call of the core at a time. */

@@ -2,7 +2,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
-import type { DeviceOptions } from '../gpu/device';
+import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
 import { compileEarly } from './compile_early';
@@ -18,10 +18,10 @@ import { GpuWeights, loadWeights } from './weights';
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
-  readonly deviceId?: number;
-  readonly device?: DeviceOptions;
-  /** "full": all GPU work inside error scopes, so that an error names its run. Uncaptured errors fail the run in any case. */
-  readonly validationMode?: 'basic' | 'full';
+  /** Options of the WebGPU provider by onnxruntime's names: deviceId, enableGraphCapture, validationMode, storageBufferCacheMode, … */
+  readonly webgpu?: WebGpuOptions;
+  /** There should be a real GPU: ask again while there is none, as happens while the browser's GPU process starts again. */
+  readonly expectHardware?: boolean;
   /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
   readonly compileEarly?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
@@ -40,9 +40,9 @@ export class Session {
 
   private constructor(
     readonly plan: PlanInfo, readonly info: SessionInfo, readonly runtime: Runtime, readonly loaded: LoadedCore, readonly handle: number,
-    readonly backend: SessionBackend | undefined, readonly gpuWeights: GpuWeights | undefined, private readonly options: SessionOptions,
+    readonly backend: SessionBackend | undefined, readonly gpuWeights: GpuWeights | undefined, readonly webgpu: WebGpuSettings,
   ) {
-    this.recordings = backend && new RecordingCache(backend.arena);
+    this.recordings = backend && new RecordingCache(backend.memory.arena);
   }
 
   static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
@@ -50,12 +50,17 @@ export class Session {
     const runtime = options.runtime ?? new Runtime();
     const [loaded, planBytes] = await Promise.all([runtime.core(), fetchPlan(planUrl)]);
     const plan = readPlan(planBytes);
-    const provider = plan.needsGpu ? await runtime.device(options.deviceId, options.device) : undefined;
+    const webgpu = webGpuSettings(loaded.core, options.webgpu);
+    const { deviceId, device, preserveDevice } = webgpu;
+    const { expectHardware } = options;
+    const provider = plan.needsGpu ? await runtime.contexts.enter(deviceId, { ...device, expectHardware }, preserveDevice) : undefined;
     const before = { ...(provider?.gpu.counters ?? newCounters()) };
-    const backend = provider && new SessionBackend(provider, userKernels(plan.userKernels));
-    const handle = loaded.core.createSession(planBytes);
+    let backend: SessionBackend | undefined;
     let gpuWeights: GpuWeights | undefined;
+    let handle = 0;
     try {
+      backend = provider && new SessionBackend(provider, webgpu.cacheModes, userKernels(plan.userKernels));
+      handle = loaded.core.createSession(planBytes);
       const weightsStart = performance.now();
       gpuWeights = provider && new GpuWeights(provider, plan.weights.filter(({ onGpu }) => onGpu));
       const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
@@ -73,10 +78,12 @@ export class Session {
       const compile_ms = performance.now() - compileStart;
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
       const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters };
-      return new Session(plan, info, runtime, loaded, handle, backend, gpuWeights, options);
+      return new Session(plan, info, runtime, loaded, handle, backend, gpuWeights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);
       gpuWeights?.destroy();
+      backend?.memory.destroy();
+      if (provider) await runtime.contexts.leave(deviceId, provider);
       throw error;
     }
   }
@@ -99,7 +106,7 @@ export class Session {
       this.ensureUsable();
       const run = new SessionRun(this, tensors, options);
       const { provider } = this;
-      return this.options.validationMode === 'full' && provider ? inErrorScopes(provider.gpu, () => run.submit()) : run.submit();
+      return this.webgpu.validationMode === 'full' && provider ? inErrorScopes(provider.gpu, () => run.submit()) : run.submit();
     });
     return submitted.finish(start);
   }
@@ -111,8 +118,9 @@ export class Session {
       this.loaded.jsep.session = this.backend;
       this.loaded.core.releaseSession(this.handle);
       this.recordings?.clear();
-      this.backend?.arena.destroy();
+      this.backend?.memory.destroy();
       this.gpuWeights?.destroy();
+      if (this.provider) await this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
     });
   }
 

@@ -1,107 +1,154 @@
-// Weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass once.
+// A session's weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass once, and those that
+// another session of the page has are not asked for.
+import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
-import { elementCount } from '../jsep/elements';
-import { storageBytes, roundUp } from '../gpu/memory_plan';
-import { createStorageBuffer, type GpuTensorMemory } from '../gpu/buffers';
+import { RuntimeError } from '../errors';
 import type { GpuProvider } from '../gpu/provider';
-import { downloadChunks } from './download';
-import type { PlanWeight } from './plan';
+import { elementCount } from '../jsep/elements';
+import { downloadChunks, type Range } from './download';
+import type { PlanInfo, PlanWeight } from './plan';
+import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
-/** Weights share buffers of at most this size; larger ones have their own. */
-const PACK_BYTES = 256 << 20;
-const OFFSET_ALIGNMENT = 256;
+type Sink = (offset: number, piece: Uint8Array) => void;
 
-/** The GPU buffers of a session's weights. */
-export class GpuWeights {
-  private readonly buffers: GPUBuffer[] = [];
-  readonly ids = new Map<number, number>();
-  private readonly memory = new Map<number, GpuTensorMemory>();
-  bytes = 0;
+export class SessionWeights {
+  private readonly onGpu: { readonly index: number; readonly weight: GpuWeight; readonly id: number }[] = [];
+  /** Bytes that this session's plan reads, by place, and how many of them it found there. */
+  readonly bytes = { gpu: 0, heap: 0, shared: 0 };
 
-  constructor(readonly provider: GpuProvider, weights: readonly PlanWeight[]) {
-    const places: { weight: PlanWeight; buffer: number; offset: number; bytes: number }[] = [];
-    const sizes: number[] = [];
-    const limit = Math.min(PACK_BYTES, provider.gpu.device.limits.maxBufferSize);
+  private constructor(
+    private readonly core: Core, private readonly session: number, private readonly provider: GpuProvider | undefined,
+  ) {}
+
+  /** Loads the weights of a plan whose session the core has just made. */
+  static async load(
+    url: string, plan: PlanInfo, core: Core, session: number, provider: GpuProvider | undefined,
+    progress: (done: number, total: number) => void,
+  ): Promise<SessionWeights> {
+    const loaded = new SessionWeights(core, session, provider);
+    try {
+      const sinks = new Map<PlanWeight, Sink[]>();
+      loaded.placeOnGpu(plan.weights.filter(({ onGpu }) => onGpu && provider), sinks);
+      loaded.placeInHeap(plan.weights.filter(({ onCpu, size }) => onCpu && size > 0), sinks);
+      await fetchInto(url, plan.weightsSize, sinks, progress);
+      loaded.announce(plan.weights, sinks);
+      return loaded;
+    } catch (error) {
+      loaded.release();
+      throw error;
+    }
+  }
+
+  private placeOnGpu(weights: readonly PlanWeight[], sinks: Map<PlanWeight, Sink[]>): void {
+    if (weights.length === 0) return;
+    const { gpu, buffers } = this.provider!;
+    const store = GpuWeightStore.of(this.provider!);
+    const take = (weight: PlanWeight, held: GpuWeight) => {
+      const id = buffers.add(held.memory);
+      this.onGpu.push({ index: weight.index, weight: held, id });
+      this.bytes.gpu += held.memory.bytes;
+      this.core.weightOnGpu(this.session, weight.index, id);
+    };
+    const missing = weights.filter((weight) => {
+      const held = store.share(weight.key);
+      if (!held) return true;
+      take(weight, held);
+      this.bytes.shared += held.memory.bytes;
+      return false;
+    });
+    const made = store.make(missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * gpu.elements.size(dtype) })));
+    missing.forEach((weight, i) => {
+      take(weight, made[i]);
+      if (weight.size > 0) addSink(sinks, weight, gpuSink(this.provider!, weight, made[i]));
+    });
+  }
+
+  private placeInHeap(weights: readonly PlanWeight[], sinks: Map<PlanWeight, Sink[]>): void {
+    const store = HeapWeightStore.of(this.core);
     for (const weight of weights) {
-      const bytes = elementCount(weight.dims) * provider.gpu.elements.size(weight.dtype);
-      const place = roundUp(storageBytes(bytes), OFFSET_ALIGNMENT);
-      if (sizes.length === 0 || sizes[sizes.length - 1] + place > limit) sizes.push(0);
-      const buffer = sizes.length - 1;
-      places.push({ weight, buffer, offset: sizes[buffer], bytes });
-      sizes[buffer] += place;
+      this.bytes.heap += weight.size;
+      const holder = store.find(weight.key);
+      if (holder) {
+        this.core.shareWeight(this.session, weight.index, holder.session, holder.index);
+        this.bytes.shared += weight.size;
+        continue;
+      }
+      const address = this.core.weightAddress(this.session, weight.index);
+      if (address === 0) {
+        const text = `no memory for a weight of ${weight.size} bytes (${this.bytes.heap} bytes of weights so far)`;
+        throw new RuntimeError(ErrorCode.out_of_memory, text);
+      }
+      addSink(sinks, weight, (offset, piece) => this.core.heap.set(piece, address + offset));
     }
-    for (const size of sizes) this.buffers.push(createStorageBuffer(provider.gpu, size, 'weights'));
-    for (const { weight, buffer, offset, bytes } of places) {
-      const memory = { buffer: this.buffers[buffer], offset, bytes, shared: true };
-      this.memory.set(weight.index, memory);
-      this.ids.set(weight.index, provider.buffers.add(memory));
-    }
-    this.bytes = sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  /** Writes part of a weight, in its GPU form. */
-  write(index: number, offset: number, bytes: Uint8Array): void {
-    const memory = this.memory.get(index)!;
-    this.provider.gpu.write(memory.buffer, memory.offset + offset, bytes);
+  /** All bytes are there. */
+  private announce(weights: readonly PlanWeight[], sinks: ReadonlyMap<PlanWeight, Sink[]>): void {
+    for (const { weight } of this.onGpu) GpuWeightStore.of(this.provider!).announce(weight);
+    for (const weight of weights) {
+      if (!weight.onCpu || weight.size === 0 || (weight.onGpu && !sinks.has(weight))) continue;
+      HeapWeightStore.of(this.core).announce(weight.key, { session: this.session, index: weight.index });
+    }
   }
 
-  destroy(): void {
-    for (const id of this.ids.values()) this.provider.buffers.free(id);
-    for (const buffer of this.buffers) buffer.destroy();
+  release(): void {
+    HeapWeightStore.of(this.core).release(this.session);
+    for (const { weight, id } of this.onGpu) {
+      this.provider!.buffers.free(id);
+      GpuWeightStore.of(this.provider!).release(weight);
+    }
+    this.onGpu.length = 0;
   }
 }
 
-/** Fetches the blob once and gives each weight its bytes. */
-export async function loadWeights(
-  url: string, size: number, weights: readonly PlanWeight[], core: Core, session: number, gpu: GpuWeights | undefined,
-  progress: (done: number, total: number) => void,
+function addSink(sinks: Map<PlanWeight, Sink[]>, weight: PlanWeight, sink: Sink): void {
+  const known = sinks.get(weight);
+  if (known) known.push(sink);
+  else sinks.set(weight, [sink]);
+}
+
+/** Fetches the parts of the blob that are wanted and gives each weight its bytes. */
+async function fetchInto(
+  url: string, size: number, sinks: ReadonlyMap<PlanWeight, Sink[]>, progress: (done: number, total: number) => void,
 ): Promise<void> {
-  const sinks = weights
-    .filter((weight) => weight.size > 0)
-    .map((weight) => ({ start: weight.offset, end: weight.offset + weight.size, take: sinkOf(weight, core, session, gpu) }))
-    .sort((a, b) => a.start - b.start);
+  const wanted = [...sinks].map(([{ offset, size: bytes }, take]) => ({ start: offset, end: offset + bytes, take })).sort((a, b) => a.start - b.start);
+  // Two weights of a plan may lie in one place of the blob.
+  const reach = wanted.map(({ end }) => end);
+  for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
   let done = 0;
-  await downloadChunks(url, size, (offset, bytes) => {
-    for (let i = firstEndingAfter(sinks, offset); i < sinks.length && sinks[i].start < offset + bytes.byteLength; i++) {
-      const { start, end, take } = sinks[i];
-      const from = Math.max(start, offset);
-      take(from - start, bytes.subarray(from - offset, Math.min(end, offset + bytes.byteLength) - offset));
+  const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
+  await downloadChunks(url, size, wanted satisfies readonly Range[], (offset, bytes) => {
+    for (let i = firstAbove(reach, offset); i < wanted.length && wanted[i].start < offset + bytes.byteLength; i++) {
+      const { start, end, take } = wanted[i];
+      const [from, to] = [Math.max(start, offset), Math.min(end, offset + bytes.byteLength)];
+      if (from >= to) continue;
+      const piece = bytes.subarray(from - offset, to - offset);
+      for (const sink of take) sink(from - start, piece);
+      done += to - from;
     }
-    done += bytes.byteLength;
-    progress(done, size);
+    progress(done, total);
   });
 }
 
 /** Takes a weight's bytes, piece by piece, with their offset in the weight. */
-function sinkOf(weight: PlanWeight, core: Core, session: number, gpu: GpuWeights | undefined): (offset: number, piece: Uint8Array) => void {
-  const { index, dtype, size } = weight;
-  const address = weight.onCpu ? core.weightAddress(session, index) : 0;
-  if (weight.onCpu && address === 0) throw new Error(`the core has no place for weight ${index}`);
-  const sinks: ((offset: number, piece: Uint8Array) => void)[] = [];
-  if (address) sinks.push((offset, piece) => core.heap.set(piece, address + offset));
-  if (weight.onGpu && gpu) {
-    const { elements } = gpu.provider.gpu;
-    if (elements.same(dtype)) {
-      sinks.push((offset, piece) => gpu.write(index, offset, piece));
-    } else {
-      // Elements that become wider are gathered first: pieces may end within one.
-      const whole = new Uint8Array(size);
-      let missing = size;
-      sinks.push((offset, piece) => {
-        whole.set(piece, offset);
-        missing -= piece.byteLength;
-        if (missing === 0) gpu.write(index, 0, elements.widen(dtype, whole));
-      });
-    }
-  }
-  return (offset, piece) => sinks.forEach((sink) => sink(offset, piece));
+function gpuSink({ gpu }: GpuProvider, { dtype, size }: PlanWeight, { memory: { buffer, offset: place } }: GpuWeight): Sink {
+  if (gpu.elements.same(dtype)) return (offset, piece) => gpu.write(buffer, place + offset, piece);
+  // Elements that become wider are gathered first: pieces may end within one.
+  const whole = new Uint8Array(size);
+  let missing = size;
+  return (offset, piece) => {
+    whole.set(piece, offset);
+    missing -= piece.byteLength;
+    if (missing === 0) gpu.write(buffer, place, gpu.elements.widen(dtype, whole));
+  };
 }
 
-function firstEndingAfter(sinks: readonly { readonly end: number }[], offset: number): number {
-  let [low, high] = [0, sinks.length];
+/** The first index whose number is above `value`; the numbers rise. */
+function firstAbove(numbers: readonly number[], value: number): number {
+  let [low, high] = [0, numbers.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sinks[middle].end > offset) high = middle;
+    if (numbers[middle] > value) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -120,7 +120,7 @@ function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, h
   if (bytes.byteLength !== elementCount(dims) * cpuElementSize(dtype)!) throw new Error(`${name}[${dims}] has ${bytes.byteLength} bytes`);
   if (host) return { dtype, dims, data: { bytes } };
   const wide = open.gpu.elements.widen(dtype, bytes);
-  const gpuId = open.buffers.allocate(wide.byteLength, 'input');
+  const gpuId = open.buffers.allocate(wide.byteLength, open.caches.storage, 'input');
   open.gpu.write(open.buffers.get(gpuId).buffer, 0, wide);
   return { dtype, dims, data: { gpuId } };
 }

@@ -19,7 +19,7 @@ const runtime = new Runtime();
 const sessions = new Map<number, Session>();
 
 async function load(plan: string, weights: string) {
-  const session = await Session.load(plan, weights, { runtime, validationMode: 'full' });
+  const session = await Session.load(plan, weights, { runtime, webgpu: { validationMode: 'full' } });
   sessions.set(session.handle, session);
   return { id: session.handle, info: session.info };
 }

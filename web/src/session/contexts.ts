@@ -1,0 +1,121 @@
+// The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened when it is first
+// wanted and kept. The others are the user's: a device or an adapter registered by the page, or a device opened with a session's options,
+// which goes with the last session and the last tensor in it.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { CacheModes } from '../gpu/buffer_cache';
+import { adoptDevice, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
+import { GpuProvider } from '../gpu/provider';
+
+interface Context {
+  readonly opening: Promise<GpuProvider>;
+  readonly options: DeviceOptions;
+  sessions: number;
+  preserve: boolean;
+}
+
+export class DeviceContexts {
+  private readonly contexts = new Map<number, Context>();
+  private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
+
+  /** @param modes of the caches for tensors that belong to no session. */
+  constructor(private readonly modes: () => Promise<CacheModes>, private readonly log: (severity: number, text: string) => void) {}
+
+  /** Makes a device of the page's own, or one of this adapter, the context `id`. */
+  register(id: number, source: GPUDevice | GPUAdapter): void {
+    if (!Number.isInteger(id) || id <= 0) throw invalid(`device id ${id}: a context of one's own has an id above 0`);
+    if (this.contexts.has(id)) throw invalid(`device ${id} is in use already: register under another id`);
+    this.registered.set(id, source);
+  }
+
+  /** The device `id`, opened once; opened anew when it was lost. */
+  async open(id: number, options: DeviceOptions = {}): Promise<GpuProvider> {
+    const known = this.contexts.get(id);
+    if (known) {
+      const provider = await known.opening;
+      if (provider.gpu.lost === undefined) {
+        checkSame(id, known.options, options);
+        return provider;
+      }
+      // Another caller may have been quicker.
+      if (this.contexts.get(id) !== known) return this.open(id, options);
+    }
+    const opening = this.start(id, options);
+    this.contexts.set(id, { opening, options, sessions: 0, preserve: false });
+    try {
+      const provider = await opening;
+      provider.gpu.onUncapturedError = (message) => this.log(3, message);
+      provider.buffers.onEmpty = () => this.closeUnused(id, provider);
+      void provider.gpu.device.lost.then(({ message }) => {
+        if (!provider.gpu.closed) this.log(3, `device ${id} was lost: ${message}`);
+      });
+      return provider;
+    } catch (error) {
+      this.contexts.delete(id);
+      throw error;
+    }
+  }
+
+  private async start(id: number, options: DeviceOptions): Promise<GpuProvider> {
+    const [gpu, modes] = await Promise.all([this.gpu(id, options), this.modes()]);
+    return new GpuProvider(gpu, modes);
+  }
+
+  private gpu(id: number, options: DeviceOptions): Promise<Gpu> {
+    const source = this.registered.get(id);
+    if (!source) return openGpu(options);
+    if (options.powerPreference || options.forceFallbackAdapter) {
+      throw invalid(`device ${id} is registered by the page: powerPreference and forceFallbackAdapter are not for it`);
+    }
+    return 'requestDevice' in source ? openGpu(options, source) : adoptDevice(source);
+  }
+
+  /** A session is at work on this device until it leaves. */
+  async enter(id: number, options: DeviceOptions, preserve: boolean): Promise<GpuProvider> {
+    const provider = await this.open(id, options);
+    const context = this.contexts.get(id)!;
+    context.sessions++;
+    context.preserve ||= preserve;
+    return provider;
+  }
+
+  async leave(id: number, provider: GpuProvider): Promise<void> {
+    const context = this.contexts.get(id);
+    // It was lost, and is another one by now.
+    if (!context || (await context.opening) !== provider) return;
+    context.sessions--;
+    this.closeUnused(id, provider);
+  }
+
+  private closeUnused(id: number, { buffers, gpu }: GpuProvider): void {
+    const context = this.contexts.get(id);
+    if (id === 0 || !context || context.preserve || context.sessions > 0 || buffers.inUse) return;
+    this.contexts.delete(id);
+    // The page's own device stays the page's.
+    const source = this.registered.get(id);
+    if (!source || 'requestDevice' in source) gpu.close();
+  }
+
+  /** The devices that are open now. */
+  async all(): Promise<Map<number, GpuProvider>> {
+    return new Map(await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const)));
+  }
+
+  /** Whose buffer this is: the device's id with its provider; undefined when it is nobody's. */
+  async ownerOf(buffer: number): Promise<{ id: number; provider: GpuProvider } | undefined> {
+    for (const [id, provider] of await this.all()) if (provider.buffers.has(buffer)) return { id, provider };
+    return undefined;
+  }
+}
+
+function checkSame(id: number, has: DeviceOptions, wanted: DeviceOptions): void {
+  for (const key of ['powerPreference', 'forceFallbackAdapter'] as const) {
+    if (wanted[key] === undefined || wanted[key] === has[key]) continue;
+    const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
+    throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);
+  }
+}
+
+function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, message);
+}
