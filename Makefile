@@ -2,6 +2,7 @@
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder
 # make check                                  format, lint, types, generated code; no browser
+# make browsers                               the tests of Firefox and WebKitGTK, with those installed
 # make build                                  the page and the core, into py_ort/assets/
 # make wheel, make clean
 #
@@ -19,13 +20,17 @@ BIN := .venv/bin
 STAMPS := build/stamps
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 
-.PHONY: run test check conformance build setup wheel clean
+.PHONY: run test browsers check conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
 
 test: build
 	$(BIN)/python -m pytest $(ARGS)
+
+browsers: build
+	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
+	$(BIN)/python -m pytest tests/page/test_other_browsers.py -rs $(ARGS)
 
 conformance: build
 	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \

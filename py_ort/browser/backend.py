@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py_ort.browser.loop import LoopThread, loop_thread
-from py_ort.browser.options import NO_ADAPTER_HINT
 from py_ort.browser.page import Progress
 from py_ort.browser.pool import Lease, pool
 from py_ort.device_tensor import DeviceTensor
@@ -64,7 +63,7 @@ class Backend:
                 backend.providers.append(name)
                 backend.options[name] = settings
             except NoAdapter as e:
-                backend.dropped[name] = f"{e.message}. What helps: {NO_ADAPTER_HINT}"
+                backend.dropped[name] = f"{e.message}. What helps: {lease.launcher.options.no_adapter_hint()}"
         backend._check_providers()
         return backend
 

@@ -6,81 +6,140 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from py_ort.exceptions import BrowserNotFound
 
-#: Looked for on PATH, in this order.
-COMMANDS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
-    "msedge",
-)
-#: Looked for after them.
-PLACES = {
-    "darwin": (
-        "/Applications/Chromium.app/Contents/MacOS/Chromium",
-        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-        "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+
+@dataclass(frozen=True)
+class Family:
+    """Browsers that are started in the same way.
+
+    Attributes:
+        commands: Looked for on PATH, in this order.
+        places: Patterns of absolute paths by platform, looked for after them.
+        playwright: Patterns of what `playwright install` puts below its cache folder.
+        install: How to get one.
+    """
+
+    commands: tuple[str, ...]
+    install: str
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    playwright: tuple[str, ...] = ()
+
+
+FAMILIES = {
+    "chromium": Family(
+        commands=(
+            "chromium",
+            "chromium-browser",
+            "google-chrome",
+            "google-chrome-stable",
+            "chrome",
+            "microsoft-edge",
+            "msedge",
+        ),
+        places={
+            "darwin": (
+                "/Applications/Chromium.app/Contents/MacOS/Chromium",
+                "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+                "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+            ),
+            "win32": (
+                r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+                r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+            ),
+            "linux": ("/snap/bin/chromium", "/opt/google/chrome/chrome"),
+        },
+        playwright=(
+            "chromium-*/chrome-linux*/chrome",
+            "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
+            "chromium-*/chrome-win*/chrome.exe",
+        ),
+        install="Debian: apt-get install chromium; anywhere: playwright install chromium",
     ),
-    "win32": (
-        r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-        r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+    "firefox": Family(
+        commands=("firefox", "firefox-esr", "firefox-nightly"),
+        places={
+            "darwin": ("/Applications/Firefox.app/Contents/MacOS/firefox",),
+            "win32": (r"C:\Program Files\Mozilla Firefox\firefox.exe",),
+            "linux": ("/snap/bin/firefox", "/usr/lib/firefox*/firefox", "/opt/firefox/firefox"),
+        },
+        install="Debian: apt-get install firefox-esr",
     ),
-    "linux": ("/snap/bin/chromium", "/opt/google/chrome/chrome"),
+    "webkit": Family(
+        commands=("MiniBrowser",),
+        places={
+            "linux": (
+                "/usr/lib/*/webkitgtk-6.0/MiniBrowser",
+                "/usr/lib/*/webkit2gtk-4.1/MiniBrowser",
+                "/usr/libexec/webkit*/MiniBrowser",
+            )
+        },
+        install="Debian: apt-get install webkit2gtk-driver, and xvfb where there is no display",
+    ),
 }
-#: Where `playwright install chromium` puts its own, below the cache folder.
-PLAYWRIGHT_GLOBS = (
-    "chromium-*/chrome-linux*/chrome",
-    "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
-    "chromium-*/chrome-win*/chrome.exe",
-)
 
 
-def installed() -> list[Path]:
-    """Return the Chromium-like browsers found, best first."""
-    found = [Path(path) for command in COMMANDS if (path := shutil.which(command))]
-    found += [place for text in PLACES.get(sys.platform, ()) if (place := Path(text)).is_file()]
-    for pattern in PLAYWRIGHT_GLOBS:
+def installed(family: str = "chromium") -> list[Path]:
+    """Return the browsers of a family that are found, best first."""
+    one = FAMILIES[family]
+    found = [Path(path) for command in one.commands if (path := shutil.which(command))]
+    for pattern in one.places.get(sys.platform, ()):
+        place = Path(pattern)
+        found += sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))), reverse=True)
+    for pattern in one.playwright:
         found += sorted(_playwright_cache().glob(pattern), reverse=True)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(path for path in found if path.is_file()))
 
 
-def chromium(wanted: str = "chromium") -> Path:
-    """Return the binary for `browser="chromium"` (variable CHROMIUM goes first) or for a path.
+def family(wanted: str) -> str:
+    """Return the family of `browser=`: a family's name, or a path, by the name of its file."""
+    if wanted in FAMILIES:
+        return wanted
+    name = Path(wanted).name.lower()
+    return "firefox" if "firefox" in name else "webkit" if "minibrowser" in name else "chromium"
+
+
+def binary(wanted: str = "chromium") -> Path:
+    """Return the binary for a family's name (for "chromium", variable CHROMIUM goes first) or for a path.
 
     Raises:
         BrowserNotFound: There is none; says where was looked.
     """
-    if wanted != "chromium":
+    if wanted not in FAMILIES:
         path = shutil.which(wanted)
         if path is None:
             raise BrowserNotFound(
-                f"there is no browser at {wanted!r}: give browser= the path of a Chromium-like binary, 'chromium', "
-                "'cdp:URL', 'playwright:WSURL' or 'capture' (`py-ort browsers` lists what is installed)"
+                f"there is no browser at {wanted!r}: give browser= the path of a browser's binary, "
+                f"{', '.join(map(repr, FAMILIES))}, 'cdp:URL', 'playwright:WSURL' or 'capture' "
+                "(`py-ort browsers` lists what is installed)"
             )
         return Path(path)
-    if binary := os.environ.get("CHROMIUM"):
-        if path := shutil.which(binary):
+    if (named := os.environ.get("CHROMIUM")) and wanted == "chromium":
+        if path := shutil.which(named):
             return Path(path)
-        raise BrowserNotFound(f"variable CHROMIUM names {binary!r}, which is not a program")
-    for found in installed():
+        raise BrowserNotFound(f"variable CHROMIUM names {named!r}, which is not a program")
+    for found in installed(wanted):
         return found
+    one = FAMILIES[wanted]
+    where = f"on PATH ({', '.join(one.commands)}) and in the usual places"
+    if one.playwright:
+        where += ", Playwright's cache among them"
     raise BrowserNotFound(
-        f"no Chromium found: looked for {', '.join(COMMANDS)} on PATH, in the usual places and in Playwright's cache. "
-        "Install one (Debian: apt-get install chromium; anywhere: playwright install chromium), "
-        "or name it: browser='/path/to/chrome', variable PY_ORT_BROWSER or CHROMIUM"
+        f"no {wanted} found: looked {where}. Install one ({one.install}), "
+        f"or name it: browser='/path/to/{one.commands[0]}' or variable PY_ORT_BROWSER"
     )
 
 
-def version(binary: Path) -> str:
-    """Return what the browser says of itself, e.g. "Chromium 156.0.1"; "" if it does not."""
+def version(path: Path, env: Mapping[str, str] | None = None) -> str:
+    """Return what the browser says of itself, e.g. "Chromium 156.0.1"; "" if it does not (WebKit's needs a display)."""
     try:
-        done = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=False, env=env and dict(env)
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return next((line.strip() for line in done.stdout.splitlines() if any(c.isdigit() for c in line)), "")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from py_ort.browser import find
 from py_ort.exceptions import InvalidArgument
 
 LAUNCHERS = ("auto", "playwright", "process")
@@ -47,13 +48,15 @@ class BrowserOptions:
     """How to get a browser. Sessions whose options are equal share one browser and one page.
 
     Attributes:
-        browser: "chromium"; the path of a Chromium-like binary; "cdp:URL" or "playwright:WSURL" of one that runs
-            already; "capture" prints a URL to open in any browser. Default: variable PY_ORT_BROWSER, else "chromium".
-        launcher: "playwright", "process" (the binary with a URL, without Playwright), or "auto": Playwright where it
-            can. Default: variable PY_ORT_LAUNCHER, else "auto".
+        browser: "chromium", "firefox" or "webkit" (WebKitGTK); the path of a browser's binary; "cdp:URL" or
+            "playwright:WSURL" of one that runs already; "capture" prints a URL to open in any browser.
+            Default: variable PY_ORT_BROWSER, else "chromium".
+        launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
+            Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
         webgpu: Flags for WebGPU: "hardware"; "software" (SwiftShader, on the CPU); "off"; "auto": hardware if there is
             a GPU, else software. Default: variable PY_ORT_WEBGPU, else "auto".
-        flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses.
+        flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
+            for Chromium.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
         headless: Whether to start without a window.
         launch_timeout: Seconds to wait for the browser and its page.
@@ -90,7 +93,9 @@ class BrowserOptions:
         webgpu, launcher = self.webgpu, self.launcher
         if webgpu == "auto":
             webgpu = "hardware" if has_gpu() else "software"
-        return replace(self, webgpu=webgpu, launcher="playwright" if launcher == "auto" else launcher)
+        if launcher == "auto":
+            launcher = "playwright" if find.family(self.browser) == "chromium" else "process"
+        return replace(self, webgpu=webgpu, launcher=launcher)
 
     def command_line(self) -> list[str]:
         """Return the flags for Chromium, without those of the profile and of debugging."""
@@ -108,6 +113,18 @@ class BrowserOptions:
             chosen += LINUX_HARDWARE_WEBGPU if sys.platform == "linux" else ()
         return [*chosen, *self.flags]
 
+    def no_adapter_hint(self) -> str:
+        """Return what to try where the browser has no WebGPU adapter."""
+        family = find.family(self.browser)
+        if family == "firefox":
+            return "a Vulkan driver for Firefox (mesa-vulkan-drivers has one for the CPU); or providers=['wasm']"
+        if family == "webkit":
+            return "another browser, WebKitGTK has no WebGPU; or providers=['wasm']"
+        return (
+            "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
+            f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}; or providers=['wasm']"
+        )
+
     def environment(self) -> dict[str, str]:
         """Return the environment for the browser."""
         env = {**os.environ, **dict(self.env)}
@@ -122,10 +139,3 @@ def has_gpu() -> bool:
         return True
     device = Path("/dev")
     return any(device.glob("nvidia[0-9]*")) or any((device / "dri").glob("renderD*"))
-
-
-#: What to try when there is no adapter.
-NO_ADAPTER_HINT = (
-    "a software adapter: BrowserOptions(webgpu='software') or PY_ORT_WEBGPU=software, "
-    f"which starts Chromium with {' '.join(SOFTWARE_WEBGPU)}; or providers=['wasm']"
-)

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 @click.option("--probe/--no-probe", default=True, help="Start each browser to see what it has.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
 def browsers(browser: BrowserOptions, probe: bool, as_json: bool) -> None:
-    """List the browsers found; the first is the one that is used."""
+    """List the browsers found; the first of each kind is the one that is used."""
     from py_ort.browser import find
 
-    binaries = find.installed() if browser.browser == "chromium" else [find.chromium(browser.browser)]
+    binaries = (
+        [path for family in find.FAMILIES for path in find.installed(family)]
+        if browser.browser == "chromium"
+        else [find.binary(browser.browser)]
+    )
     found: list[dict[str, Any]] = []
     with progress(quiet=not probe) as report:
         for path in binaries:
@@ -34,7 +38,7 @@ def browsers(browser: BrowserOptions, probe: bool, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found, indent=1))
     elif not found:
-        find.chromium()  # says where was looked and what to do
+        find.binary()  # says where was looked and what to do
     else:
         _print(found)
 

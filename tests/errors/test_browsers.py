@@ -11,6 +11,7 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, InferenceSession, RunOptions
+from py_ort.browser import find
 from py_ort.exceptions import (
     BrowserCrashed,
     BrowserError,
@@ -18,8 +19,8 @@ from py_ort.exceptions import (
     Cancelled,
     ConnectionLost,
     DeviceLost,
+    InvalidArgument,
     PageCrashed,
-    PyOrtError,
     Timeout,
 )
 
@@ -145,8 +146,15 @@ def test_nobody_opens_the_url(capsys):
 
 
 @pytest.mark.parametrize("browser", ["firefox", "webkit"])
-def test_browsers_to_come(browser):
-    with pytest.raises(PyOrtError, match="capture"):
+def test_playwright_drives_chromium_only(browser):
+    with pytest.raises(InvalidArgument, match="launcher='process'"):
+        InferenceSession(small_models.add(), browser=browser, launcher="playwright")
+
+
+@pytest.mark.parametrize("browser, package", [("firefox", "firefox-esr"), ("webkit", "webkit2gtk-driver")])
+def test_a_browser_that_is_not_installed(monkeypatch, browser, package):
+    monkeypatch.setattr(find, "installed", lambda family: [])
+    with pytest.raises(BrowserNotFound, match=package):
         InferenceSession(small_models.add(), browser=browser)
 
 

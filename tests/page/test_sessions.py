@@ -206,7 +206,7 @@ def test_cdp(new_session, tmp_path):
     from py_ort.browser import find
 
     flags = [*BrowserOptions(webgpu="software").command_line(), "--headless=new", "--remote-debugging-port=0"]
-    command = [find.chromium(), *flags, f"--user-data-dir={tmp_path}", "about:blank"]
+    command = [find.binary(), *flags, f"--user-data-dir={tmp_path}", "about:blank"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
+from py_ort.browser import find
 from py_ort.exceptions import InvalidArgument, PyOrtError
 
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
 _SCHEMES = ("cdp:", "playwright:")
-#: Names that are known but have no launcher yet.
-_LATER = ("firefox", "webkit")
 
 
 class Launcher:
@@ -60,12 +59,23 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
         from py_ort.browser.launchers.remote import RemoteLauncher
 
         return RemoteLauncher
-    if options.browser in _LATER:
-        raise InvalidArgument(f"browser={options.browser!r} cannot be launched yet; browser='capture' works with any")
-    if options.launcher == "process":
-        from py_ort.browser.launchers.process import ProcessLauncher
+    family = find.family(options.browser)
+    if family == "firefox" or family == "webkit":
+        if options.launcher == "playwright":
+            raise InvalidArgument(
+                f"launcher='playwright' drives Chromium only: {options.browser!r} is started with launcher='process'"
+            )
+        if family == "firefox":
+            from py_ort.browser.launchers.firefox import FirefoxLauncher
 
-        return ProcessLauncher
+            return FirefoxLauncher
+        from py_ort.browser.launchers.webkit import WebKitLauncher
+
+        return WebKitLauncher
+    if options.launcher == "process":
+        from py_ort.browser.launchers.chromium import ChromiumLauncher
+
+        return ChromiumLauncher
     from py_ort.browser.launchers.with_playwright import PlaywrightLauncher
 
     return PlaywrightLauncher

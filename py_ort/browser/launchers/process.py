@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from py_ort.browser import find
 from py_ort.browser.launchers import Launcher
 from py_ort.exceptions import BrowserCrashed
 
-_log = logging.getLogger("py_ort.browser")
 
-
-def _dies_with_us(environment: dict[str, str]) -> list[str]:
+def dies_with_us(environment: dict[str, str]) -> list[str]:
     """A command to put before another, which then ends with this process even if that is killed (Linux only)."""
     if sys.platform != "linux":
         return []
@@ -31,26 +28,41 @@ def _dies_with_us(environment: dict[str, str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", pdeathsig, *(["env", *more] if more else [])]
 
 
+@dataclass(frozen=True)
+class Command:
+    """What to start.
+
+    Attributes:
+        arguments: The binary, its flags and the URL.
+        environment: All of its variables.
+        description: The browser and its version.
+    """
+
+    arguments: list[str]
+    environment: dict[str, str]
+    description: str
+
+
 class ProcessLauncher(Launcher):
-    """Chromium with a temporary profile, in a process group of its own that is ended with it."""
+    """Any browser with a temporary profile, in a process group of its own that is ended with it."""
 
     name: ClassVar[str] = "process"
     _process: subprocess.Popen[bytes] | None = None
     _profile: Path | None = None
     _watching: asyncio.Task[None] | None = None
 
+    def command(self, url: str, profile: Path) -> Command:
+        """Return how this browser is told to open a URL with the profile in this (empty) folder."""
+        raise NotImplementedError
+
     async def start(self, url: str) -> None:
-        binary = await asyncio.to_thread(find.chromium, self.options.browser)
-        self.description = await asyncio.to_thread(find.version, binary) or binary.name
         self._profile = Path(tempfile.mkdtemp(prefix="py_ort-"))
-        flags = self.options.command_line()
-        if self.options.headless and not any(flag.startswith("--headless") for flag in flags):
-            flags.insert(0, "--headless=new")
-        environment = self.options.environment()
+        command = await asyncio.to_thread(self.command, url, self._profile)
+        self.description = command.description
         with (self._profile / "stderr.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [*_dies_with_us(environment), str(binary), *flags, f"--user-data-dir={self._profile}", url],
-                env=environment if sys.platform != "linux" else None,
+                [*dies_with_us(command.environment), *command.arguments],
+                env=command.environment if sys.platform != "linux" else None,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

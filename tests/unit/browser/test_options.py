@@ -58,16 +58,16 @@ def test_wrong_options(wrong):
 
 
 def test_no_browser(monkeypatch):
-    monkeypatch.setattr(find, "installed", list)
+    monkeypatch.setattr(find, "installed", lambda family: [])
     with pytest.raises(BrowserNotFound, match="apt-get install chromium"):
-        find.chromium()
+        find.binary()
     with pytest.raises(BrowserNotFound, match="/no/such/browser"):
-        find.chromium("/no/such/browser")
+        find.binary("/no/such/browser")
     monkeypatch.setenv("CHROMIUM", "/nor/this")
     with pytest.raises(BrowserNotFound, match="/nor/this"):
-        find.chromium()
+        find.binary()
 
 
 def test_the_variable_goes_first(monkeypatch):
     monkeypatch.setenv("CHROMIUM", sys.executable)
-    assert str(find.chromium()) == sys.executable
+    assert str(find.binary()) == sys.executable

@@ -1,0 +1,66 @@
+"""Firefox as a plain process, with a profile that keeps it quiet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from py_ort.browser import find
+from py_ort.browser.launchers.process import Command, ProcessLauncher
+
+#: Nothing is asked at the start, nothing is sent anywhere, nothing is updated.
+QUIET: dict[str, Any] = {
+    "app.normandy.enabled": False,
+    "app.update.enabled": False,
+    "browser.aboutwelcome.enabled": False,
+    "browser.newtabpage.enabled": False,
+    "browser.preonboarding.enabled": False,
+    "browser.region.network.url": "",
+    "browser.region.update.enabled": False,
+    "browser.safebrowsing.downloads.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.sessionstore.resume_from_crash": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "browser.startup.page": 0,
+    "browser.topsites.contile.enabled": False,
+    "datareporting.healthreport.uploadEnabled": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "dom.push.connection.enabled": False,
+    "extensions.getAddons.cache.enabled": False,
+    "extensions.systemAddon.update.enabled": False,
+    "extensions.update.enabled": False,
+    "media.gmp-manager.updateEnabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "network.http.speculative-parallel-limit": 0,
+    "network.trr.mode": 5,
+    "services.settings.server": "data:,#remote-settings-dummy/v1",
+    "termsofuse.bypassNotification": True,
+    "toolkit.telemetry.server": "",
+}
+#: A page in the background works as fast as one in front.
+UNTHROTTLED: dict[str, Any] = {
+    "dom.min_background_timeout_value": 4,
+    "dom.timeout.enable_budget_timer_throttling": False,
+}
+
+
+class FirefoxLauncher(ProcessLauncher):
+    """Firefox, headless by itself. WebGPU takes the Vulkan driver that the system gives it (VK_DRIVER_FILES)."""
+
+    def command(self, url: str, profile: Path) -> Command:
+        binary = find.binary(self.options.browser)
+        webgpu = self.options.settled().webgpu != "off"
+        preferences = {**QUIET, **UNTHROTTLED, "dom.webgpu.enabled": webgpu, "gfx.webgpu.ignore-blocklist": webgpu}
+        lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items())
+        (profile / "user.js").write_text("".join(lines))
+        headless = ["--headless"] if self.options.headless else []
+        return Command(
+            [str(binary), *headless, "--no-remote", "--profile", str(profile), *self.options.flags, url],
+            # Its own home: it writes there besides the profile.
+            {**self.options.environment(), "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"},
+            find.version(binary) or binary.name,
+        )

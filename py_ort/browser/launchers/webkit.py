@@ -1,0 +1,77 @@
+"""WebKitGTK's MiniBrowser as a plain process; without a display it gets a virtual one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from py_ort.browser import find
+from py_ort.browser.launchers.process import Command, ProcessLauncher, dies_with_us
+from py_ort.exceptions import BrowserNotFound
+
+#: What WebKit has but keeps off.
+FEATURES = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1"}
+
+
+class WebKitLauncher(ProcessLauncher):
+    """MiniBrowser. It has no headless mode: without a window wanted, it draws on a virtual display (Xvfb)."""
+
+    _display: subprocess.Popen[bytes] | None = None
+
+    def command(self, url: str, profile: Path) -> Command:
+        binary = find.binary(self.options.browser)
+        environment = {
+            **self.options.environment(),
+            **FEATURES,
+            "HOME": str(profile),
+            "XDG_RUNTIME_DIR": str(profile),
+            "GSETTINGS_BACKEND": "memory",
+            "NO_AT_BRIDGE": "1",
+        }
+        if self.options.headless:
+            environment |= {"DISPLAY": self._virtual_display(), "GDK_BACKEND": "x11"}
+        description = find.version(binary, environment) or binary.name
+        return Command([str(binary), "--private", *self.options.flags, url], environment, description)
+
+    def _virtual_display(self) -> str:
+        server = shutil.which("Xvfb")
+        if server is None:
+            raise BrowserNotFound(
+                "WebKit needs a display, and there is no Xvfb to make one (Debian: apt-get install xvfb); "
+                "BrowserOptions(headless=False) uses the display there is"
+            )
+        ours, theirs = os.pipe()
+        with os.fdopen(ours) as told:
+            # It chooses a number that is free, and writes it when it is ready.
+            self._display = subprocess.Popen(
+                [
+                    *dies_with_us({}),
+                    server,
+                    "-displayfd",
+                    str(theirs),
+                    "-screen",
+                    "0",
+                    "1280x800x24",
+                    "-nolisten",
+                    "tcp",
+                ],
+                pass_fds=(theirs,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            os.close(theirs)
+            number = told.readline().strip()
+        if not number:
+            raise BrowserNotFound("Xvfb did not start: WebKit has no display")
+        return f":{number}"
+
+    def kill(self) -> None:
+        super().kill()
+        if self._display is not None:
+            self._display.terminate()
+            self._display.wait(5)
+            self._display = None

@@ -1,0 +1,59 @@
+"""Firefox and WebKitGTK, where they are installed (`make browsers` installs them)."""
+
+import shutil
+
+import numpy as np
+import pytest
+import small_models
+
+from py_ort import BrowserOptions, InferenceSession
+from py_ort.browser import find
+from py_ort.exceptions import NoAdapter, PyOrtError
+
+X = np.arange(3, dtype=np.float32).reshape(1, 3)
+FEEDS = {"x": X, "scale": np.full(3, 2, np.float32)}
+MARKS = {"firefox": "Firefox", "webkit": "WebKit"}
+
+
+@pytest.fixture(scope="module", params=MARKS)
+def other(request):
+    if not find.installed(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    if request.param == "webkit" and not shutil.which("Xvfb"):
+        pytest.skip("Xvfb is not installed")
+    return BrowserOptions(browser=request.param)
+
+
+def test_wasm(other):
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
+        assert session.get_providers() == ["CPUExecutionProvider"]
+        for scale in (2, 3):
+            feeds = {**FEEDS, "scale": np.full(3, scale, np.float32)}
+            np.testing.assert_array_equal(session.run(None, feeds)[0], X + scale)
+        assert MARKS[other.browser] in repr(session)
+
+
+def test_large_tensors(other):
+    feeds = {"x": np.random.default_rng(0).random((1024, 1024), dtype=np.float32)}
+    with InferenceSession(small_models.slow(steps=1), providers=["wasm"], browser=other) as session:
+        (product,) = session.run(None, feeds)
+    assert product.shape == (1024, 1024) and np.isfinite(product).all()
+
+
+def test_webgpu_or_why_not(other):
+    try:
+        session = InferenceSession(small_models.add(), providers=["webgpu"], browser=other)
+    except NoAdapter as error:
+        assert "What helps" in str(error) and "swiftshader" not in str(error)
+        return
+    with session:
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
+
+
+def test_a_browser_that_is_killed(other):
+    options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "killed"}, idle_timeout=0)
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
+        session._opened.backend.lease.launcher.kill()
+        with pytest.raises(PyOrtError, match="new InferenceSession"):
+            session.run(None, FEEDS)
