@@ -17,6 +17,8 @@ export interface Tensor {
   /** Number of elements. */
   readonly size: number;
   readonly storage: StorageType;
+  /** Where it begins in its buffer, in elements (see Context.window). */
+  readonly start?: number;
   /** A host input has no GPU buffer: read it with ctx.data(). */
   readonly location: 'gpu' | 'cpu' | 'none';
 }
@@ -63,9 +65,11 @@ export interface Dispatch<S extends Spec = Spec> {
   readonly uniforms?: Uniforms;
   readonly f32?: readonly string[];
   readonly i32?: readonly string[];
-  /** Number of workgroups; at most maxWorkgroupsPerDimension in each (see linearWorkgroups in wgsl/index.ts). */
+  /** Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts). */
   readonly workgroups: readonly [number, number, number];
 }
+/** Windows begin at multiples of so many elements, whatever their type: bindings must begin at multiples of 256 bytes. */
+export const WINDOW_STEP = 128;
 /** A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that). */
 export type Binding = Tensor | { readonly tensor: Tensor; readonly vec: 1 | 2 | 4 };
 
@@ -89,6 +93,11 @@ export interface Context {
   temp(dims: readonly number[], dtype: DType): Tensor;
   /** The same bytes under another shape, for a dispatch. */
   reshape(tensor: Tensor, dims: readonly number[]): Tensor;
+  /**
+   * Part of a tensor, for a dispatch that may not bind it whole: the elements from `start` on, in the shape `dims`. `start` must be a
+   * multiple of WINDOW_STEP.
+   */
+  window(tensor: Tensor, start: number, dims: readonly number[]): Tensor;
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void;
   /** Resolve another kernel inside this one, on these tensors (an operator made of others). */
   call<A>(kernel: Kernel<A>, attributes: A, inputs: readonly (Tensor | undefined)[], outputs: readonly Tensor[]): void;

@@ -1,11 +1,12 @@
 // The resolve step of one kernel call: output shapes and GPU commands, from input shapes. Nothing runs here.
 import type { DType } from '../schema';
 import type { Command, Region } from '../gpu/segment';
+import { foldGrid } from '../gpu/folded_grid';
 import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
-import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor } from './kernel';
+import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor, WINDOW_STEP } from './kernel';
 
 /** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
 export interface Host {
@@ -15,6 +16,8 @@ export interface Host {
   view(i: number, j: number, dims: readonly number[]): void;
   /** Scratch memory until the call's last command. */
   temp(bytes: number): number;
+  /** Whether dispatches are taken as they are. */
+  readonly unchecked?: boolean;
 }
 
 export interface CallInput {
@@ -142,6 +145,11 @@ class CallContext implements Context {
     return { ...tensor, dims: [...dims] };
   }
 
+  window(tensor: Tensor, start: number, dims: readonly number[]): Tensor {
+    if (start % WINDOW_STEP !== 0 || start + elementCount(dims) > tensor.size) throw new KernelError(`${this.op}: no window [${dims}] at ${start} of [${tensor.dims}]`);
+    return { ...tensor, start: (tensor.start ?? 0) + start, dims: [...dims], size: elementCount(dims) };
+  }
+
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void {
     const { name } = dispatch.shader;
     const inputs = Object.entries(dispatch.inputs);
@@ -149,16 +157,17 @@ class CallContext implements Context {
     const all = [...inputs, ...outputs].map(([, binding]) => ('tensor' in binding ? binding.tensor : binding));
     const written = all.slice(inputs.length);
     if (written.every(({ size }) => size === 0) || dispatch.workgroups.includes(0)) return;
-    this.check(name, all, written, dispatch.workgroups);
+    if (!this.run.host.unchecked) this.check(name, all, written, dispatch.workgroups);
+    const { shader, uniforms, workgroups } = foldGrid(dispatch.shader, dispatch.uniforms ?? {}, dispatch.workgroups, this.device.maxWorkgroupsPerDimension);
     const bindings = [
       ...inputs.map(([key, binding]) => declare(name, key, binding, false)),
       ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
     ];
-    const { fields, bytes } = packUniforms(dispatch.uniforms ?? {}, dispatch.f32, dispatch.i32);
-    const pipeline = this.run.provider.pipelines.get({ shader: dispatch.shader, spec: dispatch.spec, bindings, uniforms: fields });
+    const { fields, bytes } = packUniforms(uniforms, dispatch.f32, dispatch.i32);
+    const pipeline = this.run.provider.pipelines.get({ shader, spec: dispatch.spec, bindings, uniforms: fields });
     this.run.resolved.commands.push({
       kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
-      uniforms: fields.length > 0 ? bytes : undefined, workgroups: dispatch.workgroups,
+      uniforms: fields.length > 0 ? bytes : undefined, workgroups,
     });
   }
 
@@ -168,13 +177,11 @@ class CallContext implements Context {
 
   /** What WebGPU would only complain of later, and less clearly. */
   private check(name: string, all: readonly Tensor[], written: readonly Tensor[], workgroups: readonly number[]): void {
-    const { maxStorageBuffersPerStage, maxStorageBindingSize, maxWorkgroupsPerDimension } = this.device;
+    const { maxStorageBuffersPerStage, maxStorageBindingSize } = this.device;
     if (all.length > maxStorageBuffersPerStage) {
       throw new KernelError(`${name} binds ${all.length} tensors; this device allows ${maxStorageBuffersPerStage}`, true);
     }
-    if (workgroups.some((count) => !Number.isInteger(count) || count < 0 || count > maxWorkgroupsPerDimension)) {
-      throw new KernelError(`${name} asks for [${workgroups}] workgroups; this device allows ${maxWorkgroupsPerDimension} a dimension`);
-    }
+    if (workgroups.some((count) => !Number.isInteger(count) || count < 0)) throw new KernelError(`${name} asks for [${workgroups}] workgroups`);
     for (const tensor of all) {
       if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a host input, which is on the CPU (read it with ctx.data)`);
       if (regionOf(tensor).bytes > maxStorageBindingSize) {
@@ -192,7 +199,8 @@ class CallContext implements Context {
 }
 
 function regionOf(tensor: Tensor): Region {
-  return { id: tensor.id, bytes: storageBytes(elementCount(tensor.dims) * storageSize(tensor.storage)) };
+  const size = storageSize(tensor.storage);
+  return { id: tensor.id, offset: (tensor.start ?? 0) * size, bytes: storageBytes(elementCount(tensor.dims) * size) };
 }
 
 function declare(shader: string, name: string, binding: Binding, writable: boolean): ShaderBinding {

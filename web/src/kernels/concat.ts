@@ -1,7 +1,7 @@
 // Concat: the output is seen as [outer, width], and each input has some of the columns. One dispatch serves as many inputs as may be
 // bound; on a software adapter, where a dispatch costs little and a pipeline much, each input has its own (see strided_copy).
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { ALL, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../wgsl';
+import { ALL, bindsWhole, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../wgsl';
 
 interface ConcatSpec extends Spec {
   readonly inputs: number;
@@ -55,7 +55,7 @@ const concat: Kernel<number> = {
     const lanes = widths.every((width) => width % 4 === 0) ? 4 : 1;
     const most = Math.min(8, ctx.device.maxStorageBuffersPerStage - 1);
     let start = 0;
-    if (ctx.device.software) {
+    if (ctx.device.software || !bindsWhole(y, ctx.device)) {
       full.forEach((tensor, k) => {
         const block = [tensor.size / widths[k], widths[k]];
         stridedCopy(ctx, tensor, { strides: [widths[k], 1] }, y, { offset: start, strides: [row, 1] }, block);

@@ -1,20 +1,22 @@
 // Gather, GatherElements and GatherND. An index that counts from the end is brought forward; one outside is clamped, never followed.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import {
-  ALL, foldWalk, inLanes, INDICES, INDEX_WGSL, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridesOf, walkIndices, walkUniforms,
+  ALL, bindsWhole, foldWalk, inLanes, INDICES, INDEX_WGSL, type Lanes, linearMain, linearWorkgroups, normalizeAxis, partsAlong, sizeOf, stridesOf, walkIndices, walkUniforms,
 } from '../wgsl';
 
 interface GatherSpec extends Spec {
   readonly lanes: Lanes;
   readonly type: StorageType;
+  /** Whether x is only the rows from u.first on, u.rows of them: other threads leave their outputs alone. */
+  readonly partial: boolean;
 }
 
 // x is [outer, dim, inner], y is [outer, indices, inner]; inner counts vectors.
 const GATHER: Shader<GatherSpec> = {
   name: 'gather',
-  wgsl: () => `${INDEX_WGSL}${linearMain(`  let column = i % u.inner;
+  wgsl: ({ partial }) => `${INDEX_WGSL}${linearMain(`  let column = i % u.inner;
   let rest = i / u.inner;
-  let index = index_within(i32(indices[rest % u.indices_count]), u.dim);
+  let index = index_within(i32(indices[rest % u.indices_count]), u.dim)${partial ? ' - u.first;\n  if (index >= u.rows) { return; }' : ';'}
   y[i] = x[(rest / u.indices_count * u.dim + index) * u.inner + column];`)}`,
 };
 
@@ -31,17 +33,32 @@ const gather: Kernel<number> = {
     if (dim === 0) throw new KernelError(`Gather along axis ${axis} of [${x.dims}]: there is nothing to gather`);
     const inner = sizeOf(x.dims.slice(axis + 1));
     const lanes = inner % 4 === 0 ? 4 : 1;
-    const count = y.size / lanes;
-    ctx.dispatch({
-      shader: GATHER,
-      spec: { lanes, type: x.storage },
-      inputs: { x: inLanes(x, lanes), indices },
-      outputs: { y: inLanes(y, lanes) },
-      uniforms: { count, inner: inner / lanes, dim, indices_count: indices.size },
-      workgroups: linearWorkgroups(count, ctx.device),
-    });
+    const whole = bindsWhole(x, ctx.device) && bindsWhole(y, ctx.device);
+    const parts = whole ? undefined : gatherParts(ctx, x, indices, y, dim, inner);
+    for (const { rows, first, chosen, part } of parts ?? [{ rows: x, first: 0, chosen: indices, part: y }]) {
+      const count = part.size / lanes;
+      ctx.dispatch({
+        shader: GATHER,
+        spec: { lanes, type: x.storage, partial: parts !== undefined },
+        inputs: { x: inLanes(rows, lanes), indices: chosen },
+        outputs: { y: inLanes(part, lanes) },
+        uniforms: { count, inner: inner / lanes, dim, indices_count: chosen.size, ...(parts && { first, rows: rows.size / inner }) },
+        workgroups: linearWorkgroups(count, ctx.device),
+      });
+    }
   },
 };
+
+/** Rows of x and places of y that can be bound together; undefined where x has axes before that of the rows, or rows are too long. */
+function gatherParts(ctx: Context, x: Tensor, indices: Tensor, y: Tensor, dim: number, inner: number) {
+  if (x.size !== dim * inner) return undefined;
+  const rows = partsAlong(dim, [{ tensor: x, row: inner }], ctx.device);
+  const places = partsAlong(indices.size, [{ tensor: y, row: inner }, { tensor: indices, row: 1 }], ctx.device);
+  return rows && places?.flatMap(([begin, end]) => rows.map(([first, last]) => ({
+    rows: ctx.window(x, first * inner, [last - first, inner]), first,
+    chosen: ctx.window(ctx.reshape(indices, [indices.size]), begin, [end - begin]), part: ctx.window(y, begin * inner, [end - begin, inner]),
+  })));
+}
 
 interface ElementsSpec extends Spec {
   readonly rank: number;

@@ -1,6 +1,7 @@
 // Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
 import { type Context, type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { inLanes, load, stored } from '../wgsl/lanes';
+import { bindsWhole, partsAlong } from '../wgsl/large';
 import { normalizeAxis } from '../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
 
@@ -56,12 +57,17 @@ function kernel(kind: Kind): Kernel<{ axis: number }> {
       const y = ctx.output(0, x.dims);
       if (x.size === 0) return;
       const [outer, length, inner] = x.dims.length === 0 ? [1, 1, 1] : aroundAxis(x, normalizeAxis(axis, x.dims.length));
-      const rows = rowsOf(ctx, outer, length, inner);
-      ctx.dispatch({
-        shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` }, spec: { kind, layout: rows.layout, storage: x.storage },
-        inputs: { x: inLanes(x, rows.lanes) }, outputs: { y: inLanes(y, rows.lanes) },
-        uniforms: rows.uniforms, workgroups: rows.workgroups,
-      });
+      const size = length * inner;
+      const parts = bindsWhole(x, ctx.device) ? undefined : partsAlong(outer, [{ tensor: x, row: size }, { tensor: y, row: size }], ctx.device);
+      for (const [begin, end] of parts ?? [[0, outer]]) {
+        const [from, to] = [x, y].map((tensor) => (parts ? ctx.window(tensor, begin * size, [end - begin, size]) : tensor));
+        const rows = rowsOf(ctx, end - begin, length, inner);
+        ctx.dispatch({
+          shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` }, spec: { kind, layout: rows.layout, storage: x.storage },
+          inputs: { x: inLanes(from, rows.lanes) }, outputs: { y: inLanes(to, rows.lanes) },
+          uniforms: rows.uniforms, workgroups: rows.workgroups,
+        });
+      }
     },
   };
 }

@@ -2,7 +2,7 @@
 // All operators of the kind share this: they only bring the function.
 import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../jsep/kernel';
 import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
-import { fits, partsAlong, rowSize } from './large';
+import { bindsWhole, partsAlong, rowSize } from './large';
 import { linearMain, linearWorkgroups } from './linear';
 import { broadcastDims, broadcastStrides, foldWalk, wideWalk, type Walk } from './shape';
 import { walkIndices, walkUniforms } from './walk';
@@ -74,7 +74,7 @@ export function elementwise<S extends Spec>(
   if (output.size === 0) return;
   const names = Object.keys(operands);
   const tensors = Object.values(operands);
-  if (![output, ...tensors].every((tensor) => fits(tensor, ctx.device)) && inParts(ctx, shader, operands, output, options)) return;
+  if (![output, ...tensors].every((tensor) => bindsWhole(tensor, ctx.device)) && inParts(ctx, shader, operands, output, options)) return;
   const { walk, wide, lanes, access } = plan(tensors.map(({ dims }) => dims), output.dims);
   // Starting a thread costs a software adapter as much as a few elements do.
   const items = ctx.device.software ? 4 : 1;

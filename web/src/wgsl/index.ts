@@ -3,6 +3,7 @@ export * from './dtypes';
 export * from './elementwise';
 export * from './indices';
 export * from './lanes';
+export * from './large';
 export * from './linear';
 export * from './math';
 export * from './shape';

@@ -1,6 +1,7 @@
 // Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down to.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../jsep/kernel';
+import { type Context, type Shader, type Spec, type StorageType, type Tensor, WINDOW_STEP } from '../jsep/kernel';
 import { inLanes, type Lanes } from './lanes';
+import { bindable, bindsWhole } from './large';
 import { linearMain, linearWorkgroups } from './linear';
 import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from './shape';
 import { walkIndices, walkUniforms } from './walk';
@@ -36,6 +37,10 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
   if (sizeOf(dims) === 0) return;
   const folded = foldWalk({ dims, strides: [from.strides, to.strides] });
   const offsets = [from.offset ?? 0, to.offset ?? 0];
+  if (!bindsWhole(source, ctx.device) || !bindsWhole(target, ctx.device)) {
+    copyInParts(ctx, [source, target], folded, offsets);
+    return;
+  }
   const fours = folded.strides[1].at(-1) === 1 ? wideWalk(folded, 4, offsets) : undefined;
   const { walk, wide, lanes } = fours ? { walk: fours.walk, wide: fours.wide[0], lanes: 4 as const } : { walk: folded, wide: true, lanes: 1 as const };
   if (!fours && blockCopy(ctx, source, target, folded, offsets)) return;
@@ -51,6 +56,30 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
     },
     workgroups: linearWorkgroups(count, ctx.device),
   });
+}
+
+/** Halves the walk until each half touches no more of either tensor than can be bound, and copies between windows. */
+function copyInParts(ctx: Context, tensors: readonly [Tensor, Tensor], { dims, strides }: Walk, offsets: readonly number[]): void {
+  const spans = strides.map((stride, k) => {
+    const reach = (sign: number) => dims.reduce((sum, dim, axis) => sum + Math.max(0, sign * stride[axis]) * (dim - 1), 0);
+    const begin = Math.floor((offsets[k] - reach(-1)) / WINDOW_STEP) * WINDOW_STEP;
+    // Whole vectors: what a window of fours may read and write.
+    return { begin, size: Math.min(tensors[k].size - begin, Math.ceil((offsets[k] + reach(1) + 1 - begin) / 4) * 4) };
+  });
+  const large = spans.findIndex(({ size }, k) => size > bindable(tensors[k], ctx.device));
+  if (large < 0) {
+    const [source, target] = tensors.map((tensor, k) => ctx.window(tensor, spans[k].begin, [spans[k].size]));
+    const [from, to] = strides.map((stride, k) => ({ offset: offsets[k] - spans[k].begin, strides: stride }));
+    stridedCopy(ctx, source, from, target, to, dims);
+    return;
+  }
+  const extent = dims.map((dim, axis) => Math.abs(strides[large][axis]) * (dim - 1));
+  const axis = extent.indexOf(Math.max(...extent));
+  // Vectors of four stay whole.
+  const half = Math.max(1, Math.ceil(dims[axis] / 2 / 4) * 4 < dims[axis] ? Math.ceil(dims[axis] / 2 / 4) * 4 : Math.floor(dims[axis] / 2));
+  const resized = (size: number) => dims.map((dim, k) => (k === axis ? size : dim));
+  copyInParts(ctx, tensors, { dims: resized(half), strides }, offsets);
+  copyInParts(ctx, tensors, { dims: resized(dims[axis] - half), strides }, offsets.map((offset, k) => offset + half * strides[k][axis]));
 }
 
 /** Whether the walk's second tensor is walked element by element. */

@@ -6,6 +6,7 @@ import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';
 import { hardwareProduct } from './hardware';
 import { sumOfParts } from './parts';
+import { cutProduct } from './parts_of_operands';
 import { SOFTWARE_THREADS, softwareProduct } from './software';
 import type { HardwareSpec, LeftKind, ProductSpec, SoftwareSpec } from './spec';
 import { VECTOR_COLUMNS, vectorProduct } from './vector';
@@ -47,6 +48,11 @@ export function readsTurned(ctx: Context, m: number, k: number): boolean {
 
 export function multiply(ctx: Context, p: Product): void {
   if (p.y.size === 0) return;
+  const cut = cutProduct(ctx, p);
+  if (cut) {
+    for (const part of cut) multiply(ctx, part);
+    return;
+  }
   const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
   const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
   const aVec = multipleOf4([p.depth, p.lda, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;

@@ -2,6 +2,7 @@
 import { DType } from '../../schema';
 import { type Context, type DTypeName, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import type { Attributes } from '../../jsep/attributes';
+import { elementwise, elementwiseShader } from '../../wgsl/elementwise';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { readWindow, slide, type WindowAttributes } from '../_conv_geometry';
 import { byteRange, type Factor, factorInputs, factorOf, factorUniforms, requantized, scaleAt, zeroPoint } from './requantize';
@@ -24,7 +25,7 @@ const SHADER: Shader<ConvSpec> = {
     let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));
     if (in_${axis} >= u.input_${axis}) { continue; }`);
     const place = (first: string, size: string, index: string) => all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
-    const scale = `${scaleAt('x_scale', '0u', 'channel')} * ${scaleAt('w_scale', '0u', 'channel')} / ${scaleAt('y_scale', '0u', 'channel')}`;
+    const scale = scaleAt('scale', '0u', 'channel');
     return linearMain(`  var rest = i;
   ${out.join('\n  ')}
   let channel = rest % u.outputs;
@@ -41,6 +42,8 @@ const SHADER: Shader<ConvSpec> = {
   y[i] = ${scaled ? requantized(storage, 'sum', scale, zeroPoint(true, 'y_zero', '0u', 'channel')) : 'sum'};`);
   },
 };
+
+const SCALES = elementwiseShader('quantized_scales', () => 'fn apply(x: F, w: F, to: F) -> R { return x * w / to; }');
 
 interface ConvAttributes {
   readonly window: WindowAttributes;
@@ -63,11 +66,13 @@ function convolve(ctx: Context, { window, group }: ConvAttributes, { x, w, xZero
   const outputs = w.dims[0];
   const dtype = scales?.yZero.dtype ?? DType.int32;
   const y = ctx.output(0, [x.dims[0], outputs, ...geometry.output], dtype);
+  // Three scales are one number for each channel: bound apart they are more tensors than every device allows.
+  const scale = scales && ctx.temp([outputs], DType.float32);
+  if (scale) elementwise(ctx, SCALES, { x: scales.x, w: scales.w, to: scales.y }, scale);
   const factors: Record<string, Factor> = { x_zero: factorOf(xZero, 'column', 1), w_zero: factorOf(wZero, 'column', outputs) };
   if (scales) {
-    for (const [name, tensor] of [['x_scale', scales.x], ['w_scale', scales.w], ['y_scale', scales.y], ['y_zero', scales.yZero]] as const) {
-      factors[name] = factorOf(tensor, 'column', outputs);
-    }
+    factors.scale = factorOf(scale, 'column', outputs);
+    factors.y_zero = factorOf(scales.yZero, 'column', outputs);
   }
   const [least, most] = byteRange(dtype);
   ctx.dispatch({

@@ -1,7 +1,7 @@
 // LSTM, GRU and RNN: the input's products for all times at once, then a dispatch for each step.
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, type Tensor, type Uniforms } from '../../jsep/kernel';
-import { linearWorkgroups } from '../../wgsl/linear';
+import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { stridesOf } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { permuted, permuteInto } from '../_permute';
@@ -102,15 +102,18 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   const turned = ctx.temp([size, columns], d.w.dtype);
   stridedCopy(ctx, d.w, { offset: d.direction * columns * size, strides: [1, size] }, turned, { strides: [columns, 1] }, [size, columns]);
   const xw = ctx.temp([times * batch, columns], d.x.dtype);
-  multiply(ctx, { left: 'matrix', a: d.x, b: turned, y: xw, m: times * batch, n: columns, depth: size, taps: 1, z: 1, lda: size, ldb: columns, ldy: columns });
+  // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's products.
+  const optional = [d.bias, d.lengths, d.initialH, d.peepholes].filter((given) => given !== undefined);
+  const early = layer === 'LSTM' && d.bias && optional.length + 5 > ctx.device.maxStorageBuffersPerStage ? summedBiases(ctx, d.bias, d.direction, columns) : undefined;
+  multiply(ctx, { left: 'matrix', a: d.x, b: turned, y: xw, bias: early, m: times * batch, n: columns, depth: size, taps: 1, z: 1, lda: size, ldb: columns, ldy: columns });
   const reset = layer === 'GRU' && !a.linearFirst ? ctx.temp([batch, d.hidden], d.x.dtype) : undefined;
   for (let step = 0; step < times; step++) {
     const spec: StepSpec = {
-      cell: CELLS[layer], functions: a.functions[d.direction], bias: d.bias !== undefined, lengths: d.lengths !== undefined, initial: d.initialH !== undefined,
+      cell: CELLS[layer], functions: a.functions[d.direction], bias: d.bias !== undefined && !early, lengths: d.lengths !== undefined, initial: d.initialH !== undefined,
       peepholes: d.peepholes !== undefined, coupled: a.coupled, clip: a.clip > 0, linearFirst: a.linearFirst, first: step === 0, storage: d.x.storage,
     };
     const inputs = {
-      xw, r: d.r, ...(d.bias && { bias: d.bias }), ...(d.lengths && { lengths: d.lengths }),
+      xw, r: d.r, ...(d.bias && !early && { bias: d.bias }), ...(d.lengths && { lengths: d.lengths }),
       ...(d.initialH && step === 0 && { initial_h: d.initialH }), ...(d.peepholes && { peepholes: d.peepholes }),
     };
     const uniforms: Uniforms = {
@@ -129,10 +132,20 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   }
 }
 
+/** The biases of a direction's input and of its state, added. */
+function summedBiases(ctx: Context, bias: Tensor, direction: number, columns: number): Tensor {
+  const sums = ctx.temp([columns], bias.dtype);
+  ctx.dispatch({
+    shader: { name: 'recurrent_biases__any', wgsl: () => linearMain('  y[i] = bias[u.start + i] + bias[u.start + u.count + i];') },
+    spec: {}, inputs: { bias }, outputs: { y: sums }, uniforms: { count: columns, start: 2 * direction * columns }, workgroups: linearWorkgroups(columns, ctx.device),
+  });
+  return sums;
+}
+
 function fillZero(ctx: Context, target: Tensor): void {
   ctx.dispatch({
-    shader: { name: 'zero__any', wgsl: () => '@compute @workgroup_size(64)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < u.count) { y[id.x] = 0; } }\n' },
-    spec: {}, inputs: {}, outputs: { y: target }, uniforms: { count: target.size }, workgroups: [Math.ceil(target.size / 64), 1, 1],
+    shader: { name: 'zero__any', wgsl: () => linearMain('  y[i] = 0;') },
+    spec: {}, inputs: {}, outputs: { y: target }, uniforms: { count: target.size }, workgroups: linearWorkgroups(target.size, ctx.device),
   });
 }
 
