@@ -87,13 +87,14 @@ export class BufferTable {
     this.memory.delete(id);
     if (!memory?.owner) return;
     memory.owner.release(memory.buffer);
-    if (!this.inUse) this.onEmpty();
+    if (this.count === 0) this.onEmpty();
   }
 
-  /** Whether any tensor of this table's own is left. */
-  get inUse(): boolean {
-    for (const { owner } of this.memory.values()) if (owner) return true;
-    return false;
+  /** How many tensors are this table's own. */
+  get count(): number {
+    let count = 0;
+    for (const { owner } of this.memory.values()) if (owner) count++;
+    return count;
   }
 
   /** Bytes in buffers that this table owns. */

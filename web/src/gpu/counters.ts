@@ -9,10 +9,12 @@ export interface Counters {
   uploads: number;
   downloads: number;
   suspensions: number;
+  /** Of the plan, by the core. A run without one only encoded what was recorded. */
+  walks: number;
 }
 
 export function newCounters(): Counters {
-  return { pipelines: 0, buffers: 0, bind_groups: 0, dispatches: 0, submits: 0, uploads: 0, downloads: 0, suspensions: 0 };
+  return { pipelines: 0, buffers: 0, bind_groups: 0, dispatches: 0, submits: 0, uploads: 0, downloads: 0, suspensions: 0, walks: 0 };
 }
 
 /** What happened between two moments. */

@@ -69,6 +69,11 @@ export class Readback {
     return this.cache.acquire(roundUp(size, 4096), 'staging');
   }
 
+  /** Bytes that wait here for the next time. */
+  get bytes(): number {
+    return this.idle.reduce((sum, { size }) => sum + size, 0);
+  }
+
   destroy(): void {
     for (const buffer of this.idle.splice(0)) this.cache.release(buffer);
   }

@@ -18,6 +18,11 @@ export class SessionMemory {
     this.readback = new Readback(gpu, this.caches.default, true);
   }
 
+  /** Bytes that this session alone has; those in the caches are all sessions'. */
+  get bytes(): number {
+    return this.arena.bytes + this.readback.bytes;
+  }
+
   destroy(): void {
     this.arena.destroy();
     this.readback.destroy();

@@ -3,7 +3,7 @@ import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Core, CoreTensor } from '../core/core';
 import type { JsepFunctions } from '../core/module';
-import type { CacheModes } from '../gpu/buffer_cache';
+import type { WebGpuSettings } from '../core/webgpu_options';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
@@ -27,8 +27,14 @@ export class SessionBackend {
   /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile. */
   dry = false;
 
-  constructor(readonly provider: GpuProvider, modes: CacheModes, readonly userKernels?: ReadonlyMap<string, Kernel>) {
-    this.memory = new SessionMemory(provider, modes);
+  /** Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly. */
+  readonly unchecked: boolean;
+
+  constructor(
+    readonly provider: GpuProvider, { cacheModes, validationMode }: WebGpuSettings, readonly userKernels?: ReadonlyMap<string, Kernel>,
+  ) {
+    this.memory = new SessionMemory(provider, cacheModes);
+    this.unchecked = validationMode === 'disabled' || validationMode === 'wgpuOnly';
   }
 }
 
@@ -115,7 +121,7 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private resolveAnew(id: number, context: number, inputs: readonly CoreTensor[], wants: readonly boolean[], words: Uint32Array): void {
-    const { kernels, provider } = this.owner();
+    const { kernels, provider, unchecked } = this.owner();
     const recorder = this.recorder();
     const instance = kernels.get(id);
     if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);
@@ -128,6 +134,7 @@ export class JsepBackend implements JsepFunctions {
     const { commands, hostReads } = resolveKernel(
       instance.kernel, instance.attributes, inputs.map((input) => this.callInput(input)), wants,
       {
+        unchecked,
         output: (index, dtype, dims) => {
           const output = { index, dtype, dims: [...dims] };
           outputs.push(output);

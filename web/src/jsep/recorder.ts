@@ -187,6 +187,8 @@ export class Recorder {
     }
     for (const { id, bytes, as } of keep) {
       const [source, target] = [this.place(id), this.place(as)];
+      // An output that is an input, bound to its own place.
+      if (source.buffer === target.buffer && source.offset === target.offset) continue;
       encoder.copyBufferToBuffer(source.buffer, source.offset, target.buffer, target.offset, bytes);
     }
     const downloads = read.map(({ id, bytes }): Download => ({ ...this.place(id), bytes }));

@@ -7,25 +7,29 @@ export function sessionStats(session: Session) {
   return {
     recordings: session.recordings?.size ?? 0,
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
+    device_id: session.webgpu.deviceId,
     arena_bytes: session.backend?.memory.arena.bytes ?? 0,
     buffer_caches: session.backend?.memory.caches.stats,
   };
 }
 
 export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, Session>) {
-  const providers = [...(await runtime.contexts.all()).values()];
+  const contexts = await runtime.contexts.all();
   const counters = newCounters();
   let gpu_bytes = 0;
-  for (const { gpu, buffers, cachedBytes } of providers) {
+  for (const { gpu, buffers, cachedBytes } of contexts.values()) {
     for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
     gpu_bytes += buffers.bytes + cachedBytes;
   }
-  for (const session of sessions.values()) gpu_bytes += (session.gpuWeights?.bytes ?? 0) + (session.backend?.memory.arena.bytes ?? 0);
+  for (const session of sessions.values()) gpu_bytes += session.weights.bytes.gpu + (session.backend?.memory.bytes ?? 0);
   const loaded = runtime.loadedCore;
   return {
     counters,
     heap_bytes: loaded?.core.heap.byteLength ?? 0,
     gpu_bytes,
+    /** What belongs to no session, by device id. */
+    devices: Object.fromEntries([...contexts].map(([id, { buffers, caches }]) =>
+      [id, { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: caches.stats }])),
     sessions: Object.fromEntries([...sessions].map(([id, session]) => [id, sessionStats(session)])),
     /** The JSEP functions in which the core was ever suspended. */
     suspending_imports: [...(loaded?.core.suspendedIn ?? [])],

@@ -89,7 +89,7 @@ export class DeviceContexts {
 
   private closeUnused(id: number, { buffers, gpu }: GpuProvider): void {
     const context = this.contexts.get(id);
-    if (id === 0 || !context || context.preserve || context.sessions > 0 || buffers.inUse) return;
+    if (id === 0 || !context || context.preserve || context.sessions > 0 || buffers.count > 0) return;
     this.contexts.delete(id);
     // The page's own device stays the page's.
     const source = this.registered.get(id);

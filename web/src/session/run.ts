@@ -3,6 +3,7 @@ import { DType, ErrorCode, Location } from '../schema';
 import type { CoreOutput } from '../core/core';
 import { RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import type { Gpu } from '../gpu/device';
 import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
@@ -10,15 +11,24 @@ import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, elementCount, hasGpuForm } from '../jsep/elements';
 import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
+import { notCapturable } from './capture';
+import { checkOutputFits } from './gpu_tensors';
 import { RecordingCache } from './recordings';
 import type { Session } from './session';
-import { type Container, isContainer, isOnGpu, type Tensor, type TensorOnCpu, type Value } from './tensors';
+import { type Container, isContainer, isOnGpu, type Tensor, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
 
 export interface RunOptions {
   /** Names; all by default. */
   readonly outputs?: readonly string[];
   /** Those of them to leave on the GPU: the caller frees their buffers. */
   readonly outputsOnGpu?: readonly string[];
+  /** GPU tensors to write outputs into, by name: of the session's device, and of exactly the output's type and shape. */
+  readonly bind?: { readonly [name: string]: TensorOnGpu };
+  /**
+   * With enableGraphCapture, which capture this run is of. By default there is one for each set of input shapes. A number from 0 names
+   * one that has its shapes from its first run; -1 neither captures nor replays.
+   */
+  readonly graphId?: number;
   readonly signal?: AbortSignal;
   /** Time each dispatch; see RunInfo.profile. */
   readonly profile?: boolean;
@@ -47,6 +57,9 @@ export interface RunResult {
 export interface SubmittedRun {
   finish(start: number): Promise<RunResult>;
 }
+
+/** A `graphId` of runs that are neither captured nor replayed. */
+const UNCAPTURED = -1;
 
 /** What to do with the outputs, by the order in which they are answered. */
 interface Delivery {
@@ -80,9 +93,10 @@ export class SessionRun {
     session.loaded.jsep.session = session.backend;
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
-    const recording = recordings!.take(RecordingCache.key(this.feeds));
+    const recording = recordings!.take(this.recordingKey());
     const recorder = new Recorder(backend.provider, backend.memory, recording,
       (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.options.profile);
+    if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
     try {
@@ -96,6 +110,19 @@ export class SessionRun {
     }
   }
 
+  private recordingKey(): string {
+    const { graphId } = this.options;
+    const key = RecordingCache.key(this.feeds);
+    if (graphId === undefined) return key;
+    const { webgpu, captures } = this.session;
+    if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
+    if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0)) throw invalid(`graph id ${graphId}: a whole number from -1`);
+    const known = captures.get(graphId) ?? key;
+    if (known !== key && graphId !== UNCAPTURED) throw invalid(`graph ${graphId} was captured with inputs ${known}, not ${key}: give another graph id`);
+    captures.set(graphId, key);
+    return `graph ${graphId}: ${key}`;
+  }
+
   /** Asks the core; the recorder matches what it says with the recording, or records it. */
   private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
     const { core } = this.session.loaded;
@@ -105,13 +132,16 @@ export class SessionRun {
     try {
       this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder));
       await core.execute(run);
+      if (this.session.backend) this.counters().walks++;
       const outputs = this.session.plan.outputs.map((_, i) => this.describe(run, i));
       const delivery = this.deliver(outputs);
       const survivors = new Set(outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])));
+      const segments = recorder?.segmentCount ?? 0;
+      const closed = segments === 1 && core.replayable(run);
+      this.checkCaptured(closed, segments);
       const pending = await recorder?.commit(delivery.read, delivery.keep, survivors);
       const replayed = recorder?.replaying ?? false;
-      const segments = recorder?.segmentCount ?? 0;
-      if (recorder && segments === 1 && core.replayable(run)) recorder.recording.closed = outputs;
+      if (recorder && closed && this.options.graphId !== UNCAPTURED) recorder.recording.closed = outputs;
       return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
@@ -119,6 +149,12 @@ export class SessionRun {
       if (this.session.backend) this.session.backend.recorder = undefined;
       core.endRun(run);
     }
+  }
+
+  /** What the plan could not tell: outputs that are feeds, for one. */
+  private checkCaptured(closed: boolean, segments: number): void {
+    if (closed || !this.session.webgpu.enableGraphCapture || this.options.graphId === UNCAPTURED) return;
+    throw notCapturable(segments > 1 ? `a run waits ${segments - 1} times for the GPU` : 'an output, or what a node takes to the GPU, is made of feeds on the CPU');
   }
 
   /** Encodes a closed recording again. */
@@ -178,16 +214,18 @@ export class SessionRun {
     const keep: Kept[] = [];
     const makers: ((parts: readonly Uint8Array[]) => Value)[] = this.names.map((name) => {
       const output = outputs[this.session.plan.outputs.indexOf(name)];
-      const leave = this.options.outputsOnGpu?.includes(name) ?? false;
+      const bound = this.options.bind?.[name];
+      const leave = bound !== undefined || (this.options.outputsOnGpu?.includes(name) ?? false);
       if (isContainer(output)) {
         if (leave) throw new RuntimeError(ErrorCode.invalid_argument, `output "${name}" is no tensor: it cannot be left on the GPU`);
         return () => output;
       }
       const { dtype, dims, data } = output;
-      if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
+      if (bound) checkOutputFits(name, bound, dtype, dims);
+      if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes, bound?.gpuId) : { dtype, dims, data: data.bytes });
       const bytes = elementCount(dims) * this.elements().size(dtype);
       if (leave) {
-        const as = this.session.provider!.buffers.allocate(bytes, this.session.backend!.memory.caches.storage, `output ${name}`);
+        const as = bound?.gpuId ?? this.session.provider!.buffers.allocate(bytes, this.session.backend!.memory.caches.storage, `output ${name}`);
         keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as });
         return () => ({ dtype, dims, gpuId: as });
       }
@@ -201,11 +239,11 @@ export class SessionRun {
     return { read, keep, collect: (parts) => Object.fromEntries(this.names.map((name, i) => [name, makers[i](parts)])) };
   }
 
-  private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array): Tensor {
+  private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array, bound?: number): Tensor {
     const { provider } = this.session;
     if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
     const wide = provider.gpu.elements.widen(dtype, bytes);
-    const gpuId = provider.buffers.allocate(wide.byteLength, this.session.backend!.memory.caches.storage, 'output');
+    const gpuId = bound ?? provider.buffers.allocate(wide.byteLength, this.session.backend!.memory.caches.storage, 'output');
     provider.gpu.write(provider.buffers.get(gpuId).buffer, 0, wide);
     return { dtype, dims, gpuId };
   }
@@ -218,7 +256,7 @@ export class SessionRun {
     return {
       finish: async (start) => {
         const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
-        if (this.session.provider) throwUncaptured(this.session.provider.gpu);
+        if (this.session.provider) this.checkErrors(this.session.provider.gpu);
         const run_ms = performance.now() - start;
         const profilers = this.options.profile ? recorder?.profilers : undefined;
         const profile = profilers && (await Promise.all(profilers.map((one) => one.read()))).flat();
@@ -226,5 +264,15 @@ export class SessionRun {
       },
     };
   }
+
+  private checkErrors(gpu: Gpu): void {
+    if (this.session.webgpu.validationMode !== 'disabled') return throwUncaptured(gpu);
+    // They were logged.
+    gpu.takeUncaptured();
+    gpu.ensureAlive();
+  }
 }
 
+function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, message);
+}

@@ -1,0 +1,65 @@
+// The GPU tensors that a run is given, as feeds or as places for outputs: they must be on the session's device, alive and large enough.
+import { type DType, ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { storageBytes } from '../gpu/memory_plan';
+import type { GpuProvider } from '../gpu/provider';
+import { elementCount, hasGpuForm, typeName } from '../jsep/elements';
+import type { Session } from './session';
+import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
+
+/** The feeds, with tensors on the GPU as this session can take them: on its device, or on the CPU if it has none. */
+export async function placeFeeds(session: Session, feeds: readonly Value[]): Promise<readonly Value[]> {
+  const placed = feeds.map((feed, i) => {
+    if (isContainer(feed) || !isOnGpu(feed) || fits(session.provider, feed)) return feed;
+    return fetchOrFail(session, `input "${session.plan.inputs[i].name}"`, feed);
+  });
+  return placed.some((feed) => feed instanceof Promise) ? Promise.all(placed) : (placed as Value[]);
+}
+
+/** Whether the tensor is on this device; its size was checked when it was made, unless it says otherwise now. */
+function fits(provider: GpuProvider | undefined, { gpuId, dtype, dims }: TensorOnGpu): boolean {
+  if (!provider?.buffers.has(gpuId)) return false;
+  const { buffer, offset } = provider.buffers.get(gpuId);
+  return hasGpuForm(dtype) && buffer.size - offset >= bytesOnGpu(provider, dtype, dims);
+}
+
+function bytesOnGpu({ gpu }: GpuProvider, dtype: DType, dims: readonly number[]): number {
+  return storageBytes(elementCount(dims) * gpu.elements.size(dtype));
+}
+
+async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
+  const { gpuId, dtype, dims } = tensor;
+  const owner = await session.runtime.contexts.ownerOf(gpuId);
+  if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
+  const { provider } = owner;
+  if (session.provider && provider !== session.provider) {
+    throw invalid(`${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: take it to the CPU first, or `
+      + 'give both the same deviceId');
+  }
+  if (!fits(provider, tensor)) {
+    const room = provider.buffers.get(gpuId).buffer.size;
+    throw invalid(`${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, and GPU buffer ${gpuId} has ${room}`);
+  }
+  // No node of this session runs on a GPU.
+  const bytes = await provider.read(gpuId, elementCount(dims) * provider.gpu.elements.size(dtype));
+  return { dtype, dims, data: provider.gpu.elements.narrow(dtype, bytes) };
+}
+
+/** Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are known. */
+export async function checkPlaces(session: Session, places: { readonly [name: string]: TensorOnGpu }): Promise<void> {
+  for (const [name, place] of Object.entries(places)) {
+    if (!session.provider) throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);
+    if (!fits(session.provider, place)) await fetchOrFail(session, `the place bound to output "${name}"`, place);
+  }
+}
+
+/** Throws unless an output is what the place bound to it was made for. */
+export function checkOutputFits(name: string, place: TensorOnGpu, dtype: DType, dims: readonly number[]): void {
+  if (place.dtype === dtype && place.dims.length === dims.length && place.dims.every((dim, i) => dim === dims[i])) return;
+  const [made, bound] = [`${typeName(dtype)}[${dims}]`, `${typeName(place.dtype)}[${place.dims}]`];
+  throw invalid(`output "${name}" is ${made}; the value bound to it is ${bound}`);
+}
+
+function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, message);
+}
