@@ -16,11 +16,23 @@ from typing import TYPE_CHECKING
 from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
+    from py_ort.async_session import AsyncInferenceSession as AsyncInferenceSession
+    from py_ort.available import disable_telemetry_events as disable_telemetry_events
+    from py_ort.available import enable_telemetry_events as enable_telemetry_events
     from py_ort.available import get_all_providers as get_all_providers
     from py_ort.available import get_available_providers as get_available_providers
+    from py_ort.available import get_build_info as get_build_info
     from py_ort.available import get_device as get_device
+    from py_ort.available import get_version_string as get_version_string
+    from py_ort.available import has_collective_ops as has_collective_ops
+    from py_ort.available import preload_dlls as preload_dlls
+    from py_ort.available import print_debug_info as print_debug_info
+    from py_ort.available import register_execution_provider_library as register_execution_provider_library
     from py_ort.available import set_default_logger_severity as set_default_logger_severity
     from py_ort.available import set_default_logger_verbosity as set_default_logger_verbosity
+    from py_ort.available import set_global_thread_pool_sizes as set_global_thread_pool_sizes
+    from py_ort.available import set_seed as set_seed
+    from py_ort.available import unregister_execution_provider_library as unregister_execution_provider_library
     from py_ort.browser.options import BrowserOptions as BrowserOptions
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.exceptions import PyOrtError as PyOrtError
@@ -29,36 +41,64 @@ if TYPE_CHECKING:
     from py_ort.options import ExecutionMode as ExecutionMode
     from py_ort.options import ExecutionOrder as ExecutionOrder
     from py_ort.options import GraphOptimizationLevel as GraphOptimizationLevel
-    from py_ort.options import RunOptions as RunOptions
     from py_ort.options import SessionOptions as SessionOptions
     from py_ort.ort_device import OrtDevice as OrtDevice
     from py_ort.ort_value import OrtValue as OrtValue
+    from py_ort.ort_value import copy_tensors as copy_tensors
     from py_ort.plan.node_arg import NodeArg as NodeArg
+    from py_ort.run_options import RunOptions as RunOptions
     from py_ort.session import InferenceSession as InferenceSession
+    from py_ort.unsupported import AdapterFormat as AdapterFormat
+    from py_ort.unsupported import LoraAdapter as LoraAdapter
+    from py_ort.unsupported import ModelCompiler as ModelCompiler
+    from py_ort.unsupported import SparseTensor as SparseTensor
+    from py_ort.user_kernels import UserKernel as UserKernel
+    from py_ort.user_kernels import register_kernel as register_kernel
+    from py_ort.user_kernels import unregister_kernel as unregister_kernel
 
 __version__ = "0.1.0"
 
 # Imported at first use, so that `import py_ort` costs nothing.
 _WHERE = {
+    "AdapterFormat": "unsupported",
+    "AsyncInferenceSession": "async_session",
     "BrowserOptions": "browser.options",
     "ExecutionMode": "options",
     "ExecutionOrder": "options",
     "GraphOptimizationLevel": "options",
     "IOBinding": "io_binding",
     "InferenceSession": "session",
+    "LoraAdapter": "unsupported",
+    "ModelCompiler": "unsupported",
     "ModelMetadata": "load.metadata",
     "NodeArg": "plan.node_arg",
     "OrtDevice": "ort_device",
     "OrtValue": "ort_value",
     "PyOrtError": "exceptions",
-    "RunOptions": "options",
+    "RunOptions": "run_options",
     "SessionOptions": "options",
+    "SparseTensor": "unsupported",
+    "UserKernel": "user_kernels.kernel",
+    "copy_tensors": "ort_value",
+    "disable_telemetry_events": "available",
+    "enable_telemetry_events": "available",
     "get_all_providers": "available",
     "get_available_providers": "available",
+    "get_build_info": "available",
     "get_device": "available",
+    "get_version_string": "available",
+    "has_collective_ops": "available",
     "install_as_onnxruntime": "compat",
+    "preload_dlls": "available",
+    "print_debug_info": "available",
+    "register_execution_provider_library": "available",
+    "register_kernel": "user_kernels.registry",
     "set_default_logger_severity": "available",
     "set_default_logger_verbosity": "available",
+    "set_global_thread_pool_sizes": "available",
+    "set_seed": "available",
+    "unregister_execution_provider_library": "available",
+    "unregister_kernel": "user_kernels.registry",
 }
 __all__ = list(_WHERE)
 __getattr__ = lazily(__name__, _WHERE)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import Any, NoReturn
 
-from py_ort.exceptions import InvalidArgument
-from py_ort.options import LEVELS
+from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.session_log import LEVELS
+
+#: The release of onnxruntime whose Python API this is; some libraries ask for it.
+API_VERSION = "1.31.1"
+_log = logging.getLogger("py_ort")
+_seed: int | None = None
 
 
 def get_available_providers() -> list[str]:
@@ -34,4 +40,78 @@ def set_default_logger_severity(severity: int) -> None:
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Accepted for onnxruntime's sake; there is one verbose level."""
+    """There is one verbose level: any other number than 0 gets a warning."""
+    if verbosity:
+        _log.warning("set_default_logger_verbosity(%d) has no effect: there is one verbose level", verbosity)
+
+
+def set_seed(seed: int) -> None:
+    """Set the seed of random operators without one of their own, in the sessions made from now on.
+
+    Such an operator then gives the same numbers in every run.
+    """
+    global _seed
+    _seed = int(seed)
+
+
+def seed() -> int | None:
+    """Return what `set_seed` was given."""
+    return _seed
+
+
+def get_version_string() -> str:
+    """Return the release of onnxruntime whose Python API this is."""
+    return API_VERSION
+
+
+def get_build_info() -> str:
+    """Return what this is, in words."""
+    import py_ort
+
+    return f"py_ort {py_ort.__version__}, with the Python API of onnxruntime {API_VERSION}"
+
+
+def print_debug_info() -> None:
+    """Print versions and providers, for reports of bugs."""
+    import platform
+
+    import numpy
+    import onnx
+
+    print(get_build_info())
+    print(f"Python {platform.python_version()} on {platform.platform()}")
+    print(f"numpy {numpy.__version__}, onnx {onnx.__version__}; providers: {', '.join(get_available_providers())}")
+
+
+def has_collective_ops() -> bool:
+    """Return False: a page is alone."""
+    return False
+
+
+def disable_telemetry_events() -> None:
+    """Nothing to do: nothing is ever collected."""
+
+
+def enable_telemetry_events() -> NoReturn:
+    """Refuse: nothing is ever collected."""
+    raise NotImplemented("py_ort collects nothing")
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
+    """A page has no global threads: other numbers than 0 and 1 get a warning."""
+    if max(intra_op_num_threads, inter_op_num_threads) > 1:
+        _log.warning("set_global_thread_pool_sizes has no effect: a page has no global threads")
+
+
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: Any = None) -> None:
+    """Nothing to do: a browser brings what it needs."""
+
+
+def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:
+    """Refuse: native libraries do not run in a browser."""
+    raise NotImplemented(f"{library_path}: native libraries do not run in a browser")
+
+
+def unregister_execution_provider_library(registration_name: str) -> NoReturn:
+    """Refuse: there can be none."""
+    raise InvalidArgument(f"no library was registered as {registration_name!r}")

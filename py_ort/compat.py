@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 import py_ort
 from py_ort import exceptions
+from py_ort.available import API_VERSION
 from py_ort.browser.options import BrowserOptions
 from py_ort.session import InferenceSession
 
-#: The version of onnxruntime whose Python API this is; some libraries ask for it.
-API_VERSION = "1.20.0"
-
 #: Modules that third parties import beside `onnxruntime` itself.
 _SUBMODULES = (
+    "backend",
     "capi",
     "capi._pybind_state",
     "capi.onnxruntime_inference_collection",
@@ -99,20 +100,41 @@ def install_as_onnxruntime(
     module = ModuleType("onnxruntime", "py_ort, installed as onnxruntime")
     names = {name: getattr(py_ort, name) for name in py_ort.__all__}
     names |= {name: getattr(exceptions, name) for name in exceptions.__all__}
-    names |= {"InferenceSession": _InferenceSession, "__version__": API_VERSION}
-    module.__dict__.update(names)
-    module.__path__ = []  # a package: `import onnxruntime.capi` works
+    names |= {
+        "InferenceSession": _InferenceSession,
+        "SessionIOBinding": py_ort.IOBinding,
+        "__version__": API_VERSION,
+        "version": API_VERSION,
+        "package_name": "onnxruntime",
+        "cuda_version": "",
+        "import_capi_exception": None,
+    }
+    _fill(module, names)
     replaced = {name: sys.modules.pop(name) for name in _module_names() if name in sys.modules}
     sys.modules["onnxruntime"] = module
     for name in _SUBMODULES:
         child = ModuleType(f"onnxruntime.{name}")
-        child.__dict__.update(names)
-        child.__path__ = []
+        _fill(child, names if name != "backend" else {"__getattr__": _of_backend})
         sys.modules[child.__name__] = child
         parent, _, own = child.__name__.rpartition(".")
         setattr(sys.modules[parent], own, child)
     installed = Installed(module, replaced)
     return installed
+
+
+_SPECIAL = ("__version__", "__getattr__")
+
+
+def _of_backend(name: str) -> Any:
+    """ONNX's backend interface is imported when somebody asks for it."""
+    return getattr(importlib.import_module("py_ort.backend"), name)
+
+
+def _fill(module: ModuleType, names: Mapping[str, Any]) -> None:
+    """Make a package of a module: `import onnxruntime.capi` and `importlib.util.find_spec` work."""
+    module.__dict__.update({name: value for name, value in names.items() if name in _SPECIAL or name[:2] != "__"})
+    module.__path__ = []
+    module.__spec__ = ModuleSpec(module.__name__, None, is_package=True)
 
 
 def _module_names() -> list[str]:

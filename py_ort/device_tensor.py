@@ -27,7 +27,7 @@ _AS_IT_IS = ("float32", "float16", "int32", "uint32")
 
 
 class DeviceTensor:
-    """A GPU buffer with a type and a shape. It is freed with this object, or by `free`.
+    """A GPU buffer with a type and a shape. It is freed with this object, or by `free`, if it owns it.
 
     Attributes:
         page: The page it is in.
@@ -45,16 +45,18 @@ class DeviceTensor:
         shape: Sequence[int],
         device: Mapping[str, Any],
         lease: Lease | None = None,
+        owned: bool = True,
     ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
         self.stored = _storage(dtype, device)
         self._lease = lease  # if it keeps the browser alive by itself
+        self._owned = owned
 
     @classmethod
-    def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0) -> DeviceTensor:
-        """Allocate a buffer in the page of the default browser."""
+    def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
+        """Allocate a buffer in the page of `shared`, or of the default browser."""
         _check_form(dtype)
-        lease, device = loop_thread().call(_open(device_id))
+        lease, device = loop_thread().call(_open(device_id, shared))
         size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype, device).itemsize, 1)
         body = JsepAllocT()
         body.deviceId, body.size = device_id, -(-size // 16) * 16
@@ -125,7 +127,7 @@ class DeviceTensor:
         """Free the buffer; the tensor is of no use afterwards."""
         buffer, self.id = self.id, 0
         lease, self._lease = self._lease, None
-        if not buffer:
+        if not buffer or not self._owned:
             return
         body = JsepFreeT()
         body.id = buffer
@@ -157,8 +159,8 @@ def _storage(dtype: int, device: Mapping[str, Any]) -> np.dtype[Any]:
     return _WIDE.get(name, NUMPY[dtype])
 
 
-async def _open(device_id: int) -> tuple[Lease, dict[str, Any]]:
-    lease = await pool().acquire(BrowserOptions())
+async def _open(device_id: int, shared: Lease | None) -> tuple[Lease, dict[str, Any]]:
+    lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
     try:
         return lease, await lease.page.device(device_id, {}, 60)
     except BaseException:

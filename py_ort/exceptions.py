@@ -21,17 +21,21 @@ __all__ = [
     "Cancelled",
     "ConnectionLost",
     "DeviceLost",
+    "DeviceReset",
     "EPFail",
     "EngineError",
     "Fail",
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "ModelLoadCanceled",
     "ModelLoaded",
+    "ModelRequiresCompilation",
     "NoAdapter",
     "NoModel",
     "NoSuchFile",
     "NoSuchSession",
+    "NotFound",
     "NotImplemented",
     "OutOfMemory",
     "PageCrashed",
@@ -114,8 +118,11 @@ class Fail(PyOrtError):
     """Anything without a better name."""
 
 
-class InvalidArgument(PyOrtError, ValueError):
-    """A feed, an option or an attribute is wrong."""
+class InvalidArgument(PyOrtError, ValueError, RuntimeError):
+    """A feed, an option or an attribute is wrong.
+
+    It is all that onnxruntime raises for these: its own class, a ValueError or a RuntimeError, by the place.
+    """
 
     code = 2
 
@@ -145,6 +152,22 @@ class InvalidProtobuf(PyOrtError, ValueError):
 
 class ModelLoaded(PyOrtError):
     """A model was loaded already."""
+
+
+class ModelLoadCanceled(PyOrtError):
+    """`SessionOptions.set_load_cancellation_flag` ended the making of a session."""
+
+
+class ModelRequiresCompilation(PyOrtError):
+    """Never raised here, where every model is compiled; for code that expects the name."""
+
+
+class NotFound(PyOrtError, LookupError):
+    """What was asked for by name or number is not there."""
+
+
+class DeviceReset(PyOrtError):
+    """A device ended in the middle of its work."""
 
 
 class InvalidGraph(PyOrtError):
@@ -212,19 +235,19 @@ class NoAdapter(BrowserError):
     code = 7
 
 
-class DeviceLost(BrowserError):
+class DeviceLost(BrowserError, DeviceReset):
     """The browser lost the GPU device."""
 
     code = 8
 
 
-class NoSuchSession(BrowserError):
+class NoSuchSession(BrowserError, NotFound):
     """The page does not know this session (any more)."""
 
     code = 9
 
 
-class Cancelled(BrowserError):
+class Cancelled(BrowserError, Fail):
     """The run was cancelled (RunOptions.terminate)."""
 
     code = 10

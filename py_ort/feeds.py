@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from py_ort.exceptions import InvalidArgument
 from py_ort.plan.node_arg import NodeArg
 from py_ort.schema.gen.ValueKind import ValueKind
-from py_ort.wire.tensors import TYPE_NAMES, dtype_of
+from py_ort.wire.tensors import NUMPY, TYPE_NAMES, TYPE_NUMBERS, dtype_of
 from py_ort.wire.values import element_type
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
     """
     kind, inner = element_type(type_text)
     if kind == ValueKind.optional:
-        return None if value is None else as_feed(name, value, inner, page)
+        empty = value is None or getattr(value, "value", value) is None
+        return None if empty else as_feed(name, value, inner, page)
     if kind == ValueKind.sequence:
+        value = getattr(value, "value", value)  # an OrtValue's
         if not isinstance(value, (list, tuple)):
             got = "None" if value is None else type(value).__name__
             raise InvalidArgument(f"input {name!r} takes {type_text}: give a list of arrays, not {got}")
@@ -43,19 +45,39 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
     if on_device is not None:
         # A tensor of this page goes in as it is; one of another page through the CPU.
         return on_device if on_device.page is page else value.numpy()
-    return value.numpy() if hasattr(value, "on_device") else np.asarray(value)
+    if hasattr(value, "on_device"):
+        return value.numpy()
+    if value is None:
+        raise InvalidArgument(f"input {name!r} takes {type_text}, not None")
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        return np.asarray(value)
+    return _from_python(name, value, type_text)
 
 
-def check_names(args: Sequence[NodeArg], names: Collection[str]) -> None:
+def _from_python(name: str, value: Any, type_text: str) -> np.ndarray:
+    """Make an array of numbers, texts and lists of them: of the type that the input has, as far as they are of it."""
+    wanted = NUMPY.get(TYPE_NUMBERS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0))
+    try:
+        found = np.asarray(value)
+        if wanted is None or wanted.kind == "O" or not np.can_cast(found.dtype, wanted, "same_kind"):
+            return found
+        return np.asarray(value, wanted)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
+
+
+def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     """See that there is a feed for every input (an optional may go without), and no other.
 
     Args:
         args: The model's inputs.
-        names: Those of the feeds.
+        names: The feeds by their names.
 
     Raises:
         InvalidArgument: Names the input, and says what was expected and what came.
     """
+    if not isinstance(names, Mapping):
+        raise InvalidArgument(f"feeds are a dict of values by input name, not {type(names).__name__}")
     known = {arg.name: arg for arg in args}
     needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
     if missing := [name for name in needed if name not in names]:
@@ -87,9 +109,9 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
         raise InvalidArgument(f"{expected}; got {array.dtype}: {e}") from None
     if (got := f"tensor({TYPE_NAMES[elem_type]})") != arg.type:
         raise InvalidArgument(f"{expected}; got {got}: convert it, e.g. with .astype()", shapes={arg.name: array.shape})
-    if arg.shape is None:
+    if arg.dims is None:
         return
-    if len(array.shape) != len(arg.shape):
+    if len(array.shape) != len(arg.dims):
         raise InvalidArgument(
             f"{expected}; got rank {len(array.shape)}, shape {list(array.shape)}", shapes={arg.name: array.shape}
         )
@@ -102,7 +124,7 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
 
 
 def _shape_text(arg: NodeArg) -> str:
-    return "any" if arg.shape is None else "[" + ", ".join("?" if d is None else str(d) for d in arg.shape) + "]"
+    return "any" if arg.dims is None else "[" + ", ".join("?" if d is None else str(d) for d in arg.shape) + "]"
 
 
 def _signature(args: Sequence[NodeArg]) -> str:

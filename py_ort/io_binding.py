@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import InvalidArgument
 from py_ort.ort_device import device_kind
-from py_ort.ort_value import OrtValue
+from py_ort.ort_value import OrtValue, copy_tensors
 
 if TYPE_CHECKING:
     from py_ort.session import InferenceSession
@@ -25,8 +26,14 @@ class IOBinding:
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
-        """Bind an array."""
-        self._inputs[name] = OrtValue.ortvalue_from_numpy(arr_on_cpu)
+        """Bind an array.
+
+        Raises:
+            InvalidArgument: The model has no such input, or it is no array.
+        """
+        if not isinstance(arr_on_cpu, np.ndarray):
+            raise InvalidArgument(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
+        self._bind_input(name, OrtValue(arr_on_cpu))
 
     def bind_input(
         self,
@@ -37,12 +44,21 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Refuse: addresses mean nothing in a browser."""
-        raise NotImplemented("bind_input takes no addresses: bind an OrtValue with bind_ortvalue_input")
+        """Bind memory of the CPU by its address, or a GPU buffer by its number (`OrtValue.data_ptr` has both).
+
+        It is read when the session runs, and must still be there then.
+        """
+        self._bind_input(name, self._at(device_type, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind a value."""
-        self._inputs[name] = ortvalue
+        """Bind a value.
+
+        Raises:
+            InvalidArgument: The model has no such input, or it is no `OrtValue`.
+        """
+        if not isinstance(ortvalue, OrtValue):
+            raise InvalidArgument(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")
+        self._bind_input(name, ortvalue)
 
     def bind_output(
         self,
@@ -53,28 +69,37 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, on the CPU or left on the GPU ("webgpu")."""
-        if buffer_ptr is not None:
-            raise NotImplemented("bind_output takes no addresses: bind an OrtValue with bind_ortvalue_output")
-        self._outputs[name] = device_kind(device_type)
+        """Ask for an output: on the CPU, left on the GPU ("webgpu"), or written to an address or GPU buffer."""
+        if buffer_ptr is None:
+            self._outputs[name] = device_kind(device_type)
+            return
+        if element_type is None or shape is None:
+            raise InvalidArgument(f"bind_output of {name!r} to an address takes its element_type and shape too")
+        self._outputs[name] = self._at(device_type, element_type, shape, buffer_ptr)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Have an output written into a value of its shape and type."""
+        if not isinstance(ortvalue, OrtValue):
+            raise InvalidArgument(f"bind_ortvalue_output takes an OrtValue, not {type(ortvalue).__name__}")
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
-        """Nothing to wait for."""
+        """Nothing to wait for: commands of one page are done in their order."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing to wait for."""
+        """Nothing to wait for: commands of one page are done in their order."""
 
     def get_outputs(self) -> list[OrtValue]:
         """Return the outputs of the last run, in the order of binding."""
         return list(self._results)
 
-    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
-        """Return the outputs of the last run as arrays."""
-        return [value.numpy() for value in self._results]
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """Return the same."""
+        return self.get_outputs()
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Return the outputs of the last run as `InferenceSession.run` gives them."""
+        return [value.numpy() if value.is_tensor() else value.value for value in self._results]
 
     def clear_binding_inputs(self) -> None:
         """Forget the inputs."""
@@ -87,26 +112,39 @@ class IOBinding:
 
     def run(self, run_options: Any = None) -> None:
         """Run the session; see `InferenceSession.run_with_iobinding`."""
+        if not self._outputs:
+            raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
         on_gpu = [name for name, target in self._outputs.items() if _wanted_on(target) == "webgpu"]
         outputs = self._session._run(names, self._inputs, run_options, on_gpu)
+        types = self._session._output_types()
         results = []
-        for target, output in zip(self._outputs.values(), outputs, strict=True):
-            made = OrtValue(output)
+        for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
+            made = OrtValue(output, types[name])
             if isinstance(target, OrtValue):
-                _move(made, target)
+                copy_tensors([made], [target])
+                made.release()
             results.append(target if isinstance(target, OrtValue) else made)
         self._results = results
+
+    def _bind_input(self, name: str, value: OrtValue) -> None:
+        self._session._check_input_name(name)
+        self._inputs[name] = value
+
+    def _at(self, device_type: str, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
+        from py_ort.ort_value import element_dtype
+        from py_ort.wire.tensors import dtype_of
+
+        dtype = element_dtype(element_type)
+        if device_kind(device_type) == "webgpu":
+            tensor = self._session._open().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
+            return OrtValue(tensor)
+        if dtype.kind == "O":
+            raise InvalidArgument("strings have no address")
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""
+        return OrtValue(np.frombuffer(memory, dtype).reshape(tuple(shape)))
 
 
 def _wanted_on(target: OrtValue | str) -> str:
     return target.device_name() if isinstance(target, OrtValue) else target
-
-
-def _move(made: OrtValue, target: OrtValue) -> None:
-    """Write an output into the value bound to it."""
-    if made.on_device is None or target.on_device is None or made.on_device.page is not target.on_device.page:
-        target.update_inplace(made.numpy())
-    else:
-        target.on_device.copy_from(made.on_device)
-        made.release()

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import InvalidArgument
-from py_ort.options import LEVELS, SessionOptions
-from py_ort.ort_value import OrtValue
+from py_ort.exceptions import ModelLoadCanceled
+from py_ort.model_changes import ModelChanges
+from py_ort.options import SessionOptions
+from py_ort.plan.cache import PlanCache
+from py_ort.planning import Planned, Planner, Source
+from py_ort.session_log import SessionLog
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
-    from py_ort.load import LoadedModel, ModelMetadata
-    from py_ort.plan import CompiledModel, CompileOptions, NodeArg
+    from py_ort.load import ModelMetadata
+    from py_ort.plan import CompileOptions, NodeArg
     from py_ort.providers import Placement
 
-_log = logging.getLogger("py_ort")
-
-Source: TypeAlias = "str | os.PathLike[str] | bytes"
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
@@ -47,6 +43,7 @@ class Opened:
     providers: list[str]
     inputs: list[NodeArg]
     outputs: list[NodeArg]
+    overridable: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
     created: dict[str, Any]
@@ -60,33 +57,38 @@ def open_session(
     provider_options: Sequence[Mapping[str, Any]] | None,
     browser: BrowserOptions,
     progress: Progress,
+    log: SessionLog,
+    changes: ModelChanges,
 ) -> Opened:
     """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
-    _warn_of_options(options)
+
+    def stage(name: str) -> None:
+        if options._load_cancelled[0]:
+            raise ModelLoadCanceled(f"set_load_cancellation_flag was called; next would have been {name}")
+        progress(name, 0, 0)
+
     began = time.perf_counter()
     # The browser starts while this thread imports the compiler and reads the model.
     lease = loop_thread().submit(_acquire(browser))
     backend: Backend | None = None
     try:
         from py_ort.browser.backend import Backend
-        from py_ort.load import load_model
-        from py_ort.plan import compile_model
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options)
-        progress("reading the model", 0, 0)
-        loaded = load_model(source)
-        _set_initializers(loaded, options.initializers)
-        progress("starting the browser", 0, 0)
-        backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout))
-        progress("compiling the model", 0, 0)
+        planner = Planner(source, changes, _plan_cache(options, changes))
+        stage("reading the model")
+        planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
+        stage("starting the browser")
+        backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+        stage("compiling the model")
         compiling = time.perf_counter()
-        # As in onnxruntime, the CPU takes what is left even when it is not named.
-        names = list(dict.fromkeys([*backend.providers, "wasm"]))
-        compiled = compile_model(loaded, providers=names, options=_compile_options(backend, options))
+        names = _with_wasm(backend.providers)
+        compiled = planner.plan(names, _compile_options(backend.options, options))
         compiled_at = time.perf_counter()
-        progress("loading it into the page", 0, 0)
+        stage("loading it into the page")
         created = _load_into_page(backend, compiled, options, progress)
+        planner.store()
     except BaseException:
         _give_back(backend, lease)
         raise
@@ -96,6 +98,7 @@ def open_session(
         names,
         compiled.inputs,
         compiled.outputs,
+        compiled.overridable,
         compiled.metadata,
         compiled.placement,
         created,
@@ -103,10 +106,22 @@ def open_session(
     )
 
 
-def _compile_options(backend: Backend, options: SessionOptions) -> CompileOptions:
-    from py_ort.plan import CompileOptions
+def _with_wasm(names: Iterable[str]) -> list[str]:
+    """As in onnxruntime, the CPU takes what is left even when it is not named."""
+    return list(dict.fromkeys([*names, "wasm"]))
 
-    webgpu = backend.options.get("webgpu", {})
+
+def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
+    """Models that are changed are not kept: what they compute is not told by their file."""
+    if changes or options.config_entries.get("session.plan_cache", "1") == "0":
+        return None
+    return PlanCache.default()
+
+
+def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
+    from py_ort.plan.options import CompileOptions
+
+    webgpu = providers.get("webgpu", {})
     forced = webgpu.get("forceCpuNodeNames", ())
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
@@ -118,36 +133,14 @@ def _compile_options(backend: Backend, options: SessionOptions) -> CompileOption
     )
 
 
-def _load_into_page(
-    backend: Backend, compiled: CompiledModel, options: SessionOptions, progress: Progress
-) -> dict[str, Any]:
+def _load_into_page(backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress) -> dict[str, Any]:
     return backend.create(
         compiled.plan,
-        compiled.weights.buffers(),
+        compiled.parts(),
         {},
         timeout=options.create_timeout,
         progress=lambda report: progress(report.stage, report.done, report.total),
     )
-
-
-def _set_initializers(loaded: LoadedModel, values: Mapping[str, Any]) -> None:
-    """Give initializers of the model other contents (`SessionOptions.add_initializer`)."""
-    import onnx_ir
-
-    known = loaded.model.graph.initializers
-    for name, value in values.items():
-        if name not in known:
-            raise InvalidArgument(f"the model has no initializer {name!r}")
-        array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
-        known[name].const_value = onnx_ir.tensor(array, name=name)
-
-
-def _warn_of_options(options: SessionOptions) -> None:
-    """Say which options do nothing here, as far as the options' own log level allows."""
-    severity = options.log_severity_level
-    if names := options.changed_without_effect():
-        level = logging.WARNING if severity < 0 or LEVELS[severity] <= logging.WARNING else logging.DEBUG
-        _log.log(level, "session options without effect in a browser: %s", ", ".join(names))
 
 
 async def _acquire(options: BrowserOptions) -> Lease:

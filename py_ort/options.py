@@ -1,21 +1,25 @@
-"""Options of sessions and of runs, named as in onnxruntime."""
+"""Options of sessions, named as in onnxruntime."""
 
 from __future__ import annotations
 
 import enum
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, NoReturn
 
+from py_ort.config_entries import ConfigEntries
 from py_ort.exceptions import InvalidArgument, NotImplemented
-
-_log = logging.getLogger("py_ort")
-
-#: onnxruntime's severities (0 verbose … 4 fatal) as levels of Python's logging.
-LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+from py_ort.option_types import check_option
+from py_ort.ort_value import OrtValue
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class _Choice(enum.IntEnum):
+    """Compares with numbers, as onnxruntime's do, and is shown by its name."""
+
+    __str__ = enum.Enum.__str__
+
+
+class GraphOptimizationLevel(_Choice):
     """How much Python's passes may change a model."""
 
     ORT_DISABLE_ALL = 0
@@ -25,14 +29,14 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(enum.IntEnum):
+class ExecutionMode(_Choice):
     """The order of nodes. A page always takes them one after the other."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(_Choice):
     """How nodes are sorted. Without effect here."""
 
     DEFAULT = 0
@@ -40,22 +44,46 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
-#: Options of onnxruntime that a page has no use for, and the values that ask for nothing.
-_WITHOUT_EFFECT: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
+    "create_timeout": 600.0,
     "enable_cpu_mem_arena": True,
     "enable_mem_pattern": True,
     "enable_mem_reuse": True,
     "enable_profiling": False,
     "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
     "execution_order": ExecutionOrder.DEFAULT,
+    "graph_optimization_level": GraphOptimizationLevel.ORT_ENABLE_ALL,
     "inter_op_num_threads": 0,
     "intra_op_num_threads": 0,
+    "log_severity_level": -1,
     "log_verbosity_level": 0,
+    "logid": "",
     "optimized_model_filepath": "",
     "profile_file_prefix": "onnxruntime_profile_",
+    "run_timeout": 600.0,
     "use_deterministic_compute": False,
     "use_per_session_threads": True,
 }
+#: Options that a page has no use for, and the values that ask for what happens anyway.
+_WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
+    "enable_cpu_mem_arena": (True,),
+    "enable_mem_pattern": (True,),
+    "enable_mem_reuse": (True,),
+    "enable_profiling": (False,),
+    "execution_mode": (ExecutionMode.ORT_SEQUENTIAL,),
+    "execution_order": (ExecutionOrder.DEFAULT,),
+    "inter_op_num_threads": (0, 1),
+    "intra_op_num_threads": (0, 1),
+    "log_verbosity_level": (0,),
+    "optimized_model_filepath": ("",),
+    "profile_file_prefix": ("onnxruntime_profile_",),
+    "use_deterministic_compute": (False,),
+    "use_per_session_threads": (True,),
+}
+#: Configuration entries that are heeded; any other is warned about.
+_CONFIG_WITH_EFFECT = {"session.disable_cpu_ep_fallback"}
+#: Entries with the one value that says what happens anyway.
+_CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}
 
 
 class SessionOptions:
@@ -65,49 +93,53 @@ class SessionOptions:
         graph_optimization_level: Which passes run. Default: all.
         log_severity_level: The least severity of this session's messages, 0 (verbose) to 4 (fatal); -1: what
             `set_default_logger_severity` says.
-        logid: A name for them.
+        logid: A name put before them.
         create_timeout: Seconds that the page may take to load a model and compile its kernels; None: no limit.
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).
 
     Options that have no effect in a browser are kept, and a warning says so when a session is made with them.
     """
 
-    graph_optimization_level: GraphOptimizationLevel
+    create_timeout: float | None
     enable_cpu_mem_arena: bool
     enable_mem_pattern: bool
     enable_mem_reuse: bool
     enable_profiling: bool
     execution_mode: ExecutionMode
     execution_order: ExecutionOrder
+    graph_optimization_level: GraphOptimizationLevel
     inter_op_num_threads: int
     intra_op_num_threads: int
+    log_severity_level: int
     log_verbosity_level: int
+    logid: str
     optimized_model_filepath: str
     profile_file_prefix: str
+    run_timeout: float | None
     use_deterministic_compute: bool
     use_per_session_threads: bool
 
     def __init__(self) -> None:
-        self._config: dict[str, str] = {}
-        self.free_dimensions_by_name: dict[str, int] = {}
-        self.free_dimensions_by_denotation: dict[str, int] = {}
-        self.initializers: dict[str, Any] = {}
-        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.log_severity_level = -1
-        self.logid = ""
-        self.create_timeout: float | None = 600.0
-        self.run_timeout: float | None = 600.0
-        for name, value in _WITHOUT_EFFECT.items():
+        self._config = ConfigEntries("SessionOptions")
+        self._free_dimensions: dict[str, dict[str, int]] = {"name": {}, "denotation": {}}
+        self._initializers: dict[str, OrtValue] = {}
+        self._external_initializers: dict[str, OrtValue] = {}
+        self._files: dict[str, memoryview] = {}
+        self._providers: dict[str, Mapping[str, str]] = {}
+        self._load_cancelled = [False]  # shared with the copies that sessions make
+        for name, value in _DEFAULTS.items():
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and name not in _KNOWN:  # a mistyped option must not be swallowed
-            raise AttributeError(f"SessionOptions has no option {name!r}")
+        if not name.startswith("_"):
+            value = check_option(self, name, value, _DEFAULTS, optional=("create_timeout", "run_timeout"))
         object.__setattr__(self, name, value)
+
+    # --- configuration entries
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a configuration entry, e.g. "session.disable_cpu_ep_fallback" to "1"."""
-        self._config[str(key)] = str(value)
+        self._config.add(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
         """Return a configuration entry.
@@ -115,101 +147,134 @@ class SessionOptions:
         Raises:
             InvalidArgument: It was not set.
         """
-        if key not in self._config:
-            raise InvalidArgument(f"SessionOptions has no configuration entry {key!r}")
-        return self._config[key]
+        return self._config.get(key)
 
     @property
-    def config_entries(self) -> Mapping[str, str]:
+    def config_entries(self) -> dict[str, str]:
         """All configuration entries."""
         return dict(self._config)
+
+    # --- free dimensions
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix a symbolic dimension of the model's inputs, by its name."""
-        self.free_dimensions_by_name[name] = int(size)
+        self._free_dimensions["name"][name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Fix the symbolic dimensions that have a denotation, e.g. "DATA_BATCH"."""
-        self.free_dimensions_by_denotation[denotation] = int(size)
+        self._free_dimensions["denotation"][denotation] = int(size)
 
-    def add_initializer(self, name: str, value: Any) -> None:
-        """Replace an initializer of the model by an `OrtValue`."""
-        self.initializers[name] = value
+    @property
+    def free_dimensions_by_name(self) -> dict[str, int]:
+        """What was fixed by name."""
+        return dict(self._free_dimensions["name"])
 
-    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
-        """Give initializers whose data lie outside the model as `OrtValue`s."""
-        self.initializers.update(zip(names, values, strict=True))
+    @property
+    def free_dimensions_by_denotation(self) -> dict[str, int]:
+        """What was fixed by denotation."""
+        return dict(self._free_dimensions["denotation"])
 
-    def register_custom_ops_library(self, path: str) -> None:
+    # --- initializers
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Give an initializer of the model another value of its type and shape.
+
+        Raises:
+            InvalidArgument: It is no `OrtValue`, or the name was given before.
+        """
+        _add(self._initializers, name, value)
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """Give initializers whose data lie outside the model: their files are then not needed.
+
+        Raises:
+            InvalidArgument: There are not as many values as names, or one is no `OrtValue`.
+        """
+        if len(names) != len(values):
+            raise InvalidArgument(f"there are {len(names)} names and {len(values)} values")
+        for name, value in zip(names, values, strict=True):
+            _add(self._external_initializers, name, value)
+
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[bytes | bytearray | memoryview], lengths: Sequence[int]
+    ) -> None:
+        """Give the files in which the model's external data lie, as the model names them, from memory.
+
+        Raises:
+            InvalidArgument: The three do not match.
+        """
+        if not len(names) == len(buffers) == len(lengths):
+            raise InvalidArgument(f"there are {len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths")
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            data = memoryview(buffer).cast("B")
+            if not 0 <= length <= data.nbytes:
+                raise InvalidArgument(f"{name}: a length of {length} and a buffer of {data.nbytes} bytes")
+            self._files[name] = data[:length]
+
+    @property
+    def initializers(self) -> dict[str, OrtValue]:
+        """All initializers that were given."""
+        return {**self._initializers, **self._external_initializers}
+
+    # --- providers
+
+    def add_provider(self, name: str, options: Mapping[str, str]) -> None:
+        """Name a provider here, for sessions that are made without `providers`."""
+        self._providers[name] = dict(options)
+
+    def has_providers(self) -> bool:
+        """Return whether `add_provider` was called."""
+        return bool(self._providers)
+
+    def set_load_cancellation_flag(self, value: bool) -> None:
+        """Have the making of sessions with these options end with `ModelLoadCanceled`; from any thread."""
+        self._load_cancelled[0] = bool(value)
+
+    # --- what does not run in a browser
+
+    def register_custom_ops_library(self, path: str) -> NoReturn:
         """Refuse: native libraries do not run in a browser."""
         raise NotImplemented(f"{path}: native libraries of custom operators do not run in a browser")
 
+    def add_provider_for_devices(self, devices: Sequence[Any], options: Mapping[str, str]) -> NoReturn:
+        """Refuse: a page cannot list devices."""
+        raise NotImplemented("a browser does not list its devices: choose one with the option deviceId of webgpu")
+
+    def set_provider_selection_policy(self, policy: Any) -> NoReturn:
+        """Refuse: a page cannot list devices."""
+        raise NotImplemented("a browser does not list its devices: name the providers, best first")
+
+    def set_provider_selection_policy_delegate(self, delegate: Any) -> NoReturn:
+        """Refuse: a page cannot list devices."""
+        raise NotImplemented("a browser does not list its devices: name the providers, best first")
+
+    def set_ep_context_data_read_func(self, read_func: Any, max_data_size: int) -> NoReturn:
+        """Refuse: there are no compiled contexts of providers here."""
+        raise NotImplemented("no provider of a browser has context data")
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """There is none to clear."""
+
+    # --- for sessions
+
+    def _copy(self) -> SessionOptions:
+        """What a session keeps: later changes are not for it."""
+        made = copy(self)
+        for name in ("_config", "_initializers", "_external_initializers", "_files", "_providers"):
+            object.__setattr__(made, name, copy(getattr(self, name)))
+        made._free_dimensions = {kind: dict(found) for kind, found in self._free_dimensions.items()}
+        return made
+
     def changed_without_effect(self) -> list[str]:
         """Return the options that were set and change nothing here."""
-        return [name for name, value in _WITHOUT_EFFECT.items() if getattr(self, name) != value]
+        options = [name for name, nothing in _WITHOUT_EFFECT.items() if getattr(self, name) not in nothing]
+        entries = (key for key, value in self._config.items() if _CONFIG_AS_IT_IS.get(key) != value)
+        return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT]
 
 
-_KNOWN = {
-    *_WITHOUT_EFFECT,
-    "create_timeout",
-    "free_dimensions_by_denotation",
-    "free_dimensions_by_name",
-    "graph_optimization_level",
-    "initializers",
-    "log_severity_level",
-    "logid",
-    "run_timeout",
-}
-
-
-class RunOptions:
-    """Options of one run.
-
-    Attributes:
-        log_severity_level: The least severity of messages, or -1.
-        logid: A name for them.
-        only_execute_path_to_fetches: Accepted; a page computes what its outputs need.
-        timeout: Seconds that this run may take; None: what the session's options say.
-    """
-
-    def __init__(self) -> None:
-        self.log_severity_level = -1
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.only_execute_path_to_fetches = False
-        self.training_mode = False
-        self.timeout: float | None = None
-        self._terminate = False
-        self._config: dict[str, str] = {}
-        self._cancel: list[Callable[[], object]] = []
-
-    @property
-    def terminate(self) -> bool:
-        """Set it, from any thread, to end the runs that were given these options with `Cancelled`."""
-        return self._terminate
-
-    @terminate.setter
-    def terminate(self, value: bool) -> None:
-        self._terminate = bool(value)
-        if value:
-            for cancel in list(self._cancel):
-                cancel()
-
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set a configuration entry of this run."""
-        self._config[str(key)] = str(value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        """Return a configuration entry.
-
-        Raises:
-            InvalidArgument: It was not set.
-        """
-        if key not in self._config:
-            raise InvalidArgument(f"RunOptions has no configuration entry {key!r}")
-        return self._config[key]
-
-    @property
-    def config_entries(self) -> Mapping[str, str]:
-        """All configuration entries."""
-        return dict(self._config)
+def _add(values: dict[str, OrtValue], name: str, value: OrtValue) -> None:
+    if not isinstance(value, OrtValue):
+        raise InvalidArgument(f"initializer {name!r} is to be an OrtValue, not {type(value).__name__}")
+    if name in values:
+        raise InvalidArgument(f"initializer {name!r} was given before")
+    values[name] = value

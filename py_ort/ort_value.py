@@ -1,9 +1,9 @@
-"""Tensors as objects of their own."""
+"""Values as objects of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -11,28 +11,38 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.ort_device import device_kind
 
 if TYPE_CHECKING:
+    from py_ort.browser.pool import Lease
     from py_ort.device_tensor import DeviceTensor
 
 
 class OrtValue:
-    """A tensor, on the CPU or in a GPU buffer of a page ("webgpu").
+    """A tensor, on the CPU or in a GPU buffer of a page ("webgpu"); or a sequence, map or optional on the CPU.
 
     Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
     (`IOBinding.bind_output`). One on the GPU belongs to its page: sessions of that page read it in place, others get a
     copy. It is freed with the object.
 
+    Args:
+        value: An array, a tensor on the GPU; what `InferenceSession.run` gives for other types; or an `OrtValue`.
+        onnx_type: Its type in ONNX's words; needed only where the value does not say it (an empty sequence).
+
     Attributes:
-        on_device: The GPU buffer, or None for a tensor on the CPU.
+        on_device: The GPU buffer, or None for a value on the CPU.
+        value: What it holds: an array, the tensor on the GPU, a list, a dict or None.
     """
 
-    def __init__(self, tensor: np.ndarray | DeviceTensor) -> None:
-        if tensor is None or isinstance(tensor, list):
-            raise NotImplemented("an OrtValue is a tensor: take sequences and optionals from InferenceSession.run")
-        self._array = tensor if isinstance(tensor, np.ndarray) else None
-        self.on_device = None if isinstance(tensor, np.ndarray) else tensor
+    def __init__(self, value: Any, onnx_type: str = "") -> None:
+        if isinstance(value, OrtValue):
+            value, onnx_type = value.value, onnx_type or value._type
+        self.value: Any = value
+        self._type = onnx_type
+        holds_itself = value is None or isinstance(value, (np.ndarray, list, dict))
+        self.on_device: DeviceTensor | None = None if holds_itself else value
 
     @staticmethod
-    def ortvalue_from_numpy(numpy_obj: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+    def ortvalue_from_numpy(
+        numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
         """Return a value that shares the array's memory, or a copy of it on the GPU.
 
         "webgpu" is device `device_id` of the page that sessions without `browser=` share.
@@ -42,31 +52,55 @@ class OrtValue:
             InvalidArgument: The GPU has no form for this type, or an integer needs more than 32 bits.
         """
         array = np.asarray(numpy_obj)
-        if device_kind(device_type) == "cpu":
+        _known(array)
+        if _on_cpu(device_type, vendor_id):
             return OrtValue(array)
         from py_ort.device_tensor import DeviceTensor
 
         return OrtValue(DeviceTensor.from_numpy(array, device_id))
 
     @staticmethod
-    def ortvalue_from_shape_and_type(
-        shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
-    ) -> OrtValue:
-        """Return a value of zeros; `element_type` is a numpy type or ONNX's number."""
-        from py_ort.wire.tensors import NUMPY, dtype_of
+    def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
+        """Return a value that reads the array's memory as another type with as many bits, e.g. uint16 as bfloat16.
 
-        dtype = NUMPY[element_type] if isinstance(element_type, int) else np.dtype(element_type)
-        if device_kind(device_type) == "cpu":
-            return OrtValue(np.zeros(tuple(shape), dtype))
-        from py_ort.device_tensor import DeviceTensor
-
-        return OrtValue(DeviceTensor.empty(dtype_of(np.empty(0, dtype)), shape, device_id))
+        Raises:
+            InvalidArgument: There is no such type, or its elements have another size.
+        """
+        wanted = _numpy_type(onnx_element_type)
+        if wanted.kind == "O" or data.dtype.kind == "O" or wanted.itemsize != data.dtype.itemsize:
+            raise InvalidArgument(f"{data.dtype} cannot be read as {wanted}: the sizes of their elements differ")
+        return OrtValue(data.view(wanted))
 
     @staticmethod
-    def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
+    def ortvalue_from_shape_and_type(
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+        memory_info: Any = None,
+    ) -> OrtValue:
+        """Return a value of zeros; `element_type` is a numpy type or ONNX's number."""
+        if memory_info is not None:
+            raise NotImplemented("memory_info: a browser has one kind of memory for each device")
+        return make_value(shape, element_type, device_type, device_id, vendor_id)
+
+    @staticmethod
+    def from_dlpack(data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a value that shares the memory of anything with `__dlpack__`."""
+        if not hasattr(data, "__dlpack__"):
+            raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(data).__name__}")
         array = np.from_dlpack(data)
         return OrtValue(array.view(bool) if is_bool_tensor else array)
+
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor: Any) -> NoReturn:
+        """Refuse: there are no sparse tensors here."""
+        raise NotImplemented(SPARSE)
+
+    def as_sparse_tensor(self) -> NoReturn:
+        """Refuse: there are no sparse tensors here."""
+        raise NotImplemented(SPARSE)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
@@ -75,11 +109,13 @@ class OrtValue:
         return 1, 0  # the CPU: from the GPU it is downloaded
 
     def numpy(self) -> np.ndarray:
-        """Return the elements; from the GPU they are downloaded each time."""
-        if self._array is not None:
-            return self._array
-        assert self.on_device is not None
-        return self.on_device.numpy()
+        """Return the elements; from the GPU they are downloaded each time.
+
+        Raises:
+            InvalidArgument: It is no tensor; `value` has what it holds.
+        """
+        tensor = self._tensor()
+        return tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
@@ -90,22 +126,35 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Return the type as in "tensor(float)"."""
+        if self._type and not self.is_tensor():
+            return self._type
         from py_ort.wire.tensors import TYPE_NAMES
 
-        return f"tensor({TYPE_NAMES[self.element_type()]})"
+        tensor = f"tensor({TYPE_NAMES[self.element_type()]})"
+        return f"seq({tensor})" if isinstance(self.value, list) else tensor
 
     def element_type(self) -> int:
-        """Return ONNX's number of the element type."""
-        from py_ort.wire.tensors import dtype_of
+        """Return ONNX's number of the element type, of a sequence that of its tensors."""
+        from py_ort.wire.tensors import TYPE_NUMBERS, dtype_of
 
-        return self.on_device.dtype if self.on_device is not None else dtype_of(self.numpy())
+        if self.on_device is not None:
+            return self.on_device.dtype
+        held = self.value
+        while isinstance(held, list) and held:
+            held = held[0]
+        if isinstance(held, np.ndarray):
+            return dtype_of(held)
+        name = self._type.rpartition("tensor(")[2].rstrip(")")
+        if name not in TYPE_NUMBERS:
+            raise InvalidArgument(f"{self._describe()} has no element type")
+        return TYPE_NUMBERS[name]
 
     def device_name(self) -> str:
         """Return where the elements are: "cpu" or "webgpu"."""
         return "cpu" if self.on_device is None else "webgpu"
 
     def data_ptr(self) -> int:
-        """Return the address of the first element, or the number of the GPU buffer."""
+        """Return the address of the first element, or the number of the GPU buffer; for `IOBinding.bind_input`."""
         return self.on_device.id if self.on_device is not None else self.numpy().ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
@@ -113,34 +162,38 @@ class OrtValue:
         return self._tensor().nbytes
 
     def has_value(self) -> bool:
-        """Return True: an empty optional is no OrtValue here."""
-        return True
+        """Return False for an optional without an element."""
+        return self.value is not None
 
     def is_tensor(self) -> bool:
-        """Return True."""
-        return True
+        """Return whether it is a tensor."""
+        return self.on_device is not None or isinstance(self.value, np.ndarray)
 
     def is_tensor_sequence(self) -> bool:
-        """Return False."""
-        return False
+        """Return whether it is a sequence."""
+        return isinstance(self.value, list)
 
     def is_sparse_tensor(self) -> bool:
-        """Return False."""
+        """Return False: there are none here."""
         return False
 
-    def update_inplace(self, np_arr: np.ndarray) -> None:
-        """Copy an array of the same shape and type into this value.
+    def update_inplace(self, data: np.ndarray | OrtValue) -> None:
+        """Copy an array or another value of the same shape and type into this one.
 
         Raises:
             InvalidArgument: Shape or type differ.
         """
-        if self.on_device is not None:
-            self.on_device.upload(np_arr)
-            return
-        array = self.numpy()
-        if np_arr.shape != array.shape or np_arr.dtype != array.dtype:
-            raise InvalidArgument(f"this value is {array.dtype}{self.shape()}; got {np_arr.dtype}{list(np_arr.shape)}")
-        array[...] = np_arr
+        if not isinstance(data, (np.ndarray, OrtValue)):
+            raise TypeError(f"update_inplace takes an array or an OrtValue, not {type(data).__name__}")
+        if isinstance(data, OrtValue):
+            return _copy(data, self)
+        target = self._tensor()
+        if not isinstance(target, np.ndarray):
+            target.upload(data)
+        elif data.shape != target.shape or data.dtype != target.dtype:
+            raise InvalidArgument(f"this value is {target.dtype}{self.shape()}; got {data.dtype}{list(data.shape)}")
+        else:
+            target[...] = data
 
     def release(self) -> None:
         """Free a tensor on the GPU now; it is of no use afterwards."""
@@ -148,4 +201,92 @@ class OrtValue:
             self.on_device.free()
 
     def _tensor(self) -> np.ndarray | DeviceTensor:
-        return self.numpy() if self.on_device is None else self.on_device
+        if not self.is_tensor():
+            raise InvalidArgument(f"{self._describe()} is no tensor; its attribute `value` has what it holds")
+        return self.value
+
+    def _describe(self) -> str:
+        return "an empty optional" if self.value is None else f"a value of type {self._type or type(self.value)}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<OrtValue {self.data_type()}{self.shape()} on {self.device_name()}>"
+            if self.is_tensor()
+            else (f"<OrtValue, {self._describe()}>")
+        )
+
+
+SPARSE = "sparse tensors are not supported: give their dense form"
+
+
+def make_value(
+    shape: Sequence[int],
+    element_type: Any,
+    device_type: str,
+    device_id: int,
+    vendor_id: int = -1,
+    lease: Lease | None = None,
+) -> OrtValue:
+    """Return a value of zeros, on the GPU in the page of `lease` (default: the one that sessions share)."""
+    from py_ort.wire.tensors import dtype_of
+
+    dtype = element_dtype(element_type)
+    if any(size < 0 for size in shape):
+        raise InvalidArgument(f"a shape has no negative sizes: {list(shape)}")
+    zeros = np.zeros(tuple(shape) if _on_cpu(device_type, vendor_id) else (0,), dtype)
+    _known(zeros)
+    if _on_cpu(device_type, vendor_id):
+        return OrtValue(zeros)
+    from py_ort.device_tensor import DeviceTensor
+
+    return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, device_id, lease))
+
+
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
+    """Copy values into others of the same types and shapes, wherever they are.
+
+    Raises:
+        InvalidArgument: They do not match.
+    """
+    if stream is not None:
+        raise NotImplemented("a browser has no streams: leave out `stream`")
+    if len(src) != len(dst):
+        raise InvalidArgument(f"there are {len(src)} sources and {len(dst)} destinations")
+    for source, target in zip(src, dst, strict=True):
+        _copy(source, target)
+
+
+def _copy(source: OrtValue, target: OrtValue) -> None:
+    there, here = source.on_device, target.on_device
+    if there is not None and here is not None and there.page is here.page:
+        here.copy_from(there)
+    else:
+        target.update_inplace(source.numpy())
+
+
+def _on_cpu(device_type: str, vendor_id: int) -> bool:
+    if vendor_id != -1:
+        raise InvalidArgument(f"a browser's devices have no vendor id; got {vendor_id}")
+    return device_kind(device_type) == "cpu"
+
+
+def _numpy_type(element_type: int) -> np.dtype[Any]:
+    from py_ort.wire.tensors import NUMPY
+
+    if element_type not in NUMPY:
+        raise InvalidArgument(f"ONNX has no element type {element_type}")
+    return NUMPY[element_type]
+
+
+def element_dtype(element_type: Any) -> np.dtype[Any]:
+    """Return numpy's type for one, or for ONNX's number of it."""
+    return _numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+
+
+def _known(array: np.ndarray) -> None:
+    from py_ort.wire.tensors import dtype_of
+
+    try:
+        dtype_of(array)
+    except TypeError as e:
+        raise InvalidArgument(str(e)) from None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py_ort.exceptions import Cancelled, InvalidArgument
 from py_ort.feeds import as_feed, check_feed, check_names
-from py_ort.options import RunOptions
+from py_ort.maps import maps_of_tensor, tensor_of_map
+from py_ort.run_options import RunOptions
+from py_ort.session_log import SessionLog
 
 if TYPE_CHECKING:
     from py_ort.opening import Opened
@@ -27,6 +29,7 @@ class Run:
         input_feed: By the name of the input.
         run_options: See `RunOptions`.
         timeout: Seconds, where the run's options name none.
+        log: Of this run.
         on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s.
 
     Attributes:
@@ -43,51 +46,58 @@ class Run:
         opened: Opened,
         names: Sequence[str],
         input_feed: Mapping[str, Any],
-        run_options: RunOptions | None,
+        run_options: RunOptions,
         timeout: float | None,
+        log: SessionLog,
         on_gpu: Collection[str] = (),
     ) -> None:
         self._began = time.perf_counter()
         self._backend, self._names = opened.backend, names
-        self._options = run_options or RunOptions()
+        self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
+        self._options, self._log = run_options, log
         self.info: dict[str, Any] = {}
         check_names(opened.inputs, input_feed)
         feeds, types = {}, {}
         for arg in opened.inputs:
+            value = input_feed.get(arg.name)
+            if arg.keys is not None:
+                arg, value = tensor_of_map(arg, value)
             types[arg.name] = arg.type
-            feeds[arg.name] = as_feed(arg.name, input_feed.get(arg.name), arg.type, self._backend.lease.page)
+            feeds[arg.name] = as_feed(arg.name, value, arg.type, self._backend.lease.page)
             check_feed(arg, feeds[arg.name])
-        if self._options.terminate:
+        if run_options.terminate:
             raise Cancelled("run_options.terminate is set")
-        if self._options.timeout is not None:
-            timeout = self._options.timeout
+        if run_options.timeout is not None:
+            timeout = run_options.timeout
         self.future = self._backend.start_run(names, feeds, types, on_gpu=on_gpu, timeout=timeout)
-        self._options._cancel.append(self.future.cancel)
+        run_options._cancel.append(self.future.cancel)
 
-    def wait(self) -> list[Any]:
-        """Wait for the outputs."""
+    def wait(self) -> None:
+        """Wait for the page's answer, whatever it is. An interrupt (Ctrl-C) ends the run."""
         try:
-            self.future.result()
-        except CancelledError:
-            pass
+            wait([self.future])
         except BaseException:
             self.future.cancel()
-            self._over()
+            self.over()
             raise
-        return self.outputs()
 
     def outputs(self) -> list[Any]:
         """Return the outputs of a run that is over, in the order of their names."""
-        self._over()
+        self.over()
         try:
             answer = self.future.result()
         except CancelledError:
             raise Cancelled("the run was ended by run_options.terminate") from None
         outputs, self.info = self._backend.outputs_of(answer, self._names)
         self.info["total_ms"] = (time.perf_counter() - self._began) * 1000
-        return outputs
+        self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
+        return [
+            maps_of_tensor(self._maps[name], value) if name in self._maps else value
+            for name, value in zip(self._names, outputs, strict=True)
+        ]
 
-    def _over(self) -> None:
+    def over(self) -> None:
+        """Nobody waits any more."""
         if self.future.cancel in self._options._cancel:
             self._options._cancel.remove(self.future.cancel)
 
@@ -99,6 +109,8 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
         InvalidArgument: The model has no such output.
     """
     names = [arg.name for arg in opened.outputs]
+    if isinstance(wanted, str):
+        raise InvalidArgument(f"outputs are a list of names: [{wanted!r}]")
     if unknown := [name for name in wanted or () if name not in names]:
         raise InvalidArgument(f"the model has no output {unknown[0]!r}: it has {', '.join(map(repr, names))}")
     return list(wanted) if wanted else names

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import DeviceLost
 from py_ort.io_binding import IOBinding
-from py_ort.opening import Opened, Providers, open_session
-from py_ort.options import RunOptions, SessionOptions
-from py_ort.ort_value import OrtValue
-from py_ort.running import Run, in_thread, output_names
-
-if TYPE_CHECKING:
-    from py_ort.load import ModelMetadata
-    from py_ort.plan import NodeArg
-    from py_ort.providers import Placement
-
-_log = logging.getLogger("py_ort")
+from py_ort.opening import Providers
+from py_ort.options import SessionOptions
+from py_ort.ort_value import OrtValue, make_value
+from py_ort.run_options import RunOptions
+from py_ort.running import in_thread
+from py_ort.session_base import SessionBase
 
 
-class InferenceSession:
+class InferenceSession(SessionBase):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 
     What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
@@ -59,21 +53,9 @@ class InferenceSession:
         launcher: str | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
-        self._opened: Opened | None = None
-        self._options = sess_options or SessionOptions()
-        self._last_run: dict[str, Any] = {}
-        self._opened = open_session(
-            path_or_bytes,
-            self._options,
-            providers,
-            provider_options,
-            BrowserOptions.of(browser, launcher),
-            progress or (lambda stage, done, total: None),
-        )
-        # What is asked for after the end, too.
-        self._inputs, self._outputs = self._opened.inputs, self._opened.outputs
-        self._metadata, self._placement = self._opened.metadata, self._opened.placement
-        _log.info("%s", self)
+        self._fallback = False
+        where = BrowserOptions.of(browser, launcher)
+        super().__init__(path_or_bytes, sess_options, providers, provider_options, where, progress)
 
     # --- running
 
@@ -109,13 +91,16 @@ class InferenceSession:
         run_options: RunOptions | None,
         on_gpu: Collection[str] = (),
     ) -> list[Any]:
-        opened = self._open()
-        wanted = output_names(opened, names)
-        run = Run(opened, wanted, input_feed, run_options, self._options.run_timeout, on_gpu)
-        results = run.wait()
-        self._last_run = run.info
-        opened.times.setdefault("first_run_ms", run.info["total_ms"])
-        return results
+        run = self._start(names, input_feed, run_options, on_gpu)
+        try:
+            run.wait()
+            return self._finish(run)
+        except DeviceLost as e:
+            if not self._fallback:
+                raise
+            self._log.warning("the GPU is lost, so the session goes on with wasm: %s", e.message)
+            self.set_providers(["wasm"])
+            return self._run(names, input_feed, run_options)
 
     def run_async(
         self,
@@ -157,7 +142,24 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
         """Run the model on `OrtValue`s; return `OrtValue`s."""
-        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
+        outputs = self.run(output_names, input_dict_ort_values, run_options)
+        types = self._output_types()
+        return [OrtValue(value, types[name]) for name, value in zip(output_names or types, outputs, strict=True)]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: list[OrtValue],
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Run the model on lists of names and values; the outputs go into the list `fetches`."""
+        on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name == "webgpu"]
+        outputs = self._run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options, on_gpu)
+        types = self._output_types()
+        fetches[:] = [OrtValue(value, types[name]) for name, value in zip(fetch_names, outputs, strict=True)]
 
     def io_binding(self) -> IOBinding:
         """Return an empty binding of this session's inputs and outputs."""
@@ -167,96 +169,33 @@ class InferenceSession:
         """Run the model on what is bound."""
         iobinding.run(run_options)
 
-    # --- asking
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a value of zeros; on "webgpu" in this session's page, where its runs read and write it in place."""
+        return make_value(shape, element_type, device_type, device_id, vendor_id, self._open().backend.lease)
 
-    def get_inputs(self) -> list[NodeArg]:
-        """Return the inputs."""
-        return list(self._inputs)
+    # --- changing
 
-    def get_outputs(self) -> list[NodeArg]:
-        """Return the outputs."""
-        return list(self._outputs)
+    def set_providers(
+        self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Load the model again, for other providers. If that fails, the session stays what it is."""
+        self._open()
+        self._open_with(providers, provider_options)
 
-    def get_modelmeta(self) -> ModelMetadata:
-        """Return what the model says of itself."""
-        return self._metadata
+    def enable_fallback(self) -> None:
+        """From now on, a run whose GPU is lost is done again on wasm, and all later ones, with a warning."""
+        self._fallback = True
 
-    def get_providers(self) -> list[str]:
-        """Return the providers of this session, onnxruntime's names, best first."""
-        from py_ort.providers import onnxruntime_name
-
-        return [onnxruntime_name(name) for name in self._open().providers]
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return the providers' options, by onnxruntime's names."""
-        options = self._open().backend.options
-        from py_ort.providers import onnxruntime_name
-
-        return {
-            onnxruntime_name(name): {key: str(value) for key, value in options.get(name, {}).items()}
-            for name in self._open().providers
-        }
-
-    def get_session_options(self) -> SessionOptions:
-        """Return the options that this session was made with."""
-        return self._options
-
-    def placement(self) -> Placement:
-        """Return which node runs on which provider, and why. Prints as a table."""
-        return self._placement
-
-    def stats(self) -> dict[str, Any]:
-        """Return times and counters.
-
-        Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
-        `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `session`: its recordings and memory; `page`: counters and memory of the whole page.
-        """
-        opened = self._open()
-        backend = opened.backend
-        return {
-            **opened.times,
-            "created": opened.created,
-            "last_run": dict(self._last_run),
-            "session": backend.stats(backend.session),
-            "page": backend.stats(0),
-        }
-
-    @property
-    def browser(self) -> str:
-        """The browser and its version."""
-        return self._opened.backend.lease.launcher.description if self._opened else ""
-
-    @property
-    def adapter(self) -> str:
-        """The WebGPU adapter, in words; "" without WebGPU."""
-        return self._opened.backend.adapter if self._opened else ""
+    def disable_fallback(self) -> None:
+        """From now on, as in the beginning, a run whose GPU is lost raises `DeviceLost`."""
+        self._fallback = False
 
     # --- ending
-
-    def close(self) -> None:
-        """Release the session in the page. The browser goes some time after its last session."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.backend.release()
 
     def __enter__(self) -> InferenceSession:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_opened", None) is not None:
-            self.close()
-
-    def __repr__(self) -> str:
-        if self._opened is None:
-            return "<InferenceSession, closed>"
-        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
-        return f"<InferenceSession {self._metadata.graph_name!r}: {counts}; {self.browser}>"
-
-    def _open(self) -> Opened:
-        if self._opened is None:
-            raise PyOrtError("this session is closed")
-        return self._opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -13,19 +12,19 @@ from py_ort.browser.loop import LoopThread, loop_thread
 from py_ort.browser.page import Progress
 from py_ort.browser.pool import Lease, pool
 from py_ort.device_tensor import DeviceTensor
-from py_ort.exceptions import EPFail, NoAdapter
+from py_ort.exceptions import BrowserError, DeviceLost, EPFail, InvalidArgument, NoAdapter, PyOrtError
 from py_ort.feeds import Feed
+from py_ort.parts import Part
 from py_ort.providers.resolution import Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
+from py_ort.session_log import SessionLog
 from py_ort.wire import Answer, Layout
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.values import pack_value, value_of
-
-_log = logging.getLogger("py_ort")
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Backend:
     _released: bool = False
 
     @classmethod
-    async def open(cls, lease: Lease, wanted: Wanted, timeout: float | None) -> Backend:
+    async def open(cls, lease: Lease, wanted: Wanted, timeout: float | None, log: SessionLog) -> Backend:
         """Open these providers in a page.
 
         Raises:
@@ -64,7 +63,15 @@ class Backend:
                 backend.options[name] = settings
             except NoAdapter as e:
                 backend.dropped[name] = f"{e.message}. What helps: {lease.launcher.options.no_adapter_hint()}"
+            except PyOrtError as e:
+                if isinstance(e, InvalidArgument) or (isinstance(e, BrowserError) and not isinstance(e, DeviceLost)):
+                    raise  # a wrong option, or no page any more
+                backend.dropped[name] = e.message
         backend._check_providers()
+        for name in wanted.repeated:
+            log.warning("provider %s is named twice: the first place counts", name)
+        for name, reason in backend.dropped.items():
+            log.warning("provider %s is left out: %s", name, reason)
         return backend
 
     async def _open_provider(self, name: str, settings: Mapping[str, Any], timeout: float | None) -> None:
@@ -82,8 +89,6 @@ class Backend:
                 raise NoAdapter(self.dropped["webgpu"], provider="webgpu")
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
             raise EPFail(f"no execution provider can run here: {reasons}")
-        for name, reason in self.dropped.items():
-            _log.warning("provider %s is left out: %s", name, reason)
 
     @property
     def adapter(self) -> str:
@@ -94,7 +99,7 @@ class Backend:
     def create(
         self,
         plan: bytes,
-        weights: Sequence[bytes | memoryview],
+        weights: Sequence[Part],
         options: Mapping[str, Any],
         *,
         timeout: float | None,
@@ -150,6 +155,16 @@ class Backend:
             dtype, dims = description.dtype, description.dims or []
             return DeviceTensor(self.lease.page, description.gpuId, dtype, dims, self.device)
         return value_of(description, payload)
+
+    def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
+        """Return a GPU buffer of this page as a tensor that does not own it.
+
+        Raises:
+            InvalidArgument: This session has no WebGPU device.
+        """
+        if not self.device:
+            raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
+        return DeviceTensor(self.lease.page, buffer, dtype, shape, self.device, owned=False)
 
     def stats(self, session: int) -> dict[str, Any]:
         """Ask the page for counters and memory, of a session or (0) of the whole page."""

@@ -59,6 +59,11 @@ class Pool:
                 lease.idle = None
             return lease
 
+    def share(self, lease: Lease) -> Lease:
+        """Take another share of a browser that somebody holds."""
+        lease.users += 1
+        return lease
+
     def release(self, lease: Lease) -> None:
         """Give a share back; the last one closes the browser after its idle time."""
         lease.users -= 1

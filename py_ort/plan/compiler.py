@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import onnx_ir as ir
 
@@ -16,12 +17,14 @@ from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, lo
 from py_ort.ops import NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
+from py_ort.parts import Part
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
 from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
+from py_ort.plan.standard_form import save_standard_form
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
 from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
@@ -38,6 +41,7 @@ class CompiledModel:
         weights: The constants it refers to.
         inputs: The model's inputs, as the user sees them.
         outputs: The model's outputs.
+        overridable: Initializers that the model lists as inputs too. The plan has them as constants.
         metadata: What the model says about itself.
         placement: Where each node runs, and why.
         model: The optimised graph, before weights were packed.
@@ -49,11 +53,16 @@ class CompiledModel:
     weights: Weights
     inputs: list[NodeArg]
     outputs: list[NodeArg]
+    overridable: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
     model: ir.Model
     passes: list[PassReport] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
+
+    def parts(self) -> Sequence[Part]:
+        """Return the weights' blob, as parts to serve."""
+        return self.weights.parts()
 
 
 def compile_model(
@@ -62,6 +71,7 @@ def compile_model(
     providers: Sequence[str] = ("webgpu", "wasm"),
     options: CompileOptions | None = None,
     manifests: Mapping[str, Manifest] | None = None,
+    optimised: str | os.PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a model.
 
@@ -70,6 +80,7 @@ def compile_model(
         providers: The providers that may run nodes, the preferred one first.
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
+        optimised: A file to write the optimised graph to, as ONNX; see `save_standard_form`.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
@@ -89,18 +100,23 @@ def compile_model(
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
         check_model(loaded.model, [key for manifest in manifests.values() for key in manifest.kernels])
+        overridable = _overridable(loaded.model)
         passes = run_passes(loaded.model, REQUIRED)
-    inputs = [NodeArg.of(value) for value in loaded.model.graph.inputs]
-    outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
+    inputs = [_argument(value, loaded) for value in loaded.model.graph.inputs]
+    outputs = [_argument(value, loaded) for value in loaded.model.graph.outputs]
     with _timed(timings, "canonicalise"):
         override_free_dimensions(
             loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
         )
+        inputs = [arg.settled(value) for arg, value in zip(inputs, loaded.model.graph.inputs, strict=True)]
         canonicalise(loaded.model, check_types)
-        settle_outputs(loaded.model.graph, [arg.type for arg in outputs])
+        settle_outputs(loaded.model.graph, [arg.type if arg.keys is None else "" for arg in outputs])
     with _timed(timings, "passes"):
         chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)])
+    if optimised is not None:
+        with _timed(timings, "save"):
+            save_standard_form(loaded.model, Path(optimised))
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
@@ -112,11 +128,11 @@ def compile_model(
     with _timed(timings, "plan"):
         if level >= Level.EXTENDED:
             pack_weights(loaded.model, placed)
-        writer = PlanWriter(loaded.model, placed)
+        writer = PlanWriter(loaded.model, placed, keys=loaded.identified)
         plan = writer.write()
-    _complete(outputs, loaded)
+    _complete(outputs, inputs, loaded)
     return CompiledModel(
-        plan, writer.weights, inputs, outputs, loaded.metadata, placement, loaded.model, passes, timings
+        plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model, passes, timings
     )
 
 
@@ -150,9 +166,9 @@ def _nhwc_support(names: Sequence[str], manifests: Mapping[str, Manifest]) -> Ca
     def supports(node: ir.Node) -> bool:
         dtypes = [None if v is None else v.dtype for v in node.inputs]
         for name in names:
-            if manifests[name].refusal(NHWC, node.op_type, dtypes) is None:
+            if manifests[name].refusal(NHWC, node.op_type, dtypes, node) is None:
                 return True
-            if manifests[name].refusal("", node.op_type, dtypes) is None:
+            if manifests[name].refusal("", node.op_type, dtypes, node) is None:
                 return False
         return False
 
@@ -173,9 +189,25 @@ def _refuse_fallback(placement: Placement) -> None:
         )
 
 
-def _complete(outputs: list[NodeArg], loaded: LoadedModel) -> None:
-    """An output whose type the model left out gets the inferred one."""
+#: Before this IR version initializers had to be inputs too, and were constants all the same.
+_IR_OF_OVERRIDING = 4
+
+
+def _overridable(model: ir.Model) -> list[NodeArg]:
+    if (model.ir_version or 0) < _IR_OF_OVERRIDING:
+        return []
+    return [NodeArg.of(value) for value in model.graph.inputs if value.is_initializer()]
+
+
+def _argument(value: ir.Value, loaded: LoadedModel) -> NodeArg:
+    """Describe an input or output as the user sees it."""
+    form = loaded.maps.get(value.name or "")
+    return NodeArg.of(value) if form is None else NodeArg(value.name or "", form.type, [], form.keys)
+
+
+def _complete(outputs: list[NodeArg], inputs: Sequence[NodeArg], loaded: LoadedModel) -> None:
+    """What the model left open about its outputs is filled in from what was inferred."""
+    names = {dim for arg in inputs for dim in arg.shape if isinstance(dim, str)}
     for i, (arg, value) in enumerate(zip(outputs, loaded.model.graph.outputs, strict=True)):
-        if not arg.type:
-            inferred = NodeArg.of(value)
-            outputs[i] = NodeArg(arg.name, inferred.type, arg.shape if arg.shape is not None else inferred.shape)
+        known = arg if arg.type else NodeArg(arg.name, NodeArg.of(value).type, arg.dims)
+        outputs[i] = known.settled(value, names)

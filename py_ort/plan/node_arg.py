@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,15 +17,37 @@ class NodeArg:
     Attributes:
         name: Its name.
         type: In ONNX's words: "tensor(float)", "seq(tensor(int64))", …
-        shape: A number, a name or None for each dimension; None when the rank is not known, [] for what is no tensor.
+        dims: A number, a name or None for each dimension; None when the rank is not known, [] for what is no tensor.
+        keys: Of maps: the key of each column of the tensor that stands for them in the page; see `load.maps.MapForm`.
     """
 
     name: str
     type: str
-    shape: list[int | str | None] | None
+    dims: list[int | str | None] | None
+    keys: Sequence[int | str] | None = None
+
+    @property
+    def shape(self) -> list[int | str | None]:
+        """Its dimensions as onnxruntime has them: [] also when the rank is not known."""
+        return list(self.dims or [])
 
     def __str__(self) -> str:
-        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape or []})"
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+    def settled(self, value: ir.Value, names: Collection[str] = ()) -> NodeArg:
+        """Return this with the numbers, and those of the names, that are known of the value by now."""
+        import onnx_ir as ir
+
+        if value.shape is None or not isinstance(value.type, ir.TensorType):
+            return self
+        found = [d if isinstance(d, int) else str(d) if str(d) in names else None for d in value.shape]
+        if self.dims is None:
+            return replace(self, dims=found)
+        if len(found) != len(self.dims):
+            return self
+        pairs = zip(self.dims, found, strict=True)
+        dims = [new if isinstance(new, int) and not isinstance(old, int) else old for old, new in pairs]
+        return replace(self, dims=dims)
 
     @classmethod
     def of(cls, value: ir.Value) -> NodeArg:

@@ -20,10 +20,11 @@ UNAVAILABLE = {
 
 @dataclass
 class Wanted:
-    """Providers to open, best first, with their options; and those that cannot be, with the reason."""
+    """Providers to open, best first, with their options; those that cannot be, with the reason; and what came twice."""
 
     providers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
+    repeated: list[str] = field(default_factory=list)
 
 
 def resolve(
@@ -51,6 +52,8 @@ def resolve(
         canonical = canonical_provider(name)
         if canonical in UNAVAILABLE:
             wanted.dropped[canonical] = UNAVAILABLE[canonical]
+        elif canonical in wanted.providers:
+            wanted.repeated.append(name)
         else:
-            wanted.providers.setdefault(canonical, options)
+            wanted.providers[canonical] = options
     return wanted

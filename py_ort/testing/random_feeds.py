@@ -59,7 +59,7 @@ def _random(
     dtype = _DTYPES.get(arg.type)
     if dtype is None:
         raise InvalidArgument(f"input {arg.name!r} is {arg.type}: give it a file")
-    if shape is None and arg.shape is None:
+    if shape is None and arg.dims is None:
         raise InvalidArgument(f"input {arg.name!r} may have any shape: give it one (--shape {arg.name}=1x3x224x224)")
     open_shape = arg.shape or []
     dims = (

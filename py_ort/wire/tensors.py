@@ -110,29 +110,51 @@ def from_description(description: Any, payload: memoryview) -> np.ndarray:
         ProtocolError: Type, shape and bytes do not fit together.
     """
     dims = tuple(int(d) for d in (description.dims if description.dims is not None else ()))
-    count = int(np.prod(dims, dtype=np.int64))
     data = payload[description.offset : description.offset + description.size]
     if len(data) != description.size:
         raise ProtocolError(f"tensor {description.name!r} lies outside its message's payload")
-    if description.dtype == DType.string_:
-        return _strings(data, count, description.name).reshape(dims)
-    if description.dtype not in NUMPY:
-        raise ProtocolError(f"tensor {description.name!r} has the unknown type {description.dtype}")
-    dtype, per_byte = NUMPY[description.dtype], PACKED.get(description.dtype, 1)
+    return from_bytes(data, description.dtype, dims, description.name or "")
+
+
+def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str = "") -> np.ndarray:
+    """Return the array of bytes: a view of them, save for strings and packed types.
+
+    Args:
+        data: The elements, as ONNX's raw data has them; strings with their lengths.
+        number: Their `DType`.
+        dims: The shape.
+        name: For messages.
+
+    Raises:
+        ProtocolError: Type, shape and bytes do not fit together.
+    """
+    count = int(np.prod(dims, dtype=np.int64))
+    if number == DType.string_:
+        return _strings(data, count, name).reshape(dims)
+    if number not in NUMPY:
+        raise ProtocolError(f"tensor {name!r} has the unknown type {number}")
+    dtype, per_byte = NUMPY[number], PACKED.get(number, 1)
     expected = -(-count // per_byte) if per_byte > 1 else count * dtype.itemsize
     if len(data) != expected:
         raise ProtocolError(
-            f"tensor {description.name!r} of {dtype_name(description.dtype)}{list(dims)} "
-            f"has {len(data)} bytes, not {expected}"
+            f"tensor {name!r} of {dtype_name(number)}{list(dims)} has {len(data)} bytes, not {expected}"
         )
     if per_byte > 1:
         return _unpacked(np.frombuffer(data, np.uint8), per_byte)[:count].view(dtype).reshape(dims)
     return np.frombuffer(data, dtype).reshape(dims)
 
 
+#: Bytes that are no text come back as they went.
+_ERRORS = "surrogateescape"
+
+
+def _encoded(item: Any) -> bytes:
+    return item if isinstance(item, bytes) else str(item).encode(errors=_ERRORS)
+
+
 def _to_bytes(array: np.ndarray, dtype: int) -> Buffer:
     if dtype == DType.string_:
-        texts = [item if isinstance(item, bytes) else str(item).encode() for item in array.ravel().tolist()]
+        texts = [_encoded(item) for item in array.ravel().tolist()]
         return b"".join(part for text in texts for part in (_LENGTH.pack(len(text)), text))
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
@@ -163,7 +185,7 @@ def _strings(data: memoryview, count: int, name: str) -> np.ndarray:
         if at + 4 > len(data):
             raise ProtocolError(f"tensor {name!r} ends before its string {i}")
         (length,) = _LENGTH.unpack_from(data, at)
-        texts[i] = bytes(data[at + 4 : at + 4 + length]).decode()
+        texts[i] = bytes(data[at + 4 : at + 4 + length]).decode(errors=_ERRORS)
         at += 4 + length
     if at != len(data):
         raise ProtocolError(f"tensor {name!r} has {len(data) - at} bytes after its last string")

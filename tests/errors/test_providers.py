@@ -55,8 +55,7 @@ def test_both_families_of_names(new_session):
 
 
 def test_the_hint_is_what_the_launcher_does():
-    from py_ort.browser.options import NO_ADAPTER_HINT
-
-    line = BrowserOptions(webgpu="software").command_line()
-    flags = re.findall(r"--[\w=-]+", NO_ADAPTER_HINT)
+    options = BrowserOptions(webgpu="software")
+    line = options.command_line()
+    flags = re.findall(r"--[\w=-]+", options.no_adapter_hint())
     assert flags and all(flag in line for flag in flags)

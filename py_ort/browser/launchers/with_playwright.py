@@ -54,7 +54,7 @@ class PlaywrightLauncher(Launcher):
     _closing = False
 
     async def start(self, url: str) -> None:
-        binary = await asyncio.to_thread(find.chromium, self.options.browser)
+        binary = await asyncio.to_thread(find.binary, self.options.browser)
         await self._open(await self._connect(str(binary)), url)
 
     async def _connect(self, binary: str) -> Any:

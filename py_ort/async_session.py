@@ -1,0 +1,62 @@
+"""`AsyncInferenceSession`: the session for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.opening import Providers
+from py_ort.options import SessionOptions
+from py_ort.run_options import RunOptions
+from py_ort.session_base import SessionBase
+
+
+class AsyncInferenceSession(SessionBase):
+    """An `InferenceSession` that is awaited. Make one with `create`; `async with` closes it."""
+
+    @classmethod
+    async def create(
+        cls,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        browser: str | BrowserOptions | None = None,
+        launcher: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> AsyncInferenceSession:
+        """Make a session, in a thread, as compiling takes time; see `InferenceSession` for arguments and errors."""
+        where = BrowserOptions.of(browser, launcher)
+        return await asyncio.to_thread(cls, path_or_bytes, sess_options, providers, provider_options, where, progress)
+
+    async def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Run the model; see `InferenceSession.run`. Cancelling the task ends the run in the page."""
+        options = run_options or RunOptions()
+        if self._may_compile(input_feed, options):
+            run = await asyncio.to_thread(self._start, output_names, input_feed, options)
+        else:
+            run = self._start(output_names, input_feed, options)
+        answer = asyncio.wrap_future(run.future)
+        try:
+            await asyncio.wait([answer])
+        except asyncio.CancelledError:
+            answer.cancel()
+            run.over()
+            raise
+        _ = answer.cancelled() or answer.exception()  # told by _finish
+        return self._finish(run)
+
+    async def __aenter__(self) -> AsyncInferenceSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()

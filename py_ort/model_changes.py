@@ -1,0 +1,119 @@
+"""What a session changes in a model between reading and compiling it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_ort.exceptions import InvalidArgument, InvalidGraph
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+    from py_ort.load import LoadedModel
+
+_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+
+
+@dataclass(frozen=True)
+class ModelChanges:
+    """Changes of a model; one that has none is compiled as it is.
+
+    Attributes:
+        initializers: Other values for initializers, by name.
+        external: Values of initializers whose data lie outside the model, by name.
+        files: Contents of the files of external data, by the name that the model has for them.
+        fed: Initializers among the inputs that are fed by the caller, and so are no constants.
+        outputs: The only outputs to compute.
+        seed: For operators that make random numbers and have no seed of their own.
+    """
+
+    initializers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    external: Mapping[str, np.ndarray] = field(default_factory=dict)
+    files: Mapping[str, memoryview] = field(default_factory=dict)
+    fed: frozenset[str] = frozenset()
+    outputs: Sequence[str] | None = None
+    seed: int | None = None
+
+    def __bool__(self) -> bool:
+        return (
+            bool(self.initializers or self.external or self.files or self.fed or self.outputs is not None)
+            or self.seed is not None
+        )
+
+    def but(self, fed: frozenset[str], outputs: Sequence[str] | None) -> ModelChanges:
+        """Return the same changes with others for fed initializers and outputs."""
+        return replace(self, fed=fed, outputs=outputs)
+
+    def apply(self, loaded: LoadedModel) -> None:
+        """Change a model.
+
+        Raises:
+            InvalidArgument: It has no such initializer, or one of another type or shape.
+        """
+        graph = loaded.model.graph
+        for name, array in {**self.initializers, **self.external}.items():
+            _replace(graph, name, array)
+        for name in self.fed:
+            graph.initializers.pop(name).const_value = None
+        if self.outputs is not None:
+            kept = [value for value in graph.outputs if value.name in self.outputs]
+            graph.outputs[:] = kept
+        if self.seed is not None:
+            _seed(loaded.model, self.seed)
+
+    def tensor(self, name: str, external: Any) -> Any:
+        """Return the tensor that stands for one in an external file, or None: the file is needed.
+
+        Raises:
+            InvalidGraph: The file's contents are too short.
+        """
+        if name in self.external or name in self.initializers:
+            return _tensor(name, {**self.initializers, **self.external}[name])
+        contents = self.files.get(str(external.location))
+        if contents is None:
+            return None
+        from py_ort.wire.tensors import from_bytes
+
+        start = external.offset or 0
+        size = external.length if external.length is not None else external.nbytes
+        if start + size > contents.nbytes:
+            raise InvalidGraph(
+                f"tensor {name!r} reaches to byte {start + size} of {external.location}, which was given with "
+                f"{contents.nbytes}"
+            )
+        dims = tuple(int(d) for d in external.shape)
+        return _tensor(name, from_bytes(contents[start : start + size], int(external.dtype), dims))
+
+
+def _replace(graph: ir.Graph, name: str, array: np.ndarray) -> None:
+    if name not in graph.initializers:
+        raise InvalidArgument(
+            f"the model has no initializer {name!r}: it has {', '.join(map(repr, list(graph.initializers)[:20]))}"
+        )
+    old, new = graph.initializers[name].const_value, _tensor(name, array)
+    if old is not None and (old.dtype, list(old.shape)) != (new.dtype, list(new.shape)):
+        raise InvalidArgument(
+            f"initializer {name!r} is {old.dtype.name.lower()}{list(old.shape)}; "
+            f"got {new.dtype.name.lower()}{list(new.shape)}"
+        )
+    graph.initializers[name].const_value = new
+
+
+def _tensor(name: str, array: np.ndarray) -> Any:
+    import onnx_ir
+
+    return onnx_ir.tensor(array, name=name)
+
+
+def _seed(model: ir.Model, seed: int) -> None:
+    import onnx_ir
+
+    from py_ort.ops.builder import all_nodes
+
+    for index, node in enumerate(n for n in all_nodes(model.graph) if n.domain == "" and n.op_type in _RANDOM):
+        if "seed" not in node.attributes:
+            node.attributes["seed"] = onnx_ir.AttrFloat32("seed", float((seed + index) % 2**24))

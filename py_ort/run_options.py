@@ -1,0 +1,87 @@
+"""Options of one run, named as in onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from py_ort.config_entries import ConfigEntries
+from py_ort.exceptions import NotImplemented
+from py_ort.option_types import check_option
+
+_DEFAULTS: dict[str, Any] = {
+    "log_severity_level": -1,
+    "log_verbosity_level": 0,
+    "logid": "",
+    "only_execute_path_to_fetches": False,
+    "terminate": False,
+    "timeout": None,
+}
+
+
+class RunOptions:
+    """Options of one run.
+
+    Attributes:
+        log_severity_level: The least severity of the messages of these runs, or -1: the session's.
+        log_verbosity_level: Without effect (there is one verbose level), and a warning says so.
+        logid: A name put before them.
+        only_execute_path_to_fetches: Compute what the wanted outputs need, and nothing else. The first such run of a
+            set of outputs makes a session for it in the page.
+        timeout: Seconds that this run may take; None: what the session's options say.
+    """
+
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    only_execute_path_to_fetches: bool
+    timeout: float | None
+
+    def __init__(self) -> None:
+        self._terminate = False
+        self._config = ConfigEntries("RunOptions")
+        self._cancel: list[Callable[[], object]] = []
+        for name, value in _DEFAULTS.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            value = check_option(self, name, value, _DEFAULTS, optional=("timeout",))
+        object.__setattr__(self, name, value)
+
+    @property
+    def terminate(self) -> bool:
+        """Set it, from any thread, to end the runs that were given these options with `Cancelled`."""
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._terminate = value
+        if value:
+            for cancel in list(self._cancel):
+                cancel()
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Set a configuration entry of this run. None has an effect here, and a warning says so."""
+        self._config.add(key, value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        """Return a configuration entry.
+
+        Raises:
+            InvalidArgument: It was not set.
+        """
+        return self._config.get(key)
+
+    @property
+    def config_entries(self) -> dict[str, str]:
+        """All configuration entries."""
+        return dict(self._config)
+
+    def add_active_adapter(self, adapter: Any) -> NoReturn:
+        """Refuse: there is no LoRA here."""
+        raise NotImplemented("LoRA adapters are not supported: merge the adapter into the model")
+
+    def without_effect(self) -> list[str]:
+        """Return what was set and changes nothing here."""
+        return [*(["log_verbosity_level"] if self.log_verbosity_level else []), *self._config]

@@ -1,0 +1,239 @@
+"""What a session knows of itself; the same for `InferenceSession` and `AsyncInferenceSession`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.model_changes import ModelChanges
+from py_ort.opening import Opened, Progress, Providers, Source, open_session
+from py_ort.options import SessionOptions
+from py_ort.run_options import RunOptions
+from py_ort.running import Run, output_names
+from py_ort.session_log import SessionLog
+
+if TYPE_CHECKING:
+    from py_ort.load import ModelMetadata
+    from py_ort.plan import NodeArg
+    from py_ort.providers import Placement
+
+
+class SessionBase:
+    """A model in a page, and what may be asked of it."""
+
+    def __init__(
+        self,
+        source: Source,
+        options: SessionOptions | None,
+        providers: Providers | None,
+        provider_options: Sequence[Mapping[str, Any]] | None,
+        browser: BrowserOptions,
+        progress: Progress | None,
+    ) -> None:
+        self._opened: Opened | None = None
+        self._variants: dict[Any, Opened] = {}
+        self._making_variant = Lock()
+        self._last_run: dict[str, Any] = {}
+        self._options = options._copy() if options else SessionOptions()
+        self._source, self._browser = source, browser
+        self._log = SessionLog(self._options.log_severity_level, self._options.logid)
+        if names := self._options.changed_without_effect():
+            self._log.warning("session options without effect in a browser: %s", ", ".join(names))
+        if providers is None and self._options.has_providers():
+            providers = list(self._options._providers.items())
+        self._open_with(providers, provider_options, progress)
+        self._log.info("%s", self)
+
+    def _open_with(
+        self,
+        providers: Providers | None,
+        provider_options: Sequence[Mapping[str, Any]] | None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._providers = providers, provider_options
+        self._changes = _changes(self._options)
+        opened = self._open_variant(self._changes, progress)
+        self.close()
+        self._opened = opened
+        # What is asked for after the end, too.
+        self._inputs, self._outputs = opened.inputs, opened.outputs
+        self._metadata, self._placement = opened.metadata, opened.placement
+
+    def _open_variant(self, changes: ModelChanges, progress: Progress | None = None) -> Opened:
+        return open_session(
+            self._source,
+            self._options,
+            *self._providers,
+            self._browser,
+            progress or (lambda stage, done, total: None),
+            self._log,
+            changes,
+        )
+
+    # --- running
+
+    def _start(
+        self,
+        names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        on_gpu: Collection[str] = (),
+    ) -> Run:
+        options = run_options or RunOptions()
+        log = self._log.of_run(options.log_severity_level, options.logid)
+        if ignored := options.without_effect():
+            log.warning("run options without effect in a browser: %s", ", ".join(ignored))
+        wanted = output_names(self._open(), names)
+        opened = self._for_run(wanted, input_feed, options)
+        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu)
+
+    def _finish(self, run: Run) -> list[Any]:
+        outputs = run.outputs()
+        self._last_run = run.info
+        if self._opened is not None:
+            self._opened.times.setdefault("first_run_ms", run.info["total_ms"])
+        return outputs
+
+    def _for_run(self, wanted: Sequence[str], input_feed: Mapping[str, Any], options: RunOptions) -> Opened:
+        """Return the session in the page for a run; one for other constants or fewer outputs is made when first asked.
+
+        Initializers that may be fed are constants as long as nobody does, because that is so much quicker.
+        """
+        opened = self._open()
+        fed = frozenset(arg.name for arg in opened.overridable if arg.name in input_feed)
+        only = set(wanted) if options.only_execute_path_to_fetches else {arg.name for arg in opened.outputs}
+        if not fed and len(only) == len(opened.outputs):
+            return opened
+        key = fed, frozenset(only)
+        with self._making_variant:
+            if key not in self._variants:
+                names = None if len(only) == len(opened.outputs) else sorted(only)
+                self._variants[key] = self._open_variant(self._changes.but(fed=fed, outputs=names))
+            return self._variants[key]
+
+    def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
+        """Whether starting a run may take long, because it may need a session of its own."""
+        fed = any(arg.name in input_feed for arg in self._open().overridable)
+        return fed or options.only_execute_path_to_fetches
+
+    # --- asking
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs."""
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return list(self._outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the initializers that may be fed: those that the model lists as inputs too.
+
+        A run that feeds one has a session of its own in the page, made by the first such run.
+        """
+        return list(self._open().overridable)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return what the model says of itself."""
+        return self._metadata
+
+    def get_providers(self) -> list[str]:
+        """Return the providers of this session, onnxruntime's names, best first."""
+        from py_ort.providers import onnxruntime_name
+
+        return [onnxruntime_name(name) for name in self._open().providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the providers' options, by onnxruntime's names."""
+        from py_ort.providers import onnxruntime_name
+
+        options = self._open().backend.options
+        return {
+            onnxruntime_name(name): {key: str(value) for key, value in options.get(name, {}).items()}
+            for name in self._open().providers
+        }
+
+    def get_session_options(self) -> SessionOptions:
+        """Return a copy of the options that this session was made with."""
+        return self._options._copy()
+
+    def placement(self) -> Placement:
+        """Return which node runs on which provider, and why. Prints as a table."""
+        return self._placement
+
+    def stats(self) -> dict[str, Any]:
+        """Return times and counters.
+
+        Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
+        `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
+        here; `session`: its recordings and memory; `page`: counters and memory of the whole page.
+        """
+        opened = self._open()
+        backend = opened.backend
+        return {
+            **opened.times,
+            "created": opened.created,
+            "last_run": dict(self._last_run),
+            "session": backend.stats(backend.session),
+            "page": backend.stats(0),
+        }
+
+    @property
+    def browser(self) -> str:
+        """The browser and its version."""
+        return self._opened.backend.lease.launcher.description if self._opened else ""
+
+    @property
+    def adapter(self) -> str:
+        """The WebGPU adapter, in words; "" without WebGPU."""
+        return self._opened.backend.adapter if self._opened else ""
+
+    # --- ending
+
+    def close(self) -> None:
+        """Release the session in the page. The browser goes some time after its last session."""
+        opened, self._opened = self._opened, None
+        variants, self._variants = self._variants, {}
+        for one in (opened, *variants.values()):
+            if one is not None:
+                one.backend.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_opened", None) is not None:
+            self.close()
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._opened is None:
+            return f"<{name}, closed>"
+        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
+        return f"<{name} {self._metadata.graph_name!r}: {counts}; {self.browser}>"
+
+    # --- for what belongs to a session
+
+    def _open(self) -> Opened:
+        if self._opened is None:
+            raise PyOrtError("this session is closed")
+        return self._opened
+
+    def _check_input_name(self, name: str) -> None:
+        known = [arg.name for arg in (*self._inputs, *self._open().overridable)]
+        if name not in known:
+            raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
+
+    def _output_types(self) -> dict[str, str]:
+        return {arg.name: arg.type for arg in self._outputs}
+
+
+def _changes(options: SessionOptions) -> ModelChanges:
+    from py_ort.available import seed
+
+    return ModelChanges(
+        initializers={name: value.numpy() for name, value in options._initializers.items()},
+        external={name: value.numpy() for name, value in options._external_initializers.items()},
+        files=options._files,
+        seed=seed(),
+    )

@@ -1,0 +1,58 @@
+"""The messages of one session or run: its name before them, its own least severity."""
+
+from __future__ import annotations
+
+import logging
+
+from py_ort.exceptions import InvalidArgument
+
+#: onnxruntime's severities (0 verbose … 4 fatal) as levels of Python's logging.
+LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+class SessionLog:
+    """Logs to `logging.getLogger("py_ort")`.
+
+    Args:
+        severity: The least severity; -1: what that logger's own level says. A lower one than the logger's brings more
+            to its handlers, as it does in onnxruntime.
+        name: Put before each message (`logid`).
+    """
+
+    def __init__(self, severity: int = -1, name: str = "") -> None:
+        if not -1 <= severity < len(LEVELS):
+            raise InvalidArgument(f"log_severity_level is -1, or 0 (verbose) to 4 (fatal), not {severity}")
+        self._logger = logging.getLogger("py_ort")
+        self._level = None if severity < 0 else LEVELS[severity]
+        self._prefix = f"{name}: " if name else ""
+
+    def log(self, level: int, message: str, *args: object) -> None:
+        """Log a message of one of Python's levels."""
+        if not self.enabled(level):
+            return
+        text = self._prefix + (message % args if args else message)
+        self._logger.handle(self._logger.makeRecord(self._logger.name, level, "", 0, text, (), None))
+
+    def enabled(self, level: int) -> bool:
+        """Whether messages of this level are wanted."""
+        return self._logger.isEnabledFor(level) if self._level is None else level >= self._level
+
+    def warning(self, message: str, *args: object) -> None:
+        """Log a warning."""
+        self.log(logging.WARNING, message, *args)
+
+    def info(self, message: str, *args: object) -> None:
+        """Log what happens."""
+        self.log(logging.INFO, message, *args)
+
+    def debug(self, message: str, *args: object) -> None:
+        """Log what happens, in detail."""
+        self.log(logging.DEBUG, message, *args)
+
+    def of_run(self, severity: int, name: str) -> SessionLog:
+        """Return the log of one run: what it leaves open is the session's."""
+        made = SessionLog(severity, name)
+        if severity < 0:
+            made._level = self._level
+        made._prefix = made._prefix or self._prefix
+        return made

@@ -1,0 +1,35 @@
+"""Names of onnxruntime's API that exist, so that code that mentions them runs, and refuse to work."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from py_ort.exceptions import NotImplemented
+
+
+class _Refusing(type):
+    """A class of which nothing can be made, nor asked."""
+
+    def __call__(cls, *args: Any, **options: Any) -> NoReturn:
+        raise NotImplemented(f"{cls.__name__}: {cls.__doc__}")
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotImplemented(f"{cls.__name__}.{name}: {cls.__doc__}")
+
+
+class SparseTensor(metaclass=_Refusing):
+    """Sparse tensors are not supported: give their dense form."""
+
+
+class LoraAdapter(metaclass=_Refusing):
+    """LoRA adapters are not supported: merge the adapter into the model."""
+
+
+class AdapterFormat(metaclass=_Refusing):
+    """LoRA adapters are not supported: merge the adapter into the model."""
+
+
+class ModelCompiler(metaclass=_Refusing):
+    """No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."""
