@@ -92,20 +92,22 @@ class Planner:
 
         self._loaded = load_model(self._source, self._changes.tensor)
         self._changes.apply(self._loaded)
+        if self._digest is not None and not self._changes:
+            self._loaded.identify(self._digest)
         return self._loaded
 
     def _key(self, providers: Sequence[str], options: CompileOptions) -> str | None:
-        if self._cache is None:
-            return None
-        if self._digest is None:
+        if self._digest is None and not self._changes:
             try:
                 if isinstance(self._source, _BYTES):
                     self._digest = digest(self._source)
                 else:
                     self._stamp = FileStamp.of(self._source)
-                    self._digest = file_digest(Path(self._source), self._cache.notes)
+                    self._digest = file_digest(Path(self._source), self._cache.notes if self._cache else None)
             except OSError:
                 return None  # loading it says what is wrong
+        if self._cache is None or self._digest is None:
+            return None
         return cache_key(self._digest, providers, options)
 
     def _look_up(self, key: str | None) -> bool:

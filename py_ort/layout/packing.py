@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from py_ort.ops import NHWC
 from py_ort.ops.builder import all_nodes, attribute, dims, set_attributes, tensor_of
+from py_ort.ops.identity import derive
 from py_ort.providers.report import PlacedNode
 
 PANEL = 8
@@ -147,6 +148,7 @@ class _Packer:
                 return tensor_of(np.ascontiguousarray(convert(tensor.numpy())))
 
             lazy = ir.LazyTensor(evaluate, dtype=tensor.dtype, shape=ir.Shape(shape), name=f"{old.name}__{kind}")
+            derive(lazy, tensor, kind)
             packed = ir.Value(
                 name=f"{old.name}__{kind}", type=ir.TensorType(tensor.dtype), shape=ir.Shape(shape), const_value=lazy
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +13,68 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile
+from py_ort.load.digest import FileStamp, folder_of
+from py_ort.load.maps import MapForm, take_maps
 from py_ort.load.metadata import ModelMetadata
+from py_ort.ops.identity import identify
 
 
 @dataclass
 class LoadedModel:
-    """A model in the compiler's IR, and where it came from."""
+    """A model in the compiler's IR, and where it came from.
+
+    Attributes:
+        model: The model.
+        metadata: What it says of itself.
+        path: Its file, if it has one.
+        external: The files of its external data, by their location in its folder.
+        maps: Its inputs and outputs that are maps, by name.
+        identified: Whether its constants are known by what they are; see `identify`.
+    """
 
     model: ir.Model
     metadata: ModelMetadata
     path: Path | None
+    external: Mapping[str, FileStamp] = field(default_factory=dict)
+    maps: Mapping[str, MapForm] = field(default_factory=dict)
+    identified: bool = False
+
+    def identify(self, digest: str) -> None:
+        """Note for each constant what it is: the hash of the model and its place in it, or its place in which file.
+
+        Constants that are known by this are shared between plans in a page; see
+        `py_ort.ops.identity`.
+
+        Args:
+            digest: Hash of the model's file.
+        """
+        files = {name: hashlib.sha256(repr(stamp).encode()).hexdigest() for name, stamp in self.external.items()}
+        for number, graph in enumerate(self.model.graphs()):
+            for name, value in graph.initializers.items():
+                tensor = value.const_value
+                if isinstance(tensor, ir.ExternalTensor):
+                    place = (files.get(str(tensor.location)), tensor.offset, tensor.length)
+                    identify(tensor, f"{place}/{tensor.dtype}")
+                elif tensor is not None:
+                    identify(tensor, f"{digest}/{number}/{name}")
+        self.identified = True
+
+    @property
+    def base(self) -> Path:
+        """The folder of its external data."""
+        return folder_of(self.path)
 
 
-def load_model(source: str | os.PathLike[str] | bytes) -> LoadedModel:
+def load_model(
+    source: str | os.PathLike[str] | bytes, external: Callable[[str, Any], Any] = lambda name, tensor: None
+) -> LoadedModel:
     """Read a model.
 
     Args:
         source: Path of a file, or the file's bytes. External data is looked for beside the file (for bytes: in the
             current directory) and
             mapped, not read.
+        external: Given the name of a value and its external tensor, may return another tensor that needs no file.
 
     Raises:
         NoSuchFile: The file, or a file with external data, is not there.
@@ -48,13 +93,14 @@ def load_model(source: str | os.PathLike[str] | bytes) -> LoadedModel:
             raise NoSuchFile(f"no model at {path}: {e.strerror}") from e
     proto = _parse(data, what)
     _forget_negative_dimensions(proto.graph)
-    base = path.parent if path is not None else Path()
+    maps = take_maps(proto)
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as e:
         raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
-    _attach_external_data(model, base)
-    return LoadedModel(model, ModelMetadata.of(model), path)
+    _detach(model)
+    files = _attach_external_data(model, folder_of(path), external)
+    return LoadedModel(model, ModelMetadata.of(model), path, files, maps)
 
 
 def _parse(data: bytes, what: str) -> Any:
@@ -101,22 +147,41 @@ def _innermost(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _attach_external_data(model: ir.Model, base: Path) -> None:
-    """Let external tensors find their files, and see that the files are there and long enough."""
+def _detach(model: ir.Model) -> None:
+    """Take the constants out of the protobuf message, which copies their bytes each time it is asked for them."""
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            tensor = value.const_value
+            if isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype != ir.DataType.STRING:
+                try:
+                    contents = tensor.numpy()
+                except ValueError:
+                    continue  # not as many bytes as its shape wants: the check that comes says so
+                value.const_value = ir.Tensor(contents, tensor.dtype, name=tensor.name)
+
+
+def _attach_external_data(model: ir.Model, base: Path, external: Callable[[str, Any], Any]) -> dict[str, FileStamp]:
+    """Let external tensors find their files, and see that the files are there and long enough; return the files."""
+    files: dict[str, FileStamp] = {}
     for graph in model.graphs():
         for value in graph.initializers.values():
             tensor = value.const_value
             if not isinstance(tensor, ir.ExternalTensor):
                 continue
+            if (given := external(value.name or "", tensor)) is not None:
+                value.const_value = given
+                continue
             tensor.base_dir = str(base)
             file = base / tensor.location
-            if not file.is_file():
+            if str(tensor.location) not in files and file.is_file():
+                files[str(tensor.location)] = FileStamp.of(file)
+            known = files.get(str(tensor.location))
+            if known is None:
                 raise NoSuchFile(
                     f"tensor {value.name!r} lies in {file}, which does not exist: put the model's external data "
                     f"beside the model"
                 )
             end = (tensor.offset or 0) + (tensor.length or 0)
-            if end > file.stat().st_size:
-                raise InvalidGraph(
-                    f"tensor {value.name!r} reaches to byte {end} of {file}, which has {file.stat().st_size}"
-                )
+            if end > known.size:
+                raise InvalidGraph(f"tensor {value.name!r} reaches to byte {end} of {file}, which has {known.size}")
+    return files

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from py_ort.exceptions import InvalidArgument
 from py_ort.load.digest import FileStamp
 from py_ort.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
+from py_ort.user_kernels.known import digest as user_kernels
 
 if TYPE_CHECKING:
     from py_ort.load import LoadedModel
@@ -194,7 +195,7 @@ def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> 
         providers: Canonical names, in order.
         options: How it is compiled.
     """
-    told = json.dumps([model, list(providers), options.to_json(), _version()], sort_keys=True)
+    told = json.dumps([model, list(providers), options.to_json(), user_kernels(), _version()], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from py_ort.exceptions import InvalidArgument
 
@@ -45,6 +46,10 @@ class CompileOptions:
         if int(given) not in _LEVELS.values():
             raise InvalidArgument(f"graph_optimization_level {given}: one of {', '.join(map(str, _LEVELS.values()))}")
         return int(given)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as plain data: equal for equal plans."""
+        return {**asdict(self), "force_cpu_node_names": sorted(self.force_cpu_node_names)}
 
     def nhwc(self) -> bool:
         """Whether the layout pass shall go to NHWC.

@@ -28,6 +28,8 @@ _SMALL = 1024
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
+_ATTENTION_SINCE = 23
+_MASK = 3
 
 Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
 """Puts a tensor's contents into its proto, or elsewhere."""
@@ -90,6 +92,7 @@ class StandardForm:
         self._keep = keep
         self._names: dict[ir.Value, str] = {}
         self._used: set[str] = set()
+        self._node_names: set[str] = set()
         self._since = _FLOOR
         self._count = 0
 
@@ -146,11 +149,13 @@ class StandardForm:
         inputs = [self.name(v) for v in node.inputs]
         if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
             self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
+        elif node.domain == "" and node.op_type == "Attention" and len(node.outputs) == 1:
+            self._attention(proto, node, inputs)
         elif node.domain == "" and (get(node, "activation") or len(inputs) > _inputs_of(node.op_type)):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         else:
             self._since = max(self._since, _since(node))
-            made = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
+            made = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=self._node_name(node))
             made.input.extend(inputs)
             made.output.extend(self.name(v) for v in node.outputs)
             for item in node.attributes.values():
@@ -159,6 +164,14 @@ class StandardForm:
                 else:
                     made.attribute.append(ir.to_proto(item))
             proto.node.append(made)
+
+    def _node_name(self, node: ir.Node) -> str:
+        """Its own name; "" if another node has that."""
+        name = node.name or ""
+        if name in self._node_names:
+            return ""
+        self._node_names.add(name)
+        return name
 
     def _kept(self, node: ir.Node) -> dict[str, Any]:
         return {name: item.value for name, item in node.attributes.items() if name not in FUSED}
@@ -176,6 +189,27 @@ class StandardForm:
         if z:
             result = self.emit(proto, "Add", [result, z])
         return self.activation(proto, node, result)
+
+    def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
+        """Append an Attention: heads that are columns of wider rows cut out, a mask of one row in as many as there are."""
+        mask = node.inputs[3] if len(node.inputs) > _MASK else None
+        if mask is not None and mask.shape is not None and mask.shape[-2] == 1:
+            axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]
+            queries = self.emit(proto, "Shape", [inputs[0]], start=axis, end=axis + 1)
+            ones = self.array(proto, np.array([1], np.int64))
+            inputs[_MASK] = self.emit(
+                proto, "Expand", [inputs[_MASK], self.emit(proto, "Concat", [queries, ones], axis=0)]
+            )
+        if "offsets" in node.attributes:
+            heads, shared = get(node, "q_num_heads"), get(node, "kv_num_heads")
+            size, value_size = get(node, "head_sizes")
+            for i, (count, each) in enumerate(((heads, size), (shared, size), (shared, value_size))):
+                start = get(node, "offsets")[i]
+                bounds = [self.array(proto, np.array([n], np.int64)) for n in (start, start + count * each, -1)]
+                inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
+        kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
+        self._since = max(self._since, _ATTENTION_SINCE)
+        self.give(proto, node, self.emit(proto, "Attention", inputs, **kept))
 
     def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
         """Append the activation that is fused into a node, if there is one; return the result's name."""

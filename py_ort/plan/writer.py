@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import array, origins
+from py_ort.ops.identity import key_of
 from py_ort.ops.infer import newest_opset
 from py_ort.plan.attributes import pack_attributes, string_vector
 from py_ort.plan.weights import Weights
@@ -40,10 +41,11 @@ class _Wanted:
 
 @dataclass
 class PlanWriter:
-    """Collects values and graphs, then packs them."""
+    """Collects values and graphs, then packs them. `keys`: tell by which keys pages may share the constants."""
 
     model: ir.Model
     placed: Mapping[ir.Node, PlacedNode]
+    keys: bool = False
     weights: Weights = field(default_factory=Weights)
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
@@ -183,6 +185,8 @@ class PlanWriter:
         if entry.tensor.dtype == ir.DataType.STRING:
             texts = [t.decode() if isinstance(t, bytes) else str(t) for t in np.asarray(array(value)).reshape(-1)]
             strings = string_vector(builder, texts)
+        found = key_of(entry.tensor) if self.keys else ""
+        key = builder.CreateString(found) if found else None
         Weight.WeightStart(builder)
         Weight.AddValue(builder, self._values[value])
         Weight.AddDtype(builder, int(entry.tensor.dtype))
@@ -193,6 +197,8 @@ class PlanWriter:
         Weight.AddOnGpu(builder, entry.on_gpu)
         if strings is not None:
             Weight.AddStrings(builder, strings)
+        if key is not None:
+            Weight.AddKey(builder, key)
         return Weight.WeightEnd(builder)
 
     def _input_placement(self, builder: flatbuffers.Builder, value: ir.Value) -> int:

@@ -117,7 +117,14 @@ class Weight(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
         return o == 0
 
-def WeightStart(builder): builder.StartObject(8)
+    # Weight
+    def Key(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def WeightStart(builder): builder.StartObject(9)
 def Start(builder):
     return WeightStart(builder)
 def WeightAddValue(builder, value): builder.PrependUint32Slot(0, value, 0)
@@ -150,6 +157,9 @@ def AddStrings(builder, strings):
 def WeightStartStringsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def StartStringsVector(builder, numElems):
     return WeightStartStringsVector(builder, numElems)
+def WeightAddKey(builder, key): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(key), 0)
+def AddKey(builder, key):
+    return WeightAddKey(builder, key)
 def WeightEnd(builder): return builder.EndObject()
 def End(builder):
     return WeightEnd(builder)
@@ -170,6 +180,7 @@ class WeightT(object):
         self.onCpu = False  # type: bool
         self.onGpu = False  # type: bool
         self.strings = None  # type: List[str]
+        self.key = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -204,6 +215,7 @@ class WeightT(object):
             self.strings = []
             for i in range(weight.StringsLength()):
                 self.strings.append(weight.Strings(i))
+        self.key = weight.Key()
 
     # WeightT
     def Pack(self, builder):
@@ -223,6 +235,8 @@ class WeightT(object):
             for i in reversed(range(len(self.strings))):
                 builder.PrependUOffsetTRelative(stringslist[i])
             strings = builder.EndVector()
+        if self.key is not None:
+            key = builder.CreateString(self.key)
         WeightStart(builder)
         WeightAddValue(builder, self.value)
         WeightAddDtype(builder, self.dtype)
@@ -234,5 +248,7 @@ class WeightT(object):
         WeightAddOnGpu(builder, self.onGpu)
         if self.strings is not None:
             WeightAddStrings(builder, strings)
+        if self.key is not None:
+            WeightAddKey(builder, key)
         weight = WeightEnd(builder)
         return weight

@@ -15,11 +15,17 @@ ORT_EXPORT const char* ort_kernel_manifest();
 ORT_EXPORT void* ort_malloc(size_t size);   // 64-byte aligned; null when out of memory
 ORT_EXPORT void ort_free(void* pointer);
 
+// Bytes of all tensors on the heap: two words, now and the most since the last reset, which is after the answer when asked for.
+ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
+
 // --- sessions
 // Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.
 ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
-// Where the page shall write the bytes of weight `index` (on_cpu weights only; null for others).
+// Where the page shall write the bytes of weight `index` (on_cpu weights only; null for others, and out of memory).
 ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);
+// Weight `index` (on_cpu) is weight `other` of session `owner`, which has the same type and size: both read the same bytes, and the last
+// session to go frees them. Instead of ort_session_weight.
+ORT_EXPORT int ort_session_share_weight(uint32_t session, uint32_t index, uint32_t owner, uint32_t other);
 // Weight `index` (on_gpu) lies in this GPU buffer, made by the page.
 ORT_EXPORT int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id);
 // All weights are there: makes the kernels (jsepCreateKernel for those on the JS provider). 1: done.

@@ -1,5 +1,6 @@
 #include "abi/error.h"
 #include "abi/handles.h"
+#include "core/heap_use.h"
 #include "py_ort/abi.h"
 
 using namespace py_ort;
@@ -17,6 +18,14 @@ Session* find(uint32_t id) {
 void* ort_malloc(size_t size) { return allocate(size); }
 void ort_free(void* pointer) { std::free(pointer); }
 
+const uint32_t* ort_tensor_bytes(int reset) {
+  static uint32_t words[2];
+  const HeapUse use = heap_use(reset != 0);
+  words[0] = static_cast<uint32_t>(use.now);
+  words[1] = static_cast<uint32_t>(use.peak);
+  return words;
+}
+
 uint32_t ort_session_create(void* plan, size_t size) {
   std::shared_ptr<Session> session;
   return settle(Session::create(plan, size, session)) ? sessions().add(std::move(session)) : 0;
@@ -25,6 +34,11 @@ uint32_t ort_session_create(void* plan, size_t size) {
 void* ort_session_weight(uint32_t session, uint32_t index) {
   Session* found = find(session);
   return found ? found->weight_bytes(index) : nullptr;
+}
+
+int ort_session_share_weight(uint32_t session, uint32_t index, uint32_t owner, uint32_t other) {
+  Session *found = find(session), *from = find(owner);
+  return found && from && settle(found->share_weight(index, *from, other));
 }
 
 int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id) {

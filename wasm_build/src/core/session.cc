@@ -35,10 +35,10 @@ Status Session::make_weights() {
     Slot& slot = constants_[weight.value()];
     Tensor tensor{weight.dtype(), dims_of(weight), Location::none, nullptr};
     const bool strings = weight.dtype() == DType::string_;
-    if (weight.on_cpu() || strings) {
-      PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
-      tensor.storage->freeze();
-    }
+    // Others get their memory with weight_bytes, or another session's.
+    if (strings || (weight.on_cpu() && tensor.count() == 0)) PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
+    if (strings) tensor.storage->freeze();
+    if (weight.on_cpu()) tensor.location = Location::cpu;
     if (strings && weight.strings())
       for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k) tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
     slot = Slot::of(Value::of(std::move(tensor)), false);
@@ -50,7 +50,24 @@ void* Session::weight_bytes(size_t index) {
   if (index >= plan_.weight_count()) return nullptr;
   const gen::Weight& weight = plan_.weight(index);
   if (!weight.on_cpu() || weight.dtype() == DType::string_) return nullptr;
-  return constants_[weight.value()].value.tensor.storage->data();
+  Tensor& tensor = constants_[weight.value()].value.tensor;
+  if (!tensor.storage) {
+    tensor.storage = Storage::on_heap(tensor.size_in_bytes());
+    if (!tensor.storage) return nullptr;
+    tensor.storage->freeze();
+  }
+  return tensor.storage->data();
+}
+
+Status Session::share_weight(size_t index, const Session& owner, size_t other) {
+  if (index >= plan_.weight_count() || other >= owner.plan_.weight_count()) return invalid_argument("there is no weight ", index, " to share, or no ", other);
+  Tensor& tensor = constants_[plan_.weight(index).value()].value.tensor;
+  const Tensor& theirs = owner.constants_[owner.plan_.weight(other).value()].value.tensor;
+  const bool same = theirs.storage && theirs.location == Location::cpu && theirs.dtype == tensor.dtype && theirs.size_in_bytes() == tensor.size_in_bytes();
+  if (!plan_.weight(index).on_cpu() || tensor.dtype == DType::string_ || !same)
+    return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(plan_.weight(index).value())), "' cannot be shared");
+  tensor.storage = theirs.storage;
+  return {};
 }
 
 Status Session::weight_on_gpu(size_t index, uint32_t gpu_id) {
@@ -67,6 +84,9 @@ Status Session::weight_on_gpu(size_t index, uint32_t gpu_id) {
 Status Session::check_weights() const {
   for (size_t i = 0; i < plan_.weight_count(); ++i) {
     const gen::Weight& weight = plan_.weight(i);
+    const Slot& slot = constants_[weight.value()];
+    if (weight.on_cpu() && !slot.value.tensor.storage)
+      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' was not given its bytes (ort_session_weight)");
     if (weight.on_gpu() && !constants_[weight.value()].on_gpu())
       return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' was not put on the GPU (ort_session_weight_on_gpu)");
   }

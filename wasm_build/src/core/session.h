@@ -23,8 +23,10 @@ class Session {
 
   const Plan& plan() const { return plan_; }
   bool prepared() const { return prepared_; }
-  // Null unless the weight is wanted on the CPU and has bytes.
+  // Null unless the weight is wanted on the CPU, and there is memory for it.
   void* weight_bytes(size_t index);
+  // Reads the bytes of another session's weight.
+  Status share_weight(size_t index, const Session& owner, size_t other);
   Status weight_on_gpu(size_t index, uint32_t gpu_id);
   // Makes the kernels. `failed` is the node whose kernel could not be made.
   Status prepare(const PlanNode*& failed);

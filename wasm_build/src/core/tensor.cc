@@ -1,5 +1,8 @@
 #include "py_ort/tensor.h"
 
+#include "core/heap_use.h"
+
+#include <algorithm>
 #include <cstdlib>
 
 namespace py_ort {
@@ -48,6 +51,16 @@ void* allocate(size_t size) {
   return std::aligned_alloc(64, (size + 16 + 63) / 64 * 64);
 }
 
+namespace {
+HeapUse use;
+}  // namespace
+
+HeapUse heap_use(bool reset) {
+  const HeapUse answer = use;
+  if (reset) use.peak = use.now;
+  return answer;
+}
+
 std::shared_ptr<Storage> Storage::on_heap(size_t size) {
   void* data = allocate(size);
   return data ? adopted(data, size) : nullptr;
@@ -56,6 +69,8 @@ std::shared_ptr<Storage> Storage::on_heap(size_t size) {
 std::shared_ptr<Storage> Storage::adopted(void* data, size_t size) {
   auto storage = borrowed(data, size);
   storage->owned_ = true;
+  use.now += size;
+  use.peak = std::max(use.peak, use.now);
   return storage;
 }
 
@@ -81,7 +96,10 @@ std::shared_ptr<Storage> Storage::on_gpu(uint32_t id, size_t size, void (*releas
 }
 
 Storage::~Storage() {
-  if (owned_) std::free(data_);
+  if (owned_) {
+    std::free(data_);
+    use.now -= size_;
+  }
   if (release_) release_(gpu_id_);
 }
 

@@ -81,8 +81,15 @@ stringsLength():number {
   return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
 }
 
+key():string|null
+key(optionalEncoding:flatbuffers.Encoding):string|Uint8Array|null
+key(optionalEncoding?:any):string|Uint8Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 20);
+  return offset ? this.bb!.__string(this.bb_pos + offset, optionalEncoding) : null;
+}
+
 static startWeight(builder:flatbuffers.Builder) {
-  builder.startObject(8);
+  builder.startObject(9);
 }
 
 static addValue(builder:flatbuffers.Builder, value:number) {
@@ -146,12 +153,16 @@ static startStringsVector(builder:flatbuffers.Builder, numElems:number) {
   builder.startVector(4, numElems, 4);
 }
 
+static addKey(builder:flatbuffers.Builder, keyOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(8, keyOffset, 0);
+}
+
 static endWeight(builder:flatbuffers.Builder):flatbuffers.Offset {
   const offset = builder.endObject();
   return offset;
 }
 
-static createWeight(builder:flatbuffers.Builder, value:number, dtype:DType, dimsOffset:flatbuffers.Offset, offset:bigint, size:bigint, onCpu:boolean, onGpu:boolean, stringsOffset:flatbuffers.Offset):flatbuffers.Offset {
+static createWeight(builder:flatbuffers.Builder, value:number, dtype:DType, dimsOffset:flatbuffers.Offset, offset:bigint, size:bigint, onCpu:boolean, onGpu:boolean, stringsOffset:flatbuffers.Offset, keyOffset:flatbuffers.Offset):flatbuffers.Offset {
   Weight.startWeight(builder);
   Weight.addValue(builder, value);
   Weight.addDtype(builder, dtype);
@@ -161,6 +172,7 @@ static createWeight(builder:flatbuffers.Builder, value:number, dtype:DType, dims
   Weight.addOnCpu(builder, onCpu);
   Weight.addOnGpu(builder, onGpu);
   Weight.addStrings(builder, stringsOffset);
+  Weight.addKey(builder, keyOffset);
   return Weight.endWeight(builder);
 }
 
@@ -173,7 +185,8 @@ unpack(): WeightT {
     this.size(),
     this.onCpu(),
     this.onGpu(),
-    this.bb!.createScalarList(this.strings.bind(this), this.stringsLength())
+    this.bb!.createScalarList(this.strings.bind(this), this.stringsLength()),
+    this.key()
   );
 }
 
@@ -187,6 +200,7 @@ unpackTo(_o: WeightT): void {
   _o.onCpu = this.onCpu();
   _o.onGpu = this.onGpu();
   _o.strings = this.bb!.createScalarList(this.strings.bind(this), this.stringsLength());
+  _o.key = this.key();
 }
 }
 
@@ -199,13 +213,15 @@ constructor(
   public size: bigint = BigInt('0'),
   public onCpu: boolean = false,
   public onGpu: boolean = false,
-  public strings: (string)[] = []
+  public strings: (string)[] = [],
+  public key: string|Uint8Array|null = null
 ){}
 
 
 pack(builder:flatbuffers.Builder): flatbuffers.Offset {
   const dims = Weight.createDimsVector(builder, this.dims);
   const strings = Weight.createStringsVector(builder, builder.createObjectOffsetList(this.strings));
+  const key = (this.key !== null ? builder.createString(this.key!) : 0);
 
   return Weight.createWeight(builder,
     this.value,
@@ -215,7 +231,8 @@ pack(builder:flatbuffers.Builder): flatbuffers.Offset {
     this.size,
     this.onCpu,
     this.onGpu,
-    strings
+    strings,
+    key
   );
 }
 }

@@ -4,24 +4,47 @@ import { RuntimeError } from '../errors';
 
 const RANGES = 4;
 const CHUNK = 1 << 20;
+/** Ranges that are not further apart are fetched as one. */
+const NEAR = 64 << 10;
 /** Ranges, and so chunks, start at multiples of this. */
 const ALIGNMENT = 64;
 
 /** Given each chunk once, in any order; the bytes are its own only until it returns. Offsets are multiples of 64. */
 export type TakeChunk = (offset: number, bytes: Uint8Array) => void;
 
-export async function downloadChunks(url: string, size: number, take: TakeChunk): Promise<void> {
-  const step = Math.max(CHUNK, Math.ceil(size / RANGES / ALIGNMENT) * ALIGNMENT);
-  const starts = Array.from({ length: Math.ceil(size / step) }, (_, i) => i * step);
-  const [first, ...others] = starts.map((start) => ({ start, end: Math.min(size, start + step) }));
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Fetches the ranges `wanted`, which are in order of their starts and may overlap. What lies between two near ones comes too. */
+export async function downloadChunks(url: string, size: number, wanted: readonly Range[], take: TakeChunk): Promise<void> {
+  const [first, ...others] = requests(wanted, size);
   if (!first) return;
   const response = await open(url, first.start, first.end, size);
   // A server that knows no ranges sends the whole file.
   if (response.status === 200) return read(response, 0, size, take, url);
-  await Promise.all([
-    read(response, first.start, first.end, take, url),
-    ...others.map(async ({ start, end }) => read(await open(url, start, end, size), start, end, take, url)),
-  ]);
+  const waiting = [...others];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      await read(await open(url, next.start, next.end, size), next.start, next.end, take, url);
+    }
+  };
+  await Promise.all([read(response, first.start, first.end, take, url).then(work), ...Array.from({ length: RANGES - 1 }, work)]);
+}
+
+/** One request for each run of ranges, and several for a long one. */
+function requests(wanted: readonly Range[], size: number): Range[] {
+  const runs: { start: number; end: number }[] = [];
+  for (const { start, end } of wanted) {
+    const last = runs[runs.length - 1];
+    if (last && start <= last.end + NEAR) last.end = Math.max(last.end, end);
+    else runs.push({ start: Math.floor(start / ALIGNMENT) * ALIGNMENT, end });
+  }
+  const total = runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  const step = Math.max(CHUNK, Math.ceil(total / RANGES / ALIGNMENT) * ALIGNMENT);
+  return runs.flatMap(({ start, end }) => Array.from(
+    { length: Math.ceil((end - start) / step) }, (_, i) => ({ start: start + i * step, end: Math.min(size, end, start + (i + 1) * step) })));
 }
 
 async function open(url: string, start: number, end: number, size: number): Promise<Response> {

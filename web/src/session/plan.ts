@@ -12,6 +12,8 @@ export interface PlanWeight {
   readonly size: number;
   readonly onCpu: boolean;
   readonly onGpu: boolean;
+  /** Equal keys, equal bytes; "": nothing is known. */
+  readonly key: string;
 }
 
 export interface PlanInput {
@@ -50,7 +52,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     const weight = plan.weights(index)!;
     return {
       index, dtype: weight.dtype(), dims: list(weight.dimsLength(), (i) => weight.dims(i)!),
-      offset: Number(weight.offset()), size: Number(weight.size()), onCpu: weight.onCpu(), onGpu: weight.onGpu(),
+      offset: Number(weight.offset()), size: Number(weight.size()), onCpu: weight.onCpu(), onGpu: weight.onGpu(), key: weight.key() ?? '',
     };
   });
   const inputs = list(main.inputsLength(), (i): PlanInput => {

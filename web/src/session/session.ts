@@ -5,6 +5,7 @@ import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
+import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
 import { SessionBackend } from '../jsep/backend';
 import { type PlanInfo, readPlan } from './plan';
@@ -12,8 +13,9 @@ import { RecordingCache } from './recordings';
 import { type LoadedCore, Runtime } from './runtime';
 import { type RunOptions, type RunResult, SessionRun } from './run';
 import { type Feeds, orderFeeds } from './tensors';
+import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
-import { GpuWeights, loadWeights } from './weights';
+import { SessionWeights } from './weights';
 
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
@@ -36,11 +38,13 @@ export interface SessionInfo {
 
 export class Session {
   readonly recordings: RecordingCache | undefined;
+  /** The shapes that a `graphId` was captured with. */
+  readonly captures = new Map<number, string>();
   private released = false;
 
   private constructor(
     readonly plan: PlanInfo, readonly info: SessionInfo, readonly runtime: Runtime, readonly loaded: LoadedCore, readonly handle: number,
-    readonly backend: SessionBackend | undefined, readonly gpuWeights: GpuWeights | undefined, readonly webgpu: WebGpuSettings,
+    readonly backend: SessionBackend | undefined, readonly weights: SessionWeights, readonly webgpu: WebGpuSettings,
   ) {
     this.recordings = backend && new RecordingCache(backend.memory.arena);
   }
@@ -51,21 +55,20 @@ export class Session {
     const [loaded, planBytes] = await Promise.all([runtime.core(), fetchPlan(planUrl)]);
     const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
+    if (webgpu.enableGraphCapture) checkCapturable(planBytes);
     const { deviceId, device, preserveDevice } = webgpu;
     const { expectHardware } = options;
     const provider = plan.needsGpu ? await runtime.contexts.enter(deviceId, { ...device, expectHardware }, preserveDevice) : undefined;
     const before = { ...(provider?.gpu.counters ?? newCounters()) };
     let backend: SessionBackend | undefined;
-    let gpuWeights: GpuWeights | undefined;
+    let weights: SessionWeights | undefined;
     let handle = 0;
     try {
-      backend = provider && new SessionBackend(provider, webgpu.cacheModes, userKernels(plan.userKernels));
+      backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
       handle = loaded.core.createSession(planBytes);
       const weightsStart = performance.now();
-      gpuWeights = provider && new GpuWeights(provider, plan.weights.filter(({ onGpu }) => onGpu));
       const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
-      await loadWeights(weightsUrl, plan.weightsSize, plan.weights, loaded.core, handle, gpuWeights, progress);
-      for (const [index, gpuId] of gpuWeights?.ids ?? []) loaded.core.weightOnGpu(handle, index, gpuId);
+      weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress);
       const weights_ms = performance.now() - weightsStart;
       await runtime.exclusive(async () => {
         loaded.jsep.session = backend;
@@ -78,10 +81,10 @@ export class Session {
       const compile_ms = performance.now() - compileStart;
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
       const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters };
-      return new Session(plan, info, runtime, loaded, handle, backend, gpuWeights, webgpu);
+      return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);
-      gpuWeights?.destroy();
+      weights?.release();
       backend?.memory.destroy();
       if (provider) await runtime.contexts.leave(deviceId, provider);
       throw error;
@@ -96,12 +99,14 @@ export class Session {
   async run(feeds: Feeds, options: RunOptions = {}): Promise<RunResult> {
     const start = performance.now();
     this.ensureUsable();
-    const tensors = orderFeeds(this.plan.inputs, feeds);
-    const unknown = [...(options.outputs ?? []), ...(options.outputsOnGpu ?? [])].filter((name) => !this.plan.outputs.includes(name));
+    const tensors = await placeFeeds(this, orderFeeds(this.plan.inputs, feeds));
+    const named = [...(options.outputs ?? []), ...(options.outputsOnGpu ?? []), ...Object.keys(options.bind ?? {})];
+    const unknown = named.filter((name) => !this.plan.outputs.includes(name));
     if (unknown.length > 0) {
       const [asked, known] = [unknown, this.plan.outputs].map((names) => `"${names.join('", "')}"`);
       throw new RuntimeError(ErrorCode.invalid_argument, `the model has no output named ${asked}; it has ${known}`);
     }
+    if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
       this.ensureUsable();
       const run = new SessionRun(this, tensors, options);
@@ -119,7 +124,7 @@ export class Session {
       this.loaded.core.releaseSession(this.handle);
       this.recordings?.clear();
       this.backend?.memory.destroy();
-      this.gpuWeights?.destroy();
+      this.weights.release();
       if (this.provider) await this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
     });
   }

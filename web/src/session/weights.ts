@@ -31,7 +31,7 @@ export class SessionWeights {
       loaded.placeOnGpu(plan.weights.filter(({ onGpu }) => onGpu && provider), sinks);
       loaded.placeInHeap(plan.weights.filter(({ onCpu, size }) => onCpu && size > 0), sinks);
       await fetchInto(url, plan.weightsSize, sinks, progress);
-      loaded.announce(plan.weights, sinks);
+      loaded.announce(plan.weights);
       return loaded;
     } catch (error) {
       loaded.release();
@@ -83,11 +83,10 @@ export class SessionWeights {
   }
 
   /** All bytes are there. */
-  private announce(weights: readonly PlanWeight[], sinks: ReadonlyMap<PlanWeight, Sink[]>): void {
+  private announce(weights: readonly PlanWeight[]): void {
     for (const { weight } of this.onGpu) GpuWeightStore.of(this.provider!).announce(weight);
-    for (const weight of weights) {
-      if (!weight.onCpu || weight.size === 0 || (weight.onGpu && !sinks.has(weight))) continue;
-      HeapWeightStore.of(this.core).announce(weight.key, { session: this.session, index: weight.index });
+    for (const { index, key, onCpu, size } of weights) {
+      if (onCpu && size > 0) HeapWeightStore.of(this.core).announce(key, { session: this.session, index });
     }
   }
 

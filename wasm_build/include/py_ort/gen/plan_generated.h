@@ -926,7 +926,8 @@ struct Weight FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_SIZE = 12,
     VT_ON_CPU = 14,
     VT_ON_GPU = 16,
-    VT_STRINGS = 18
+    VT_STRINGS = 18,
+    VT_KEY = 20
   };
   uint32_t value() const {
     return GetField<uint32_t>(VT_VALUE, 0);
@@ -952,6 +953,9 @@ struct Weight FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *strings() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_STRINGS);
   }
+  const flatbuffers::String *key() const {
+    return GetPointer<const flatbuffers::String *>(VT_KEY);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_VALUE, 4) &&
@@ -965,6 +969,8 @@ struct Weight FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_STRINGS) &&
            verifier.VerifyVector(strings()) &&
            verifier.VerifyVectorOfStrings(strings()) &&
+           VerifyOffset(verifier, VT_KEY) &&
+           verifier.VerifyString(key()) &&
            verifier.EndTable();
   }
 };
@@ -997,6 +1003,9 @@ struct WeightBuilder {
   void add_strings(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> strings) {
     fbb_.AddOffset(Weight::VT_STRINGS, strings);
   }
+  void add_key(flatbuffers::Offset<flatbuffers::String> key) {
+    fbb_.AddOffset(Weight::VT_KEY, key);
+  }
   explicit WeightBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1017,10 +1026,12 @@ inline flatbuffers::Offset<Weight> CreateWeight(
     uint64_t size = 0,
     bool on_cpu = false,
     bool on_gpu = false,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> strings = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> strings = 0,
+    flatbuffers::Offset<flatbuffers::String> key = 0) {
   WeightBuilder builder_(_fbb);
   builder_.add_size(size);
   builder_.add_offset(offset);
+  builder_.add_key(key);
   builder_.add_strings(strings);
   builder_.add_dims(dims);
   builder_.add_value(value);
@@ -1039,9 +1050,11 @@ inline flatbuffers::Offset<Weight> CreateWeightDirect(
     uint64_t size = 0,
     bool on_cpu = false,
     bool on_gpu = false,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *strings = nullptr) {
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *strings = nullptr,
+    const char *key = nullptr) {
   auto dims__ = dims ? _fbb.CreateVector<uint32_t>(*dims) : 0;
   auto strings__ = strings ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*strings) : 0;
+  auto key__ = key ? _fbb.CreateString(key) : 0;
   return py_ort::schema::gen::CreateWeight(
       _fbb,
       value,
@@ -1051,7 +1064,8 @@ inline flatbuffers::Offset<Weight> CreateWeightDirect(
       size,
       on_cpu,
       on_gpu,
-      strings__);
+      strings__,
+      key__);
 }
 
 struct InputPlacement FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {

@@ -1,0 +1,42 @@
+"""What tells constants apart without comparing them: a text that is equal only for equal contents."""
+
+from __future__ import annotations
+
+import hashlib
+
+import onnx_ir as ir
+
+_GIVEN, _DERIVED = "py_ort.identity", "py_ort.derived"
+
+
+def identify(tensor: ir.TensorProtocol, identity: str) -> None:
+    """Say what a tensor's contents are."""
+    tensor.meta[_GIVEN] = identity
+
+
+def derive(tensor: ir.TensorProtocol, source: ir.TensorProtocol, how: str) -> None:
+    """Say that a tensor's contents are made of another's: `how` tells in which way, all numbers included."""
+    tensor.meta[_DERIVED] = (source, how)
+
+
+def key_of(tensor: ir.TensorProtocol) -> str:
+    """Return what pages know the contents by; "" where that could not be told cheaply."""
+    if tensor.dtype == ir.DataType.STRING:
+        return ""
+    found = _identity(tensor)
+    return hashlib.sha256(found.encode()).hexdigest()[:32] if found else ""
+
+
+def _identity(tensor: ir.TensorProtocol) -> str | None:
+    given = tensor.meta.get(_GIVEN)
+    if given is not None:
+        return given
+    derived = tensor.meta.get(_DERIVED)
+    if derived is not None:
+        source = _identity(derived[0])
+        return None if source is None else f"{source}|{derived[1]}"
+    if isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
+        return None  # still to be computed, or read
+    given = f"{tensor.dtype}/{hashlib.sha256(tensor.tobytes()).hexdigest()}"
+    identify(tensor, given)
+    return given

@@ -1,0 +1,111 @@
+// Weights by what they are: sessions of one model, and plans for different shapes of it, hold the same bytes once.
+// A weight is found here when all of its bytes are there, and goes with its last holder.
+import type { Core } from '../core/core';
+import type { GpuTensorMemory } from '../gpu/buffers';
+import { roundUp, storageBytes } from '../gpu/memory_plan';
+import type { GpuProvider } from '../gpu/provider';
+
+/** New weights lie in buffers of at most this size together; larger ones have their own. */
+const PACK_BYTES = 256 << 20;
+const OFFSET_ALIGNMENT = 256;
+
+/** A GPU buffer with weights in it. */
+interface Pack {
+  readonly buffer: GPUBuffer;
+  users: number;
+}
+
+/** A weight on the GPU. */
+export interface GpuWeight {
+  readonly key: string;
+  readonly memory: GpuTensorMemory;
+  readonly pack: Pack;
+  holders: number;
+}
+
+/** The weights of one device. */
+export class GpuWeightStore {
+  private static readonly stores = new WeakMap<GpuProvider, GpuWeightStore>();
+  private readonly known = new Map<string, GpuWeight>();
+
+  static of(provider: GpuProvider): GpuWeightStore {
+    const store = this.stores.get(provider) ?? new GpuWeightStore(provider);
+    this.stores.set(provider, store);
+    return store;
+  }
+
+  private constructor(private readonly provider: GpuProvider) {}
+
+  /** A weight that is there already, with one holder more. "" is nobody's key. */
+  share(key: string): GpuWeight | undefined {
+    const weight = key ? this.known.get(key) : undefined;
+    if (weight) weight.holders++;
+    return weight;
+  }
+
+  /** Room for weights, whose bytes the caller writes and then announces. */
+  make(wanted: readonly { readonly key: string; readonly bytes: number }[]): GpuWeight[] {
+    const places: { pack: number; offset: number }[] = [];
+    const sizes: number[] = [];
+    const limit = Math.min(PACK_BYTES, this.provider.gpu.device.limits.maxBufferSize);
+    for (const { bytes } of wanted) {
+      const place = roundUp(storageBytes(bytes), OFFSET_ALIGNMENT);
+      if (sizes.length === 0 || sizes[sizes.length - 1] + place > limit) sizes.push(0);
+      places.push({ pack: sizes.length - 1, offset: sizes[sizes.length - 1] });
+      sizes[sizes.length - 1] += place;
+    }
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    const packs = sizes.map((size): Pack => ({ buffer: this.provider.gpu.createBuffer({ label: 'weights', size, usage }), users: 0 }));
+    return wanted.map(({ key, bytes }, i): GpuWeight => {
+      const pack = packs[places[i].pack];
+      pack.users++;
+      return { key, pack, memory: { buffer: pack.buffer, offset: places[i].offset, bytes }, holders: 1 };
+    });
+  }
+
+  /** The weight has all its bytes: others may share it. */
+  announce(weight: GpuWeight): void {
+    if (weight.key && !this.known.has(weight.key)) this.known.set(weight.key, weight);
+  }
+
+  release(weight: GpuWeight): void {
+    if (--weight.holders > 0) return;
+    if (this.known.get(weight.key) === weight) this.known.delete(weight.key);
+    if (--weight.pack.users === 0) weight.pack.buffer.destroy();
+  }
+}
+
+/** A weight in the heap, as a session of the core has it. */
+interface HeapWeight {
+  readonly session: number;
+  readonly index: number;
+}
+
+/** The weights in the heap of one core. The core itself frees them with the last session that reads them. */
+export class HeapWeightStore {
+  private static readonly stores = new WeakMap<Core, HeapWeightStore>();
+  private readonly known = new Map<string, HeapWeight[]>();
+
+  static of(core: Core): HeapWeightStore {
+    const store = this.stores.get(core) ?? new HeapWeightStore();
+    this.stores.set(core, store);
+    return store;
+  }
+
+  /** A session that has the weight. */
+  find(key: string): HeapWeight | undefined {
+    return key ? this.known.get(key)?.[0] : undefined;
+  }
+
+  announce(key: string, weight: HeapWeight): void {
+    if (key) this.known.set(key, [...(this.known.get(key) ?? []), weight]);
+  }
+
+  release(session: number): void {
+    for (const [key, holders] of this.known) {
+      const others = holders.filter((holder) => holder.session !== session);
+      if (others.length > 0) this.known.set(key, others);
+      else this.known.delete(key);
+    }
+  }
+}
