@@ -11,6 +11,7 @@ An error that came from the page or the core keeps its own message, and its stac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -257,6 +258,12 @@ class ShaderError(BrowserError):
     """A shader did not compile, or WebGPU found a command invalid."""
 
     code = 11
+
+    @property
+    def places(self) -> list[tuple[int, int, str]]:
+        """The compiler's messages, each with line and column; of a user kernel, in the user's own text."""
+        found = re.findall(r"^  line (\d+):(\d+): (.*)$", self.message, re.MULTILINE)
+        return [(int(line), int(column), text) for line, column, text in found]
 
 
 _BY_CODE: dict[int, type[PyOrtError]] = {

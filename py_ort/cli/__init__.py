@@ -11,6 +11,7 @@ from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
 from py_ort.cli.conformance import conformance
+from py_ort.cli.kernel import kernel
 from py_ort.cli.passes import passes
 from py_ort.cli.placement import placement
 from py_ort.cli.run import run
@@ -28,7 +29,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, bench, conformance, placement, passes, cache, browsers, serve):
+for command in (run, bench, conformance, placement, passes, kernel, cache, browsers, serve):
     cli.add_command(command)
 
 

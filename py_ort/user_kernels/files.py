@@ -11,7 +11,8 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument, NoSuchFile
 from py_ort.user_kernels.kernel import UserKernel, required
-from py_ort.user_kernels.registry import register_kernel, registered_kernels
+from py_ort.user_kernels.known import registered_kernels
+from py_ort.user_kernels.registry import register_kernel
 
 _LINE = re.compile(r"\s*//\s*(\w+)(?:\s+(\w+))?\s*:\s*(.*?)\s*$")
 _LISTS = ("inputs", "outputs", "host")
@@ -57,7 +58,8 @@ def read_wgsl(text: str, where: str = "the kernel") -> UserKernel:
                 raise InvalidArgument(f"{where}, line {number}: {line.strip()!r}: {e}") from None
     if "name" not in fields:
         raise InvalidArgument(f"{where} has no line '// kernel: domain::Operator' at its top")
-    return UserKernel(**fields, **{"wgsl" if "@compute" in text else "body": text})
+    fields["wgsl" if "@compute" in text else "body"] = text
+    return UserKernel(**fields)
 
 
 def _take(fields: dict[str, Any], word: str, name: str | None, value: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import onnx_ir as ir
-import sympy
+import sympy  # type: ignore[import-untyped]
 
 from py_ort.exceptions import InvalidGraph
 from py_ort.ops.builder import attribute, dims, origins

@@ -13,8 +13,8 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
+from py_ort.user_kernels.known import KERNELS
 
-_kernels: dict[tuple[str, str], UserKernel] = {}
 _lock = threading.Lock()
 _SINCE_VERSION = 1
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
@@ -28,7 +28,8 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
         fields: See `UserKernel`.
 
     Returns:
-        The kernel; it takes the place of one that was registered under its name. Sessions keep what they were made with.
+        The kernel; it takes the place of one that was registered under its name. Sessions keep what they were made
+        with.
 
     Raises:
         InvalidArgument: It is declared wrongly; says what would be right.
@@ -42,12 +43,12 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
 
     key = (kernel.domain, kernel.op_type)
     with _lock:
-        if key not in _kernels and key in _built_in():
+        if key not in KERNELS and key in _built_in():
             raise InvalidArgument(f"{kernel.name} is an operator that py_ort has: give yours another name")
         _forget_schema(key)
         _learn_schema(kernel)
         operators()[key] = declaration(kernel)
-        _kernels[key] = kernel
+        KERNELS[key] = kernel
     return kernel
 
 
@@ -61,36 +62,25 @@ def unregister_kernel(name: str) -> None:
 
     domain, _, op_type = name.partition("::")
     with _lock:
-        if _kernels.pop((domain, op_type), None) is None:
+        if KERNELS.pop((domain, op_type), None) is None:
             raise InvalidArgument(f"no kernel {name!r} is registered: there are {', '.join(_names()) or 'none'}")
         _forget_schema((domain, op_type))
         operators().pop((domain, op_type), None)
 
 
-def registered_kernels() -> dict[str, UserKernel]:
-    """Return the registered kernels by name."""
-    return {kernel.name: kernel for kernel in _kernels.values()}
-
-
-def find_kernel(domain: str, op_type: str) -> UserKernel | None:
-    """Return the kernel of an operator, if it is a user's."""
-    return _kernels.get((domain, op_type))
-
-
 def with_user_kernels(manifests: Mapping[str, Any]) -> dict[str, Any]:
     """Add the registered kernels to the manifest of "webgpu"."""
     manifests = dict(manifests)
-    if _kernels and "webgpu" in manifests:
+    if KERNELS and "webgpu" in manifests:
         added = {
-            key: [frozenset(_accepted(kernel, i)) for i in range(len(kernel.inputs))]
-            for key, kernel in _kernels.items()
+            key: [frozenset(_accepted(kernel, i)) for i in range(len(kernel.inputs))] for key, kernel in KERNELS.items()
         }
         manifests["webgpu"] = replace(manifests["webgpu"], kernels={**manifests["webgpu"].kernels, **added})
     return manifests
 
 
 def _names() -> list[str]:
-    return [kernel.name for kernel in _kernels.values()]
+    return [kernel.name for kernel in KERNELS.values()]
 
 
 def _built_in() -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The small language of sizes: shapes, uniforms and numbers of workgroups as expressions of input shapes and attributes.
+"""The language of sizes: shapes, uniforms and numbers of workgroups as expressions of input shapes and attributes.
 
 A text is parsed once, here, into a tree of lists, which goes to the page as JSON. Python computes it with symbols, to
 infer shapes; the page (`web/src/user_kernels/sizes.ts`) with numbers, to run. Neither evaluates code.
@@ -15,7 +15,7 @@ import operator as op
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 
 from py_ort.exceptions import InvalidArgument
 
@@ -188,7 +188,7 @@ def evaluate(tree: Tree, env: Env) -> Value:
             return int(kind == "or") if decided else None if None in found else int(kind == "and")
     values = [None if part is None else evaluate(part, env) for part in parts]
     if kind == "slice":
-        return _slice(*values, given=[part is not None for part in parts[1:]])
+        return _slice(values, [part is not None for part in parts[1:]])
     if any(value is None for value in values):
         return None
     try:
@@ -197,7 +197,8 @@ def evaluate(tree: Tree, env: Env) -> Value:
         raise SizeError(f"{kind} of {', '.join(map(str, values))}: {e}") from None
 
 
-def _slice(items: Value, lower: Value, upper: Value, given: list[bool]) -> Value:
+def _slice(values: list[Value], given: list[bool]) -> Value:
+    items, lower, upper = values
     if items is None or (lower is None and given[0]) or (upper is None and given[1]):
         return None
     return items[lower:upper]

@@ -1,4 +1,4 @@
-"""Running a user kernel by itself, as a model of one node: by hand, against its reference, and in the loop of its writer."""
+"""Running a user kernel by itself, as a model of one node: by hand, against its reference, in its writer's loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
-from py_ort.user_kernels.registry import register_kernel, registered_kernels, unregister_kernel
+from py_ort.user_kernels.known import registered_kernels
+from py_ort.user_kernels.registry import register_kernel, unregister_kernel
 
 if TYPE_CHECKING:
     from py_ort import InferenceSession
@@ -166,7 +167,7 @@ def one_node_model(kernel: UserKernel, feeds: Mapping[str, np.ndarray], attribut
     inputs = [name if name in feeds else "" for name in kernel.input_names]
     while inputs and not inputs[-1]:
         inputs.pop()
-    typed = {name: float(v) if kernel.attribute_kinds[name] == "f" else v for name, v in attributes.items()}
+    typed: dict[str, Any] = {name: float(v) if kernel.attribute_kinds[name] == "f" else v for name, v in attributes.items()}
     node = helper.make_node(kernel.op_type, inputs, list(kernel.outputs), kernel.op_type, domain=kernel.domain, **typed)
     outputs = []
     for name, dtype in zip(kernel.outputs, kernel.output_dtypes, strict=True):

@@ -1,0 +1,76 @@
+"""The loop of a kernel's writer: run a file's kernels, and again whenever the file changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py_ort.exceptions import PyOrtError
+from py_ort.user_kernels.files import load_kernels
+from py_ort.user_kernels.trial import Trial, try_out
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
+
+
+@dataclass
+class Report:
+    """What came of one version of a file.
+
+    Attributes:
+        trials: Of each kernel that ran.
+        errors: Of the file (name ""), or of its kernels by name.
+        seconds: All in all.
+    """
+
+    trials: list[Trial] = field(default_factory=list)
+    errors: dict[str, Exception] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def run_file(path: Path, browser: BrowserOptions | None = None, runs: int = 5) -> Report:
+    """Run the kernels of a file once on their examples. Errors are in the report."""
+    report, began = Report(), time.perf_counter()
+    try:
+        kernels = load_kernels(path)
+    except Exception as e:  # a file of Python may raise anything
+        kernels, report.errors[""] = [], e
+    for kernel in kernels:
+        try:
+            report.trials.append(try_out(kernel, browser, runs))
+        except PyOrtError as e:
+            report.errors[kernel.name] = e
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+def watch_file(
+    path: Path,
+    browser: BrowserOptions | None = None,
+    runs: int = 5,
+    *,
+    interval: float = 0.2,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Report]:
+    """Yield a report of a file, and another one each time it changed; ends when `stop` says so.
+
+    Pipelines whose text did not change are not compiled again: they stay in the page.
+    """
+    last: object = None
+    while not stop():
+        now = _version(path)
+        if now is None or now == last:
+            time.sleep(interval)
+            continue
+        last = now
+        yield run_file(path, browser, runs)
+
+
+def _version(path: Path) -> object:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None  # an editor is replacing it

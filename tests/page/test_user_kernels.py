@@ -1,0 +1,285 @@
+"""User kernels in the page: results, shapes that change, replay, errors, the writer's loop, the sample."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import user_kernel as sample
+from click.testing import CliRunner
+from shared_browser import BROWSER
+
+from py_ort import InferenceSession, UserKernel, register_kernel, unregister_kernel
+from py_ort.cli import cli
+from py_ort.exceptions import RuntimeException, ShaderError
+from py_ort.user_kernels import registered_kernels
+from py_ort.user_kernels.watch import Report, watch_file
+
+pytestmark = pytest.mark.browser
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def _none_left() -> Iterator[None]:
+    before = set(registered_kernels())
+    yield
+    for name in set(registered_kernels()) - before:
+        unregister_kernel(name)
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return RNG.uniform(-2, 2, shape).astype(dtype)
+
+
+def _gather_add(x: np.ndarray, index: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+    return x[index] + (0 if bias is None else bias)
+
+
+TRANSPOSE = """
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x >= x_dim(0u) || id.y >= x_dim(1u)) { return; }
+  y_put(id.y, id.x, x_at(id.x, id.y));
+  total_put(select(0i, 1i, x_at(id.x, id.y) > 0.0), id.x, id.y);
+}
+fn total_put(value: i32, i: u32, j: u32) { store_positive(positive_index(i, j), value); }
+"""
+ROLL = """
+let at = y_position(i);
+let shift = (at[0] + y_dim(0u) - u.by) % y_dim(0u);
+store_y(i, x_at(shift, at[1]));
+"""
+KERNELS: dict[str, tuple[UserKernel, list[np.ndarray], dict[str, Any]]] = {
+    "formula": (
+        UserKernel(
+            name="t::Formula",
+            inputs=["x", "z"],
+            expression="tanh(x) ** 2 + gain * max(x, z) - (1 if x > z else 0)",
+            attributes={"gain": 0.5},
+            reference=lambda x, z, gain: np.tanh(x) ** 2 + gain * np.maximum(x, z) - (x > z),
+        ),
+        [floats(2, 3, 7), floats(3, 1)],
+        {"gain": 3.0},
+    ),
+    "formula of halves": (
+        UserKernel(name="t::Half", expression="x / (1 + abs(x))", reference=lambda x: x / (1 + np.abs(x))),
+        [floats(5, 8, dtype=np.float16)],
+        {},
+    ),
+    "formula of integers": (
+        UserKernel(
+            name="t::Whole",
+            inputs=["x", "z"],
+            types=["int32"],
+            expression="3 * x - z",
+            reference=lambda x, z: 3 * x - z,
+        ),
+        [np.arange(12, dtype=np.int32), np.full((3, 1), 2, np.int32)],
+        {},
+    ),
+    "formula of narrow integers": (
+        UserKernel(name="t::Wrap", types=["uint8"], expression="x * 3", reference=lambda x: x * np.uint8(3)),
+        [np.arange(250, 256, dtype=np.uint8)],
+        {},
+    ),
+    "formula that asks": (
+        UserKernel(
+            name="t::Inside",
+            expression="low <= x < high",
+            attributes={"low": -1, "high": 1.0},
+            dtypes="bool",
+            reference=lambda x, low, high: (low <= x) & (x < high),
+        ),
+        [floats(9)],
+        {},
+    ),
+    "formula with a function": (
+        UserKernel(
+            name="t::Cubic",
+            expression="cubic(x) + cubic(1)",
+            functions="fn cubic(x: C) -> C { return x * x * x; }",
+            reference=lambda x: x**3 + 1,
+        ),
+        [floats(4, 4)],
+        {},
+    ),
+    "body with an optional input": (
+        UserKernel(
+            name="t::GatherAdd",
+            inputs=["x", "index", "bias?"],
+            types={"index": "int64", "bias": "x"},
+            shape="[index.shape[0], x.shape[1]]",
+            uniforms={"n": "x.shape[1]"},
+            constants={"has_bias": "present(bias)"},
+            body="var value = load_x(u32(load_index(i / u.n)) * u.n + i % u.n);\n"
+            "if (has_bias) { value += load_bias(i % u.n); }\nstore_y(i, value);",
+            reference=_gather_add,
+        ),
+        [floats(5, 3), np.array([4, 0, 0, 2]), floats(3)],
+        {},
+    ),
+    "body without it": (
+        UserKernel(
+            name="t::GatherAdd",
+            inputs=["x", "index", "bias?"],
+            types={"index": "int64", "bias": "x"},
+            shape="[index.shape[0], x.shape[1]]",
+            uniforms={"n": "x.shape[1]"},
+            constants={"has_bias": "present(bias)"},
+            body="var value = load_x(u32(load_index(i / u.n)) * u.n + i % u.n);\n"
+            "if (has_bias) { value += load_bias(i % u.n); }\nstore_y(i, value);",
+            reference=_gather_add,
+        ),
+        [floats(5, 3), np.array([4, 0, 0, 2])],
+        {},
+    ),
+    "body with a host input": (
+        UserKernel(
+            name="t::Roll",
+            inputs=["x", "shift"],
+            host=["shift"],
+            uniforms={"by": "shift.values[0] % x.shape[0]"},
+            body=ROLL,
+            reference=lambda x, shift: np.roll(x, shift[0], 0),
+        ),
+        [floats(5, 3), np.array([-2])],
+        {},
+    ),
+    "module with two outputs": (
+        UserKernel(
+            name="t::Turn",
+            outputs=["y", "positive"],
+            dtypes={"positive": "int32"},
+            shape={"y": "[x.shape[1], x.shape[0]]", "positive": "x.shape"},
+            wgsl=TRANSPOSE,
+            workgroups=["ceil_div(x.shape[0], 8)", "ceil_div(x.shape[1], 8)"],
+            reference=lambda x: (x.T, (x > 0).astype(np.int32)),
+        ),
+        [floats(9, 20)],
+        {},
+    ),
+    "empty": (
+        UserKernel(name="t::None", expression="x + 1", reference=lambda x: x + 1),
+        [floats(0, 3)],
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_kernel(case: str) -> None:
+    kernel, arrays, attributes = KERNELS[case]
+    limit = 2e-3 if arrays[0].dtype == np.float16 else 1e-5
+    assert kernel.check(*arrays, browser=BROWSER, **attributes) <= limit
+
+
+def test_shapes_that_change_make_no_new_pipelines(new_session: Callable[..., InferenceSession]) -> None:
+    for kernel in (sample.swoosh, sample.spread):
+        register_kernel(kernel)
+    session = new_session(sample.model(), providers=["webgpu"])
+    assert session.placement().counts() == {"webgpu": 3, "wasm": 0}
+    made = []
+    for batch, length in ((2, 5), (3, 7), (3, 7)):
+        x = floats(batch, length, 16)
+        (y,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(y, sample.reference(x), rtol=1e-4, atol=1e-5)
+        run = session.stats()["last_run"]
+        made.append((run["counters"]["pipelines"] > 0, run["replayed"]))
+    assert made[0] == (True, False)
+    assert made[2] == (False, True)
+    # The user's kernels take sizes as uniforms: what is new at other shapes are the product's variants.
+    second = session.stats()
+    assert second["session"]["recordings"] == 2
+
+
+def test_error_of_the_compiler(page_errors: list[str]) -> None:
+    kernel = UserKernel(name="t::Broken", body="let a = load_x(i);\nstore_y(i, a + b);")
+    with pytest.raises(ShaderError, match="broken_user__body") as caught:
+        kernel(floats(4), browser=BROWSER)
+    ((line, column, text),) = caught.value.places
+    assert (line, column) == (2, 16) and "'b'" in text
+    page_errors.clear()
+
+
+def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession]) -> None:
+    register_kernel("t::Third", body="y[i] = x[i];", shape="[x.shape[2]]")
+    import onnx
+
+    helper, tensor = onnx.helper, onnx.TensorProto
+    # Python does not know the rank, so the page finds out.
+    nodes = [
+        helper.make_node("Reshape", ["x", "to"], ["a"]),
+        helper.make_node("Third", ["a"], ["y"], name="third", domain="t"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", tensor.FLOAT, ["n"]),
+        helper.make_tensor_value_info("to", tensor.INT64, ["rank"]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", tensor.FLOAT, ["k"])])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("t", 1)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    session = new_session(model, providers=["webgpu"])
+    with pytest.raises(RuntimeException, match="index 2 is outside") as caught:
+        session.run(None, {"x": floats(6), "to": np.array([2, 3])})
+    assert caught.value.node == "third"
+    (y,) = session.run(None, {"x": floats(6), "to": np.array([2, 1, 3])})
+    assert y.shape == (3,)
+
+
+FILE = """// kernel: t::Scaled
+// attribute by: 2.0
+// example x: 3, 5
+store_y(i, u.by * load_x(i));
+"""
+
+
+def test_the_writers_loop(tmp_path: Path, page_errors: list[str]) -> None:
+    file, done = tmp_path / "scaled.wgsl", False
+    file.write_text(FILE)
+    reports: list[Report] = []
+
+    def watch() -> None:
+        for report in watch_file(file, BROWSER, runs=1, interval=0.02, stop=lambda: done):
+            reports.append(report)
+
+    def wait_for(count: int) -> Report:
+        deadline = time.monotonic() + 30
+        while len(reports) < count and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(reports) == count
+        return reports[-1]
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        (first,) = wait_for(1).trials
+        np.testing.assert_allclose(first.outputs["y"], 2 * first.feeds["x"], rtol=1e-6)
+        file.write_text(FILE.replace("u.by *", "u.bye *"))
+        assert "neither of its uniforms" in str(wait_for(2).errors[""])
+        file.write_text(FILE.replace("load_x(i)", "load_x(j)"))
+        error = wait_for(3).errors["t::Scaled"]
+        assert isinstance(error, ShaderError) and error.places[0][0] == 4
+        file.write_text(FILE.replace("2.0", "-1.5"))
+        (last,) = wait_for(4).trials
+        np.testing.assert_allclose(last.outputs["y"], -1.5 * last.feeds["x"], rtol=1e-6)
+    finally:
+        done = True
+        thread.join()
+    page_errors.clear()
+
+
+def test_command(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.py"
+    text = Path(sample.__file__).read_text()
+    file.write_text(text)
+    done = CliRunner().invoke(cli, ["kernel", str(file), "--once", "--runs", "1", "--webgpu", "software"])
+    assert done.exit_code == 0, done.output
+    assert "sample::Swoosh" in done.output and "sample::Spread" in done.output
+    file.write_text(text.replace("scale * (x.max", "1 + scale * (x.max"))
+    done = CliRunner().invoke(cli, ["kernel", str(file), "--once", "--runs", "1", "--webgpu", "software"])
+    assert done.exit_code == 1
