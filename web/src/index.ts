@@ -1,11 +1,18 @@
 // py_ort.js: sessions in a page of one's own, without Python. core.mjs and core.wasm lie beside it.
 //
-//   import { DType, Session } from './py_ort.js';
-//   const session = await Session.load('model.plan', 'model.weights');
-//   const { outputs } = await session.run({ x: { dtype: DType.float32, dims: [1, 3], data: new Uint8Array(values.buffer) } });
+//   import { InferenceSession, Tensor } from './py_ort.js';
+//   const session = await InferenceSession.create('model.plan', 'model.weights', { webgpu: { enableGraphCapture: true } });
+//   const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3], [1, 3]) });
+//   console.log(await y.getData());
+//
+// `Session` is the same with bytes instead of typed arrays.
+export { InferenceSession, type InferenceRunOptions, type InferenceSessionOptions, type OnnxValue } from './api/inference_session';
+export { Tensor, type GpuBufferOptions, type TensorLocation } from './api/tensor';
+export type { TensorData, TensorType } from './api/elements';
 export { DType, ErrorCode, ValueKind } from './schema';
 export { RuntimeError } from './errors';
 export { Runtime } from './session/runtime';
 export { Session, type SessionInfo, type SessionOptions } from './session/session';
+export type { WebGpuOptions } from './core/webgpu_options';
 export type { RunInfo, RunOptions, RunResult } from './session/run';
-export type { Container, Feeds, Tensor, TensorOnCpu, TensorOnGpu, Value } from './session/tensors';
+export type { Container, Feeds, TensorOnCpu, TensorOnGpu, Value } from './session/tensors';
