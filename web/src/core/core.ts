@@ -144,6 +144,18 @@ export class Core {
     if (this.module.Asyncify.currData) result = await this.module.Asyncify.whenDone();
     this.checked(result);
   }
+  /** Keeps the nodes' times; call it before execute. */
+  profile(run: number): void {
+    this.module._ort_run_profile(run);
+  }
+  /** Four numbers for each node that was carried out (abi.h). */
+  times(run: number): Float64Array {
+    const address = this.module._ort_run_times(run) >>> 0;
+    if (address === 0) return new Float64Array(0);
+    const { buffer } = this.heap;
+    const [count] = new Float64Array(buffer, address, 1);
+    return new Float64Array(buffer, address + 8, 4 * count).slice();
+  }
   cancel(run: number): void {
     this.module._ort_run_cancel(run);
   }

@@ -26,6 +26,8 @@ export interface CoreModule {
   _ort_run_feed_gpu(run: number, input: number, dtype: number, rank: number, dims: number, gpuId: number): number;
   _ort_run_feed_container(run: number, input: number, kind: number, dtype: number): number;
   _ort_run_execute(run: number): number;
+  _ort_run_profile(run: number): void;
+  _ort_run_times(run: number): number;
   _ort_run_cancel(run: number): void;
   _ort_run_replayable(run: number): number;
   _ort_run_output(run: number, output: number): number;

@@ -1,6 +1,5 @@
 // How long each dispatch takes, by timestamps around passes of its own. For looking at a run, not for running: it costs the overlap.
-import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+// Devices without timestamp-query get the same rows without times.
 import type { BufferCaches } from './buffer_cache';
 import type { Gpu } from './device';
 
@@ -8,7 +7,15 @@ export interface ProfileRow {
   /** The shader's name. */
   readonly kernel: string;
   readonly workgroups: readonly [number, number, number];
-  readonly ms: number;
+  /** Undefined where the device has no timestamps. */
+  readonly ms?: number;
+  /** When it began, on the page's clock: the first dispatch is taken to begin when it was submitted. */
+  readonly start_ms?: number;
+  /** The kernel instance that asked for it, and (outside of gpu/) the node that this belongs to. */
+  readonly instance?: number;
+  readonly node?: string;
+  readonly op_type?: string;
+  readonly node_index?: number;
 }
 
 /** WebGPU's limit of a query set. */
@@ -16,19 +23,23 @@ const QUERIES = 4096;
 const TIMESTAMP_BYTES = 8;
 
 export class Profiler {
-  private readonly rows: { kernel: string; workgroups: readonly [number, number, number] }[] = [];
+  private readonly rows: ProfileRow[] = [];
   private readonly sets: GPUQuerySet[] = [];
   private readonly readings: { readonly resolved: GPUBuffer; readonly staging: GPUBuffer; readonly size: number }[] = [];
 
+  /** When the work was submitted; set it then. */
+  submittedAt = 0;
+  private readonly timed: boolean;
+
   constructor(private readonly gpu: Gpu, private readonly caches: BufferCaches) {
-    if (!gpu.device.features.has('timestamp-query')) {
-      throw new RuntimeError(ErrorCode.not_implemented, 'this device has no timestamp-query: runs cannot be profiled on it');
-    }
+    this.timed = gpu.device.features.has('timestamp-query');
   }
 
   /** A pass for one dispatch. */
-  beginPass(encoder: GPUCommandEncoder, kernel: string, workgroups: readonly [number, number, number]): GPUComputePassEncoder {
-    const first = (2 * this.rows.push({ kernel, workgroups }) - 2) % QUERIES;
+  beginPass(encoder: GPUCommandEncoder, row: ProfileRow): GPUComputePassEncoder {
+    const { kernel } = row;
+    const first = (2 * this.rows.push(row) - 2) % QUERIES;
+    if (!this.timed) return encoder.beginComputePass({ label: kernel });
     if (first === 0) this.sets.push(this.gpu.device.createQuerySet({ type: 'timestamp', count: QUERIES }));
     const querySet = this.sets[this.sets.length - 1];
     return encoder.beginComputePass({
@@ -60,6 +71,10 @@ export class Profiler {
       this.caches.default.release(staging);
     }
     for (const set of this.sets) set.destroy();
-    return this.rows.map((row, i) => ({ ...row, ms: Number(times[2 * i + 1] - times[2 * i]) / 1e6 }));
+    if (!this.timed) return this.rows;
+    const milliseconds = (from: bigint, to: bigint): number => Number(to - from) / 1e6;
+    return this.rows.map((row, i) => ({
+      ...row, ms: milliseconds(times[2 * i], times[2 * i + 1]), start_ms: this.submittedAt + milliseconds(times[0], times[2 * i]),
+    }));
   }
 }

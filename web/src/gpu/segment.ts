@@ -17,6 +17,8 @@ export interface DispatchCommand {
   readonly written: number;
   readonly uniforms: Uint8Array | undefined;
   readonly workgroups: readonly [number, number, number];
+  /** The kernel instance that asked for it, for profiles. */
+  instance?: number;
 }
 
 export interface CopyCommand {
@@ -42,7 +44,7 @@ export interface Placement {
 type Step =
   | {
       readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number];
-      readonly label: string;
+      readonly label: string; readonly instance?: number;
     }
   | { readonly source: Placement; readonly target: Placement; readonly bytes: number };
 
@@ -60,7 +62,7 @@ export class CompiledSegment {
     for (const step of this.steps) {
       if ('pipeline' in step) {
         if (profiler) pass?.end();
-        if (profiler) pass = profiler.beginPass(encoder, step.label, step.workgroups);
+        if (profiler) pass = profiler.beginPass(encoder, { kernel: step.label, workgroups: step.workgroups, instance: step.instance });
         pass ??= encoder.beginComputePass();
         pass.setPipeline(step.pipeline);
         pass.setBindGroup(0, step.group);
@@ -121,9 +123,9 @@ export async function compileSegment(
       entries.push({ binding: entries.length, resource });
     }
     gpu.counters.bind_groups++;
-    const { pipeline, workgroups } = command;
+    const { pipeline, workgroups, instance } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
-    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label };
+    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label, instance };
   });
   return new CompiledSegment(steps, uniforms.buffer, cache, gpu);
 }

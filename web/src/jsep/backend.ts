@@ -152,6 +152,7 @@ export class JsepBackend implements JsepFunctions {
       },
       provider,
     );
+    for (const command of commands) if (command.kind === 'dispatch') command.instance = id;
     event.commands.push(...commands);
     for (const index of hostReads) host.set(index, this.core.bytes(inputs[index].data, inputs[index].bytes));
   }

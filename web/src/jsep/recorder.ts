@@ -5,6 +5,7 @@ import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
 import { type CompileProgress, compileSegment, type Placement } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
+import type { Timeline } from '../session/timeline';
 import { type Event, Recording, Segment } from './recording';
 
 /** Bytes to read back. */
@@ -35,7 +36,7 @@ export class Recorder {
 
   constructor(
     private readonly provider: GpuProvider, private readonly memory: SessionMemory, readonly recording: Recording,
-    private readonly compiling?: CompileProgress, private readonly profiling = false,
+    private readonly compiling?: CompileProgress, private readonly timeline?: Timeline,
   ) {
     this.matching = recording.segments.length > 0;
     if (!this.matching) recording.segments.push(new Segment());
@@ -148,8 +149,9 @@ export class Recorder {
         this.provider.gpu, this.memory.caches.uniform, segment.commands(), (id) => this.place(id), this.compiling,
       );
       this.compileMs += performance.now() - start;
+      this.timeline?.add('compile shaders', 'page', start);
     }
-    for (const [id, data] of this.pending) this.write(id, data);
+    this.writeAll(this.pending);
     this.pending.clear();
     return this.submit(segment, read, keep);
   }
@@ -169,17 +171,20 @@ export class Recorder {
     feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly Kept[],
   ): PendingReadback {
     const { segment } = this;
+    const contents: [number, Uint8Array][] = [];
     for (const event of segment.events) {
-      if (event.kind === 'feed') this.write(event.id, feeds.get(event.input)!);
-      else if (event.kind === 'upload') this.write(event.id, event.data);
+      if (event.kind === 'feed') contents.push([event.id, feeds.get(event.input)!]);
+      else if (event.kind === 'upload') contents.push([event.id, event.data]);
     }
+    this.writeAll(contents);
     return this.submit(segment, read, keep);
   }
 
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { gpu } = this.provider;
+    const start = performance.now();
     const encoder = gpu.device.createCommandEncoder();
-    const profiler = this.profiling ? new Profiler(gpu, this.memory.caches) : undefined;
+    const profiler = this.timeline ? new Profiler(gpu, this.memory.caches) : undefined;
     segment.compiled!.encode(encoder, profiler);
     if (profiler) {
       profiler.resolve(encoder);
@@ -194,13 +199,35 @@ export class Recorder {
     const downloads = read.map(({ id, bytes }): Download => ({ ...this.place(id), bytes }));
     const pending = this.memory.readback.encode(encoder, downloads);
     gpu.submit([encoder.finish()]);
+    if (profiler) profiler.submittedAt = performance.now();
+    this.timeline?.add('encode and submit', 'page', start);
     this.memory.caches.endOfRun();
-    return pending;
+    return this.timeline ? this.timed(pending, read, this.timeline) : pending;
   }
 
-  private write(id: number, data: Uint8Array): void {
-    const { buffer, offset } = this.place(id);
-    this.provider.gpu.write(buffer, offset, data);
+  /** The readback, with a span from the submit to the bytes. */
+  private timed(pending: PendingReadback, read: readonly Wanted[], timeline: Timeline): PendingReadback {
+    const start = performance.now();
+    const bytes = read.reduce((sum, wanted) => sum + wanted.bytes, 0);
+    return {
+      finish: async (use) => {
+        const result = await pending.finish(use);
+        timeline.add('GPU work and download', 'gpu', start, { bytes, tensors: read.length });
+        return result;
+      },
+    };
+  }
+
+  private writeAll(contents: Iterable<readonly [number, Uint8Array]>): void {
+    const start = performance.now();
+    let [bytes, tensors] = [0, 0];
+    for (const [id, data] of contents) {
+      const { buffer, offset } = this.place(id);
+      this.provider.gpu.write(buffer, offset, data);
+      bytes += data.byteLength;
+      tensors++;
+    }
+    if (tensors > 0) this.timeline?.add('upload', 'page', start, { bytes, tensors });
   }
 
   private place(id: number): Placement {

@@ -100,12 +100,15 @@ export class Requests {
   private async run(
     request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal,
   ): Promise<Answer> {
+    const received_ms = performance.now();
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readValue(feed, payload)]));
     const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
     const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress });
     const writer = new TensorWriter();
     for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
-    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(result.info)), payload: writer.payload };
+    // For profiles: what lies before and after on Python's clock is the bridge.
+    const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
+    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)), payload: writer.payload };
   }
 
   private cancel({ request }: CancelT): Answer {

@@ -27,6 +27,16 @@ export interface PlanInput {
   readonly onGpu: boolean;
 }
 
+export interface PlanNode {
+  /** Among all nodes of the plan, graph by graph. */
+  readonly index: number;
+  /** What the model calls it, as far as that is known. */
+  readonly name: string;
+  readonly opType: string;
+  readonly domain: string;
+  readonly provider: 'wasm' | 'webgpu';
+}
+
 export interface PlanInfo {
   readonly modelName: string;
   readonly inputs: readonly PlanInput[];
@@ -37,6 +47,8 @@ export interface PlanInfo {
   readonly needsGpu: boolean;
   /** JSON: the user's own kernels. */
   readonly userKernels: string;
+  /** The nodes of all graphs, read when they are asked for. */
+  nodes(): readonly PlanNode[];
 }
 
 export function readPlan(bytes: Uint8Array): PlanInfo {
@@ -71,6 +83,21 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     weights,
     weightsSize: Number(plan.weightsSize()),
     userKernels: plan.userKernels() ?? '',
+    nodes: () => readNodes(plan),
     needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
   };
+}
+
+function readNodes(plan: Plan): PlanNode[] {
+  const nodes: PlanNode[] = [];
+  for (let g = 0; g < plan.graphsLength(); g++) {
+    const graph = plan.graphs(g)!;
+    for (let i = 0; i < graph.nodesLength(); i++) {
+      const node = graph.nodes(i)!;
+      const name = node.origin() || node.name() || node.opType()!;
+      const provider = node.provider() === Provider.js ? 'webgpu' : 'wasm';
+      nodes.push({ index: nodes.length, name, opType: node.opType()!, domain: node.domain() ?? '', provider });
+    }
+  }
+  return nodes;
 }

@@ -14,8 +14,10 @@ import type { ClosedOutput } from '../jsep/recording';
 import { notCapturable } from './capture';
 import { checkOutputFits } from './gpu_tensors';
 import { RecordingCache } from './recordings';
+import { addNodeTimes, withNodes } from './node_times';
 import type { Session } from './session';
 import { type Container, isContainer, isOnGpu, type Tensor, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
+import { type Span, Timeline } from './timeline';
 
 export interface RunOptions {
   /** Names; all by default. */
@@ -46,6 +48,8 @@ export interface RunInfo {
   readonly counters: Counters;
   /** Each dispatch in order, if asked for. */
   readonly profile?: readonly ProfileRow[];
+  /** What the worker did when, if a profile was asked for. */
+  readonly timeline?: readonly Span[];
 }
 
 export interface RunResult {
@@ -71,10 +75,12 @@ interface Delivery {
 
 export class SessionRun {
   private readonly before: Counters;
+  private readonly timeline: Timeline | undefined;
   private readonly names: readonly string[];
 
   constructor(private readonly session: Session, private readonly feeds: readonly Value[], private readonly options: RunOptions) {
     this.before = { ...this.counters() };
+    this.timeline = options.profile ? new Timeline() : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
   }
 
@@ -95,7 +101,7 @@ export class SessionRun {
     const { backend, recordings } = session;
     const recording = recordings!.take(this.recordingKey());
     const recorder = new Recorder(backend.provider, backend.memory, recording,
-      (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.options.profile);
+      (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.timeline);
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
@@ -131,7 +137,11 @@ export class SessionRun {
     this.options.signal?.addEventListener('abort', cancel);
     try {
       this.session.plan.inputs.forEach((input, i) => this.feed(run, i, input, recorder));
+      if (this.timeline) core.profile(run);
+      const start = performance.now();
       await core.execute(run);
+      this.timeline?.add('walk the plan', 'page', start);
+      if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
       if (this.session.backend) this.counters().walks++;
       const outputs = this.session.plan.outputs.map((_, i) => this.describe(run, i));
       const delivery = this.deliver(outputs);
@@ -239,6 +249,14 @@ export class SessionRun {
     return { read, keep, collect: (parts) => Object.fromEntries(this.names.map((name, i) => [name, makers[i](parts)])) };
   }
 
+  private async profile(recorder: Recorder | undefined): Promise<ProfileRow[] | undefined> {
+    if (!this.timeline) return undefined;
+    const { backend, plan } = this.session;
+    if (!recorder || !backend) return [];
+    const rows = (await Promise.all(recorder.profilers.map((one) => one.read()))).flat();
+    return withNodes(rows, backend, plan.nodes());
+  }
+
   private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array, bound?: number): Tensor {
     const { provider } = this.session;
     if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
@@ -258,9 +276,7 @@ export class SessionRun {
         const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
         if (this.session.provider) this.checkErrors(this.session.provider.gpu);
         const run_ms = performance.now() - start;
-        const profilers = this.options.profile ? recorder?.profilers : undefined;
-        const profile = profilers && (await Promise.all(profilers.map((one) => one.read()))).flat();
-        return { outputs, info: { run_ms, ...info, counters, profile } };
+        return { outputs, info: { run_ms, ...info, counters, profile: await this.profile(recorder), timeline: this.timeline?.spans } };
       },
     };
   }

@@ -15,6 +15,7 @@ import { type RunOptions, type RunResult, SessionRun } from './run';
 import { type Feeds, orderFeeds } from './tensors';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
+import { type Span, Timeline } from './timeline';
 import { SessionWeights } from './weights';
 
 export interface SessionOptions {
@@ -34,6 +35,8 @@ export interface SessionInfo {
   readonly weights_ms: number;
   readonly compile_ms: number;
   readonly counters: Counters;
+  /** What it was made of, on the worker's clock. */
+  readonly timeline: readonly Span[];
 }
 
 export class Session {
@@ -52,7 +55,10 @@ export class Session {
   static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
     const start = performance.now();
     const runtime = options.runtime ?? new Runtime();
-    const [loaded, planBytes] = await Promise.all([runtime.core(), fetchPlan(planUrl)]);
+    const timeline = new Timeline();
+    const [loaded, planBytes] = await Promise.all([
+      timeline.during('wait for the core', () => runtime.core()), timeline.during('fetch the plan', () => fetchPlan(planUrl)),
+    ]);
     const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
     if (webgpu.enableGraphCapture) checkCapturable(planBytes);
@@ -70,17 +76,21 @@ export class Session {
       const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
       weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress);
       const weights_ms = performance.now() - weightsStart;
+      timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
+      const prepareStart = performance.now();
       await runtime.exclusive(async () => {
         loaded.jsep.session = backend;
         loaded.core.prepareSession(handle);
       });
+      timeline.add('make the kernels', 'page', prepareStart);
       const compileStart = performance.now();
       if (backend && options.compileEarly !== false) {
         await compileEarly(plan, loaded, handle, backend, runtime, (done, total) => options.onProgress?.('compiling shaders', done, total));
       }
       const compile_ms = performance.now() - compileStart;
+      timeline.add('compile shaders early', 'page', compileStart);
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
-      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters };
+      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, timeline: timeline.spans };
       return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);

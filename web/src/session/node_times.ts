@@ -1,0 +1,29 @@
+// Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
+import type { ProfileRow } from '../gpu/profiler';
+import type { SessionBackend } from '../jsep/backend';
+import type { PlanNode } from './plan';
+import type { Timeline } from './timeline';
+
+/** Adds what the core says of its nodes (ort_run_times in abi.h): an index, begin, inputs ready, end; again and again. */
+export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: readonly PlanNode[]): void {
+  for (let i = 0; i < times.length; i += 4) {
+    const [index, began, ready, ended] = times.subarray(i, i + 4);
+    const { name, opType, domain, provider } = nodes[index];
+    const args = { node_index: index, op_name: opType, domain, provider };
+    // Waiting for its inputs is not the node's own time: the GPU or a copy is at work.
+    if (ready > began) timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
+    timeline.add(name, 'node', ready, args, ended);
+  }
+}
+
+/** The rows of a profile, with the node that each dispatch was made for. */
+export function withNodes(rows: readonly ProfileRow[], backend: SessionBackend, nodes: readonly PlanNode[]): ProfileRow[] {
+  // The core makes its kernels in the nodes' order, and numbers them upwards.
+  const ids = [...backend.kernels.keys()].sort((a, b) => a - b);
+  const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
+  const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));
+  return rows.map(({ instance, ...row }) => {
+    const node = instance === undefined ? undefined : owner.get(instance);
+    return node ? { ...row, node: node.name, op_type: node.opType, node_index: node.index } : row;
+  });
+}
