@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from onnx import TensorProto, helper
 from py_ort.plan.compiler import compile_model
 
 pytestmark = pytest.mark.browser
-ASSETS = Path(__file__).resolve().parents[2] / "py_ort/assets"
+HERE = Path(__file__).resolve().parent
+CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_api.mjs").read_text(), re.MULTILINE)
+ASSETS = HERE.parents[1] / "py_ort/assets"
 
 
 def strings() -> bytes:
@@ -29,148 +32,21 @@ def strings() -> bytes:
 
 @pytest.fixture(scope="module")
 def javascript() -> Iterator[Any]:
-    """Evaluates a function's body that has `ort`, `create(model, options)`, `equal` and `fails` at hand."""
+    """Runs a case of javascript_api.mjs."""
     from plain_page import PlainPage
 
     opened = PlainPage()
     page = opened._page
-    shutil.copy(ASSETS / "py_ort.js", page.folder / "py_ort.js")
+    for file in (ASSETS / "py_ort.js", HERE / "javascript_api.mjs"):
+        shutil.copy(file, page.folder / file.name)
     for name, model in {"add": small_models.add(), "strings": strings()}.items():
         compiled = compile_model(model)
         (page.folder / f"{name}.plan").write_bytes(compiled.plan)
         (page.folder / f"{name}.weights").write_bytes(compiled.weights.tobytes())
-    yield lambda body: page.evaluate(f"async () => {{ {PRELUDE} {body} }}")
+    yield lambda case: page.evaluate("async (case_) => (await import('./javascript_api.mjs')).cases[case_]()", case)
     opened.close()
 
 
-PRELUDE = """
-    const ort = await import('./py_ort.js');
-    const { Tensor, InferenceSession } = ort;
-    const runtime = globalThis.sharedRuntime ??= new ort.Runtime();
-    const create = (name, options = {}) => InferenceSession.create(`${name}.plan`, `${name}.weights`, { runtime, ...options });
-    const equal = (actual, expected) => {
-      if ([...actual].join() !== expected.join() || actual.length !== expected.length) throw new Error(`expected ${expected}, got ${[...actual]}`);
-    };
-    const fails = async (work, words) => {
-      const error = await Promise.resolve().then(work).then(() => undefined, (e) => e);
-      if (!error) throw new Error(`no error, where one should say: ${words}`);
-      if (!new RegExp(words).test(error.message)) throw error;
-    };
-    const x = new Tensor('float32', [1, 2, 3], [1, 3]);
-    const scale = new Tensor('float32', [10, 20, 30]);
-"""
-
-CASES = {
-    "on the CPU": """
-        const session = await create('add');
-        const { y } = await session.run({ x, scale });
-        equal([y.type, y.location, y.size, ...y.dims], ['float32', 'cpu', 3, 1, 3]);
-        equal(y.data, [11, 22, 33]);
-        const mine = new Tensor('float32', [0, 0, 0], [1, 3]);
-        const again = await session.run({ x, scale }, { y: mine });
-        if (again.y !== mine) throw new Error('another tensor');
-        equal(mine.data, [11, 22, 33]);
-        await fails(() => session.run({ x, scale }, { y: new Tensor('float32', [0, 0, 0], [3]) }), 'y" is float32.1,3.; the tensor for it is float32.3.');
-        await session.release();
-    """,
-    "outputs stay on the GPU": """
-        const session = await create('add', { preferredOutputLocation: 'gpu-buffer' });
-        const { y } = await session.run({ x, scale });
-        equal([y.location], ['gpu-buffer']);
-        await fails(() => y.data, 'await getData');
-        const { y: twice } = await session.run({ x: y, scale });
-        equal(await twice.getData(), [21, 42, 63]);
-        equal([twice.location], ['gpu-buffer']);
-        equal(await twice.getData(true), [21, 42, 63]);
-        equal([twice.location, ...twice.data], ['cpu', 21, 42, 63]);
-        y.dispose();
-        equal([y.location], ['none']);
-        await fails(() => session.run({ x: y, scale }), 'disposed of');
-        await fails(() => y.getData(), 'disposed of');
-        equal((await session.run({ x, scale }, ['y'])).y.dims, [1, 3]);
-        await session.release();
-    """,
-    "by name": """
-        const session = await create('strings', { preferredOutputLocation: { y: 'gpu-buffer' } });
-        const { y, t } = await session.run({ x: new Tensor('float32', [1, 2, 3, 4]), s: new Tensor('string', ['a', 'ß']) });
-        equal([y.location, t.location, ...t.data], ['gpu-buffer', 'cpu', 'a', 'ß']);
-        equal(await y.getData(true), [2, 4, 6, 8]);
-        await session.release();
-        await fails(() => create('add', { preferredOutputLocation: { z: 'cpu' } }), 'no output "z"');
-        await fails(() => create('add', { preferredOutputLocation: 'gpu' }), 'not "gpu"');
-    """,
-    "buffers of one's own, on a device of one's own": """
-        const device = await (await navigator.gpu.requestAdapter()).requestDevice();
-        const own = new ort.Runtime();
-        own.registerDevice(7, device);
-        await fails(() => own.registerDevice(0, device), 'above 0');
-        const session = await create('add', { runtime: own, webgpu: { deviceId: 7 } });
-        const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-        const make = (size, use = usage) => device.createBuffer({ size, usage: use });
-        const [input, output] = [make(16), make(32)];
-        device.queue.writeBuffer(input, 0, new Float32Array([1, 2, 3]));
-        let disposals = 0;
-        const feed = Tensor.fromGpuBuffer(input, { dims: [1, 3], dispose: () => disposals++ });
-        const target = Tensor.fromGpuBuffer(output, { dims: [1, 3] });
-        for (const round of [1, 2, 3]) {
-            const { y } = await session.run({ x: feed, scale }, { y: target });
-            if (y !== target) throw new Error('another tensor');
-            const { replayed, counters: made } = session.lastRun;
-            const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
-            if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
-        }
-        // Its own output is its next input: what was read is read before it is written.
-        await session.run({ x: target, scale }, { y: target });
-        const { y } = await session.run({ x: target, scale });
-        equal(y.data, [31, 62, 93]);
-        await fails(() => target.getData(), 'download');
-        await fails(() => session.run({ x: Tensor.fromGpuBuffer(input, { dims: [2, 3] }), scale }), 'needs a buffer of 32 bytes.* has 16');
-        await fails(() => session.run({ x: Tensor.fromGpuBuffer(make(16, GPUBufferUsage.STORAGE), { dims: [1, 3] }), scale }), 'usage COPY_SRC, COPY_DST');
-        await fails(() => session.run({ x: feed, scale }, { y: Tensor.fromGpuBuffer(output, { dims: [3, 1] }) }), 'bound to it is float32.3,1.');
-        const other = await create('add', { preferredOutputLocation: 'gpu-buffer' });
-        const { y: elsewhere } = await other.run({ x, scale });
-        await fails(() => session.run({ x: elsewhere, scale }), 'no GPU buffer');
-        const second = await create('add', { runtime: own, preferredOutputLocation: 'gpu-buffer' });
-        const { y: sibling } = await second.run({ x, scale });
-        await fails(() => session.run({ x: sibling, scale }), 'is on GPU device 0, and this session on device 7');
-        feed.dispose();
-        equal([disposals], [1]);
-        await session.release();
-        // The page's device is still the page's.
-        device.pushErrorScope('validation');
-        make(16).destroy();
-        if (await device.popErrorScope()) throw new Error('the device is gone');
-        await Promise.all([other.release(), second.release()]);
-    """,
-    "an adapter of one's own": """
-        const own = new ort.Runtime();
-        own.registerDevice(3, await navigator.gpu.requestAdapter());
-        await fails(() => create('add', { runtime: own, webgpu: { deviceId: 3, powerPreference: 'low-power' } }), 'registered by the page');
-        const [one, two] = [await create('add', { runtime: own, webgpu: { deviceId: 3 } }), await create('add', { runtime: own, webgpu: { deviceId: 3 } })];
-        if (one.session.provider !== two.session.provider) throw new Error('two devices');
-        const lost = one.session.provider.gpu.device.lost;
-        await one.release();
-        equal((await two.run({ x, scale })).y.data, [11, 22, 33]);
-        await two.release();
-        equal([(await lost).reason], ['destroyed']);
-    """,
-    "options that are none": """
-        await fails(() => create('add', { webgpu: { bufferMode: 'x' } }), 'no option "bufferMode"; it has deviceId, preferredLayout');
-        await fails(() => create('add', { webgpu: { storageBufferCacheMode: 'big' } }), 'one of disabled, lazyRelease, simple, bucket');
-        await fails(() => create('add', { webgpu: { deviceId: -1 } }), 'a whole number from 0');
-    """,
-    "tensors": """
-        equal(new Tensor('int64', [1, 2n]).data, [1n, 2n]);
-        equal(new Tensor('bool', [true, false]).data, [1, 0]);
-        await fails(() => new Tensor('float32', [1, 2, 3], [2, 2]), 'has 4 elements, not 3');
-        await fails(() => new Tensor('float32', new Int32Array(2)), 'takes Float32Array, not Int32Array');
-        await fails(() => new Tensor('float31', [1]), 'no tensor type "float31"');
-        await fails(() => x.gpuBuffer, 'on the CPU');
-        equal(await x.getData(), [1, 2, 3]);
-    """,
-}
-
-
-@pytest.mark.parametrize("body", CASES.values(), ids=CASES.keys())
-def test_javascript(javascript: Any, body: str) -> None:
-    javascript(body)
+@pytest.mark.parametrize("case", CASES)
+def test_javascript(javascript: Any, case: str) -> None:
+    javascript(case)
