@@ -23,4 +23,4 @@ class RemoteLauncher(PlaywrightLauncher):
             browser = await connect(address, timeout=timeout)
         except Error as e:
             raise BrowserNotFound(f"no browser answers at {address}: {e.message.strip()}") from e
-        await self._open(browser, url)
+        await self._open(browser, url, self._watched_page)

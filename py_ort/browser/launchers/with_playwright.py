@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from py_ort.browser import find
-from py_ort.browser.launchers import Launcher
+from py_ort.browser.launchers import Launcher, devtools
 from py_ort.exceptions import BrowserCrashed, PageCrashed
 
 _log = logging.getLogger("py_ort.browser")
@@ -55,7 +56,7 @@ class PlaywrightLauncher(Launcher):
 
     async def start(self, url: str) -> None:
         binary = await asyncio.to_thread(find.binary, self.options.browser)
-        await self._open(await self._connect(str(binary)), url)
+        await self._open(await self._connect(str(binary)), url, self._own_page)
 
     async def _connect(self, binary: str) -> Any:
         from playwright.async_api import Error
@@ -75,31 +76,39 @@ class PlaywrightLauncher(Launcher):
         except Error as e:
             raise BrowserCrashed(f"{binary} did not start: {e.message.strip()}") from e
 
-    async def _open(self, browser: Any, url: str) -> None:
+    async def _open(self, browser: Any, url: str, open_page: Callable[[Any, str], Awaitable[None]]) -> None:
         from playwright.async_api import Error
 
         self._browser = browser
         self.description = f"{browser.browser_type.name} {browser.version}"
         browser.on("disconnected", lambda _: self._lost(BrowserCrashed(f"the process of {self.description} ended")))
         try:
-            page = await browser.new_page()
-            page.on("crash", lambda _: self._lost(PageCrashed("the page crashed")))
-            page.on("close", lambda _: self._page_closed())
-            page.on("console", self._print_console)
-            page.on("pageerror", lambda error: _console.error("%s", error))
-            await page.goto(url, wait_until="commit", timeout=self.options.launch_timeout * 1000)
+            await open_page(browser, url)
         except Error as e:
             raise BrowserCrashed(f"{self.description} did not open the page: {e.message.strip()}") from e
 
-    def _print_console(self, message: Any) -> None:
-        # Once it is connected, the worker sends its console's warnings and errors itself.
-        level = logging.DEBUG if self.connected else _CONSOLE_LEVELS.get(message.type, logging.DEBUG)
-        _console.log(level, "%s", message.text)
+    async def _own_page(self, browser: Any, url: str) -> None:
+        """Open a page that Playwright does not watch."""
+        await devtools.open_page(browser, url, self._tell)
 
-    def _page_closed(self) -> None:
-        # A browser that dies closes its pages first: its own event, just behind, says more.
-        error = PageCrashed("the page was closed")
-        asyncio.get_running_loop().call_later(0.3, lambda: self._lost(error))
+    async def _watched_page(self, browser: Any, url: str) -> None:
+        """Open a page of Playwright's own, in a browser that others use as well."""
+        page = await browser.new_page()
+        page.on("crash", lambda _: self._tell("crash", "the page crashed"))
+        page.on("close", lambda _: self._tell("close", "the page was closed"))
+        page.on("console", lambda message: self._tell(message.type, message.text))
+        page.on("pageerror", lambda error: self._tell("error", str(error)))
+        await page.goto(url, wait_until="commit", timeout=self.options.launch_timeout * 1000)
+
+    def _tell(self, kind: str, text: str) -> None:
+        if kind == "crash":
+            self._lost(PageCrashed(text))
+        elif kind == "close":
+            # A browser that dies closes its pages first: its own event, just behind, says more.
+            asyncio.get_running_loop().call_later(0.3, lambda: self._lost(PageCrashed(text)))
+        else:
+            # Once it is connected, the worker sends its console's warnings and errors itself.
+            _console.log(logging.DEBUG if self.connected else _CONSOLE_LEVELS.get(kind, logging.DEBUG), "%s", text)
 
     def _lost(self, error: Any) -> None:
         if not self._closing:
