@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,18 +19,22 @@ class CompileOptions:
         graph_optimization_level: "disabled", "basic", "extended", "layout" or "all", or onnxruntime's number.
         free_dimension_overrides: Numbers for the inputs' symbolic dimensions, by name.
         free_dimension_overrides_by_denotation: The same, by denotation.
+        input_shapes: Numbers for open dimensions, by the names of inputs.
         preferred_layout: "NHWC" (the default) or "NCHW".
         force_cpu_node_names: Nodes to run on wasm, by name.
         disable_cpu_fallback: Refuse a plan in which a node runs on another provider than the first one, shape
             arithmetic aside.
+        wide_integers: Integers that are fed may need 64 bits: what reads them runs on the CPU.
     """
 
     graph_optimization_level: str | int = "all"
     free_dimension_overrides: Mapping[str, int] = field(default_factory=dict)
     free_dimension_overrides_by_denotation: Mapping[str, int] = field(default_factory=dict)
+    input_shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     preferred_layout: str | None = None
     force_cpu_node_names: Collection[str] = ()
     disable_cpu_fallback: bool = False
+    wide_integers: bool = False
 
     def level(self) -> int:
         """Return the level as a number.

@@ -10,9 +10,10 @@ from py_ort.exceptions import NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
+from py_ort.providers.integer_range import IntegerRanges
 from py_ort.providers.manifest import Manifest
-from py_ort.user_kernels import find_kernel
 from py_ort.providers.report import CONTROL, FORCED, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.user_kernels import find_kernel
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 _ON_GPU = frozenset(
@@ -36,6 +37,7 @@ def place(
     providers: Sequence[str],
     manifests: Mapping[str, Manifest],
     force_cpu: Collection[str] = (),
+    wide_integers: bool = False,
 ) -> dict[ir.Node, PlacedNode]:
     """Give every node, at every depth, a provider.
 
@@ -44,14 +46,16 @@ def place(
         providers: Canonical names, the preferred one first.
         manifests: Their kernels.
         force_cpu: Names of nodes that go to "wasm" whatever there is.
+        wide_integers: Whether integers that are fed may need 64 bits.
 
     Raises:
         NotImplemented: A node has no kernel on any of the providers.
     """
     arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and providers[0] != "wasm" else set()
     placed: dict[ir.Node, PlacedNode] = {}
+    integers = IntegerRanges(model.graph, wide_integers)
     for node in all_nodes(model.graph):
-        placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu)
+        placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
     return placed
 
 
@@ -61,6 +65,7 @@ def _place_node(
     manifests: Mapping[str, Manifest],
     arithmetic: bool,
     force_cpu: Collection[str],
+    integers: IntegerRanges,
 ) -> PlacedNode:
     names = origins(node)
 
@@ -81,7 +86,7 @@ def _place_node(
         if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
             return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
-        refusal = _refusal(node, provider, manifests[provider], dtypes)
+        refusal = _refusal(node, provider, manifests[provider], dtypes, integers)
         if refusal is None:
             return placed(provider, "; ".join(reasons))
         reasons.append(f"{provider}: {refusal}")
@@ -102,7 +107,13 @@ def _place_node(
     )
 
 
-def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[ir.DataType | None]) -> str | None:
+def _refusal(
+    node: ir.Node,
+    provider: str,
+    manifest: Manifest,
+    dtypes: Sequence[ir.DataType | None],
+    integers: IntegerRanges,
+) -> str | None:
     if provider == "wasm" and find_kernel(node.domain, node.op_type) is not None:
         return "a user kernel runs on webgpu only"
     if provider == "wasm":
@@ -124,7 +135,7 @@ def _refusal(node: ir.Node, provider: str, manifest: Manifest, dtypes: Sequence[
             continue
         if value.dtype not in _ON_GPU:
             return f"{value.dtype.name.lower()} has no form on the GPU"
-    return None
+    return integers.refusal(node)
 
 
 def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:

@@ -52,6 +52,10 @@ class Placement:
         """Return how many nodes compute shapes."""
         return sum(node.reason == SHAPE_ARITHMETIC for node in self.nodes)
 
+    def looks_at_shapes(self) -> bool:
+        """Whether any node asks for a size that was not known to the compiler."""
+        return any(node.op_type in ("Shape", "Size") for node in self.nodes)
+
     def fallbacks(self) -> list[PlacedNode]:
         """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""
         first = self.providers[0] if self.providers else ""

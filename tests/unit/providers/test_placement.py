@@ -7,7 +7,7 @@ import pytest
 from graphs import compiled, parse
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.plan import CompiledModel
+from py_ort.plan import CompiledModel, CompileOptions, compile_model
 from py_ort.providers import Manifest, canonical_provider, onnxruntime_name
 
 I64 = np.int64
@@ -130,18 +130,88 @@ def test_the_last_entry_stands_for_further_inputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"),
+    ("attributes", "dtype", "inputs", "reason"),
     [
-        ("g (float[2] x) => (int32[2] y) { y = BitCast<to=6>(x) }", ""),
-        ("g (float16[2] x) => (int16[2] y) { y = BitCast<to=5>(x) }", "webgpu: no kernel for float16 (input 0)"),
-        (
-            'g (uint8[1,1,4,4] x) => (uint8[1,1,2,2] y) { y = Resize<mode="linear", antialias=1>(x, , , size) }',
-            "webgpu: no kernel for integers with antialias",
-        ),
-        ('g (float[1,1,4,4] x) => (float[1,1,2,2] y) { y = Resize<mode="linear", antialias=1>(x, , , size) }', ""),
+        ({}, "INT32", 1, None),
+        ({"antialias": 0}, "INT32", 1, None),
+        ({"antialias": 1}, "FLOAT", 1, None),
+        ({"antialias": 1}, "INT32", 1, "no kernel for integers with antialias"),
+        ({"axes": [1, 1]}, "FLOAT", 1, None),
+        ({"axes": [1, 2]}, "FLOAT", 1, "no kernel for other axes"),
+        ({}, "FLOAT", 2, "no kernel for a past"),
     ],
 )
-def test_what_a_kernel_requires_of_a_node_decides_too(model: str, reason: str) -> None:
-    result = compiled(parse(model, {"size": np.array([1, 1, 2, 2], I64)}))
-    (node,) = result.placement.nodes
-    assert (node.provider, node.reason) == ("wasm" if reason else "webgpu", reason)
+def test_what_a_kernel_requires_of_a_node_decides_too(
+    attributes: dict[str, int | list[int]], dtype: str, inputs: int, reason: str | None
+) -> None:
+    import onnx_ir as ir
+
+    requires = [
+        {"attribute": "antialias", "values": [0], "of": ["int32"], "otherwise": "integers with antialias"},
+        {"attribute": "axes", "values": [0, 1], "otherwise": "other axes"},
+        {"noInput": 1, "otherwise": "a past"},
+    ]
+    manifest = Manifest.of("webgpu", [{"op_type": "Resize", "types": [], "requires": requires}])
+    values = [ir.val(f"x{i}", ir.DataType[dtype]) for i in range(inputs)]
+    node = ir.node("Resize", values, attributes)
+    assert manifest.refusal("", "Resize", [ir.DataType[dtype]] * inputs, node) == reason
+
+
+WIDE = "int64 {} is not known to fit the 32 bits that it has on the GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    {
+        "moves": ("(int64[3,700] x) => (int64[700,3] y) { y = Transpose(x) }", ""),
+        "adds what is fed": ("(int64[3,700] x) => (int64[3,700] y) { y = Add(x, small) }", "output 0"),
+        "adds what is narrow": (
+            "(uint8[3,700] x) => (int64[3,700] y) { a = Cast<to=7>(x)  y = Add(a, small) }",
+            "",
+        ),
+        "adds a constant of many bits": (
+            "(uint8[3,700] x) => (int64[3,700] y) { a = Cast<to=7>(x)  y = Add(a, large) }",
+            "input 1",
+        ),
+        "multiplies what is narrow": (
+            "(int32[3,700] x) => (int64[3,700] y) { a = Cast<to=7>(x)  y = Mul(a, a) }",
+            "output 0",
+        ),
+        "casts floats": ("(float[3,700] x) => (int64[3,700] y) { y = Cast<to=7>(x) }", "output 0"),
+        "casts halves": ("(float16[3,700] x) => (int64[3,700] y) { y = Cast<to=7>(x) }", ""),
+        "sums a few": (
+            "(uint8[3,700] x) => (int64[3,1] y) { a = Cast<to=7>(x)  y = ReduceSum(a, one) }",
+            "",
+        ),
+        "sums too many": (
+            "(uint16[300,70000] x) => (int64[300,1] y) { a = Cast<to=7>(x)  y = ReduceSum(a, one) }",
+            "output 0",
+        ),
+        "sums unknown numbers": (
+            "(uint8[3,n] x) => (int64[3,1] y) { a = Cast<to=7>(x)  y = ReduceSum(a, one) }",
+            "output 0",
+        ),
+        "positions": ("(float[3,700] x) => (int64[3,1] y) { y = ArgMax<axis=1>(x) }", ""),
+        "reads a table": ("(int64[3,700] x, float[9,5] t) => (float[3,700,5] y) { y = Gather(t, x) }", ""),
+        "clips": ("(float[3,700] x) => (int64[3,700] y) { a = Cast<to=7>(x)  y = Clip(a, one0, seven) }", "input 0"),
+    }.values(),
+    ids=str,
+)
+def test_integers_of_64_bits_go_to_the_gpu_only_where_they_fit(text: str, place: str) -> None:
+    constants = {
+        "small": np.full((3, 700), 5, I64),
+        "large": np.full((3, 700), 1 << 40, I64),
+        "one": np.array([1], I64),
+        "one0": np.array(1, I64),
+        "seven": np.array(7, I64),
+    }
+    model = parse("g " + text, {name: value for name, value in constants.items() if f"{name}" in text})
+    last = compile_model(model.SerializeToString()).placement.nodes[-1]
+    wanted = ("wasm", "webgpu: " + WIDE.format(place)) if place else ("webgpu", "")
+    assert (last.provider, last.reason) == wanted
+
+
+def test_wide_integers_may_be_expected_of_feeds() -> None:
+    model = parse("g (int64[3,700] x) => (int64[700,3] y) { y = Transpose(x) }")
+    result = compile_model(model.SerializeToString(), options=CompileOptions(wide_integers=True))
+    assert _where(result)["Transpose"] == ("wasm", "webgpu: " + WIDE.format("input 0"))

@@ -1,0 +1,281 @@
+"""Which 64-bit integers are known to fit the 32 bits that they have on the GPU.
+
+Intervals are followed from constants, shapes and positions through the operators that move and combine integers.
+What is not known to fit is computed on the CPU, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops import operator
+from py_ort.ops.builder import all_nodes, array, attribute, dims, ints, subgraphs
+
+Interval = tuple[int, int]
+
+_INFINITY = 1 << 200
+_WIDE = {ir.DataType.INT64: (-(1 << 31), (1 << 31) - 1), ir.DataType.UINT64: (0, (1 << 32) - 1)}
+"""The 64-bit types, and what of them the GPU's 32 bits hold."""
+_NATURAL: dict[ir.DataType | None, Interval] = {
+    ir.DataType.BOOL: (0, 1),
+    ir.DataType.FLOAT16: (-65504, 65504),
+    **{getattr(ir.DataType, f"INT{bits}"): (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (4, 8, 16, 32, 64)},
+    **{getattr(ir.DataType, f"UINT{bits}"): (0, (1 << bits) - 1) for bits in (4, 8, 16, 32, 64)},
+}
+_POSITIONS: Interval = (0, (1 << 30) - 1)
+"""Sizes, and positions in tensors that exist: bindings are below 4 GiB, elements have 4 bytes."""
+_INDICES = {
+    **dict.fromkeys(("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"), (1,)),
+    **{"TensorScatter": (2,), "RoiAlign": (2,), "OneHot": (0,), "ReverseSequence": (1,), "MaxUnpool": (1,)},
+    **{"RotaryEmbedding": (1, 3), "Attention": (6,)},
+}
+"""Inputs that name places: what does not fit 32 bits is wrong there anyway, and is refused when it is uploaded."""
+
+
+class IntegerRanges:
+    """The intervals of a model's integer values.
+
+    Args:
+        graph: The model's.
+        wide_inputs: Whether integers that are fed may need 64 bits. If not, one that does is refused when it is fed.
+    """
+
+    def __init__(self, graph: ir.Graph, wide_inputs: bool = False) -> None:
+        self._wide_inputs = wide_inputs
+        self._known: dict[ir.Value, Interval] = {}
+        self._places: dict[ir.Value, tuple[ir.Node, int]] = {
+            value: (node, i)
+            for node in all_nodes(graph)
+            for body in subgraphs(node)
+            for i, value in enumerate(body.inputs)
+        }
+
+    def refusal(self, node: ir.Node) -> str | None:
+        """Say which 64-bit integers of a node are not known to fit the GPU; None when all are."""
+        declared = operator(node.domain, node.op_type)
+        indices = _INDICES.get(node.op_type, ())
+        for i, value in enumerate(node.inputs):
+            if value is not None and declared.use(node, i) == "device" and i not in indices and not self.fits(value):
+                return _reason(value, f"input {i}")
+        for i, value in enumerate(node.outputs):
+            if (value.uses() or value.is_graph_output()) and not self.fits(value):
+                return _reason(value, f"output {i}")
+        return None
+
+    def fits(self, value: ir.Value) -> bool:
+        """Whether a value is no 64-bit integer, or is known to fit 32 bits."""
+        limits = _WIDE.get(value.dtype) if value.dtype is not None else None
+        if limits is None:
+            return True
+        low, high = self.of(value)
+        return limits[0] <= low and high <= limits[1]
+
+    def of(self, value: ir.Value | None) -> Interval:
+        """Return the interval of a value; that of its type when nothing is known."""
+        if value is None:
+            return (-_INFINITY, _INFINITY)
+        found = self._known.get(value)
+        if found is None:
+            natural = _NATURAL.get(value.dtype, (-_INFINITY, _INFINITY))
+            self._known[value] = natural  # a loop's body asks for itself
+            low, high = self._find(value)
+            # What leaves the type's range wraps around, to anywhere in it.
+            inside = natural[0] <= low and high <= natural[1]
+            found = self._known[value] = (low, high) if inside else natural
+        return found
+
+    def _find(self, value: ir.Value) -> Interval:
+        unknown = (-_INFINITY, _INFINITY)
+        if value.const_value is not None:
+            contents = array(value)
+            if contents is None or contents.dtype.kind not in "iub" or contents.size == 0:
+                return unknown if contents is None or contents.size else (0, 0)
+            return int(contents.min()), int(contents.max())
+        node = value.producer()
+        if node is None:
+            return self._input(value)
+        if subgraphs(node):
+            return self._control(node, value)
+        rule = _RULES.get(node.op_type) if node.domain == "" else None
+        return rule(self, node, value.index() or 0) if rule is not None else unknown
+
+    def _input(self, value: ir.Value) -> Interval:
+        if value not in self._places:
+            limits = _WIDE.get(value.dtype) if value.dtype is not None else None
+            return limits if limits is not None and not self._wide_inputs else (-_INFINITY, _INFINITY)
+        owner, index = self._places[value]
+        if owner.op_type == "Loop" and index == 0:
+            return _POSITIONS
+        if owner.op_type == "Scan" and index >= len(owner.inputs) - attribute(owner, "num_scan_inputs"):
+            return self.of(owner.inputs[index])
+        return (-_INFINITY, _INFINITY)
+
+    def _control(self, node: ir.Node, value: ir.Value) -> Interval:
+        index = value.index() or 0
+        if node.op_type == "If":
+            return _union(*(self.of(branch.outputs[index]) for branch in subgraphs(node)))
+        body = subgraphs(node)[0]
+        if node.op_type == "Loop" and index >= len(node.inputs) - 2:
+            return self.of(body.outputs[index + 1])
+        if node.op_type == "Scan" and index >= len(node.inputs) - attribute(node, "num_scan_inputs"):
+            return self.of(body.outputs[index])
+        return (-_INFINITY, _INFINITY)
+
+
+Rule = Callable[[IntegerRanges, ir.Node, int], Interval]
+
+
+def _reason(value: ir.Value, place: str) -> str:
+    dtype = "int64" if value.dtype == ir.DataType.INT64 else "uint64"
+    return f"{dtype} {place} is not known to fit the 32 bits that it has on the GPU"
+
+
+def _union(*intervals: Interval) -> Interval:
+    return min(i[0] for i in intervals), max(i[1] for i in intervals)
+
+
+def _moves(*inputs: int) -> Rule:
+    """Elements of these inputs, unchanged; of all inputs when none is named."""
+
+    def rule(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+        chosen = inputs or range(len(node.inputs))
+        return _union(
+            *(ranges.of(node.inputs[i]) for i in chosen if i < len(node.inputs) and node.inputs[i] is not None)
+        )
+
+    return rule
+
+
+def _or_zero(rule: Rule) -> Rule:
+    return lambda ranges, node, index: _union((0, 0), rule(ranges, node, index))
+
+
+def _always(low: int, high: int) -> Rule:
+    return lambda ranges, node, index: (low, high)
+
+
+def _of_inputs(combine: Callable[..., Sequence[int]]) -> Rule:
+    """The extremes of what `combine` makes of the inputs' intervals."""
+
+    def rule(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+        found = combine(*(ranges.of(v) for v in node.inputs if v is not None))
+        return min(found), max(found)
+
+    return rule
+
+
+def _largest(a: Interval) -> int:
+    return max(abs(a[0]), abs(a[1]))
+
+
+def _modulo(a: Interval, b: Interval) -> list[int]:
+    most = min(_largest(a), _largest(b)) if a[0] >= 0 and b[0] >= 0 else _largest(b)
+    return [0 if a[0] >= 0 and b[0] >= 0 else -most, most]
+
+
+def _bits(a: Interval, b: Interval) -> list[int]:
+    """The union or difference of bits: no more bits than the longer has."""
+    if min(a[0], b[0]) < 0:
+        return [-_INFINITY, _INFINITY]
+    return [0, (1 << max(a[1], b[1]).bit_length()) - 1]
+
+
+def _clip(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    low, high = ranges.of(node.inputs[0])
+    bounds = [*node.inputs[1:3], None, None]
+    least = ranges.of(bounds[0])[0] if bounds[0] is not None else -_INFINITY
+    most = ranges.of(bounds[1])[1] if bounds[1] is not None else _INFINITY
+    # With the bounds crossed, the upper one is the result.
+    return min(max(low, least), most), min(max(high, least), most)
+
+
+def _range(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    start, limit = ranges.of(node.inputs[0]), ranges.of(node.inputs[1])
+    return _union(start, limit)
+
+
+def _constant_of_shape(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    value = attribute(node, "value")
+    element = np.int64(0) if value is None else value.numpy().reshape(-1)[0]
+    return int(element), int(element)
+
+
+def _reduce_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    known, axes = dims(node.inputs[0]), ints(node.inputs[1]) if len(node.inputs) > 1 else []
+    if known is None or axes is None:
+        return (-_INFINITY, _INFINITY)
+    if not axes and attribute(node, "noop_with_empty_axes", 0):
+        return ranges.of(node.inputs[0])
+    return _times([known[a] for a in axes] if axes else known, ranges.of(node.inputs[0]))
+
+
+def _cum_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    known, axis = dims(node.inputs[0]), ints(node.inputs[1])
+    if known is None or not axis:
+        return (-_INFINITY, _INFINITY)
+    return _union((0, 0), _times([known[axis[0]]], ranges.of(node.inputs[0])))
+
+
+def _times(sizes: Sequence[Any], each: Interval) -> Interval:
+    count = 1
+    for size in sizes:
+        if not isinstance(size, int):
+            return (-_INFINITY, _INFINITY)
+        count *= size
+    return each[0] * count, each[1] * count
+
+
+def _cast(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    value = node.inputs[0]
+    return ranges.of(value) if value is not None and value.dtype in _NATURAL else (-_INFINITY, _INFINITY)
+
+
+def _top_k(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return ranges.of(node.inputs[0]) if index == 0 else _POSITIONS
+
+
+def _scatter(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    kept = attribute(node, "reduction", "none") in ("none", "max", "min")
+    return _moves(0, 2)(ranges, node, index) if kept else (-_INFINITY, _INFINITY)
+
+
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "MaxPool"), _always(*_POSITIONS)),
+    **dict.fromkeys(("EyeLike",), _always(0, 1)),
+    **dict.fromkeys(("Sign",), _always(-1, 1)),
+    **dict.fromkeys(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand"), _moves(0)),
+    **dict.fromkeys(("Tile", "Slice", "Split", "Gather", "GatherElements", "GatherND", "Compress"), _moves(0)),
+    **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceMean", "ReverseSequence", "DepthToSpace"), _moves(0)),
+    "SpaceToDepth": _moves(0),
+    **dict.fromkeys(("Concat", "Max", "Min"), _moves()),
+    **dict.fromkeys(("Trilu", "CenterCropPad"), _or_zero(_moves(0))),
+    "Relu": _or_zero(_moves(0)),
+    "Where": _moves(1, 2),
+    "Pad": lambda ranges, node, index: _union((0, 0), _moves(0, 2)(ranges, node, index)),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), _scatter),
+    "OneHot": _moves(2),
+    "TensorScatter": _moves(0, 1),
+    "TopK": _top_k,
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Clip": _clip,
+    "Range": _range,
+    "ConstantOfShape": _constant_of_shape,
+    "ReduceSum": _reduce_sum,
+    "CumSum": _cum_sum,
+    "Add": _of_inputs(lambda a, b: [a[0] + b[0], a[1] + b[1]]),
+    "Sub": _of_inputs(lambda a, b: [a[0] - b[1], a[1] - b[0]]),
+    "Mul": _of_inputs(lambda a, b: [x * y for x in a for y in b]),
+    "Div": _of_inputs(lambda a, b: [*a, -a[0], -a[1]] if b[0] <= 0 else [0, *a]),
+    "Mod": _of_inputs(_modulo),
+    "Neg": _of_inputs(lambda a: [-a[0], -a[1]]),
+    "Abs": _of_inputs(lambda a: [0 if a[0] <= 0 <= a[1] else min(map(abs, a)), _largest(a)]),
+    "BitwiseAnd": _of_inputs(lambda a, b: [0, min(a[1], b[1])] if min(a[0], b[0]) >= 0 else [-_INFINITY, _INFINITY]),
+    "BitwiseOr": _of_inputs(_bits),
+    "BitwiseXor": _of_inputs(_bits),
+    "BitwiseNot": _of_inputs(lambda a: [-a[1] - 1, -a[0] - 1]),
+}
