@@ -14,10 +14,11 @@ import onnx_ir as ir
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
-from py_ort.ops import NHWC
+from py_ort.ops import INTERNAL, NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
 from py_ort.parts import Part
+from py_ort.passes.elementwise_chains import ElementwiseChains
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
 from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
@@ -27,7 +28,7 @@ from py_ort.plan.options import CompileOptions
 from py_ort.plan.standard_form import save_standard_form
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
-from py_ort.providers import Manifest, Placement, canonical_provider, load_manifests, place
+from py_ort.providers import Manifest, PlacedNode, Placement, canonical_provider, load_manifests, place
 from py_ort.providers.placement import CONTROL_FLOW
 from py_ort.user_kernels import with_user_kernels
 
@@ -106,7 +107,10 @@ def compile_model(
     outputs = [_argument(value, loaded) for value in loaded.model.graph.outputs]
     with _timed(timings, "canonicalise"):
         override_free_dimensions(
-            loaded.model, options.free_dimension_overrides, options.free_dimension_overrides_by_denotation
+            loaded.model,
+            options.free_dimension_overrides,
+            options.free_dimension_overrides_by_denotation,
+            options.input_shapes,
         )
         inputs = [arg.settled(value) for arg, value in zip(inputs, loaded.model.graph.inputs, strict=True)]
         canonicalise(loaded.model, check_types)
@@ -121,7 +125,11 @@ def compile_model(
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
     with _timed(timings, "placement"):
-        placed = place(loaded.model, names, manifests, options.force_cpu_node_names)
+        placed = place(loaded.model, names, manifests, options.force_cpu_node_names, options.wide_integers)
+        if level >= Level.EXTENDED:
+            passes += run_passes(loaded.model, [_chains(placed, manifests)])
+            if passes[-1].changes:
+                placed = place(loaded.model, names, manifests, options.force_cpu_node_names, options.wide_integers)
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
             _refuse_fallback(placement)
@@ -153,6 +161,18 @@ def _operator_lookup(names: Sequence[str], manifests: Mapping[str, Manifest]) ->
         return True if runs[0] else False if any(runs) else None
 
     return has_operator
+
+
+def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> ElementwiseChains:
+    """Make the pass that fuses elementwise operators which run on one provider."""
+
+    def provider_of(node: ir.Node) -> str:
+        return placed[node].provider
+
+    def takes(provider: str, dtypes: Sequence[ir.DataType | None]) -> bool:
+        return manifests[provider].refusal(INTERNAL, "ElementwiseChain", dtypes) is None
+
+    return ElementwiseChains(provider_of, takes)
 
 
 def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:
