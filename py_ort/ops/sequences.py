@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from py_ort.ops.declaration import Operator
+import onnx_ir as ir
+
+from py_ort.ops.builder import dims
+from py_ort.ops.declaration import MICROSOFT, Operator
+from py_ort.ops.infer import set_dims
 
 _SEQUENCE = (
     "SequenceAt",
@@ -16,7 +20,16 @@ _SEQUENCE = (
 _OPTIONAL = ("Optional", "OptionalGetElement", "OptionalHasElement")
 _STRING = ("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "TfIdfVectorizer")
 
+
+def _infer_tokenizer(node: ir.Node) -> None:
+    known, output = dims(node.inputs[0]), node.outputs[0]
+    output.type = ir.TensorType(ir.DataType.STRING)
+    if known is not None:
+        set_dims(output, [*known, None])
+
+
 OPERATORS = [
     *(Operator(name, tolerance="exact") for name in (*_SEQUENCE, *_OPTIONAL, *_STRING)),
     Operator("ConcatFromSequence", tolerance="exact"),
+    Operator("Tokenizer", domain=MICROSOFT, tolerance="exact", infer=_infer_tokenizer),
 ]

@@ -12,7 +12,6 @@ using Instruction = Regex::Instruction;
 using Kind = Instruction::Kind;
 using Range = Regex::Range;
 
-constexpr uint32_t kNone = UINT32_MAX;  // before the first and after the last code point
 constexpr uint32_t kLast = 0x10ffff;
 constexpr int kMostRepeats = 1000;      // RE2's limit
 
@@ -108,7 +107,7 @@ class Parser {
         return {};
       }
       if (least > kMostRepeats || most > kMostRepeats || (most >= 0 && most < least)) return broken("a repetition of ", least, " to ", most);
-      (void)take("?");  // fewest first: all the same for a full match
+      (void)take("?");  // fewest first: all the same for the longest match
       Node repeat;
       repeat.type = Node::Type::repeat;
       repeat.least = least;
@@ -312,7 +311,7 @@ void emit(const Node& node, std::vector<Instruction>& program) {
   }
 }
 
-bool is_word(uint32_t c) { return c != kNone && (c == '_' || (c < 128 && std::isalnum(static_cast<int>(c)))); }
+bool is_word(uint32_t c) { return c == '_' || (c < 128 && std::isalnum(static_cast<int>(c))); }
 
 }  // namespace
 
@@ -337,22 +336,26 @@ void Regex::follow(size_t at, uint32_t before, uint32_t after, std::vector<bool>
     switch (instruction.kind) {
       case Kind::set: case Kind::match: states.push_back(here); break;
       case Kind::split: open.insert(open.end(), {instruction.next, instruction.other}); break;
-      case Kind::begin: if (before == kNone) open.push_back(instruction.next); break;
-      case Kind::end: if (after == kNone) open.push_back(instruction.next); break;
+      case Kind::begin: if (before == kNothing) open.push_back(instruction.next); break;
+      case Kind::end: if (after == kNothing) open.push_back(instruction.next); break;
       case Kind::word_boundary: if (boundary) open.push_back(instruction.next); break;
       case Kind::no_word_boundary: if (!boundary) open.push_back(instruction.next); break;
     }
   }
 }
 
-bool Regex::full_match(std::string_view text) const {
-  size_t at = 0;
-  const auto next = [&] { return at < text.size() ? next_code_point(text, at) : kNone; };
+size_t Regex::longest(std::string_view text, size_t at, uint32_t before) const {
+  size_t found = std::string_view::npos;
   std::vector<bool> seen(program_.size());
   std::vector<size_t> states, reached;
+  size_t behind = at;  // `current`, which begins at `at`
+  const auto next = [&] { return behind < text.size() ? next_code_point(text, behind) : kNothing; };
   uint32_t current = next();
-  follow(0, kNone, current, seen, states);
-  while (current != kNone && !states.empty()) {
+  follow(0, before, current, seen, states);
+  while (!states.empty()) {
+    if (std::any_of(states.begin(), states.end(), [&](size_t state) { return program_[state].kind == Kind::match; })) found = at;
+    if (current == kNothing) break;
+    at = behind;
     const uint32_t after = next();
     std::fill(seen.begin(), seen.end(), false);
     reached.clear();
@@ -365,7 +368,26 @@ bool Regex::full_match(std::string_view text) const {
     states.swap(reached);
     current = after;
   }
-  return current == kNone && std::any_of(states.begin(), states.end(), [&](size_t state) { return program_[state].kind == Kind::match; });
+  return found;
+}
+
+bool Regex::find(std::string_view text, size_t from, size_t& begin, size_t& end) const {
+  uint32_t before = kNothing;
+  if (from > 0) {
+    size_t at = from - 1;
+    while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80) --at;
+    before = next_code_point(text, at);
+  }
+  for (size_t at = from; at < text.size();) {
+    const size_t stop = longest(text, at, before);
+    if (stop != std::string_view::npos && stop > at) {
+      begin = at;
+      end = stop;
+      return true;
+    }
+    before = next_code_point(text, at);
+  }
+  return false;
 }
 
 }  // namespace py_ort

@@ -53,7 +53,7 @@ class LinearClassifier {
       }
     }
     PY_ORT_TRY(labels_.write(context, classes));
-    return write_scores(context, rows);
+    return write_scores(context, rows, labels_.size());
   }
 
  private:

@@ -83,8 +83,8 @@ Status Labels::write(KernelContext& context, const std::vector<int64_t>& classes
   return {};
 }
 
-Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows) {
-  const size_t columns = rows.empty() ? 0 : rows[0].size();
+Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows, size_t classes) {
+  const size_t columns = rows.empty() ? classes : rows[0].size();
   Tensor* out = nullptr;
   PY_ORT_TRY(context.output(1, DType::float32, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns)}, out));
   for (size_t i = 0; i < rows.size(); ++i) std::copy(rows[i].begin(), rows[i].end(), out->mutable_data<float>() + i * columns);

@@ -31,7 +31,7 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-// Output 1: all rows have equally many scores.
-Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows);
+// Output 1: all rows have equally many scores, `classes` where there are no rows.
+Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows, size_t classes);
 
 }  // namespace py_ort::ml

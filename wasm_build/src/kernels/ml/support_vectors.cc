@@ -155,7 +155,7 @@ class Classifier {
       classes.push_back(best);
     }
     PY_ORT_TRY(labels_.write(context, classes));
-    return write_scores(context, all);
+    return write_scores(context, all, labels_.size());
   }
 
  private:

@@ -88,7 +88,7 @@ class Classifier {
       }
     }
     PY_ORT_TRY(labels_.write(context, classes));
-    return write_scores(context, rows);
+    return write_scores(context, rows, labels_.size());
   }
 
  private:
