@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops import operator
+from py_ort.ops import INTERNAL, operator
 from py_ort.ops.builder import all_nodes, array, attribute, dims, ints, subgraphs
 
 Interval = tuple[int, int]
@@ -56,6 +56,8 @@ class IntegerRanges:
 
     def refusal(self, node: ir.Node) -> str | None:
         """Say which 64-bit integers of a node are not known to fit the GPU; None when all are."""
+        if node.domain == INTERNAL:
+            return None  # made of nodes that were placed before
         declared = operator(node.domain, node.op_type)
         indices = _INDICES.get(node.op_type, ())
         for i, value in enumerate(node.inputs):
@@ -100,6 +102,8 @@ class IntegerRanges:
             return self._input(value)
         if subgraphs(node):
             return self._control(node, value)
+        if node.domain == INTERNAL:
+            return _WIDE.get(value.dtype, unknown) if value.dtype is not None else unknown
         rule = _RULES.get(node.op_type) if node.domain == "" else None
         return rule(self, node, value.index() or 0) if rule is not None else unknown
 

@@ -1,5 +1,6 @@
 // How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
-import { DType } from '../schema';
+import { RuntimeError } from '../errors';
+import { DType, ErrorCode } from '../schema';
 import { fromHalves, toHalves } from './float16';
 import type { DeviceTraits, DTypeName, StorageType } from './kernel';
 
@@ -113,7 +114,8 @@ export class ElementForms {
       const value = Number(values[i]);
       wide[i] = type.name === 'bool' ? (value ? 1 : 0) : value;
       if (wide[i] !== value && type.name !== 'bool') {
-        throw new RangeError(`${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`);
+        const message = `${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`;
+        throw new RuntimeError(ErrorCode.invalid_argument, `${message} (session configuration session.wide_integers=1 keeps such inputs on the CPU)`);
       }
     }
     return new Uint8Array(wide.buffer);

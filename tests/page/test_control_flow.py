@@ -1,0 +1,63 @@
+"""If, Loop and Scan on webgpu: bodies run their kernels on the GPU's data, and only conditions come back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import parse
+
+X = np.linspace(-1, 1, 6000, dtype=np.float32).reshape(2, 3000)
+TURNS = 5
+
+MODELS = {
+    "If": """(float[2,3000] x) => (float[2,3000] y) {
+        s = ReduceSum<keepdims=0>(x)  p = Greater(s, zero)
+        y = If (p) <then_branch = yes () => (float[2,3000] a) { b = Exp(x)  a = Mul(b, x) },
+                    else_branch = no () => (float[2,3000] c) { d = Abs(x)  c = Sub(d, x) }> }""",
+    "Loop": """(float[2,3000] x) => (float[2,3000] y) {
+        y = Loop (most, , x) <body = turn (int64 i, bool go, float[2,3000] state) => (bool again, float[2,3000] next) {
+            next = Mul(state, half)  s = ReduceMax<keepdims=0>(next)  again = Greater(s, least) }> }""",
+    "Scan": """(float[2,3000] x) => (float[3000] last, float[2,3000] y) {
+        start = Slice(x, zero1, one1, zero1)  first = Squeeze(start, zero1)
+        last, y = Scan <num_scan_inputs=1, body = turn (float[3000] state, float[3000] row)
+            => (float[3000] next, float[3000] out) { t = Add(state, row)  next = Tanh(t)  out = Mul(next, row) }>
+            (first, x) }""",
+}
+CONSTANTS = {
+    "zero1": np.array([0], np.int64),
+    "one1": np.array([1], np.int64),
+    "zero": np.array(0, np.float32),
+    "half": np.array(0.5, np.float32),
+    "least": np.array(0.04, np.float32),
+    "most": np.array(100, np.int64),
+}
+
+
+def _wanted(name: str, x: np.ndarray) -> list[np.ndarray]:
+    if name == "If":
+        return [np.exp(x) * x if x.sum() > 0 else np.abs(x) - x]
+    if name == "Loop":
+        return [x * np.float32(0.5**TURNS)]
+    state, rows = x[0], []
+    for row in x:
+        state = np.tanh(state + row)
+        rows.append(state * row)
+    return [state, np.stack(rows)]
+
+
+@pytest.mark.parametrize(("name", "conditions"), [("If", 1), ("Loop", TURNS), ("Scan", 2)])
+def test_bodies_run_on_the_gpu(new_session, name, conditions):
+    text = MODELS[name]
+    used = {key: value for key, value in CONSTANTS.items() if f"{key}," in text or f"{key})" in text}
+    session = new_session(parse("g " + text, used).SerializeToString())
+    elsewhere = {
+        node.op_type for node in session.placement().nodes if node.provider != "webgpu" and node.op_type != name
+    }
+    assert elsewhere <= {"Identity"}
+    for x in (X - 0.5, X + 0.5) if name == "If" else (X,):
+        for got, wanted in zip(session.run(None, {"x": x}), _wanted(name, x), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    counters = session.stats()["last_run"]["counters"]
+    # One for each condition and one for all outputs together. (What a Scan makes row by row is put together on the CPU.)
+    assert counters["downloads"] <= conditions + 1
+    assert counters["uploads"] <= 1 + conditions
