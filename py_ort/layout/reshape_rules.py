@@ -86,7 +86,7 @@ def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wi
         found = _target(node, [source[a] for a in perm], target, plain)
         if found is not None:
             yield _Choice(perm, plain, found)
-    groups = _groups(source, target)
+    groups = axis_groups(source, target)
     if groups is None:
         return
     order = _ordered(groups, perm)
@@ -100,7 +100,7 @@ def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wi
         yield _Choice(perm, order, found)
 
 
-def _groups(source: list[Any], target: list[Any]) -> list[Group] | None:
+def axis_groups(source: list[Any], target: list[Any]) -> list[Group] | None:
     """Pair runs of axes with equal products; None when the sizes do not tell."""
     groups: list[Group] = []
     i = j = 0

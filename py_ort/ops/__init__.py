@@ -6,9 +6,9 @@ import importlib
 import pkgutil
 from functools import cache
 
-from py_ort.ops.declaration import LOWERINGS, MICROSOFT, NHWC, Lowering, Operator
+from py_ort.ops.declaration import INTERNAL, LOWERINGS, MICROSOFT, NHWC, Lowering, Operator
 
-__all__ = ["MICROSOFT", "NHWC", "Lowering", "Operator", "lowerings", "operator", "operators"]
+__all__ = ["INTERNAL", "MICROSOFT", "NHWC", "Lowering", "Operator", "lowerings", "operator", "operators"]
 
 
 @cache

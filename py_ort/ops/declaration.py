@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
+INTERNAL = "com.ms.internal"
 
 Tolerance = Literal["exact", "tight", "normal", "loose"]
 """How near to native results: exact (moves, compares), tight (few roundings), normal (sums), loose (chains)."""

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from py_ort.passes.activation import Activation
 from py_ort.passes.affine import Affine
+from py_ort.passes.attention import Attention
 from py_ort.passes.batch_normalization import BatchNormalization
 from py_ort.passes.branches import Branches
 from py_ort.passes.constants import Constants
@@ -21,6 +22,7 @@ from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
+from py_ort.passes.packed_projections import PackedProjections
 from py_ort.passes.padded_windows import PaddedWindows
 from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.reshapes import Reshapes
@@ -81,8 +83,13 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     ]
     if level >= Level.EXTENDED:
         passes += [
+            Attention(has_operator),
+            Reshapes(),
+            Identity(),
+            DeadCode(),
             TransposedProducts(has_operator),
             Linear(matmul_bias=matmul_bias),
+            PackedProjections(),
             ConvAffine(),
             ScaleShift(),
             Residual(),

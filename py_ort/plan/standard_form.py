@@ -191,7 +191,7 @@ class StandardForm:
         return self.activation(proto, node, result)
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
-        """Append an Attention: heads that are columns of wider rows cut out, a mask of one row in as many as there are."""
+        """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""
         mask = node.inputs[3] if len(node.inputs) > _MASK else None
         if mask is not None and mask.shape is not None and mask.shape[-2] == 1:
             axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-// Attention of ONNX (opsets 23 to 25).
+// Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in the middle of wider rows.
 #include <cmath>
 
 #include "attention_core.h"
@@ -17,6 +17,7 @@ class Attention {
     has_scale_ = a.has("scale"), scale_ = a.number("scale", 0);
     softcap_ = a.number("softcap", 0);
     left_window_ = a.integer("left_window_size", -1), right_window_ = a.integer("right_window_size", -1);
+    offsets_ = a.integers("offsets"), head_sizes_ = a.integers("head_sizes");
     stage_ = static_cast<AttentionProblem::Stage>(a.integer("qk_matmul_output_mode", 0));
   }
 
@@ -35,9 +36,13 @@ class Attention {
     p.qk_size = by_row ? q.dims[2] / p.heads : q.dims[3];
     p.v_size = by_row ? v.dims[2] / p.kv_heads : v.dims[3];
     const int64_t new_columns = k.dim(-2), past_columns = past_key ? past_key->dim(2) : 0;
-    PY_ORT_ENSURE(
-        k.dims[0] == p.batch && v.dims[0] == p.batch && v.dim(-2) == new_columns && k.count() == p.batch * p.kv_heads * new_columns * p.qk_size,
-        "Q, K and V of shapes ", q.dims, ", ", k.dims, " and ", v.dims, " do not fit");
+    const bool parts = offsets_.size() == 3 && head_sizes_.size() == 2 && by_row;
+    if (parts) p.qk_size = head_sizes_[0], p.v_size = head_sizes_[1];
+    PY_ORT_ENSURE(k.dims[0] == p.batch && v.dims[0] == p.batch && v.dim(-2) == new_columns &&
+                      (parts ? offsets_[0] + p.heads * p.qk_size <= q.dims[2] && offsets_[1] + p.kv_heads * p.qk_size <= k.dims[2] &&
+                                   offsets_[2] + p.kv_heads * p.v_size <= v.dims[2]
+                             : k.count() == p.batch * p.kv_heads * new_columns * p.qk_size),
+                  "Q, K and V of shapes ", q.dims, ", ", k.dims, " and ", v.dims, " do not fit");
     p.columns = past_columns + new_columns;
     const auto heads_of = [&](const Tensor& t, int64_t heads, int64_t rows, int64_t columns) {
       return (by_row ? Heads::by_row : Heads::by_head)(t.data<float>(), heads, rows, columns);
@@ -45,6 +50,11 @@ class Attention {
     p.q = heads_of(q, p.heads, p.rows, p.qk_size);
     p.k = heads_of(k, p.kv_heads, new_columns, p.qk_size);
     p.v = heads_of(v, p.kv_heads, new_columns, p.v_size);
+    if (parts) {
+      p.q = Heads::within(q.data<float>(), p.rows, q.dims[2], offsets_[0], p.qk_size);
+      p.k = Heads::within(k.data<float>(), new_columns, k.dims[2], offsets_[1], p.qk_size);
+      p.v = Heads::within(v.data<float>(), new_columns, v.dims[2], offsets_[2], p.v_size);
+    }
     Tensor present_key, present_value;
     if (past_key || context.wants(1)) {
       PY_ORT_TRY(concatenate_heads(past_key, p.k, p.batch, p.kv_heads, new_columns, p.qk_size, present_key));
@@ -87,6 +97,7 @@ class Attention {
   bool causal_, has_scale_;
   int64_t heads_, kv_heads_, left_window_, right_window_;
   float scale_, softcap_;
+  Dims offsets_, head_sizes_;
   AttentionProblem::Stage stage_;
 };
 

@@ -75,20 +75,43 @@ Status ScoreBias::of(const Tensor& mask, int64_t batch, int64_t heads, int64_t r
   return {};
 }
 
+namespace {
+
+// Rows of scores at a time, so that they stay in the cache: a multiple of the rows that products take at once.
+constexpr int64_t kBlockScores = 16384, kBlockRows = 24;
+
+int64_t rows_at_once(const AttentionProblem& p) {
+  return std::min(p.rows, std::max(kBlockRows, kBlockScores / std::max<int64_t>(p.columns, 1) / kBlockRows * kBlockRows));
+}
+
+// Whether all rows of a head have one bias, and all heads of a batch.
+bool same_for_rows(const AttentionProblem& p) {
+  return !p.causal && p.left_window < 0 && p.right_window < 0 &&
+         std::all_of(p.biases.begin(), p.biases.end(), [](const ScoreBias& b) { return b.row_step == 0; });
+}
+bool same_for_heads(const AttentionProblem& p) {
+  return std::all_of(p.biases.begin(), p.biases.end(), [](const ScoreBias& b) { return b.head_step == 0; });
+}
+
+}  // namespace
+
 Status attend(const AttentionProblem& p) {
   if (p.batch * p.heads * p.rows == 0) return {};
   PY_ORT_ENSURE(p.kv_heads > 0 && p.heads % p.kv_heads == 0, p.heads, " heads of queries do not fit ", p.kv_heads, " of keys");
-  const int64_t sharing = p.heads / p.kv_heads, size = p.rows * p.columns;
+  const int64_t sharing = p.heads / p.kv_heads, block = rows_at_once(p);
   const bool plain = p.biases.empty() && !p.causal && p.left_window < 0 && p.right_window < 0 && p.lengths.empty();
+  const bool by_row = !same_for_rows(p), by_head = !same_for_heads(p);
   const bool pack = p.rows > 3 && p.columns > 0;  // the keys and values of a group of heads once
   Tensor scratch, packed_k, packed_v;
-  PY_ORT_TRY(Tensor::make(DType::float32, {p.rows, p.columns}, scratch));
+  PY_ORT_TRY(Tensor::make(DType::float32, {block, p.columns}, scratch));
   if (pack) {
     PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(p.qk_size, p.columns))}, packed_k));
     PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(p.columns, p.v_size))}, packed_v));
   }
   std::vector<float> bias(static_cast<size_t>(p.columns));
   std::vector<int64_t> empty_rows;
+  float* const scores = scratch.mutable_data<float>();
+  bool seen = true;  // whether the bias leaves anything
   for (int64_t batch = 0; batch < p.batch; ++batch) {
     for (int64_t head = 0; head < p.heads; ++head) {
       const Matrix<float> q{p.q.at(batch, head), p.rows, p.qk_size, p.q.row_step, 1};
@@ -98,31 +121,37 @@ Status attend(const AttentionProblem& p) {
         pack_panels(k, p.scale, packed_k.mutable_data<float>());
         pack_panels(v, 1, packed_v.mutable_data<float>());
       }
-      float* scores = scratch.mutable_data<float>();
-      const auto show = [&](AttentionProblem::Stage stage) {
-        if (p.scores && p.stage == stage) std::copy_n(scores, size, p.scores + (batch * p.heads + head) * size);
-      };
-      ProductEnd end;
-      end.c = scores, end.c_stride = p.columns;
-      PY_ORT_TRY(pack ? multiply_panels(q, packed_k.data<float>(), p.columns, end) : multiply(q, k, p.scale, end));
-      show(AttentionProblem::product);
-      if (p.softcap > 0) cap(p.softcap, scores, size);
-      show(AttentionProblem::capped);
-      empty_rows.clear();
-      for (int64_t row = 0; row < p.rows && !plain; ++row) {
-        if (!make_bias(p, batch, head, row, bias)) empty_rows.push_back(row);
-        add_bias(bias, scores + row * p.columns, p.columns);
+      if (!plain && !by_row && (by_head || head == 0)) seen = make_bias(p, batch, head, 0, bias);
+      for (int64_t first = 0; first < p.rows; first += block) {
+        const int64_t rows = std::min(block, p.rows - first);
+        const auto show = [&](AttentionProblem::Stage stage) {
+          if (p.scores && p.stage == stage)
+            std::copy_n(scores, rows * p.columns, p.scores + ((batch * p.heads + head) * p.rows + first) * p.columns);
+        };
+        const Matrix<float> part{q.data + first * q.row_step, rows, p.qk_size, q.row_step, 1};
+        ProductEnd end;
+        end.c = scores, end.c_stride = p.columns;
+        PY_ORT_TRY(pack ? multiply_panels(part, packed_k.data<float>(), p.columns, end) : multiply(part, k, p.scale, end));
+        show(AttentionProblem::product);
+        if (p.softcap > 0) cap(p.softcap, scores, rows * p.columns);
+        show(AttentionProblem::capped);
+        empty_rows.clear();
+        for (int64_t row = 0; row < rows && !plain; ++row) {
+          if (by_row) seen = make_bias(p, batch, head, first + row, bias);
+          if (!seen) empty_rows.push_back(row);
+          add_bias(bias, scores + row * p.columns, p.columns);
+        }
+        show(AttentionProblem::biased);
+        F32Softmax softmax;
+        softmax.outer = static_cast<int32_t>(rows), softmax.n = static_cast<int32_t>(p.columns);
+        softmax.x = scores, softmax.y = scores;
+        if (!run_microkernel(microkernels().f32_softmax, softmax)) return out_of_memory("no memory for the scratch space of a softmax");
+        for (int64_t row : empty_rows) std::fill_n(scores + row * p.columns, p.columns, 0.0f);  // nothing to attend to
+        show(AttentionProblem::softmax);
+        end.c = const_cast<float*>(p.y.at(batch, head)) + first * p.y.row_step, end.c_stride = p.y.row_step;
+        const Matrix<float> weights = row_major(static_cast<const float*>(scores), rows, p.columns);
+        PY_ORT_TRY(pack ? multiply_panels(weights, packed_v.data<float>(), p.v_size, end) : multiply(weights, v, 1, end));
       }
-      show(AttentionProblem::biased);
-      F32Softmax softmax;
-      softmax.outer = static_cast<int32_t>(p.rows), softmax.n = static_cast<int32_t>(p.columns);
-      softmax.x = scores, softmax.y = scores;
-      if (!run_microkernel(microkernels().f32_softmax, softmax)) return out_of_memory("no memory for the scratch space of a softmax");
-      for (int64_t row : empty_rows) std::fill_n(scores + row * p.columns, p.columns, 0.0f);  // nothing to attend to
-      show(AttentionProblem::softmax);
-      end.c = const_cast<float*>(p.y.at(batch, head)), end.c_stride = p.y.row_step;
-      const Matrix<float> weights = row_major(static_cast<const float*>(scores), p.rows, p.columns);
-      PY_ORT_TRY(pack ? multiply_panels(weights, packed_v.data<float>(), p.v_size, end) : multiply(weights, v, 1, end));
     }
   }
   return {};

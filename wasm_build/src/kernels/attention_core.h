@@ -22,6 +22,10 @@ struct Heads {
   static Heads by_row(const float* data, int64_t heads, int64_t rows, int64_t columns) {
     return {data, rows * heads * columns, columns, heads * columns};
   }
+  // Columns from `offset` on, `columns` to a head, of [batch, rows, width].
+  static Heads within(const float* data, int64_t rows, int64_t width, int64_t offset, int64_t columns) {
+    return {data + offset, rows * width, columns, width};
+  }
 };
 
 // A number added to the score of every (batch, head, row, column); steps of 0 repeat.

@@ -74,6 +74,16 @@ const TABLE: readonly Unary[] = [
   { op: 'QuickGelu', domain: MICROSOFT_DOMAIN, math: ['sigmoid'], attributes: { alpha: 1.702 }, wgsl: 'x * sigmoid(u.alpha * x)' },
 ];
 
+/** A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further parameters, in order. */
+export function unaryFunction(op: string): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {
+  const found: Unary | undefined = op === 'Gelu' ? { op, math: ['erf_'], wgsl: GELU } : TABLE.find((line) => line.op === op && !line.domain);
+  if (!found) return undefined;
+  const name = `unary_${stemOf(op)}`;
+  const parameters = ['x: F', ...Object.keys(found.attributes ?? {}).map((attribute) => `${attribute}: f32`)];
+  const expression = found.wgsl.replace(/\bT\b/g, 'F').replace(/\bu\.(\w+)/g, '$1');
+  return { name, math: found.math ?? [], wgsl: `fn ${name}(${parameters.join(', ')}) -> F { return ${expression}; }` };
+}
+
 /** IsNaN -> is_nan */
 function stemOf(op: string): string {
   return op.replace('NaN', 'Nan').replace(/([a-z])(?=[A-Z])/g, '$1_').toLowerCase();

@@ -1,10 +1,13 @@
-// Attention over heads, wherever the heads lie in memory: scores, their softmax, the weighted sum of values.
+// Attention over heads, wherever the heads lie in memory: in one dispatch where that can be, else scores, their softmax, and the
+// weighted sum of values one after another.
 import { DType } from '../../schema';
 import type { Context, Tensor } from '../../jsep/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { multiply, readsTurned } from '../product/multiply';
-import { attentionSoftmax, type Hiding } from './softmax';
+import type { Hiding } from './hiding';
+import { attentionSoftmax } from './softmax';
+import { streamingAttention } from './streaming';
 
 /** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbours. */
 export interface Heads {
@@ -39,15 +42,15 @@ export function headsOf(tensor: Tensor): Heads {
   return { tensor, strides: [heads * positions * size, positions * size, size] };
 }
 
-/** Heads in a tensor [batch, positions, heads * size]. */
-export function headsWithin(tensor: Tensor, size: number): Heads {
+/** Heads in a tensor [batch, positions, width]: columns from `offset` on, `size` of them each. */
+export function headsWithin(tensor: Tensor, size: number, offset = 0): Heads {
   const [, positions, width] = tensor.dims;
-  return { tensor, strides: [positions * width, size, width] };
+  return { tensor, offset, strides: [positions * width, size, width] };
 }
 
 export function attend(ctx: Context, t: Attention): void {
   const { batch, heads, kvHeads, queries, keys, size, valueSize, debug } = t;
-  if (t.y.tensor.size === 0) return;
+  if (t.y.tensor.size === 0 || streamingAttention(ctx, t)) return;
   const shared = heads / kvHeads;
   const q = plain(ctx, t.q, [batch, heads, queries, size]);
   const v = plain(ctx, t.v, [batch, kvHeads, keys, valueSize]);

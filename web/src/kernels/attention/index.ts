@@ -14,6 +14,9 @@ interface AttentionAttributes {
   readonly left: number;
   readonly right: number;
   readonly debugMode: number;
+  /** Where q, k and v are parts of wider rows: their first columns, and the sizes of a query and of a value. */
+  readonly offsets: readonly number[];
+  readonly headSizes: readonly number[];
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -22,7 +25,7 @@ function attributes(a: Attributes): AttentionAttributes {
   return {
     heads: a.integer('q_num_heads', 0), kvHeads: a.integer('kv_num_heads', 0), scale: a.number('scale', 0), softcap: a.number('softcap', 0),
     causal: a.integer('is_causal', 0) !== 0, left: a.integer('left_window_size', -1), right: a.integer('right_window_size', -1),
-    debugMode: a.integer('qk_matmul_output_mode', 0),
+    debugMode: a.integer('qk_matmul_output_mode', 0), offsets: a.integers('offsets'), headSizes: a.integers('head_sizes'),
   };
 }
 
@@ -34,11 +37,16 @@ function formOf(x: Tensor, heads: number): { form: readonly [number, number, num
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size) };
 }
 
+/** The same, of columns in the middle of [batch, positions, width]. */
+function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnType<typeof formOf> {
+  if (x.dims.length !== 3 || offset + heads * size > x.dims[2]) throw new KernelError(`Attention of ${heads} x ${size} columns from ${offset} of [${x.dims}]`);
+  return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
+}
+
 function resolve(ctx: Context, a: AttentionAttributes): void {
   const [mask, pastKey, pastValue, lengths] = [ctx.inputs[3], ctx.inputs[4], ctx.inputs[5], ctx.inputs[6]];
-  const q = formOf(ctx.input(0), a.heads);
-  const k = formOf(ctx.input(1), a.kvHeads);
-  const v = formOf(ctx.input(2), a.kvHeads);
+  const [q, k, v] = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
+    a.offsets.length === 3 ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i]) : formOf(ctx.input(i), heads));
   const [batch, heads, queries, size] = q.form;
   const [, kvHeads, incoming] = k.form;
   const valueSize = v.form[3];

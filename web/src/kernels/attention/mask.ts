@@ -1,7 +1,7 @@
 // Masks of attention, from the shapes that operators allow them.
 import type { Tensor } from '../../jsep/kernel';
 import { broadcastStrides } from '../../wgsl/shape';
-import type { Mask } from './softmax';
+import type { Mask } from './hiding';
 
 /** A mask that broadcasts to `dims` = [batch, heads, queries, keys], but may have fewer keys. */
 export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {

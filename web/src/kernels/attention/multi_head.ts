@@ -6,7 +6,7 @@ import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { multiply } from '../product/multiply';
 import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
 import { maskOf } from './mask';
-import type { Hiding, Mask } from './softmax';
+import type { Hiding, Mask } from './hiding';
 
 interface HeadAttributes {
   readonly heads: number;

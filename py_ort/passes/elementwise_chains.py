@@ -1,0 +1,211 @@
+"""Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
+
+Runs after placement, as all of a chain must be on one provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+
+from py_ort.ops import INTERNAL, operator
+from py_ort.ops.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.passes.match import same_dims
+from py_ort.passes.pass_base import Pass
+
+_INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
+_INSTRUCTIONS = 24
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+_INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
+_LARGEST = 3.4028234663852886e38
+# Operators by the numbers they take, and whether they cost so little that an element may be computed again and again.
+_FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
+    **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil"), ()),
+    **dict.fromkeys(("Exp", "Log", "Sigmoid", "Tanh", "Erf", "HardSwish", "Softplus", "Softsign", "Mish"), ()),
+    **dict.fromkeys(("Sin", "Cos", "Gelu"), ()),
+    "LeakyRelu": (("alpha", 0.01),),
+    "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
+    "Elu": (("alpha", 1.0),),
+    "Swish": (("alpha", 1.0),),
+    "ThresholdedRelu": (("alpha", 1.0),),
+}
+_TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Not"})
+_PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", *_TRUTHS})
+_CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Pow", "HardSigmoid", "HardSwish", "LeakyRelu"}
+
+ProviderOf = Callable[[ir.Node], str]
+Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
+
+
+class ElementwiseChains(Pass):
+    """From its last operator backwards, as far as nothing else reads what is between."""
+
+    def __init__(self, provider_of: ProviderOf, takes: Takes) -> None:
+        """Say where nodes run.
+
+        Args:
+            provider_of: The provider of a node.
+            takes: Whether a provider has ElementwiseChain for inputs of these dtypes.
+        """
+        self._provider_of = provider_of
+        self._takes = takes
+
+    def call(self, model: ir.Model) -> int:
+        """Try each elementwise operator that is not in a chain yet, the last ones first."""
+        count = 0
+        for graph in all_graphs(model.graph):
+            done: set[ir.Node] = set()
+            for node in reversed(list(graph)):
+                if node in done or not _fits(node) or node.outputs[0].dtype not in _FLOATS or _on_host(node.outputs[0]):
+                    continue
+                chain = self._grow(node)
+                dtypes = [value.dtype for value in _inputs(chain)]
+                if len(chain) > 1 and dtypes and self._takes(self._provider_of(node), dtypes):
+                    done.update(chain)
+                    _fuse(node, chain)
+                    count += 1
+        return count
+
+    def _grow(self, last: ir.Node) -> list[ir.Node]:
+        """The nodes of the chain, each behind those that it reads."""
+        chain = [last]
+        provider = self._provider_of(last)
+        at = 0
+        while at < len(chain):
+            for value in chain[at].inputs:
+                made = None if value is None else value.producer()
+                if value is None or made is None or made in chain or made.graph is not last.graph or not _fits(made):
+                    continue
+                if value.is_graph_output() or not all(use.node in chain for use in value.uses()):
+                    continue
+                if self._provider_of(made) != provider or not _worth(made, last.outputs[0]):
+                    continue
+                more = [*chain, made]
+                if len(_inputs(more)) <= _INPUTS and len(more) <= _INSTRUCTIONS:
+                    chain = more
+            at += 1
+        return _ordered(chain)
+
+
+def _ordered(chain: list[ir.Node]) -> list[ir.Node]:
+    members, found = set(chain), dict[ir.Node, None]()
+
+    def visit(node: ir.Node) -> None:
+        for value in node.inputs:
+            made = None if value is None else value.producer()
+            if made in members and made not in found:
+                visit(made)
+        found[node] = None
+
+    visit(chain[0])
+    return list(found)
+
+
+def _on_host(value: ir.Value) -> bool:
+    return any(operator(use.node.domain, use.node.op_type).use(use.node, use.idx) != "device" for use in value.uses())
+
+
+def _number(value: ir.Value | None) -> float | None:
+    """A constant of one element that broadcasts to anything."""
+    found = scalar(value) if value is not None and value.dtype in _FLOATS and (rank(value) or 0) <= 1 else None
+    return None if found is None else float(found)
+
+
+def _fits(node: ir.Node) -> bool:
+    """Whether a node can be an instruction."""
+    if node.domain != "" or len(node.outputs) != 1 or not node.inputs:
+        return False
+    kinds = [None if v is None else v.dtype for v in node.inputs]
+    if node.op_type == "Cast":
+        return kinds[0] in (*_INTEGERS, ir.DataType.BOOL) and node.outputs[0].dtype == ir.DataType.FLOAT
+    if node.op_type == "Clip":
+        return kinds[0] in _FLOATS and all(v is None or _bound(v) is not None for v in node.inputs[1:])
+    if node.op_type in ("And", "Or", "Not"):
+        return True
+    if node.op_type == "Where":
+        return kinds[1] in _FLOATS
+    if node.op_type in _PLAIN:
+        return kinds[0] in _FLOATS
+    if node.op_type == "Pow":
+        return kinds[0] in _FLOATS and _number(node.inputs[1]) in (2.0, 3.0)
+    if node.op_type == "Gelu":
+        return kinds[0] in _FLOATS and attribute(node, "approximate", "none") == "none"
+    return node.op_type in _FUNCTIONS and kinds[0] in _FLOATS
+
+
+def _bound(value: ir.Value | None) -> float | None:
+    found = scalar(value)
+    return None if found is None else max(-_LARGEST, min(_LARGEST, float(found)))
+
+
+def _worth(node: ir.Node, result: ir.Value) -> bool:
+    """Whether the operator may be computed for each element of the result: if it is of that shape, or cheap."""
+    made = node.outputs[0]
+    if node.op_type in _CHEAP or same_dims(made, result):
+        return True
+    small, wide = dims(made), dims(result)
+    if small is None or wide is None or len(small) != len(wide):
+        return False
+    return not any(d == 1 and other != 1 for d, other in zip(small, wide, strict=True))
+
+
+def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
+    """What the chain reads from outside; numbers are part of the program."""
+    made = {node.outputs[0] for node in chain}
+    found = dict[ir.Value, None]()
+    for node in chain:
+        for value in node.inputs if node.op_type not in ("Clip", "Pow") else node.inputs[:1]:
+            if value is not None and value not in made and _number(value) is None:
+                found[value] = None
+    return list(found)
+
+
+def _fuse(last: ir.Node, chain: list[ir.Node]) -> None:
+    inputs = _inputs(chain)
+    build = Builder(last, origin=[name for node in chain for name in origins(node)])
+    output = last.outputs[0]
+    made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, program=_program(chain, inputs))
+    made.type, made.shape = output.type, output.shape
+    replace_value(output, made)
+    for node in reversed(chain):
+        remove(node)
+
+
+def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
+    """The instructions, in order, separated by semicolons: an operator, registers, and numbers with a #."""
+    registers: dict[ir.Value, int] = {value: i for i, value in enumerate(inputs)}
+    lines: list[str] = []
+
+    def add(*words: object) -> int:
+        lines.append(" ".join(map(str, words)))
+        return len(inputs) + len(lines) - 1
+
+    def register(value: ir.Value | None) -> int:
+        assert value is not None
+        if value not in registers:
+            registers[value] = add("Number", _literal(_number(value)))
+        return registers[value]
+
+    for node in chain:
+        source = register(node.inputs[0])
+        if node.op_type == "Clip":
+            bounds = [_bound(v) if v is not None else None for v in (*node.inputs[1:3], None, None)[:2]]
+            limits = (-_LARGEST if bounds[0] is None else bounds[0], _LARGEST if bounds[1] is None else bounds[1])
+            made = add("Clip", source, *map(_literal, limits))
+        elif node.op_type == "Pow":
+            made = add("Mul", source, source)
+            if _number(node.inputs[1]) == 3.0:
+                made = add("Mul", made, source)
+        elif node.op_type in _FUNCTIONS:
+            numbers = [attribute(node, name, default) for name, default in _FUNCTIONS[node.op_type]]
+            made = add(node.op_type, source, *map(_literal, numbers))
+        else:
+            made = add(node.op_type, source, *(register(v) for v in node.inputs[1:]))
+        registers[node.outputs[0]] = made
+    return ";".join(lines)
+
+
+def _literal(number: float | None) -> str:
+    assert number is not None
+    return f"#{max(-_LARGEST, min(_LARGEST, float(number)))!r}"

@@ -1,0 +1,215 @@
+// ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between them stays in the
+// cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an operator, the registers it reads, and
+// numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the output; all are
+// floats, truths 0 and 1.
+#include <algorithm>
+#include <cstdlib>
+
+#include "broadcast.h"
+#include "py_ort/kernel.h"
+#include "simd_math.h"
+#include "unary.h"
+
+namespace py_ort {
+namespace {
+
+constexpr int64_t kBlock = 256;
+
+enum class Op { function, number, copy, add, sub, mul, div, clip, less, less_equal, greater, greater_equal, equal, both, either, inverse, where };
+struct Named { std::string_view name; Op op; int registers; };
+constexpr Named kNames[] = {
+    {"Number", Op::number, 0},     {"Cast", Op::copy, 1},  {"Add", Op::add, 2},       {"Sub", Op::sub, 2},
+    {"Mul", Op::mul, 2},           {"Div", Op::div, 2},    {"Clip", Op::clip, 1},     {"Less", Op::less, 2},
+    {"LessOrEqual", Op::less_equal, 2}, {"Greater", Op::greater, 2}, {"GreaterOrEqual", Op::greater_equal, 2}, {"Equal", Op::equal, 2},
+    {"And", Op::both, 2},          {"Or", Op::either, 2},  {"Not", Op::inverse, 1},   {"Where", Op::where, 3},
+};
+
+struct Instruction {
+  Op op = Op::copy;
+  const UnaryFunction* function = nullptr;
+  int registers[3] = {};
+  float numbers[2] = {};
+};
+
+// How an input is walked beside the output: loops from the outermost to the innermost.
+struct Walk {
+  Dims sizes, steps;
+};
+
+Walk walk_of(const Dims& dims, const Dims& target) {
+  Walk walk;
+  const size_t missing = target.size() - dims.size();
+  int64_t step = 1;
+  Dims steps(target.size());
+  for (size_t axis = target.size(); axis-- > missing;) {
+    steps[axis] = dims[axis - missing] == 1 ? 0 : step;
+    step *= dims[axis - missing];
+  }
+  for (size_t axis = 0; axis < target.size(); ++axis) {
+    if (target[axis] == 1) continue;
+    if (!walk.sizes.empty() && walk.steps.back() == steps[axis] * target[axis]) {
+      walk.sizes.back() *= target[axis], walk.steps.back() = steps[axis];
+    } else {
+      walk.sizes.push_back(target[axis]), walk.steps.push_back(steps[axis]);
+    }
+  }
+  if (walk.sizes.empty()) walk = {{1}, {0}};
+  return walk;
+}
+
+template <class T>
+void copy_run(const T* from, int64_t step, int64_t count, float* to) {
+  if (step == 0) return void(std::fill_n(to, count, static_cast<float>(*from)));
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * step]);
+}
+
+void read_run(const Tensor& x, int64_t at, int64_t step, int64_t count, float* to) {
+  switch (x.dtype) {
+    case DType::int64: return copy_run(x.data<int64_t>() + at, step, count, to);
+    case DType::int32: return copy_run(x.data<int32_t>() + at, step, count, to);
+    case DType::bool_: return copy_run(static_cast<const uint8_t*>(x.storage->data()) + at, step, count, to);
+    default: return copy_run(x.data<float>() + at, step, count, to);
+  }
+}
+
+// Elements [start, start + count) of the input as it is walked: where they lie, or in `space`.
+const float* read(const Tensor& x, const Walk& walk, int64_t start, int64_t count, float* space) {
+  const size_t last = walk.sizes.size() - 1;
+  const int64_t inner = walk.sizes[last], step = walk.steps[last];
+  for (int64_t done = 0; done < count;) {
+    int64_t index = start + done, at = 0;
+    const int64_t within = index % inner;
+    index /= inner;
+    for (size_t axis = last; axis-- > 0;) {
+      at += index % walk.sizes[axis] * walk.steps[axis];
+      index /= walk.sizes[axis];
+    }
+    at += within * step;
+    const int64_t run = std::min(inner - within, count - done);
+    if (run == count && step == 1 && x.dtype == DType::float32) return x.data<float>() + at;
+    read_run(x, at, step, run, space + done);
+    done += run;
+  }
+  return space;
+}
+
+template <class F>
+void each(float* y, F f) {
+  for (int64_t i = 0; i < kBlock; i += 4) simd::store(y + i, f(i));
+}
+v128_t truth(v128_t mask) { return wasm_v128_and(mask, simd::splat(1)); }
+
+// Whole blocks: what is behind the end is computed too, and not read.
+void execute(const Instruction& step, const float* a, const float* b, const float* c, float* y) {
+  using namespace simd;
+  switch (step.op) {
+    case Op::function: {
+      const UnaryParams params{step.numbers[0], step.numbers[1]};
+      if (step.function->f32) return step.function->f32(a, y, kBlock, params);
+      for (int64_t i = 0; i < kBlock; ++i) y[i] = static_cast<float>(step.function->f64(a[i], params.a, params.b));
+      return;
+    }
+    case Op::number: return void(std::fill_n(y, kBlock, step.numbers[0]));
+    case Op::copy: return void(std::copy_n(a, kBlock, y));
+    case Op::add: return each(y, [&](int64_t i) { return add(load(a + i), load(b + i)); });
+    case Op::sub: return each(y, [&](int64_t i) { return sub(load(a + i), load(b + i)); });
+    case Op::mul: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
+    case Op::div: return each(y, [&](int64_t i) { return div(load(a + i), load(b + i)); });
+    case Op::clip: return each(y, [&](int64_t i) { return at_most(at_least(load(a + i), splat(step.numbers[0])), splat(step.numbers[1])); });
+    case Op::less: return each(y, [&](int64_t i) { return truth(wasm_f32x4_lt(load(a + i), load(b + i))); });
+    case Op::less_equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_le(load(a + i), load(b + i))); });
+    case Op::greater: return each(y, [&](int64_t i) { return truth(wasm_f32x4_gt(load(a + i), load(b + i))); });
+    case Op::greater_equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_ge(load(a + i), load(b + i))); });
+    case Op::equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_eq(load(a + i), load(b + i))); });
+    case Op::both: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
+    case Op::either: return each(y, [&](int64_t i) { return at_least(load(a + i), load(b + i)); });
+    case Op::inverse: return each(y, [&](int64_t i) { return sub(splat(1), load(a + i)); });
+    case Op::where: return each(y, [&](int64_t i) { return select(wasm_f32x4_ne(load(a + i), splat(0)), load(b + i), load(c + i)); });
+  }
+}
+
+class ElementwiseChain {
+ public:
+  static Status make(const KernelInfo& info, ElementwiseChain& out) {
+    const std::string text = info.attributes.text("program", "");
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find(';', at), text.size());
+      PY_ORT_TRY(parse(std::string_view(text).substr(at, end - at), out.program_.emplace_back()));
+      at = end + 1;
+    }
+    PY_ORT_ENSURE(!out.program_.empty(), "ElementwiseChain needs a program");
+    return {};
+  }
+
+  Status operator()(KernelContext& context) const {
+    const size_t inputs = context.input_count(), registers = inputs + program_.size();
+    Dims dims;
+    for (size_t i = 0; i < inputs; ++i) {
+      Dims wider;
+      PY_ORT_TRY(broadcast_dims(dims, context.input(i)->dims, wider));
+      dims = wider;
+    }
+    for (size_t i = 0; i < program_.size(); ++i)
+      for (int source : program_[i].registers)
+        PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || program_[i].op == Op::number, "instruction ", i, " reads register ", source);
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, DType::float32, dims, y));
+    std::vector<Walk> walks;
+    for (size_t i = 0; i < inputs; ++i) walks.push_back(walk_of(context.input(i)->dims, dims));
+    Tensor space;
+    PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(registers), kBlock}, space));
+    std::fill_n(space.mutable_data<float>(), space.count(), 0.0f);
+    std::vector<const float*> at(registers);
+    const int64_t total = y->count();
+    float* const result = y->mutable_data<float>();
+    for (int64_t start = 0; start < total; start += kBlock) {
+      const int64_t count = std::min(kBlock, total - start);
+      const auto own = [&](size_t i) { return space.mutable_data<float>() + static_cast<int64_t>(i) * kBlock; };
+      for (size_t i = 0; i < inputs; ++i) {
+        at[i] = read(*context.input(i), walks[i], start, count, own(i));
+        if (count < kBlock && at[i] != own(i)) at[i] = std::copy_n(at[i], count, own(i)) - count;
+      }
+      for (size_t i = 0; i < program_.size(); ++i) {
+        const Instruction& step = program_[i];
+        float* to = i + 1 == program_.size() && count == kBlock ? result + start : own(inputs + i);
+        const auto source = [&](int k) { return at[static_cast<size_t>(step.registers[k])]; };
+        execute(step, source(0), source(1), source(2), to);
+        at[inputs + i] = to;
+      }
+      if (count < kBlock) std::copy_n(at.back(), count, result + start);
+    }
+    return {};
+  }
+
+ private:
+  static Status parse(std::string_view line, Instruction& out) {
+    int registers = 0, numbers = 0, expected = 1;
+    for (size_t at = 0, word = 0; at < line.size(); ++word) {
+      const size_t end = std::min(line.find(' ', at), line.size());
+      const std::string text(line.substr(at, end - at));
+      at = end + 1;
+      if (word == 0) {
+        const auto* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const Named& n) { return n.name == text; });
+        if (found != std::end(kNames)) {
+          out.op = found->op, expected = found->registers;
+        } else {
+          out.op = Op::function, out.function = find_unary(text);
+          if (!out.function) return not_implemented("ElementwiseChain of ", text);
+        }
+      } else if (text[0] == '#' && numbers < 2) {
+        out.numbers[numbers++] = std::strtof(text.c_str() + 1, nullptr);
+      } else if (registers < 3) {
+        out.registers[registers++] = std::atoi(text.c_str());
+      }
+    }
+    PY_ORT_ENSURE(registers == expected, "an instruction of ElementwiseChain reads ", expected, " registers: ", std::string(line));
+    return {};
+  }
+
+  std::vector<Instruction> program_;
+};
+
+PY_ORT_KERNEL("com.ms.internal", "ElementwiseChain", "float32,int32,int64,bool", ElementwiseChain);
+
+}  // namespace
+}  // namespace py_ort
