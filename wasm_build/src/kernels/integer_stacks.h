@@ -38,16 +38,19 @@ struct Shapes {
   }
 };
 
-// A scale or zero point: one number, one a row (or column), or one for each row of each matrix.
+// A scale or zero point: one number, one a row (or column), one a matrix, or one for each row of each matrix.
 struct Factor {
   PerAxis values;
-  int64_t per_matrix = 0;  // 0: the same for all matrices
+  int64_t matrix_step = 0, line_step = 0;
   static Status read(const Tensor* tensor, int64_t lines, int64_t matrices, std::string_view what, Factor& out) {
-    const bool all = tensor && tensor->count() == lines * matrices && tensor->count() != lines;
-    out.per_matrix = all ? lines : 0;
-    return PerAxis::read(tensor, all ? lines * matrices : lines, what, out.values);
+    const int64_t count = tensor ? tensor->count() : 1;
+    const bool each_matrix = tensor && tensor->rank() > 2 && tensor->dim(-1) * tensor->dim(-2) == 1 && count == matrices;
+    const bool all = !each_matrix && count == lines * matrices && count != lines;
+    out.line_step = each_matrix ? 0 : 1;
+    out.matrix_step = each_matrix ? 1 : all ? lines : 0;
+    return PerAxis::read(tensor, each_matrix || all ? count : lines, what, out.values);
   }
-  float at(int64_t matrix, int64_t line) const { return values[matrix * per_matrix + line]; }
+  float at(int64_t matrix, int64_t line) const { return values[matrix * matrix_step + line * line_step]; }
   int32_t integer(int64_t matrix, int64_t line) const { return static_cast<int32_t>(at(matrix, line)); }
 };
 
