@@ -1,0 +1,50 @@
+"""Inputs and outputs that are maps (dicts), to and from the tensors that stand for them in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from py_ort.exceptions import InvalidArgument, RuntimeException
+from py_ort.plan.node_arg import NodeArg
+from py_ort.wire.tensors import NUMPY, TYPE_NUMBERS
+
+_KEYS = {"int64": (int, np.integer), "string": (str,)}
+
+
+def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
+    """Return what is fed for an input that is a map: its tensor [1, keys], and that tensor's description.
+
+    Raises:
+        InvalidArgument: It is no such map.
+    """
+    assert arg.keys is not None
+    key_type, value_type = arg.type.removeprefix("map(").removesuffix("))").split(",tensor(")
+    wrong = not isinstance(value, Mapping) or any(not isinstance(key, _KEYS[key_type]) for key in value)
+    if wrong:
+        got = f"keys {list(value)[:3]}" if isinstance(value, Mapping) else type(value).__name__
+        raise InvalidArgument(f"input {arg.name!r} is {arg.type}: give a dict with keys of {key_type}, not {got}")
+    dtype = NUMPY[TYPE_NUMBERS[value_type]]
+    missing: Any = "" if value_type == "string" else 0
+    row = [value.get(key, missing) for key in arg.keys or sorted(value)]
+    try:
+        return NodeArg(arg.name, f"tensor({value_type})", None), np.array([row], dtype)
+    except (TypeError, ValueError) as e:
+        raise InvalidArgument(f"input {arg.name!r} is {arg.type}: {e}") from None
+
+
+def maps_of_tensor(arg: NodeArg, rows: np.ndarray) -> list[dict[int | str, Any]]:
+    """Return the maps that an output's rows stand for.
+
+    Raises:
+        RuntimeException: There are more or fewer columns than keys.
+    """
+    assert arg.keys is not None
+    rows = rows if rows.ndim == 2 else rows.reshape(1, -1)
+    if rows.shape[1] != len(arg.keys):
+        raise RuntimeException(
+            f"output {arg.name!r}: the model's ZipMap has {len(arg.keys)} class labels, and got {rows.shape[1]} columns"
+        )
+    return [dict(zip(arg.keys, row, strict=True)) for row in rows.tolist()]
