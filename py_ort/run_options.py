@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from py_ort.config_entries import ConfigEntries
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.option_types import check_option
+
+#: onnxruntime's name of the configuration entry.
+GRAPH_ID = "gpu_graph_id"
 
 _DEFAULTS: dict[str, Any] = {
     "log_severity_level": -1,
@@ -39,6 +42,7 @@ class RunOptions:
 
     def __init__(self) -> None:
         self._terminate = False
+        self._profile = False  # have the page tell of this run; for py_ort's own tools
         self._config = ConfigEntries("RunOptions")
         self._cancel: list[Callable[[], object]] = []
         for name, value in _DEFAULTS.items():
@@ -62,7 +66,12 @@ class RunOptions:
                 cancel()
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set a configuration entry of this run. None has an effect here, and a warning says so."""
+        """Set a configuration entry of this run.
+
+        "gpu_graph_id" says which capture a run of a session with enableGraphCapture is of: "-1" is none, any other one
+        has the input shapes of its first run. Without it there is one for each set of shapes. Others have no effect
+        here, and a warning says so.
+        """
         self._config.add(key, value)
 
     def get_run_config_entry(self, key: str) -> str:
@@ -78,10 +87,25 @@ class RunOptions:
         """All configuration entries."""
         return dict(self._config)
 
+    @property
+    def graph_id(self) -> int | None:
+        """The entry "gpu_graph_id" as a number.
+
+        Raises:
+            InvalidArgument: It is none.
+        """
+        if GRAPH_ID not in self._config:
+            return None
+        text = self._config[GRAPH_ID]
+        if not text.removeprefix("-").isdecimal() or int(text) < -1:
+            raise InvalidArgument(f"{GRAPH_ID} is a whole number from -1, not {text!r}")
+        return int(text)
+
     def add_active_adapter(self, adapter: Any) -> NoReturn:
         """Refuse: there is no LoRA here."""
         raise NotImplemented("LoRA adapters are not supported: merge the adapter into the model")
 
     def without_effect(self) -> list[str]:
         """Return what was set and changes nothing here."""
-        return [*(["log_verbosity_level"] if self.log_verbosity_level else []), *self._config]
+        entries = (key for key in self._config if key != GRAPH_ID)
+        return [*(["log_verbosity_level"] if self.log_verbosity_level else []), *entries]

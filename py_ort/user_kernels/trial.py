@@ -111,7 +111,7 @@ def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, run
             statistics.median(times),
         )
         options = RunOptions()
-        options.add_run_config_entry("profile", "1")
+        options._profile = True
         session.run(None, feeds, options)
         rows = session.stats()["last_run"].get("profile") or []
     if rows and all(row.get("ms") is not None for row in rows):

@@ -1,0 +1,112 @@
+"""Chrome trace files: for chrome://tracing and Perfetto, and for adding up. onnxruntime's own can be read, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from py_ort.exceptions import InvalidArgument
+
+_SUFFIX = "_kernel_time"
+
+
+@dataclass
+class KernelRow:
+    """The calls of one kernel.
+
+    Attributes:
+        kernel: The variant's name on the GPU, as in labels and logs; on the CPU the operator's.
+        op_type: The operator.
+        provider: Where it ran.
+        calls: How often.
+        total_ms: All calls together.
+        share: Of the time of all kernels, 0 to 1.
+        nodes: The nodes that it ran for.
+    """
+
+    kernel: str
+    op_type: str
+    provider: str
+    calls: int = 0
+    total_ms: float = 0.0
+    share: float = 0.0
+    nodes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+@dataclass
+class Trace:
+    """The events of a trace."""
+
+    events: list[dict[str, Any]]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """Read a trace file.
+
+        Raises:
+            InvalidArgument: It is none.
+        """
+        try:
+            found = json.loads(Path(path).read_text())
+        except ValueError as e:
+            raise InvalidArgument(f"{path} is no trace: {e}") from None
+        events = found.get("traceEvents", []) if isinstance(found, dict) else found
+        if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+            raise InvalidArgument(f"{path} is no trace: it has no list of events")
+        return cls(events)
+
+    def save(self, path: Path) -> None:
+        """Write it as onnxruntime does: a list, one event a line."""
+        lines = ",\n".join(json.dumps(event) for event in self.events)
+        path.write_text(f"[\n{lines}\n]\n")
+
+    def spans(self, category: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the events that last, of one category or all."""
+        for event in self.events:
+            if event.get("ph") == "X" and category in ("", event.get("cat")):
+                yield event
+
+    def notes(self) -> list[str]:
+        """Return what the profile says of itself."""
+        return [event["name"] for event in self.events if event.get("ph") == "i"]
+
+    def kernels(self) -> list[KernelRow]:
+        """Add up the kernels, those that took most first.
+
+        GPU kernels have rows of their own; nodes without (on the CPU, or where the GPU tells no times) are added up by
+        operator.
+        """
+        rows: dict[tuple[str, str, str], KernelRow] = {}
+        timed = {(e["args"].get("run"), e["args"].get("node_index")) for e in self.spans("Kernel")}
+        for event in self.spans():
+            args = event["args"]
+            if event["cat"] == "Kernel":
+                kernel, node = event["name"], args.get("node", "")
+            elif event["cat"] == "Node" and (args.get("run"), args.get("node_index")) not in timed:
+                kernel, node = args.get("op_name", ""), event["name"].removesuffix(_SUFFIX)
+            else:
+                continue
+            key = kernel, args.get("op_name", ""), args.get("provider", "")
+            row = rows.setdefault(key, KernelRow(*key))
+            row.calls += 1
+            row.total_ms += event["dur"] / 1000
+            if node and node not in row.nodes:
+                row.nodes.append(node)
+        total = sum(row.total_ms for row in rows.values())
+        for row in rows.values():
+            row.share = row.total_ms / total if total else 0.0
+        return sorted(rows.values(), key=lambda row: -row.total_ms)
+
+    def phases(self) -> list[tuple[str, int, float]]:
+        """Add up everything that is no kernel: name, calls and milliseconds, in the order of first appearance."""
+        found: dict[str, list[float]] = {}
+        for event in self.spans("Session"):
+            found.setdefault(event["name"], []).append(event["dur"] / 1000)
+        return [(name, len(times), sum(times)) for name, times in found.items()]
