@@ -6,19 +6,25 @@ import logging
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.options import SessionOptions
+from py_ort.ort_value import OrtValue
 from py_ort.session import InferenceSession
-from py_ort.testing.case import Case, difference
+from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20
+#: Types that onnxruntime-web has GPU tensors of.
+_GPU_TYPES = ("float32", "float16", "int32", "uint32", "uint8", "bool", "int64", "uint64")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,9 @@ class RunnerOptions:
         browser: The browser.
         jobs: Processes; 0: one per core.
         timeout: Seconds for each creation and each run.
+        session: Attributes of the `SessionOptions`.
+        io_binding: Where tensors are on WebGPU: "none" (fed and returned as arrays), "gpu-tensor" (inputs and outputs
+            are GPU tensors made before the run) or "gpu-location" (inputs likewise, outputs are left on the GPU).
     """
 
     providers: tuple[str, ...] = ("webgpu", "wasm")
@@ -38,6 +47,8 @@ class RunnerOptions:
     browser: BrowserOptions = field(default_factory=BrowserOptions)
     jobs: int = 0
     timeout: float = 120.0
+    session: Mapping[str, Any] = field(default_factory=dict)
+    io_binding: str = "none"
 
 
 def run_cases(
@@ -97,6 +108,8 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     settings = SessionOptions()
     settings.log_severity_level = 4
     settings.create_timeout = settings.run_timeout = options.timeout
+    for name, value in options.session.items():
+        setattr(settings, name, value)
     if not options.fallback:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     tolerance = case.tolerance_on(options.providers[0])
@@ -104,8 +117,38 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
         outcome.providers = session.placement().counts()
         names = [arg.name for arg in session.get_outputs()]
         for number, data in enumerate(case.data_sets):
-            got = session.run(names, data.feeds)
+            got = run_once(session, data, options.io_binding)
             for name, a, b in zip(names, got, data.outputs, strict=True):
                 if found := difference(a, b, tolerance):
                     return f"wrong output: {name}{f' of data set {number}' if number else ''}: {found}"
     return ""
+
+
+def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none") -> list[Any]:
+    """Run a session on one data set and return all outputs, as arrays; for `io_binding` see `RunnerOptions`."""
+    names = [arg.name for arg in session.get_outputs()]
+    if io_binding == "none" or "WebGpuExecutionProvider" not in session.get_providers():
+        return session.run(names, data.feeds)
+    binding = session.io_binding()
+    for name, value in data.feeds.items():
+        if _on_gpu(value):
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, "webgpu")
+            tensor.update_inplace(value)
+            binding.bind_ortvalue_input(name, tensor)
+        else:
+            binding.bind_ortvalue_input(name, OrtValue(value))
+    for name, value in zip(names, data.outputs, strict=True):
+        if not _on_gpu(value):
+            binding.bind_output(name)
+        elif io_binding == "gpu-tensor":
+            tensor = session.create_ortvalue_from_shape_and_type(value.shape, value.dtype, "webgpu")
+            binding.bind_ortvalue_output(name, tensor)
+        else:
+            binding.bind_output(name, "webgpu")
+    session.run_with_iobinding(binding)
+    return binding.copy_outputs_to_cpu()
+
+
+def _on_gpu(value: Any) -> bool:
+    """Whether a value is a tensor of a type that can be on the GPU."""
+    return isinstance(value, np.ndarray) and value.dtype.name in _GPU_TYPES

@@ -46,8 +46,13 @@ def cases(path: Path) -> list[Case]:
     return [
         _case(f"{file.stem}/{number} {test['name']}", test)
         for file in files
-        for number, test in enumerate(json.loads(_TOKENS.sub(lambda m: m.group(1) or "", file.read_text())))
+        for number, test in enumerate(read_jsonc(file))
     ]
+
+
+def read_jsonc(file: Path) -> Any:
+    """Return what a file of JSON with comments and trailing commas holds."""
+    return json.loads(_TOKENS.sub(lambda m: m.group(1) or "", file.read_text()))
 
 
 def _case(name: str, test: dict[str, Any]) -> Case:

@@ -1,0 +1,3 @@
+from karma_compat.run import main
+
+main()

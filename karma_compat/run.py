@@ -1,0 +1,159 @@
+"""The runner: each backend in turn, each group of its cases, a report."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from karma_compat.arguments import SEVERITIES, Arguments, parse
+from karma_compat.report import Report, performance
+from karma_compat.suite import Group, groups
+from py_ort import BrowserOptions, GraphOptimizationLevel, InferenceSession, SessionOptions
+from py_ort.browser.probe import probe
+from py_ort.exceptions import PyOrtError
+from py_ort.testing.case import Case
+from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
+from py_ort.testing.runner import RunnerOptions, run_cases, run_once
+
+#: Who takes the nodes of a backend: as there, the CPU has what a GPU lacks.
+PROVIDERS = {
+    "webgpu": ("webgpu", "wasm"),
+    "webgl": ("webgl", "wasm"),
+    "webnn": ("webnn", "wasm"),
+    "wasm": ("wasm",),
+    "cpu": ("wasm",),
+}
+_WEB = Path(__file__).resolve().parents[1] / "web"
+_TIMEOUT = 60.0
+_DEBUG_PORT = 9333
+
+
+def main() -> None:
+    """Run the command line; the status is 1 if a test failed or none was run."""
+    arguments = parse(sys.argv[1:])
+    console = Console(soft_wrap=True)
+    logging.basicConfig(format="%(name)s: %(message)s")
+    level = "verbose" if arguments.debug or arguments.profile else arguments.severity
+    logging.getLogger("py_ort").setLevel(_LEVELS[level])
+    for flag, reason in arguments.without_effect.items():
+        console.print(f"[yellow]{flag} has no effect: {reason}[/]")
+    try:
+        sys.exit(run(arguments, console))
+    except PyOrtError as error:
+        console.print(f"[red]{type(error).__name__}: {error}[/]")
+        sys.exit(1)
+
+
+_LEVELS = dict(zip(SEVERITIES, (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR), strict=True))
+
+
+def run(arguments: Arguments, console: Console) -> int:
+    """Run what the arguments say, and return the exit status."""
+    began = time.perf_counter()
+    report = Report(console)
+    if arguments.mode in ("suite0", "unittest"):
+        report.group("#UnitTest", {"web": unit_tests()})
+    if arguments.mode != "unittest":
+        browser = browser_options(arguments)
+        found = probe(browser)
+        where = f"{found['browser']} on {platform.system()}"
+        console.print(where, markup=False)
+        for backend in arguments.backends:
+            console.print(f"\n[bold]{backend}[/]")
+            for group in groups(arguments, backend, where):
+                run_group(arguments, backend, browser, group, report, console)
+    report.end(time.perf_counter() - began)
+    return int(report.failed)
+
+
+def run_group(
+    arguments: Arguments, backend: str, browser: BrowserOptions, group: Group, report: Report, console: Console
+) -> None:
+    """Run the cases of a group on a backend, and print what came of them."""
+    if reason := _missing(backend):
+        status = FAILED if arguments.named else SKIPPED
+        for case in group.cases:
+            report.count(f"{group.title} {case.id}", Outcome(SKIPPED if case.skip else status, reason))
+        console.print(f"  [yellow]{group.title}: {reason}[/]")
+        return
+    if arguments.perf:
+        for case in group.cases:
+            time_case(arguments, backend, browser, case, report, console)
+        return
+    for case in group.cases if arguments.download_model else ():
+        Path(f"{case.id.replace('/', '_').replace(' ', '_')}.onnx").write_bytes(case.model)
+    options = RunnerOptions(
+        PROVIDERS[backend],
+        browser=browser,
+        # One browser that can be looked at, or several.
+        jobs=1 if arguments.debug or arguments.mode == "op" else 0,
+        timeout=1e6 if arguments.debug else _TIMEOUT,
+        session=session_settings(arguments),
+        io_binding=arguments.io_binding if arguments.io_binding.startswith("gpu-") else "none",
+    )
+    outcomes = run_cases(group.cases, options).cases
+    report.group(group.title, outcomes | {name: Outcome(FAILED, reason) for name, reason in group.missing})
+
+
+def _missing(backend: str) -> str:
+    return f"py_ort has no {backend} provider" if backend in ("webgl", "webnn") else ""
+
+
+def time_case(
+    arguments: Arguments, backend: str, browser: BrowserOptions, case: Case, report: Report, console: Console
+) -> None:
+    """Time the creation of a model's session and its runs on the first data set."""
+    settings = SessionOptions()
+    for name, value in session_settings(arguments).items():
+        setattr(settings, name, value)
+    began = time.perf_counter()
+    with InferenceSession(case.model, settings, list(PROVIDERS[backend]), browser=browser) as session:
+        init = (time.perf_counter() - began) * 1000
+        runs = []
+        for _ in range(arguments.perf + 1):
+            began = time.perf_counter()
+            run_once(session, case.data_sets[0], arguments.io_binding)
+            runs.append((time.perf_counter() - began) * 1000)
+    performance(console, case.id, init, runs)
+    report.count(case.id, Outcome(PASSED))
+
+
+def session_settings(arguments: Arguments) -> dict[str, object]:
+    """Return the attributes of the `SessionOptions`."""
+    settings: dict[str, object] = {
+        "graph_optimization_level": GraphOptimizationLevel[f"ORT_{_ENABLE[arguments.graph_optimization_level]}"],
+        "enable_profiling": arguments.profile,
+    }
+    if arguments.optimized_model_file_path:
+        settings["optimized_model_filepath"] = arguments.optimized_model_file_path
+    if threads := arguments.env.get("wasm.numThreads"):
+        settings["intra_op_num_threads"] = int(threads)
+    return settings
+
+
+_ENABLE = {
+    "disabled": "DISABLE_ALL",
+    **{name: f"ENABLE_{name.upper()}" for name in ("basic", "extended", "layout", "all")},
+}
+
+
+def browser_options(arguments: Arguments) -> BrowserOptions:
+    """Return the browser that the arguments ask for: with a window for --debug, else headless."""
+    flags = list(arguments.chromium_flags)
+    if arguments.debug:
+        flags.append(f"--remote-debugging-port={_DEBUG_PORT}")
+    return BrowserOptions(browser=arguments.browser, flags=tuple(flags), headless=not arguments.debug)
+
+
+def unit_tests() -> Outcome:
+    """Run the unit tests of web/, in Node."""
+    began = time.perf_counter()
+    done = subprocess.run(["npm", "test", "--silent"], cwd=_WEB, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    return Outcome(PASSED, "", seconds) if done.returncode == 0 else Outcome(FAILED, done.stdout + done.stderr, seconds)

@@ -1,0 +1,154 @@
+"""The command line and the rules of onnxruntime-web's test runner."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from karma_compat.arguments import parse
+from karma_compat.run import main
+from karma_compat.suite import groups, matches
+from onnx import TensorProto, helper, numpy_helper
+
+from py_ort.exceptions import InvalidArgument
+
+ADD = """[
+  // two cases, one session
+  {"name": "Add", "operator": "Add", "cases": [
+    {"name": "first", "inputs": [{"data": [1, 2], "dims": [2], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
+     "outputs": [{"data": [4, 5], "dims": [2], "type": "float32"}]},
+    {"name": "second", "inputs": [{"data": [1], "dims": [1], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
+     "outputs": [{"data": [4], "dims": [1], "type": "float32"}]},
+  ]},
+]"""  # noqa: E501
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder as js/web/test is."""
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops/add.jsonc").write_text(ADD)
+    (tmp_path / "ops/wrong.jsonc").write_text(ADD.replace("[4, 5]", "[4, 6]"))
+    (tmp_path / "suite-test-list.jsonc").write_text(
+        json.dumps({"wasm": {"node": ["test_abs", "opset{7}/test_add"], "ops": ["add.jsonc"], "onnx": []}})
+    )
+    return tmp_path
+
+
+def test_defaults():
+    found = parse([])
+    assert (found.mode, found.backends, found.named, found.browser) == (
+        "suite0",
+        ("webgl", "webgpu", "wasm"),
+        False,
+        "chromium",
+    )
+
+
+def test_flags():
+    line = "model some/folder -b=wasm,webgpu -e=firefox -P=3 -x=2 --webgl-pack -o=basic --chromium-flags=--a"
+    with pytest.raises(SystemExit):
+        parse(line.split())  # --webgl-pack never was a flag
+    found = parse([*line.replace("--webgl-pack", "--webgl.pack").split(), "--webgpu-profiling-mode=default"])
+    assert found.backends == ("wasm", "webgpu") and found.named
+    assert found.browser == "firefox" and found.perf == 3 and found.profile
+    assert found.env["wasm.numThreads"] == "2" and found.chromium_flags == ("--a",)
+    assert "--webgl.pack" in found.without_effect
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("op", "parameter"),
+        ("suite0 x", "no parameter"),
+        ("everything", "no mode"),
+        ("-b=cuda", "cuda"),
+        ("-e=node", "no browser"),
+        ("op add -P", "model"),
+        ("--wasm.threads=2", "--wasm.threads"),
+    ],
+)
+def test_wrong_lines(line, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rule, folder, named",
+    [
+        ("test_abs", "opset9/test_abs", True),
+        ("test_abs", "opset9/test_abs_2", False),
+        ("opset{7,18}/test_abs", "opset18/test_abs", True),
+        ("opset{7,18}/test_abs", "opset8/test_abs", False),
+        ("!(opset14)/test_abs", "opset14/test_abs", False),
+        ("!(opset14)/test_abs", "opset15/test_abs", True),
+        ("opset7/test_abs", "opset7/test_abs", True),
+    ],
+)
+def test_rules(rule, folder, named):
+    assert matches(rule, folder) == named
+
+
+def test_suite(data):
+    arguments = parse(["suite1", "-b=wasm", f"--test-data={data}"])
+    node, models, add, wrong = groups(arguments, "wasm", "Chromium on Linux")
+    assert [case.id.partition("/")[2] for case in node.cases] == ["test_abs", "test_add"]
+    assert [bool(case.skip) for case in node.cases] == [False, True]
+    assert not models.cases and not add.cases[0].skip and wrong.cases[0].skip
+
+
+def test_a_rule_twice(data):
+    (data / "suite-test-list.jsonc").write_text(json.dumps({"wasm": {"node": ["test_abs", "!(opset7)/test_abs"]}}))
+    with pytest.raises(InvalidArgument, match="two rules"):
+        groups(parse(["suite1", f"--test-data={data}"]), "wasm", "")
+
+
+def status_of(monkeypatch, *line: str) -> int:
+    monkeypatch.setattr("sys.argv", ["karma_compat", *line])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    "name, flags, status",
+    [
+        ("add", ["-b=wasm"], 0),
+        ("wrong", ["-b=wasm"], 1),
+        ("add", ["-b=webgpu", "-i=gpu-tensor"], 0),
+        ("add", ["-b=webgpu", "-i=gpu-location"], 0),
+        ("wrong", ["-b=webgpu", "-i=gpu-tensor"], 1),
+        ("add", ["-b=webgl"], 1),
+        ("none", ["-b=wasm"], 1),
+    ],
+)
+def test_operator_files(data, monkeypatch, capsys, name, flags, status):
+    assert status_of(monkeypatch, "op", name, *flags, f"--test-data={data}") == status
+    printed = capsys.readouterr().out
+    assert ("tests completed" in printed) == (status == 0)
+
+
+def test_suite_run(data, monkeypatch, capsys):
+    assert status_of(monkeypatch, "suite1", "-b=wasm", f"--test-data={data}") == 0
+    printed = capsys.readouterr().out
+    assert "2 tests completed" in printed and "2 tests skipped" in printed
+
+
+def test_performance_of_a_model(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "relu/test_data_set_0"
+    folder.mkdir(parents=True)
+    x = np.array([-1, 2], np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "relu",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
+    onnx.save(helper.make_model(graph, ir_version=10), tmp_path / "relu/model.onnx")
+    for kind, array in (("input", x), ("output", np.maximum(x, 0))):
+        (folder / f"{kind}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+    assert status_of(monkeypatch, "model", str(tmp_path / "relu"), "-b=wasm") == 0
+    assert status_of(monkeypatch, "model", str(tmp_path / "relu"), "-b=wasm", "-P=4") == 0
+    printed = capsys.readouterr().out
+    assert "P50:" in printed and printed.partition("Runs: ")[2].partition("\n")[0].count(",") == 3
