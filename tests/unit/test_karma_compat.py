@@ -5,11 +5,11 @@ import json
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from karma_compat.arguments import parse
 from karma_compat.run import main
 from karma_compat.suite import groups, matches
-from onnx import TensorProto, helper, numpy_helper
-
 from py_ort.exceptions import InvalidArgument
 
 ADD = """[
