@@ -8,6 +8,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 
 from py_ort.passes.activation import Activation
+from py_ort.passes.activation_offset import ActivationOffset
 from py_ort.passes.affine import Affine
 from py_ort.passes.attention import Attention
 from py_ort.passes.batch_normalization import BatchNormalization
@@ -95,6 +96,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             Residual(),
             SkipNorm(has_operator),
             Activation(),
+            ActivationOffset(),
         ]
     return [*passes, DeadCode()]
 

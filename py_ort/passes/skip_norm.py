@@ -26,6 +26,16 @@ class SkipNorm(Pass):
         return sum(_fuse(node) for node in nodes_of(model, "LayerNormalization"))
 
 
+def _repeats(skip: ir.Value, total: ir.Value) -> bool:
+    """Whether it is the same for all of a batch: [positions, size], as embeddings of positions are."""
+    small, wide = dims(skip), dims(total)
+    if small is None or wide is None or len(wide) != 3 or len(small) < 2:
+        return False
+    if any(not isinstance(d, int) for d in small):
+        return False
+    return small[-2:] == wide[1:] and (len(small) == 2 or small[0] == 1)
+
+
 def _fuse(node: ir.Node) -> bool:
     total = node.inputs[0]
     add = made_by(total, "Add")
@@ -33,9 +43,13 @@ def _fuse(node: ir.Node) -> bool:
     if total is None or add is None or count not in (2, 3) or add.graph is not node.graph or scale is None:
         return False
     x, skip = add.inputs
-    if x is None or skip is None or x.const_value is not None or skip.const_value is not None:
+    if x is not None and (x.const_value is not None or _repeats(x, total)):
+        x, skip = skip, x
+    if x is None or skip is None or x.const_value is not None or not same_dims(x, total):
         return False
-    if total.dtype != ir.DataType.FLOAT or not same_dims(x, skip) or rank(scale) != 1:
+    if total.dtype != ir.DataType.FLOAT or rank(scale) != 1:
+        return False
+    if not _repeats(skip, total) and (skip.const_value is not None or not same_dims(x, skip)):
         return False
     if attribute(node, "axis", -1) not in (-1, count - 1) or any(
         o.uses() or o.is_graph_output() for o in node.outputs[1:]

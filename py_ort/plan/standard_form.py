@@ -19,7 +19,7 @@ from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("activation", "activation_params")
+FUSED = ("activation", "activation_params", "activation_offset")
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Swish": ("alpha",)}
 _MICROSOFT = "com.microsoft"
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
@@ -188,7 +188,9 @@ class StandardForm:
         result = self.emit(proto, node.op_type, inputs, **attributes)
         if z:
             result = self.emit(proto, "Add", [result, z])
-        return self.activation(proto, node, result)
+        result = self.activation(proto, node, result)
+        offset = get(node, "activation_offset", 0.0)
+        return self.emit(proto, "Add", [result, self._number(proto, node, offset)]) if offset else result
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
         """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""

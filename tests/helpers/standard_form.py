@@ -9,10 +9,14 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops import NHWC
+from py_ort.ops import INTERNAL, NHWC
 from py_ort.plan import CompiledModel
 from py_ort.plan.standard_form import FUSED, StandardForm, get
 
+_NUMBERS = {
+    **dict.fromkeys(("LeakyRelu", "Elu", "ThresholdedRelu"), ("alpha",)),
+    "HardSigmoid": ("alpha", "beta"),
+}
 _OURS = (*FUSED, "weight_layout", "out_channels", "packed_n")
 
 
@@ -70,6 +74,9 @@ class _Writer(StandardForm):
     """Undoes the layout and the packing, too."""
 
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        if node.domain == INTERNAL:
+            self._chain(proto, node)
+            return
         if node.domain != NHWC and "weight_layout" not in node.attributes and "packed_n" not in node.attributes:
             super().node(proto, node)
             return
@@ -90,3 +97,25 @@ class _Writer(StandardForm):
         if nhwc:
             result = self.emit(proto, "Transpose", [result], perm=[0, 2, 3, 1])
         self.give(proto, node, result)
+
+    def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        """Write a chain's instructions as the nodes that they were."""
+        assert node.op_type == "ElementwiseChain"
+        names = [self.name(value) for value in node.inputs]
+        dtype = node.outputs[0].dtype or ir.DataType.FLOAT
+        for line in get(node, "program").split(";"):
+            op_type, *words = line.split(" ")
+            operands = [names[int(word)] for word in words if word[0] != "#"]
+            numbers = [float(word[1:]) for word in words if word[0] == "#"]
+            attributes = dict(zip(_NUMBERS.get(op_type, ()), numbers, strict=False))
+            if op_type == "Number":
+                names.append(self.array(proto, np.array(numbers[0], dtype.numpy())))
+            elif op_type == "Swish":
+                names.append(self._swish(proto, node, operands[0], numbers[0]))
+            elif op_type == "Clip":
+                bounds = [self.array(proto, np.array(number, dtype.numpy())) for number in numbers]
+                names.append(self.emit(proto, "Clip", [*operands, *bounds]))
+            else:
+                attributes |= {"to": int(dtype)} if op_type == "Cast" else {}
+                names.append(self.emit(proto, op_type, operands, **attributes))
+        self.give(proto, node, names[-1])

@@ -17,24 +17,25 @@ namespace py_ort::PY_ORT_TARGET {
   const auto softplus = [&](v128_t v) {  // log(1 + e^v), without overflow
     return add(at_least(v, zero), log(add(one, exp(wasm_f32x4_neg(wasm_f32x4_abs(v))))));
   };
+  // Where b is not what the function's own text says, it is added to the result (see read_activation).
   switch (activation.kind) {
     case Activation::none: return;
     case Activation::clamp: return each([&](v128_t x) { return at_most(at_least(x, a), b); });
-    case Activation::leaky_relu: return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(x, a), x); });
-    case Activation::sigmoid: return each([&](v128_t x) { return sigmoid(x); });
-    case Activation::tanh: return each([&](v128_t x) { return tanh(x); });
+    case Activation::leaky_relu: return each([&](v128_t x) { return add(select(wasm_f32x4_lt(x, zero), mul(x, a), x), b); });
+    case Activation::sigmoid: return each([&](v128_t x) { return add(sigmoid(x), b); });
+    case Activation::tanh: return each([&](v128_t x) { return add(tanh(x), b); });
     case Activation::hard_sigmoid: return each([&](v128_t x) { return unit_clamp(mul_add(x, a, b)); });
-    case Activation::hard_swish: return each([&](v128_t x) { return mul(x, unit_clamp(mul_add(x, splat(1.0f / 6), splat(0.5f)))); });
+    case Activation::hard_swish: return each([&](v128_t x) { return mul_add(x, unit_clamp(mul_add(x, splat(1.0f / 6), splat(0.5f))), b); });
     case Activation::elu: return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x); });
     case Activation::softplus: return each(softplus);
     case Activation::softsign: return each([&](v128_t x) { return div(x, add(one, wasm_f32x4_abs(x))); });
-    case Activation::gelu: return each([&](v128_t x) { return mul(mul(x, splat(0.5f)), add(one, erf(mul(x, splat(0.70710678f))))); });
+    case Activation::gelu: return each([&](v128_t x) { return mul_add(mul(x, splat(0.5f)), add(one, erf(mul(x, splat(0.70710678f)))), b); });
     case Activation::gelu_tanh:
       return each([&](v128_t x) {
         const v128_t inner = mul(mul(x, splat(0.79788456f)), mul_add(mul(x, x), splat(0.044715f), one));
         return mul(mul(x, splat(0.5f)), add(one, tanh(inner)));
       });
-    case Activation::swish: return each([&](v128_t x) { return mul(x, sigmoid(mul(x, a))); });
+    case Activation::swish: return each([&](v128_t x) { return mul_add(x, sigmoid(mul(x, a)), b); });
     case Activation::mish: return each([&](v128_t x) { return mul(x, tanh(softplus(x))); });
     case Activation::exp: return each([&](v128_t x) { return exp(x); });
     case Activation::abs: return each([&](v128_t x) { return wasm_f32x4_abs(x); });

@@ -69,7 +69,14 @@ Status read_activation(const Attributes& attributes, Activation& out) {
   std::vector<float> params = attributes.numbers("activation_params");
   if (params.empty() && attributes.has("activation_alpha"))
     params = {attributes.number("activation_alpha", 0), attributes.number("activation_beta", 0)};
-  return make_activation(attributes.text("activation", ""), params, out);
+  PY_ORT_TRY(make_activation(attributes.text("activation", ""), params, out));
+  if (!attributes.has("activation_offset")) return {};
+  switch (out.kind) {
+    case Activation::leaky_relu: case Activation::sigmoid: case Activation::tanh: case Activation::hard_swish: case Activation::gelu: case Activation::swish:
+      out.b = attributes.number("activation_offset", 0);
+      return {};
+    default: return not_implemented("activation_offset behind ", attributes.text("activation", ""));
+  }
 }
 
 }  // namespace py_ort

@@ -1,4 +1,5 @@
-// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation` and `activation_params`, and their WGSL.
+// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params` and
+// `activation_offset`, and their WGSL.
 import { KernelError, type Uniforms } from '../jsep/kernel';
 import type { Attributes } from '../jsep/attributes';
 import { type Lanes, laneType } from './lanes';
@@ -29,7 +30,8 @@ const KINDS = {
   exp: 'exp(v)',
   abs: 'abs(v)',
 } as const;
-export type ActivationKind = keyof typeof KINDS;
+/** With `+`, the last number is added to the result. */
+export type ActivationKind = keyof typeof KINDS | `${keyof typeof KINDS}+`;
 
 const LARGEST = 3.4028234663852886e38;
 
@@ -68,14 +70,20 @@ export function makeActivation(name: string, given: readonly number[] = []): Act
 }
 
 export function readActivation(attributes: Attributes): Activation | undefined {
-  return makeActivation(attributes.text('activation', ''), attributes.numbers('activation_params'));
+  const made = makeActivation(attributes.text('activation', ''), attributes.numbers('activation_params'));
+  const offset = attributes.number('activation_offset', 0);
+  return made && offset !== 0 ? { kind: `${made.kind as keyof typeof KINDS}+`, params: [...made.params, offset] } : made;
 }
 
 /** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */
 export function activationText(kind: ActivationKind | undefined, lanes: Lanes): string {
   const type = laneType('f32', lanes);
-  const expression = kind === undefined ? 'v' : KINDS[kind].replace(/\bF\b/g, type);
-  const erf = kind === 'gelu' ? gaussError(type) : '';
+  const plain = kind?.replace('+', '') as keyof typeof KINDS | undefined;
+  // The offset follows the parameters that the text names.
+  const own = plain === undefined ? 0 : new Set(KINDS[plain].match(/u\.activation_\d/g)).size;
+  const offset = kind?.endsWith('+') ? ` + u.activation_${own}` : '';
+  const expression = plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type)}${offset}`;
+  const erf = plain === 'gelu' ? gaussError(type) : '';
   return `${erf}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
 }
 
