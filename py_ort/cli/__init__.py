@@ -14,6 +14,7 @@ from py_ort.cli.conformance import conformance
 from py_ort.cli.kernel import kernel
 from py_ort.cli.passes import passes
 from py_ort.cli.placement import placement
+from py_ort.cli.profile import profile
 from py_ort.cli.run import run
 from py_ort.cli.serve import serve
 from py_ort.exceptions import PyOrtError
@@ -29,7 +30,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, bench, conformance, placement, passes, kernel, cache, browsers, serve):
+for command in (run, bench, conformance, placement, passes, profile, kernel, cache, browsers, serve):
     cli.add_command(command)
 
 

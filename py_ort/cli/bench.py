@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import browser_options, out, progress, provider_option
+from py_ort.cli.common import browser_options, kernels_option, out, progress, provider_option, shape_option
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.option("--threads", default=1, show_default=True, help="Threads of wasm, for both engines.")
 @click.option("--runs", default=10, show_default=True, help="Steady runs; three more warm up.")
 @click.option("--against", type=click.Choice(["onnxruntime-web"]), help="Time this engine too, in turn.")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1x3x224x224", help="Shape of an input that is open.")
+@shape_option
+@kernels_option
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write the rows as JSON; - for stdout, and nothing else there."
 )
@@ -33,7 +34,7 @@ def bench(
     threads: int,
     runs: int,
     against: str | None,
-    shapes: tuple[str, ...],
+    shapes: dict[str, list[int]],
     json_file: str | None,
     html_file: Path | None,
     browser: BrowserOptions,
@@ -55,7 +56,7 @@ def bench(
                     runs=runs,
                     against=flavours,
                     browser=browser,
-                    shapes=dict(map(_shape, shapes)),
+                    shapes=shapes,
                     progress=lambda text: report(text, 0, 0),
                 )
     text = json.dumps([row.as_dict() for row in rows], indent=1)
@@ -67,10 +68,3 @@ def bench(
         out.print(table(rows))
     if html_file:
         html_file.write_text(page(rows))
-
-
-def _shape(item: str) -> tuple[str, list[int]]:
-    name, equals, dims = item.rpartition("=")
-    if not equals or not all(d.isdigit() for d in dims.split("x")):
-        raise click.BadParameter(f"expected NAME=1x3x224x224, got {item!r}", param_hint="--shape")
-    return name, [int(d) for d in dims.split("x")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -26,6 +27,44 @@ provider_option = click.option(
     multiple=True,
     metavar="P",
     help="Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm.",
+)
+
+
+def _shapes(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> dict[str, list[int]]:
+    shapes = {}
+    for item in items:
+        name, equals, dims = item.rpartition("=")
+        if not equals or not all(d.isdigit() for d in dims.split("x")):
+            raise click.BadParameter(f"expected NAME=1x3x224x224, got {item!r}")
+        shapes[name] = [int(d) for d in dims.split("x")]
+    return shapes
+
+
+shape_option = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    callback=_shapes,
+    metavar="NAME=1x3x224x224",
+    help="Shape of an input that is open.",
+)
+
+
+def _load_kernels(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
+    from py_ort.user_kernels import load_kernels
+
+    for file in files:
+        load_kernels(file)
+
+
+kernels_option = click.option(
+    "--kernels",
+    multiple=True,
+    callback=_load_kernels,
+    expose_value=False,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="User kernels (.wgsl or .py) that the model needs; may be repeated.",
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from py_ort.cli.common import browser_options, err, out, progress, provider_option
+from py_ort.cli.common import browser_options, err, kernels_option, out, progress, provider_option
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession, NodeArg
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="A feed; repeat it for each input.")
 @click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file.")
 @provider_option
+@kernels_option
 @browser_options
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="D", help="Write each output there as .npy.")
 @click.option("--runs", default=1, show_default=True, help="Run so many times; times are those of the first and last.")

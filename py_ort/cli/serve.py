@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from py_ort.cli.common import out, progress, provider_option
+from py_ort.cli.common import kernels_option, out, progress, provider_option
 from py_ort.parts import Part
 
 
 @click.command()
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
 @provider_option
+@kernels_option
 def serve(models: tuple[Path, ...], providers: tuple[str, ...]) -> None:
     """Serve the built page, and the plans and weights of MODELS, on loopback until Ctrl-C.
 

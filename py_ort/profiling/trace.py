@@ -73,6 +73,10 @@ class Trace:
             if event.get("ph") == "X" and category in ("", event.get("cat")):
                 yield event
 
+    def since(self, run: int) -> Trace:
+        """Return the trace without the session's making and the runs before this one."""
+        return Trace([e for e in self.events if e.get("ph") != "X" or e["args"].get("run", -1) >= run])
+
     def notes(self) -> list[str]:
         """Return what the profile says of itself."""
         return [event["name"] for event in self.events if event.get("ph") == "i"]

@@ -27,7 +27,7 @@ class PlacedNode:
     origin: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(repr=False)
 class Placement:
     """Where every node of a plan runs."""
 
@@ -63,15 +63,24 @@ class Placement:
             node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
         ]
 
-    def __str__(self) -> str:
-        """Return the report as a table: a line for each operator on each provider, and all nodes that fell back."""
+    def by_operator(self) -> list[tuple[int, str, str, str]]:
+        """Return a row for each operator on each provider: how many nodes, the operator, the provider, why."""
         groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)
-        rows = [("nodes", "operator", "provider", "why")]
         order = {provider: i for i, provider in enumerate(self.providers)}
-        for (provider, kernel, reason), count in sorted(
-            groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1])
-        ):
-            rows.append((str(count), kernel, provider, reason))
+        ranked = sorted(groups.items(), key=lambda item: (order.get(item[0][0], len(order)), -item[1], item[0][1]))
+        return [(count, kernel, provider, reason) for (provider, kernel, reason), count in ranked]
+
+    def by_node(self) -> list[tuple[str, str, str, str]]:
+        """Return a row for each node, in order: its name in the model, the operator, the provider, why."""
+        return [(", ".join(n.origin) or n.name, n.kernel, n.provider, n.reason) for n in self.nodes]
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        """Return the report as a table: a line for each operator on each provider, and the sums."""
+        rows = [("nodes", "operator", "provider", "why")]
+        rows += [(str(count), kernel, provider, reason) for count, kernel, provider, reason in self.by_operator()]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = [
             f"{n:>{widths[0]}}  {kernel:<{widths[1]}}  {provider:<{widths[2]}}  {reason}".rstrip()
