@@ -51,14 +51,11 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation, ge
   const products = ctx.temp([POINTS, tiles, outputs], y.dtype);
   const vec = 4 as const;
   const inputs = (tiles * channels) / vec;
-  ctx.dispatch({
-    shader: FROM_INPUT, spec: {}, inputs: { x: { tensor: x, vec } }, outputs: { y: { tensor: transformed, vec } },
-    uniforms: { count: inputs, channels: channels / vec, ...places }, workgroups: linearWorkgroups(inputs, ctx.device),
-  });
   const columns = (channels * outputs) / vec;
   ctx.dispatch({
-    shader: FROM_WEIGHTS, spec: {}, inputs: { w: { tensor: w, vec } }, outputs: { y: { tensor: weights, vec } },
-    uniforms: { count: columns }, workgroups: linearWorkgroups(columns, ctx.device),
+    shader: FROM_INPUTS, spec: {}, inputs: { x: { tensor: x, vec }, w: { tensor: w, vec } },
+    outputs: { y: { tensor: transformed, vec }, v: { tensor: weights, vec } },
+    uniforms: { count: inputs + columns, inputs, columns, channels: channels / vec, ...places }, workgroups: linearWorkgroups(inputs + columns, ctx.device),
   });
   multiply(ctx, {
     left: 'matrix', a: transformed, b: weights, y: products, m: tiles, n: outputs, depth: channels, taps: 1, z: POINTS, lda: channels, ldb: outputs, ldy: outputs,
@@ -90,13 +87,23 @@ const TILE_PLACE = `let tile = i / u.channels;
   let tile_y = tile / u.across % u.down * 4u;
   let image = tile / (u.across * u.down);`;
 
-const FROM_INPUT: Shader<Spec> = {
-  name: 'conv_winograd_input__sw_4x4',
+const WEIGHTS_TEXT = `  ${[0, 1, 2].map((i) => [0, 1, 2].map((j) => `let g_${i}_${j} = vec4<f32>(w[${i * 3 + j}u * u.columns + k]);`).join(' ')).join('\n  ')}
+  ${overRows(WEIGHTS, 3, (k, j) => `g_${k}_${j}`)}
+  ${WEIGHTS.map((_, i) => WEIGHTS.map((row, j) => `v[${i * 6 + j}u * u.columns + k] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`;
+
+/** Threads have a tile of the input each, and behind those a pair of channels of the weights. */
+const FROM_INPUTS: Shader<Spec> = {
+  name: 'conv_winograd_inputs__sw_4x4',
   wgsl: () => {
     const six = [0, 1, 2, 3, 4, 5];
     const loads = six.flatMap((i) => six.map((j) =>
       `let d_${i}_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row_${i} + x_${j}) * u.channels + c, has_${i} && x_${j} < u.in_w)]), has_${i} && x_${j} < u.in_w);`));
-    return hoistUniforms(linearMain(`  ${TILE_PLACE}
+    return hoistUniforms(linearMain(`  if (i >= u.inputs) {
+  let k = i - u.inputs;
+${WEIGHTS_TEXT}
+  return;
+  }
+  ${TILE_PLACE}
   ${six.map((j) => `let x_${j} = tile_x + ${j}u - u.pad_left;`).join(' ')}
   ${six.map((i) => `let y_${i} = tile_y + ${i}u - u.pad_top; let has_${i} = y_${i} < u.in_h; let row_${i} = (image * u.in_h + y_${i}) * u.in_w;`).join('\n  ')}
   ${loads.join('\n  ')}
@@ -104,13 +111,6 @@ const FROM_INPUT: Shader<Spec> = {
   let plane = u.tiles * u.channels;
   ${six.map((i) => INPUT.map((row, j) => `y[${i * 6 + j}u * plane + i] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`));
   },
-};
-
-const FROM_WEIGHTS: Shader<Spec> = {
-  name: 'conv_winograd_weights__sw_4x4',
-  wgsl: () => linearMain(`  ${[0, 1, 2].map((i) => [0, 1, 2].map((j) => `let g_${i}_${j} = w[${i * 3 + j}u * u.count + i];`).join(' ')).join('\n  ')}
-  ${overRows(WEIGHTS, 3, (k, j) => `g_${k}_${j}`)}
-  ${WEIGHTS.map((_, i) => WEIGHTS.map((row, j) => `y[${i * 6 + j}u * u.count + i] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`),
 };
 
 interface OutputSpec extends Spec {
