@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ TWOFOLD = (
     "sequence_models/Attention",
     "reduce",
     "movement/Concat",
+    "blocks/MatMulNBits",
 )
 HARDWARE = {
     f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")
@@ -58,6 +59,31 @@ def test_hardware_variant(kernel_page: Any, case: Case) -> None:
     run_case(kernel_page, case, hardware=True)
 
 
+#: The first case of each table.
+OF_EACH = {name.split("/")[0]: case for name, case in reversed(CASES.items())}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Any]:
+    from shared_browser import BROWSER
+
+    from py_ort.jsep import JsepBackend
+
+    with JsepBackend(browser=BROWSER) as made:
+        yield made
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", OF_EACH.values(), ids=OF_EACH.keys())
+def test_by_messages_from_python(backend: Any, case: Case) -> None:
+    """One operator after the other through the JSEP contract's messages, in the page that sessions use."""
+    arrays = case.arrays()
+    kernel = backend.create_kernel(case.op, case.attributes, case.domain)
+    results = backend.run(kernel, arrays, case.outputs, case.host)
+    check(case, [value.numpy() for value in results], case.expectation(arrays))
+    backend.release_kernel(kernel)
+
+
 def run_case(kernel_page: Any, case: Case, hardware: bool) -> None:
     """Run a case and compare."""
     arrays = case.arrays()
@@ -71,8 +97,13 @@ def run_case(kernel_page: Any, case: Case, hardware: bool) -> None:
         outputs=case.outputs,
         hardware=hardware,
     )
+    check(case, result.outputs, expected)
+
+
+def check(case: Case, outputs: Sequence[np.ndarray | None], expected: Sequence[np.ndarray]) -> None:
+    """Compare, as closely as the case wants."""
     absolute, relative = TOLERANCES[case.tolerance]
-    for k, (actual, wanted) in enumerate(zip(result.outputs, expected, strict=True)):
+    for k, (actual, wanted) in enumerate(zip(outputs, expected, strict=True)):
         assert actual is not None, f"output {k} was not made"
         assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape), f"output {k}"
         with np.errstate(all="ignore"):
