@@ -6,16 +6,14 @@ import asyncio
 import hmac
 import logging
 import secrets
+from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
-
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.page import Page
-from py_ort.wire import Connection, ProtocolError
+from py_ort.browser.websocket import WebSocket
+from py_ort.wire import Connection
 from py_ort.wire.framing import FRAME_SIZE
 
 _log = logging.getLogger("py_ort.browser")
@@ -27,25 +25,14 @@ class Bridge:
     def __init__(self, http: HttpServer) -> None:
         self.http = http
         self._expected: dict[str, asyncio.Future[Page]] = {}
-        self._server: Server | None = None
+        self._server: asyncio.Server | None = None
+        self._sockets: set[WebSocket] = set()
 
     @classmethod
     async def start(cls) -> Bridge:
         """Start both servers."""
         bridge = cls(HttpServer())
-        origins = [f"http://{host}:{bridge.http.port}" for host in ("127.0.0.1", "localhost")]
-        bridge._server = await serve(
-            bridge._serve,
-            "127.0.0.1",
-            0,
-            origins=origins,  # type: ignore[arg-type]
-            process_request=bridge._check,
-            max_size=FRAME_SIZE,
-            compression=None,
-            ping_interval=None,  # a page that computes is not dead; a dead one closes its socket
-            close_timeout=2,
-            server_header=None,
-        )
+        bridge._server = await asyncio.get_running_loop().create_server(bridge._accept, "127.0.0.1", 0)
         return bridge
 
     @property
@@ -71,38 +58,56 @@ class Bridge:
         """Stop both servers."""
         if self._server:
             self._server.close()
+        for socket in list(self._sockets):
+            socket.close(1001, "py_ort ends")
         self.http.close()
 
     def _token(self, path: str) -> str | None:
         said = (parse_qs(urlsplit(path).query).get("token") or [""])[0].encode()
         return next((token for token in self._expected if hmac.compare_digest(token.encode(), said)), None)
 
-    def _check(self, socket: ServerConnection, request: Request) -> Response | None:
-        if self._token(request.path) is None:
-            return socket.respond(HTTPStatus.FORBIDDEN, "wrong token\n")
+    def _accept(self) -> WebSocket:
+        socket = WebSocket(self._refusal, FRAME_SIZE)
+        self._sockets.add(socket)
+        socket.on_close = lambda: self._sockets.discard(socket)
+        socket.on_open = lambda: self._greet(socket)
+        return socket
+
+    def _refusal(self, target: str, headers: Mapping[str, str]) -> HTTPStatus | None:
+        origins = [f"http://{host}:{self.http.port}" for host in ("127.0.0.1", "localhost")]
+        if headers.get("origin") not in origins or self._token(target) is None:
+            return HTTPStatus.FORBIDDEN
         return None
 
-    async def _serve(self, socket: ServerConnection) -> None:
-        assert socket.request is not None
-        token = self._token(socket.request.path)
-        future = self._expected.get(token or "")
-        if token is None or future is None or future.done():
-            await socket.close(1008, "not expected")
-            return
+    def _greet(self, socket: WebSocket) -> None:
+        """Wait for the page's Hello."""
+        token = self._token(socket.target) or ""
         connection = Connection(token)
-        try:
-            while connection.hello is None:
-                frame = await socket.recv()
-                connection.receive(frame if isinstance(frame, bytes) else frame.encode())
-        except ProtocolError as e:
-            _log.warning("a page was refused: %s", e)
-            await socket.close(1002, str(e)[:100])
+
+        def receive(part: memoryview) -> None:
+            try:
+                connection.receive(part)
+            except Exception as e:
+                _log.warning("a page was refused: %s", e)
+                socket.close(1002, str(e)[:100])
+                return
+            if connection.hello is not None:
+                self._welcome(token, socket, connection)
+
+        socket.on_bytes = receive
+
+    def _welcome(self, token: str, socket: WebSocket, connection: Connection) -> None:
+        future = self._expected.get(token)
+        if future is None or future.done():
+            socket.close(1008, "not expected")
             return
-        except ConnectionClosed:
-            return
-        if future.done():
-            await socket.close(1008, "too late")
-            return
+        forget = socket.on_close
         page = Page(socket, connection)
+        lost = socket.on_close
+
+        def closed() -> None:
+            forget()
+            lost()
+
+        socket.on_close = closed
         future.set_result(page)
-        await page.read()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
 from typing import Any
 
-from websockets.asyncio.server import ServerConnection
-from websockets.exceptions import ConnectionClosed
-
+from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import BrowserError, ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
-from py_ort.wire import Answer, Connection, LogLine, ProgressReport, ProtocolError
+from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport, ProtocolError
 from py_ort.wire.framing import Buffer
 
+_log = logging.getLogger("py_ort.browser")
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 #: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
 _GRACE = 1.0
@@ -27,31 +29,94 @@ _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts
 Progress = Callable[[ProgressReport], None]
 
 
+@dataclass(eq=False)
+class _Request:
+    """Something asked of the page."""
+
+    body: Any
+    payload: Sequence[Buffer]
+    payload_size: int
+    url: str
+    timeout: float | None
+    progress: Progress | None
+    future: Future[Answer] = field(default_factory=Future)
+    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def name(self) -> str:
+        return self.body.name if isinstance(self.body, Prepared) else type(self.body).__name__.removesuffix("T")
+
+    def finish(self, answer: Answer) -> None:
+        with contextlib.suppress(InvalidStateError):  # cancelled, in another thread
+            self.future.set_result(answer)
+
+    def fail(self, error: BaseException) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
 class Page:
     """A page that said hello.
+
+    All is done in the loop's thread, save for `start`, which any thread may call.
 
     Args:
         socket: Its websocket.
         connection: The protocol's state, past the hello.
     """
 
-    def __init__(self, socket: ServerConnection, connection: Connection) -> None:
+    def __init__(self, socket: WebSocket, connection: Connection) -> None:
         self._socket = socket
         self._connection = connection
-        self._sending = asyncio.Lock()
-        self._answers: dict[int, asyncio.Future[Answer]] = {}
-        self._progress: dict[int, Progress] = {}
-        self._devices: dict[tuple[int, str], asyncio.Task[dict[str, Any]]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, _Request] = {}
         #: Why the page is gone; None while it lives.
         self.lost: PyOrtError | None = None
         #: Called once when it is.
         self.on_lost: Callable[[], None] = lambda: None
+        socket.on_bytes, socket.on_close = self._receive, self._socket_closed
 
     @property
     def hello(self) -> HelloT:
         """What the page said of itself."""
         assert self._connection.hello is not None
         return self._connection.hello
+
+    @property
+    def traffic(self) -> dict[str, int]:
+        """Bytes that crossed the websocket so far: `sent` to the page and `received` from it."""
+        return {"sent": self._socket.sent, "received": self._socket.received}
+
+    def start(
+        self,
+        body: Any,
+        payload: Sequence[Buffer] = (),
+        payload_size: int = 0,
+        *,
+        url: str = "",
+        timeout: float | None = None,
+        progress: Progress | None = None,
+    ) -> Future[Answer]:
+        """Ask the page, from any thread; return the future of its answer. Cancelling it ends the work in the page.
+
+        Args:
+            body: A body of the generated API (`RunT`, …), or a `Prepared` message.
+            payload: Its bytes; they must not change until the answer is there.
+            payload_size: Their number, without the padding of the last one.
+            url: Where the page shall fetch them, if they are not to be sent.
+            timeout: Seconds; None waits as long as the page lives.
+            progress: Called with what the page reports on the way.
+
+        The future ends with:
+            Timeout: It took longer.
+            PyOrtError: The page answered with an error, or is gone.
+        """
+        request = _Request(body, payload, payload_size, url, timeout, progress)
+        try:
+            self._loop.call_soon_threadsafe(self._begin, request)
+        except RuntimeError:  # the loop is closed: Python is about to end
+            request.fail(ConnectionLost("py_ort was shut down"))
+        return request.future
 
     async def request(
         self,
@@ -62,117 +127,93 @@ class Page:
         timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Answer:
-        """Ask the page; return its answer.
-
-        Args:
-            body: A body of the generated API (`RunT`, …).
-            payload: Its bytes; they must not change until the answer is there.
-            payload_size: Their number, without the padding of the last one.
-            timeout: Seconds; None waits as long as the page lives.
-            progress: Called with what the page reports on the way.
-
-        Raises:
-            Timeout: It took longer.
-            PyOrtError: The page answered with an error, or is gone.
-        """
-        if self.lost:
-            raise _again(self.lost)
-        request, frames = self._connection.request(body, payload, payload_size)
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._answers[request] = future
-        if progress:
-            self._progress[request] = progress
-        try:
-            async with asyncio.timeout(timeout):
-                await self._send(frames)
-                answer = await future
-        except TimeoutError:
-            self._cancel(request)
-            name = type(body).__name__.removesuffix("T")
-            raise Timeout(f"the page did not answer {name} within {timeout:g} s") from None
-        except asyncio.CancelledError:
-            self._cancel(request)
-            raise
-        finally:
-            self._answers.pop(request, None)
-            self._progress.pop(request, None)
-        if answer.error:
-            raise answer.error
-        return answer
+        """Ask the page, in the loop's thread; see `start`."""
+        request = _Request(body, payload, payload_size, "", timeout, progress)
+        self._begin(request)
+        return await asyncio.wrap_future(request.future)
 
     def post(self, body: Any) -> None:
         """Send a request whose answer nobody waits for."""
         if self.lost is None:
-            task = asyncio.ensure_future(self.request(body))
-            task.add_done_callback(lambda t: t.cancelled() or t.exception())
+            self._begin(_Request(body, (), 0, "", None, None))
+
+    def _begin(self, request: _Request) -> None:
+        if self.lost:
+            request.fail(_again(self.lost))
+            return
+        if request.future.cancelled():
+            return
+        try:
+            number, frames = self._connection.request(request.body, request.payload, request.payload_size, request.url)
+        except Exception as e:  # what cannot be packed is the caller's to know
+            request.fail(e)
+            return
+        self._waiting[number] = request
+        request.future.add_done_callback(lambda future: self._done(future, number))
+        if request.timeout is not None:
+            request.timer = self._loop.call_later(request.timeout, self._time_out, number)
+        self._socket.send(frames)
+
+    def _time_out(self, number: int) -> None:
+        if request := self._waiting.get(number):
+            self._cancel(number)
+            request.fail(Timeout(f"the page did not answer {request.name} within {request.timeout:g} s"))
+
+    def _done(self, future: Future[Answer], number: int) -> None:
+        """Called in whatever thread ends the future; only a cancelled one is of interest."""
+        if future.cancelled():
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._cancel, number)
+
+    def _cancel(self, number: int) -> None:
+        body = CancelT()
+        body.request = number
+        self.post(body)
 
     async def device(self, device_id: int, options: dict[str, Any], timeout: float | None) -> dict[str, Any]:
-        """Open a WebGPU device, once for the same id and options; return what the page says of it.
+        """Open a WebGPU device unless it is open; return what the page says of it.
 
         Raises:
             NoAdapter: This browser has none.
+            InvalidArgument: It is open with other options.
         """
-        key = (device_id, json.dumps(options, sort_keys=True))
-        task = self._devices.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception())):
-            task = self._devices[key] = asyncio.ensure_future(self._open_device(*key, timeout))
-        return await asyncio.shield(task)
-
-    async def _open_device(self, device_id: int, options: str, timeout: float | None) -> dict[str, Any]:
         body = OpenDeviceT()
-        body.deviceId, body.options = device_id, options
+        body.deviceId, body.options = device_id, json.dumps(options)
         return json.loads((await self.request(body, timeout=timeout)).body.info or "{}")
 
-    async def _send(self, frames: Any) -> None:
-        # Frames of two messages must not mix.
-        async with self._sending:
-            try:
-                for frame in frames:
-                    await self._socket.send(frame)
-            except ConnectionClosed:
-                pass  # the answer's future will be told why
-            except asyncio.CancelledError:
-                # Half a message cannot be taken back: what follows it would be misread.
-                await self.close(ConnectionLost("a message to the page was interrupted half-way"))
-                raise
-
-    def _cancel(self, request: int) -> None:
-        body = CancelT()
-        body.request = request
-        self.post(body)
-
-    async def read(self) -> None:
-        """Read from the socket until the page is gone."""
-        error: PyOrtError | None = None
+    def _receive(self, part: memoryview) -> None:
         try:
-            async for frame in self._socket:
-                if isinstance(frame, str):
-                    raise ProtocolError("the page sent text")
-                self._take(self._connection.receive(frame))
-        except ProtocolError as e:
-            error = ConnectionLost(f"the connection to the page was closed: {e}")
-        except ConnectionClosed:
-            pass
-        if error is None:
-            # The launcher may be about to say what happened.
-            for _ in range(int(_GRACE / 0.05)):
-                if self.lost:
-                    return
-                await asyncio.sleep(0.05)
-            error = ConnectionLost("the page closed its connection, or was closed")
-        await self.close(error)
+            self._take(self._connection.receive(part))
+        except Exception as e:  # nothing may hang because a page said what nobody can read
+            if not isinstance(e, ProtocolError):
+                _log.exception("a message of the page could not be read")
+            text = str(e) if isinstance(e, ProtocolError) else f"{type(e).__name__}: {e}"
+            self.lose(ConnectionLost(f"the connection to the page was closed: {text}"))
+            self._socket.close(1002, text[:100])
 
     def _take(self, event: Any) -> None:
         match event:
             case Answer():
-                if (future := self._answers.get(event.request)) and not future.done():
-                    future.set_result(event)
+                request = self._waiting.pop(event.request, None)
+                if request is None:
+                    return
+                if request.timer:
+                    request.timer.cancel()
+                if event.error:
+                    request.fail(event.error)
+                else:
+                    request.finish(event)
             case ProgressReport():
-                if callback := self._progress.get(event.request):
-                    callback(event)
+                if (request := self._waiting.get(event.request)) and request.progress:
+                    request.progress(event)
             case LogLine():
                 level = _LEVELS[min(event.severity, len(_LEVELS) - 1)]
                 logging.getLogger(f"py_ort.page.{event.category or 'page'}").log(level, "%s", event.text)
+
+    def _socket_closed(self) -> None:
+        # The launcher may be about to say what happened.
+        error = ConnectionLost("the page closed its connection, or was closed")
+        self._loop.call_later(_GRACE, self.lose, error)
 
     def lose(self, error: PyOrtError) -> None:
         """Fail everything that waits for this page, with this error."""
@@ -181,16 +222,17 @@ class Page:
         error.message += _AGAIN
         self.lost = error
         self._connection.close()
-        for future in self._answers.values():
-            if not future.done():
-                future.set_exception(_again(error))
-                future.exception()  # somebody may have stopped waiting
+        for request in list(self._waiting.values()):
+            if request.timer:
+                request.timer.cancel()
+            request.fail(_again(error))
+        self._waiting.clear()
         self.on_lost()
 
     async def close(self, error: PyOrtError | None = None) -> None:
         """Close the websocket."""
         self.lose(error or BrowserError("the browser was closed"))
-        await self._socket.close()
+        self._socket.close()
 
 
 def _again(error: PyOrtError) -> PyOrtError:

@@ -5,7 +5,7 @@ in and out of payloads, `state` knows which request an answer belongs to. The fo
 """
 
 from py_ort.wire.framing import FRAME_SIZE, Assembler, ProtocolError, frames
-from py_ort.wire.messages import Received, decode, encode
+from py_ort.wire.messages import Prepared, Received, decode, encode
 from py_ort.wire.state import Answer, Connection, LogLine, ProgressReport, remote_error
 from py_ort.wire.tensors import Layout, from_description, pack
 
@@ -16,6 +16,7 @@ __all__ = [
     "Connection",
     "Layout",
     "LogLine",
+    "Prepared",
     "ProgressReport",
     "ProtocolError",
     "Received",

@@ -14,7 +14,9 @@ ALIGNMENT = 16
 #: Parts below this size are copied together instead of becoming frames of their own.
 SMALL = 1 << 16
 
-_PREFIX = struct.Struct("<QII")  # total size, header size, zero
+_PREFIX = struct.Struct("<QII")  # total size, header size, where the payload is
+#: The payload is here, or at a URL that is here.
+_HERE, _ELSEWHERE = 0, 1
 
 Buffer = bytes | bytearray | memoryview
 
@@ -28,16 +30,19 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def frames(header: Buffer, payload: Sequence[Buffer] = ()) -> Iterator[Buffer]:
+def frames(header: Buffer, payload: Sequence[Buffer] = (), url: str = "") -> Iterator[Buffer]:
     """Yield the frames of one message.
 
     Args:
         header: The FlatBuffers `Message`.
         payload: Buffers of bytes, each of which starts at a multiple of 16 of the payload. Large ones are not copied.
+        url: Where the page shall fetch the payload instead.
     """
+    if url:
+        payload = [url.encode()]
     start = _PREFIX.size + len(header)
     total = aligned(start) + sum(aligned(len(part)) for part in payload)
-    small = [_PREFIX.pack(total, len(header), 0), header, bytes(aligned(start) - start)]
+    small = [_PREFIX.pack(total, len(header), _ELSEWHERE if url else _HERE), header, bytes(aligned(start) - start)]
     gathered = sum(len(part) for part in small)
     for part in payload:
         padding = bytes(aligned(len(part)) - len(part))
@@ -66,7 +71,7 @@ def _slices(data: Buffer) -> Iterator[Buffer]:
 
 
 class Assembler:
-    """Puts frames together: feed each to `receive`.
+    """Puts frames together: feed each, or its parts, to `receive`.
 
     Args:
         limit: Messages that claim to be larger are refused.
@@ -77,23 +82,29 @@ class Assembler:
         self._message: np.ndarray | None = None
         self._filled = 0
         self._header_size = 0
+        self._prefix = b""  # of a message of which less than the prefix is there
 
-    def receive(self, frame: Buffer) -> tuple[memoryview, memoryview] | None:
-        """Take the next frame; return (header, payload) if it completes a message.
+    def receive(self, part: Buffer) -> tuple[memoryview, memoryview] | None:
+        """Take the next bytes; return (header, payload) if they complete a message.
 
         The payload is writable memory that belongs to the message alone, 16-byte aligned.
 
         Raises:
-            ProtocolError: The frame does not fit the message.
+            ProtocolError: The bytes do not fit the message.
         """
         if self._message is None:
-            self._begin(frame)
+            if self._prefix or len(part) < _PREFIX.size:
+                part, self._prefix = self._prefix + part, b""
+            if len(part) < _PREFIX.size:
+                self._prefix = bytes(part)
+                return None
+            self._begin(part)
         message = self._message
         assert message is not None
-        end = self._filled + len(frame)
+        end = self._filled + len(part)
         if end > message.nbytes:
-            raise ProtocolError(f"a frame of {len(frame)} bytes ends {end - message.nbytes} bytes beyond its message")
-        message[self._filled : end] = np.frombuffer(frame, np.uint8)
+            raise ProtocolError(f"{len(part)} bytes came, which end {end - message.nbytes} bytes beyond their message")
+        message[self._filled : end] = np.frombuffer(part, np.uint8)
         self._filled = end
         if end < message.nbytes:
             return None
@@ -102,10 +113,8 @@ class Assembler:
         start = _PREFIX.size + self._header_size
         return whole[_PREFIX.size : start], whole[aligned(start) :]
 
-    def _begin(self, frame: Buffer) -> None:
-        if len(frame) < _PREFIX.size:
-            raise ProtocolError(f"a message begins with a frame of {len(frame)} bytes")
-        total, self._header_size, zero = _PREFIX.unpack_from(frame)
+    def _begin(self, part: Buffer) -> None:
+        total, self._header_size, zero = _PREFIX.unpack_from(part)
         if zero or self._header_size < 8 or not aligned(_PREFIX.size + self._header_size) <= total <= self._limit:
             raise ProtocolError(f"a message of {total} bytes with a header of {self._header_size} is not possible")
         self._message, self._filled = np.empty(total, np.uint8), 0

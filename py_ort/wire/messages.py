@@ -15,6 +15,8 @@ from py_ort.schema.gen.Message import Message, MessageT
 from py_ort.wire.framing import Buffer, ProtocolError
 
 IDENTIFIER = b"PMSG"
+#: Where a message's table says at which offset its id is.
+_ID = 4
 _NAMES = {number: name for name, number in vars(Body).items() if name[0] != "_"}
 
 
@@ -37,6 +39,26 @@ def encode(request: int, body: Any, payload_size: int = 0) -> bytes:
     builder = flatbuffers.Builder(256)
     builder.Finish(message.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
+
+
+class Prepared:
+    """A message that is sent more than once: packed once, with a place for the request's number.
+
+    Args:
+        body: Its body.
+        payload_size: Its payload's size.
+    """
+
+    def __init__(self, body: Any, payload_size: int = 0) -> None:
+        self.name = type(body).__name__.removesuffix("T")
+        self._header = bytearray(encode(1, body, payload_size))
+        table = Message.GetRootAs(self._header)._tab
+        self._at = table.Pos + table.Offset(_ID)
+
+    def header(self, request: int) -> bytes:
+        """Return the header of this message with a request's number."""
+        struct.pack_into("<I", self._header, self._at, request)
+        return bytes(self._header)
 
 
 def decode(header: Buffer, payload: memoryview) -> Received:

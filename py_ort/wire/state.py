@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from py_ort.exceptions import PyOrtError, from_code
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.wire.framing import Assembler, Buffer, ProtocolError, frames
-from py_ort.wire.messages import Received, decode, encode
+from py_ort.wire.messages import Prepared, Received, decode, encode
 
 #: `Hello.version` of the pages that this version talks to.
 VERSION = 1
@@ -61,8 +61,16 @@ class Connection:
         #: Requests without an answer so far.
         self.pending: set[int] = set()
 
-    def request(self, body: Any, payload: Sequence[Buffer] = (), payload_size: int = 0) -> tuple[int, Iterator[Buffer]]:
+    def request(
+        self, body: Any, payload: Sequence[Buffer] = (), payload_size: int = 0, url: str = ""
+    ) -> tuple[int, Iterator[Buffer]]:
         """Return a new request's id and its frames.
+
+        Args:
+            body: A body of the generated API, or a `Prepared` message.
+            payload: Its bytes.
+            payload_size: Their number.
+            url: Where the page shall fetch them, if they are not to be sent.
 
         Raises:
             ProtocolError: The page has not said hello yet, or is gone.
@@ -71,7 +79,8 @@ class Connection:
             raise ProtocolError("the page is gone" if self._closed else "the page has not said hello yet")
         request, self._next = self._next, self._next + 1
         self.pending.add(request)
-        return request, frames(encode(request, body, payload_size), payload)
+        header = body.header(request) if isinstance(body, Prepared) else encode(request, body, payload_size)
+        return request, frames(header, payload, url)
 
     def receive(self, frame: Buffer) -> Event | None:
         """Take a frame; return what it completes.

@@ -80,6 +80,15 @@ class Layout:
         self.size += aligned(len(data))
         return offset
 
+    def padded(self) -> list[Buffer]:
+        """Return the buffers with the zeros between them, as the payload has them."""
+        parts: list[Buffer] = []
+        for data in self.buffers:
+            parts.append(data)
+            if padding := aligned(len(data)) - len(data):
+                parts.append(bytes(padding))
+        return parts
+
 
 def pack(name: str, array: np.ndarray, layout: Layout) -> TensorDescT:
     """Describe an array and append its bytes to `layout`, without a copy where the array's memory is as it must be."""

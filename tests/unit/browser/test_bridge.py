@@ -71,7 +71,7 @@ def test_strangers_are_refused(change):
 def test_garbage_closes_the_connection():
     async def test(bridge):
         socket, page = await open_page(bridge)
-        await socket.send(b"garbage")
+        await socket.send(b"garbage" * 3)
         with pytest.raises(ConnectionLost, match="closed"):
             await page.request(GetStatsT(), timeout=5)
         with pytest.raises(ConnectionClosed):

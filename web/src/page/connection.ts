@@ -2,7 +2,10 @@
 import { Body, ErrorT, HelloT, LogT, ProgressT } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
-import { type BodyObject, decodeMessage, encodeMessage, type ReceivedMessage } from '../wire/messages';
+import { downloadChunks } from '../session/download';
+import {
+  type Announced, type BodyObject, decodeAnnounced, decodeMessage, encodeMessage, type ReceivedMessage,
+} from '../wire/messages';
 
 const PROTOCOL_VERSION = 1;
 
@@ -24,7 +27,9 @@ export class Connection {
     socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {
       try {
         const assembled = connection.assembler.receive(new Uint8Array(data));
-        if (assembled) receive(decodeMessage(assembled));
+        if (!assembled) return;
+        if (assembled.elsewhere) void connection.fetchPayload(decodeAnnounced(assembled), receive);
+        else receive(decodeMessage(assembled));
       } catch (error) {
         console.error(`py_ort: ${messageOf(error)}`);
         socket.close(1002, messageOf(error).slice(0, 100));
@@ -37,6 +42,18 @@ export class Connection {
       });
       socket.addEventListener('error', () => reject(new Error(`no websocket at port ${port}`)));
     });
+  }
+
+  /** Fetching is quicker than a websocket for much data: Python has it at a URL then. */
+  private async fetchPayload(message: Announced, receive: (message: ReceivedMessage) => void): Promise<void> {
+    const payload = new Uint8Array(message.size);
+    try {
+      await downloadChunks(message.url, message.size, [{ start: 0, end: message.size }], (offset, bytes) => payload.set(bytes, offset));
+    } catch (error) {
+      this.sendError(message.id, error);
+      return;
+    }
+    receive(message.withPayload(payload));
   }
 
   private hello(token: string): void {

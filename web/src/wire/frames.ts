@@ -5,6 +5,8 @@ export const FRAME_SIZE = 1 << 20;
 /** Parts below this size are copied together instead of becoming frames of their own. */
 const SMALL = 1 << 16;
 const PREFIX = 16;
+/** In the prefix of a message: its payload is not behind the header (0), but at a URL that is there. */
+const ELSEWHERE = 1;
 
 export function align16(size: number): number {
   return Math.ceil(size / 16) * 16;
@@ -58,14 +60,16 @@ function join(parts: readonly Uint8Array[], size: number): Uint8Array {
 
 export interface Assembled {
   readonly header: Uint8Array;
-  /** 16-byte aligned; its memory belongs to this message alone. */
+  /** 16-byte aligned; its memory belongs to this message alone. Of a message whose payload is elsewhere: the URL to fetch it from. */
   readonly payload: Uint8Array;
+  readonly elsewhere: boolean;
 }
 
 /** Puts frames together. */
 export class Assembler {
   private message: Uint8Array | undefined;
   private headerSize = 0;
+  private elsewhere = false;
   private filled = 0;
 
   /** Takes the next frame; a message if it completes one. */
@@ -79,7 +83,7 @@ export class Assembler {
     if (this.filled < message.byteLength) return undefined;
     this.message = undefined;
     const end = PREFIX + this.headerSize;
-    return { header: message.subarray(PREFIX, end), payload: message.subarray(align16(end)) };
+    return { header: message.subarray(PREFIX, end), payload: message.subarray(align16(end)), elsewhere: this.elsewhere };
   }
 
   private begin(frame: Uint8Array): Uint8Array {
@@ -87,7 +91,9 @@ export class Assembler {
     const view = new DataView(frame.buffer, frame.byteOffset, PREFIX);
     const total = Number(view.getBigUint64(0, true));
     this.headerSize = view.getUint32(8, true);
-    if (view.getUint32(12, true) !== 0 || this.headerSize < 8 || align16(PREFIX + this.headerSize) > total) {
+    const place = view.getUint32(12, true);
+    this.elsewhere = place === ELSEWHERE;
+    if (place > ELSEWHERE || this.headerSize < 8 || align16(PREFIX + this.headerSize) > total) {
       throw new ProtocolError(`a message of ${total} bytes with a header of ${this.headerSize} is not possible`);
     }
     this.filled = 0;

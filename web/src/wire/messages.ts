@@ -24,14 +24,33 @@ export function encodeMessage(id: number, type: Body, body: BodyObject, payload:
   return frames(builder.asUint8Array(), payload);
 }
 
+/** A message whose payload is to be fetched. */
+export interface Announced {
+  readonly url: string;
+  readonly size: number;
+  readonly id: number;
+  withPayload(payload: Uint8Array): ReceivedMessage;
+}
+
+export function decodeAnnounced({ header, payload }: Assembled): Announced {
+  const { size, ...message } = decodeHeader(header);
+  const end = payload.indexOf(0);
+  const url = new TextDecoder().decode(end < 0 ? payload : payload.subarray(0, end));
+  return { url, size, id: message.id, withPayload: (fetched) => ({ ...message, payload: fetched }) };
+}
+
 export function decodeMessage({ header, payload }: Assembled): ReceivedMessage {
+  const { size, ...message } = decodeHeader(header);
+  if (size > payload.byteLength) throw new ProtocolError(`message ${message.id} announces ${size} bytes and brings ${payload.byteLength}`);
+  return { ...message, payload: payload.subarray(0, size) };
+}
+
+function decodeHeader(header: Uint8Array): Omit<ReceivedMessage, 'payload'> & { size: number } {
   const buffer = new flatbuffers.ByteBuffer(header);
   if (!Message.bufferHasIdentifier(buffer)) throw new ProtocolError('a message without the identifier PMSG');
   const { id, bodyType, body, payloadSize } = Message.getRootAsMessage(buffer).unpack();
   if (!body) throw new ProtocolError(`message ${id} has a body of the unknown type ${bodyType}`);
-  const size = Number(payloadSize);
-  if (size > payload.byteLength) throw new ProtocolError(`message ${id} announces ${size} bytes and brings ${payload.byteLength}`);
-  return { id, type: bodyType, body, payload: payload.subarray(0, size) };
+  return { id, type: bodyType, body, size: Number(payloadSize) };
 }
 
 /** Gathers the values of an answer: their descriptions, and their bytes for the payload. */
