@@ -7,7 +7,7 @@ stale ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -17,15 +17,26 @@ from py_ort.ops.infer import newest_opset, schema
 
 
 def override_free_dimensions(
-    model: ir.Model, by_name: Mapping[str, int], by_denotation: Mapping[str, int] | None = None
+    model: ir.Model,
+    by_name: Mapping[str, int],
+    by_denotation: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
     """Replace dimensions of the graph inputs by numbers or names, before shapes are inferred.
 
     A name that no input has is ignored, as in onnxruntime: one set of options serves several models.
 
+    Args:
+        model: Changed in place.
+        by_name: Numbers for names.
+        by_denotation: Numbers for denotations.
+        shapes: Shapes of inputs; those of their dimensions that are open become these numbers.
+
     Raises:
         InvalidArgument: A number is negative.
     """
+    if shapes:
+        _fix_shapes(model, shapes)
     by_denotation = by_denotation or {}
     for name, number in {**by_name, **by_denotation}.items():
         if int(number) < 0:
@@ -54,6 +65,17 @@ def override_free_dimensions(
         for output in node.outputs:
             if output.shape is not None:
                 output.shape = None if ours else ir.Shape([d if isinstance(d, int) else None for d in output.shape])
+
+
+def _fix_shapes(model: ir.Model, shapes: Mapping[str, Sequence[int]]) -> None:
+    for value in model.graph.inputs:
+        given = shapes.get(value.name or "")
+        if given is None or not isinstance(value.type, ir.TensorType):
+            continue
+        known = list(value.shape) if value.shape is not None else [None] * len(given)
+        if len(known) == len(given):
+            fixed = [d if isinstance(d, int) and d >= 0 else int(n) for d, n in zip(known, given, strict=True)]
+            value.shape = ir.Shape(fixed)
 
 
 class _Names:

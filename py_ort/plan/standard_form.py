@@ -275,12 +275,13 @@ def _since(node: ir.Node) -> int:
     """The first opset, from `_FLOOR` on, whose form of the operator takes these inputs and attributes."""
     if node.domain != "":
         return _FLOOR
-    newest = schema("", node.op_type, newest_opset())
-    version = newest_opset() if newest is None else newest.since_version
-    while version > _FLOOR and _takes(schema("", node.op_type, version - 1), node):
-        found = schema("", node.op_type, version - 1)
-        version = found.since_version
-    return max(version, _FLOOR)
+    found = schema("", node.op_type, newest_opset())
+    while found is not None and found.since_version > _FLOOR:
+        older = schema("", node.op_type, found.since_version - 1)
+        if not _takes(older, node):
+            return int(found.since_version)
+        found = older
+    return _FLOOR
 
 
 def _takes(form: Any, node: ir.Node) -> bool:

@@ -1,6 +1,6 @@
 // The physical buffers behind a session's virtual tensors. All recordings of a session share them: nothing in them outlives a run.
 import type { BufferCache } from './buffer_cache';
-import { type Lifetime, planMemory } from './memory_plan';
+import { type Conflicts, type Held, type Lifetime, planMemory } from './memory_plan';
 
 export interface ArenaSlot {
   readonly buffer: GPUBuffer;
@@ -9,23 +9,32 @@ export interface ArenaSlot {
   users: number;
 }
 
+/** Where a tensor lies. */
+export interface ArenaPlace {
+  readonly slot: ArenaSlot;
+  readonly offset: number;
+}
+
 export class Arena {
   private slots: ArenaSlot[] = [];
+  /** The most bytes that tensors needed at one time, in any recording. */
+  peak = 0;
 
   constructor(private readonly cache: BufferCache, private readonly maxBufferSize: number) {}
 
   /**
-   * Finds a slot for each tensor, making buffers where needed.
-   * @param busyUntil the last command that needs what a slot holds now; slots that are not in it are free.
+   * Finds a place for each tensor, making buffers where needed.
+   * @param held what slots hold that is still needed; slots that are not in it are free.
+   * @param conflicts pairs that must not lie in one slot.
    */
-  place(tensors: readonly Lifetime[], busyUntil: ReadonlyMap<ArenaSlot, number>): Map<number, ArenaSlot> {
-    const existing = this.slots.map((slot) => ({ bytes: slot.bytes, busyUntil: busyUntil.get(slot) ?? -Infinity }));
-    const plan = planMemory(tensors, existing, this.maxBufferSize);
+  place(tensors: readonly Lifetime[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, conflicts: Conflicts): Map<number, ArenaPlace> {
+    const existing = this.slots.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
+    const plan = planMemory(tensors, existing, conflicts, this.maxBufferSize);
     for (const bytes of plan.newSlots) {
-      const buffer = this.cache.acquire(bytes, 'arena');
+      const buffer = this.cache.acquire(bytes, 'arena', true);
       this.slots.push({ buffer, bytes: buffer.size, users: 0 });
     }
-    return new Map([...plan.slotOf].map(([id, i]) => [id, this.slots[i]]));
+    return new Map([...plan.places].map(([id, { slot, offset }]) => [id, { slot: this.slots[slot], offset }]));
   }
 
   /** A recording that counted on these slots is gone. */

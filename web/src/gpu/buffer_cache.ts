@@ -45,9 +45,10 @@ export class BufferCache {
 
   constructor(private readonly gpu: Gpu, readonly kind: BufferKind, readonly mode: CacheMode) {}
 
-  /** A buffer of at least `bytes` bytes, whose contents may be anything. */
-  acquire(bytes: number, label: string): GPUBuffer {
-    return this.take(this.size(bytes)) ?? this.create(this.size(bytes), label);
+  /** A buffer of at least `bytes` bytes, or exactly so many, whose contents may be anything. */
+  acquire(bytes: number, label: string, exact = false): GPUBuffer {
+    const size = exact ? storageBytes(bytes) : this.size(bytes);
+    return this.take(size) ?? this.create(size, label);
   }
 
   /** The same, all zeros. */

@@ -1,7 +1,8 @@
-// Memory from lifetimes: which tensors of a segment share a physical buffer. Pure, so that it can be tested anywhere.
+// Memory from lifetimes: where the tensors of a segment lie. Pure, so that it can be tested anywhere.
 //
-// One buffer holds one tensor at a time, from offset 0: WebGPU forbids one dispatch to read and write the same buffer, even at
-// different offsets, so an arena with offsets is out. Greedy by size, biggest first, best fit.
+// A buffer holds several tensors at different offsets, also at one time. WebGPU forbids one dispatch to read and write the same
+// buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor goes where the
+// least new memory is needed for it. Which tensor comes first decides how well that goes, so a few orders are tried.
 
 export interface Lifetime {
   readonly id: number;
@@ -11,22 +12,42 @@ export interface Lifetime {
   readonly end: number;
 }
 
-/** A physical buffer that exists already. */
+/** Pairs of tensors that must lie in different buffers, both ways. */
+export type Conflicts = ReadonlyMap<number, ReadonlySet<number>>;
+
+/** What a buffer holds at an offset, and when. */
+export interface Held extends Lifetime {
+  readonly offset: number;
+}
+
+/** A buffer that exists already, and what is in it that is still needed. */
 export interface Slot {
   readonly bytes: number;
-  /** The last command that still needs what it holds now; -Infinity when it is free, Infinity when it stays taken. */
-  readonly busyUntil: number;
+  readonly held: readonly Held[];
+}
+
+export interface Place {
+  /** An index into the existing slots followed by the new ones. */
+  readonly slot: number;
+  readonly offset: number;
 }
 
 export interface MemoryPlan {
-  /** Slot of each tensor: an index into the existing slots followed by the new ones. */
-  readonly slotOf: Map<number, number>;
+  readonly places: ReadonlyMap<number, Place>;
   /** Sizes of the buffers to make. */
-  readonly newSlots: number[];
+  readonly newSlots: readonly number[];
 }
 
 /** New buffers come in steps of this size, so that shapes that differ a little can share them. */
-const GRANULE = 4096;
+const GRANULE = 1024;
+/** What every device allows as the offset of a binding (minStorageBufferOffsetAlignment is at most this). */
+const OFFSET_ALIGNMENT = 256;
+/** More tensors than this get one order only. */
+const MANY = 4000;
+/** Tensors that are placed in tries of other orders. */
+const TRIES = 8000;
+/** Commands in a window of time. */
+const WINDOW = 16;
 
 export function roundUp(value: number, multiple: number): number {
   return Math.ceil(value / multiple) * multiple;
@@ -37,24 +58,118 @@ export function storageBytes(bytes: number): number {
   return Math.max(16, roundUp(bytes, 16));
 }
 
-export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot[], maxBytes = Infinity): MemoryPlan {
-  const slots = existing.map(({ bytes, busyUntil }) => ({ bytes, taken: busyUntil === -Infinity ? [] : [[-1, busyUntil]] }));
-  const slotOf = new Map<number, number>();
-  const newSlots: number[] = [];
-  const biggestFirst = [...tensors].sort((a, b) => b.bytes - a.bytes || a.start - b.start);
-  for (const { id, bytes, start, end } of biggestFirst) {
-    let best = -1;
-    slots.forEach((slot, i) => {
-      if (slot.bytes < bytes || (best >= 0 && slot.bytes >= slots[best].bytes)) return;
-      if (slot.taken.every(([from, to]) => end < from || to < start)) best = i;
-    });
-    if (best < 0) {
-      const size = bytes <= maxBytes ? Math.min(maxBytes, bytes < GRANULE ? roundUp(bytes, 256) : roundUp(bytes, GRANULE)) : bytes;
-      best = slots.push({ bytes: size, taken: [] }) - 1;
-      newSlots.push(size);
-    }
-    slots[best].taken.push([start, end]);
-    slotOf.set(id, best);
+export function planMemory(
+  tensors: readonly Lifetime[], existing: readonly Slot[] = [], conflicts: Conflicts = new Map(), maxBytes = Infinity,
+): MemoryPlan {
+  let best: { plan: MemoryPlan; bytes: number } | undefined;
+  for (const order of orders(tensors)) {
+    const plan = placeInOrder(order, existing, conflicts, maxBytes);
+    const bytes = plan.newSlots.reduce((sum, size) => sum + size, 0);
+    if (!best || bytes < best.bytes) best = { plan, bytes };
+    if (bytes === 0) break;
   }
-  return { slotOf, newSlots };
+  return best!.plan;
+}
+
+/** Biggest first; then, as long as that is cheap, by other measures, and biggest first with the sizes disturbed. */
+function* orders(tensors: readonly Lifetime[]): Generator<Lifetime[]> {
+  const sorted = (rank: (tensor: Lifetime) => number) => {
+    const ranks = new Map(tensors.map((tensor) => [tensor.id, rank(tensor)]));
+    return [...tensors].sort((a, b) => ranks.get(b.id)! - ranks.get(a.id)! || a.start - b.start);
+  };
+  const length = ({ start, end }: Lifetime) => Math.min(end, 1e9) - start + 1;
+  yield sorted(({ bytes }) => bytes);
+  if (tensors.length > MANY) return;
+  yield sorted((tensor) => tensor.bytes * length(tensor));
+  yield sorted(({ start }) => -start);
+  let seed = 1;
+  const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
+  for (let i = Math.floor(TRIES / Math.max(tensors.length, 1)); i > 0; i--) yield sorted(({ bytes }) => bytes * (0.5 + random()));
+}
+
+/** Held tensors by the time at which they are, so that few are looked at. */
+class Bank {
+  private readonly byWindow = new Map<number, Held[]>();
+  private readonly always: Held[] = [];
+  readonly ids = new Set<number>();
+
+  constructor(public bytes: number, readonly fixed: boolean) {}
+
+  hold(held: Held): void {
+    this.ids.add(held.id);
+    const [first, last] = [Math.floor(held.start / WINDOW), Math.floor(held.end / WINDOW)];
+    if (last - first > 8) {
+      this.always.push(held);
+      return;
+    }
+    for (let window = first; window <= last; window++) {
+      const list = this.byWindow.get(window);
+      if (list) list.push(held);
+      else this.byWindow.set(window, [held]);
+    }
+  }
+
+  /** The lowest gap between what is held at the same time. */
+  lowestOffset({ start, end }: Lifetime, size: number): number {
+    const beside: Held[] = [];
+    const look = (list: readonly Held[] | undefined) => {
+      if (list) for (const held of list) if (held.start <= end && start <= held.end) beside.push(held);
+    };
+    look(this.always);
+    const [first, last] = [Math.floor(start / WINDOW), Math.floor(end / WINDOW)];
+    if (last - first > this.byWindow.size) for (const list of this.byWindow.values()) look(list);
+    else for (let window = first; window <= last; window++) look(this.byWindow.get(window));
+    beside.sort((a, b) => a.offset - b.offset);
+    let offset = 0;
+    for (const held of beside) {
+      if (held.offset - offset >= size) break;
+      offset = Math.max(offset, roundUp(held.offset + held.bytes, OFFSET_ALIGNMENT));
+    }
+    return offset;
+  }
+}
+
+function placeInOrder(tensors: readonly Lifetime[], existing: readonly Slot[], conflicts: Conflicts, maxBytes: number): MemoryPlan {
+  const banks = existing.map(({ bytes, held }) => {
+    const bank = new Bank(bytes, true);
+    for (const one of held) bank.hold(one);
+    return bank;
+  });
+  const places = new Map<number, Place>();
+  for (const tensor of tensors) {
+    const size = roundUp(storageBytes(tensor.bytes), OFFSET_ALIGNMENT);
+    let best: { slot: number; offset: number; growth: number } | undefined;
+    for (let slot = 0; slot < banks.length && best?.growth !== 0; slot++) {
+      const bank = banks[slot];
+      if (conflict(conflicts.get(tensor.id), bank.ids)) continue;
+      const offset = bank.lowestOffset(tensor, size);
+      const growth = Math.max(0, offset + size - bank.bytes);
+      if (growth > 0 && (bank.fixed || offset + size > maxBytes)) continue;
+      if (growth <= size && (!best || growth < best.growth)) best = { slot, offset, growth };
+    }
+    if (!best) {
+      banks.push(new Bank(0, false));
+      best = { slot: banks.length - 1, offset: 0, growth: size };
+    }
+    const { slot, offset, growth } = best;
+    banks[slot].bytes += growth;
+    banks[slot].hold({ ...tensor, bytes: size, offset });
+    places.set(tensor.id, { slot, offset });
+  }
+  const newSlots = banks.slice(existing.length).map(({ bytes }) => Math.max(bytes, Math.min(maxBytes, roundUp(bytes, GRANULE))));
+  return { places, newSlots };
+}
+
+function conflict(partners: ReadonlySet<number> | undefined, ids: ReadonlySet<number>): boolean {
+  if (partners) for (const id of partners) if (ids.has(id)) return true;
+  return false;
+}
+
+/** The most bytes that are needed at one time: no plan can do with less. */
+export function largestSum(tensors: readonly Lifetime[]): number {
+  const changes = tensors.flatMap(({ bytes, start, end }) => [{ at: start, bytes }, { at: end + 1, bytes: -bytes }]);
+  changes.sort((a, b) => (a.at === b.at ? a.bytes - b.bytes : a.at - b.at));
+  let [sum, most] = [0, 0];
+  for (const { bytes } of changes) most = Math.max(most, sum += bytes);
+  return most;
 }

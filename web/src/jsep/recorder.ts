@@ -232,6 +232,7 @@ export class Recorder {
 
   private place(id: number): Placement {
     if (id < FIRST_VIRTUAL_ID) return this.provider.buffers.get(id);
-    return { buffer: this.recording.slotOf(id, this.index).buffer, offset: 0 };
+    const { slot, offset } = this.recording.placeOf(id, this.index);
+    return { buffer: slot.buffer, offset };
   }
 }

@@ -1,7 +1,7 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
-import type { Arena, ArenaSlot } from '../gpu/arena';
-import type { Lifetime } from '../gpu/memory_plan';
+import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
+import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
 import type { Command, CompiledSegment } from '../gpu/segment';
 import type { Container } from '../session/tensors';
 
@@ -42,7 +42,7 @@ export class Segment {
   /** Whether it was compiled as a run's last one: tensors that nothing else needs gave up their memory early. */
   final = false;
   /** Where the tensors lie that were born in this segment. */
-  slots = new Map<number, ArenaSlot>();
+  places = new Map<number, ArenaPlace>();
 
   commands(): Command[] {
     return this.events.flatMap((event) => (event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : []));
@@ -53,7 +53,7 @@ export class Segment {
     this.events.length = count;
     this.compiled?.destroy();
     this.compiled = undefined;
-    this.slots.clear();
+    this.places.clear();
   }
 }
 
@@ -77,10 +77,10 @@ export class Recording {
   constructor(readonly key: string) {}
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
-  slotOf(id: number, last = this.segments.length - 1): ArenaSlot {
+  placeOf(id: number, last = this.segments.length - 1): ArenaPlace {
     for (let i = last; i >= 0; i--) {
-      const slot = this.segments[i].slots.get(id);
-      if (slot) return slot;
+      const place = this.segments[i].places.get(id);
+      if (place) return place;
     }
     throw new Error(`no memory was planned for the virtual tensor ${id}`);
   }
@@ -93,12 +93,14 @@ export class Recording {
     const segment = this.segments[index];
     segment.final = survivors !== undefined;
     const { tensors, freedAt } = lifetimes(segment, survivors);
-    const busyUntil = new Map<ArenaSlot, number>();
-    for (const [id, slot] of this.aliveBefore(index)) {
-      busyUntil.set(slot, Math.max(busyUntil.get(slot) ?? -Infinity, freedAt.get(id) ?? Infinity));
+    const held = new Map<ArenaSlot, Held[]>();
+    for (const [id, bytes] of this.aliveBefore(index)) {
+      const { slot, offset } = this.placeOf(id, index - 1);
+      held.set(slot, [...(held.get(slot) ?? []), { id, bytes, offset, start: -1, end: freedAt.get(id) ?? Infinity }]);
     }
-    segment.slots = arena.place(tensors, busyUntil);
-    for (const slot of segment.slots.values()) this.keep(slot);
+    segment.places = arena.place(tensors, held, conflictsOf(segment.commands()));
+    arena.peak = Math.max(arena.peak, largestSum([...held.values()].flat().concat(tensors as Held[])));
+    for (const { slot } of segment.places.values()) this.keep(slot);
   }
 
   private keep(slot: ArenaSlot): void {
@@ -107,12 +109,12 @@ export class Recording {
     slot.users++;
   }
 
-  /** The tensors of earlier segments that segment `index` finds alive. */
-  private aliveBefore(index: number): Map<number, ArenaSlot> {
-    const alive = new Map<number, ArenaSlot>();
-    for (const { events, slots } of this.segments.slice(0, index)) {
+  /** The tensors of earlier segments that segment `index` finds alive, and their bytes. */
+  private aliveBefore(index: number): Map<number, number> {
+    const alive = new Map<number, number>();
+    for (const { events } of this.segments.slice(0, index)) {
       for (const event of events) {
-        if (event.kind === 'feed' || event.kind === 'alloc') alive.set(event.id, slots.get(event.id)!);
+        if (event.kind === 'feed' || event.kind === 'alloc') alive.set(event.id, event.bytes);
         else if (event.kind === 'free') alive.delete(event.id);
       }
     }
@@ -155,6 +157,25 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     return { id, bytes, start, end: Math.max(start, end) };
   });
   return { tensors: [...tensors, ...temps], freedAt };
+}
+
+/** What must lie in different buffers: what a command reads and what it writes. */
+export function conflictsOf(commands: readonly Command[]): Map<number, Set<number>> {
+  const conflicts = new Map<number, Set<number>>();
+  const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
+  for (const command of commands) {
+    const [read, written] = command.kind === 'dispatch'
+      ? [command.bindings.slice(0, -command.written), command.bindings.slice(-command.written)]
+      : [[command.source], [command.target]];
+    for (const { id: from } of read) {
+      for (const { id: to } of written) {
+        if (from === to) continue;
+        add(from, to);
+        add(to, from);
+      }
+    }
+  }
+  return conflicts;
 }
 
 /** The first and the last command that touches each tensor. */

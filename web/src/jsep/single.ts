@@ -2,6 +2,7 @@
 import type { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
 import { planMemory } from '../gpu/memory_plan';
+import { conflictsOf } from './recording';
 import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
 import { cpuElementSize, elementCount } from './elements';
 import { type Kernel, KernelError } from './kernel';
@@ -61,9 +62,13 @@ export async function prepareSingle<A>(
   };
   const { commands } = resolveKernel(kernel, attributes, inputs.map((input) => callInput(provider, input)), wants, host, provider);
   const all = [...commands, ...views];
-  const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), []);
+  const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), [], conflictsOf(all));
   const scratch = plan.newSlots.map((bytes) => caches.storage.acquire(bytes, `scratch of ${kernel.op}`));
-  const placementOf = (id: number): Placement => (id < 0 ? { buffer: scratch[plan.slotOf.get(id)!], offset: 0 } : buffers.get(id));
+  const placementOf = (id: number): Placement => {
+    if (id >= 0) return buffers.get(id);
+    const { slot, offset } = plan.places.get(id)!;
+    return { buffer: scratch[slot], offset };
+  };
   const segment = await compileSegment(gpu, caches.uniform, all, placementOf);
   return {
     outputs, segment,

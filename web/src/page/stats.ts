@@ -9,7 +9,17 @@ export function sessionStats(session: Session) {
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
     device_id: session.webgpu.deviceId,
     arena_bytes: session.backend?.memory.arena.bytes ?? 0,
+    memory: memoryOf(session),
     buffer_caches: session.backend?.memory.caches.stats,
+  };
+}
+
+/** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
+function memoryOf({ weights, backend, heapPeak }: Session) {
+  const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
+  return {
+    wasm: { weights: heap, shared: sharedInHeap, arena: heapPeak, peak: heapPeak },
+    ...(backend && { webgpu: { weights: gpu, shared: sharedOnGpu, arena: backend.memory.arena.bytes, peak: backend.memory.arena.peak } }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount } from '../jsep/elements';
-import { downloadChunks, type Range } from './download';
+import { downloadChunks } from './download';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
@@ -14,7 +14,7 @@ type Sink = (offset: number, piece: Uint8Array) => void;
 export class SessionWeights {
   private readonly onGpu: { readonly index: number; readonly weight: GpuWeight; readonly id: number }[] = [];
   /** Bytes that this session's plan reads, by place, and how many of them it found there. */
-  readonly bytes = { gpu: 0, heap: 0, shared: 0 };
+  readonly bytes = { gpu: 0, heap: 0, sharedOnGpu: 0, sharedInHeap: 0 };
 
   private constructor(
     private readonly core: Core, private readonly session: number, private readonly provider: GpuProvider | undefined,
@@ -53,7 +53,7 @@ export class SessionWeights {
       const held = store.share(weight.key);
       if (!held) return true;
       take(weight, held);
-      this.bytes.shared += held.memory.bytes;
+      this.bytes.sharedOnGpu += held.memory.bytes;
       return false;
     });
     const made = store.make(missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * gpu.elements.size(dtype) })));
@@ -70,7 +70,7 @@ export class SessionWeights {
       const holder = store.find(weight.key);
       if (holder) {
         this.core.shareWeight(this.session, weight.index, holder.session, holder.index);
-        this.bytes.shared += weight.size;
+        this.bytes.sharedInHeap += weight.size;
         continue;
       }
       const address = this.core.weightAddress(this.session, weight.index);
@@ -116,7 +116,7 @@ async function fetchInto(
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
   let done = 0;
   const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
-  await downloadChunks(url, size, wanted satisfies readonly Range[], (offset, bytes) => {
+  await downloadChunks(url, size, wanted, (offset, bytes) => {
     for (let i = firstAbove(reach, offset); i < wanted.length && wanted[i].start < offset + bytes.byteLength; i++) {
       const { start, end, take } = wanted[i];
       const [from, to] = [Math.max(start, offset), Math.min(end, offset + bytes.byteLength)];
