@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, set_attributes
+from py_ort.ops.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import like
+from py_ort.ops.infer import like, set_dims
+
+_SAME_SHAPE = ("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax")
+_TWO_OPERANDS = ("QLinearAdd", "QLinearMul")
 
 
 def _infer_quantized(node: ir.Node) -> None:
-    like(node.outputs[0], node.inputs[0])
-    node.outputs[0].shape = (
-        None
-        if node.op_type not in ("QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu")
-        else node.outputs[0].shape
+    """The dtype stays; so does the shape, except of pools, and where operands broadcast."""
+    same = node.op_type in _SAME_SHAPE or (
+        node.op_type in _TWO_OPERANDS and dims(node.inputs[0]) == dims(node.inputs[3])
     )
+    like(node.outputs[0], node.inputs[0])
+    if not same:
+        node.outputs[0].shape = None
+
+
+def _infer_qgemm(node: ir.Node) -> None:
+    """The type is that of the result's zero point; without a scale for it, float."""
+    output, quantized = node.outputs[0], len(node.inputs) > 7 and node.inputs[7] is not None
+    like(output, node.inputs[8] if quantized and len(node.inputs) > 8 else node.inputs[0], [])
+    if not quantized:
+        output.type = ir.TensorType(ir.DataType.FLOAT)
+    rows, columns = dims(node.inputs[0]), dims(node.inputs[3])
+    output.shape = None
+    if rows is not None and columns is not None and len(rows) == len(columns) == 2:
+        set_dims(output, [rows[0], columns[1]])
 
 
 OPERATORS = [
@@ -24,7 +42,7 @@ OPERATORS = [
     Operator("DynamicQuantizeLinear", tolerance="exact", expand=False),
     *(
         Operator(f"QLinear{name}", domain=MICROSOFT, tolerance="exact", infer=_infer_quantized)
-        for name in ("Add", "Mul", "Sigmoid", "LeakyRelu", "AveragePool", "GlobalAveragePool")
+        for name in ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
     ),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal")
@@ -35,6 +53,7 @@ OPERATORS = [
         for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")
     ),
     *(Operator(name, domain=MICROSOFT, tolerance="exact") for name in ("QuantizeLinear", "DequantizeLinear")),
+    Operator("QGemm", domain=MICROSOFT, tolerance="exact", infer=_infer_qgemm),
 ]
 
 
@@ -43,3 +62,30 @@ def per_tensor(node: ir.Node, build: Builder) -> None:
     """There was one scale for all."""
     if attribute(node, "axis") is None:
         set_attributes(node, axis=1)
+
+
+@lowering("QGemm", domain=MICROSOFT)
+def qgemm(node: ir.Node, build: Builder) -> Any:
+    """Transposed operands are transposed before it; weights once and for all."""
+    inputs = list(node.inputs)
+    flags = {0: "transA", 3: "transB"}
+    if not any(attribute(node, name, 0) for name in flags.values()):
+        return None
+    for index, name in flags.items():
+        if attribute(node, name, 0):
+            inputs[index] = build.op("Transpose", inputs[index], perm=[1, 0])
+    kept = {key: value for key, value in attributes_of(node).items() if key not in flags.values()}
+    return build.op("QGemm", *inputs, domain=MICROSOFT, **kept)
+
+
+@lowering("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(node: ir.Node, build: Builder) -> Any:
+    """Before opset 13 a softmax went over all axes from its own: the attribute `opset` says so."""
+    known, axis = rank(node.inputs[0]), attribute(node, "axis", -1)
+    old = attribute(node, "opset", 13) < 13
+    set_attributes(node, opset=None)
+    if not old or known is None or axis in (-1, known - 1):
+        return None
+    flat = build.op("Flatten", node.inputs[0], axis=axis)
+    result = build.op("QLinearSoftmax", flat, *node.inputs[1:], domain=MICROSOFT, axis=-1)
+    return build.op("Reshape", result, build.op("Shape", node.inputs[0]))
