@@ -11,7 +11,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.exceptions import InvalidArgument
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -35,6 +35,7 @@ class DeviceTensor:
         dtype: The `DType` of its elements.
         shape: Its dimensions.
         stored: The numpy type of its elements as they lie in the buffer.
+        device_id: Of the WebGPU device that the buffer is on.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class DeviceTensor:
         device: Mapping[str, Any],
         lease: Lease | None = None,
         owned: bool = True,
+        device_id: int = 0,
     ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
         self.stored = _storage(dtype, device)
         self._lease = lease  # if it keeps the browser alive by itself
-        self._owned = owned
+        self._owned, self.device_id = owned, device_id
 
     @classmethod
     def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
@@ -65,7 +67,7 @@ class DeviceTensor:
         except BaseException:
             loop_thread().soon(lambda: pool().release(lease))
             raise
-        return cls(lease.page, answer.body.id, dtype, shape, device, lease)
+        return cls(lease.page, answer.body.id, dtype, shape, device, lease, device_id=device_id)
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
@@ -90,7 +92,7 @@ class DeviceTensor:
         data = wide.tobytes()
         data += bytes(-len(data) % 4)
         body = JsepCopyT()
-        body.src, body.dst, body.size = 0, self._live(), len(data)
+        body.src, body.dst, body.size = 0, self.live(), len(data)
         if data:
             loop_thread().call(self.page.request(body, [data], len(data), timeout=600))
 
@@ -102,7 +104,7 @@ class DeviceTensor:
                 f"the output is {dtype_name(other.dtype)}{list(other.shape)}"
             )
         body = JsepCopyT()
-        body.src, body.dst, body.size = other._live(), self._live(), self.nbytes
+        body.src, body.dst, body.size = other.live(), self.live(), self.nbytes
         if body.size:
             loop_thread().call(self.page.request(body, timeout=600))
 
@@ -112,7 +114,7 @@ class DeviceTensor:
         if count == 0:
             return np.zeros(self.shape, NUMPY[self.dtype])
         body = JsepCopyAsyncT()
-        body.src, body.size = self._live(), self.nbytes
+        body.src, body.size = self.live(), self.nbytes
         payload = loop_thread().call(self.page.request(body, timeout=600)).payload
         elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)
         with np.errstate(over="ignore"):  # a float16 that was computed in float32
@@ -139,16 +141,28 @@ class DeviceTensor:
         if getattr(self, "id", 0):
             self.free()
 
-    def _live(self) -> int:
+    def live(self, what: str = "this tensor") -> int:
+        """Return the buffer's number.
+
+        Args:
+            what: What the tensor is, for the message.
+
+        Raises:
+            InvalidArgument: It was freed.
+        """
         if not self.id:
-            raise PyOrtError("this tensor was freed")
+            raise InvalidArgument(f"{what} was freed: nothing can be read from it or written to it")
         return self.id
 
 
+def has_form(dtype: int) -> bool:
+    """Whether elements of a `DType` can be on the GPU."""
+    return dtype_name(dtype) in (*_AS_IT_IS, *_WIDE)
+
+
 def _check_form(dtype: int) -> None:
-    name = dtype_name(dtype)
-    if name not in _AS_IT_IS and name not in _WIDE:
-        raise InvalidArgument(f"{name} has no form on the GPU")
+    if not has_form(dtype):
+        raise InvalidArgument(f"{dtype_name(dtype)} has no form on the GPU")
 
 
 def _storage(dtype: int, device: Mapping[str, Any]) -> np.dtype[Any]:

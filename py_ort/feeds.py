@@ -44,6 +44,7 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
     on_device = getattr(value, "on_device", None)
     if on_device is not None:
         # A tensor of this page goes in as it is; one of another page through the CPU.
+        on_device.live(f"the value for input {name!r}")
         return on_device if on_device.page is page else value.numpy()
     if hasattr(value, "on_device"):
         return value.numpy()

@@ -13,6 +13,8 @@ from py_ort.ort_device import device_kind
 from py_ort.ort_value import OrtValue, copy_tensors
 
 if TYPE_CHECKING:
+    from py_ort.browser.page import Page
+    from py_ort.device_tensor import DeviceTensor
     from py_ort.session import InferenceSession
 
 
@@ -115,13 +117,14 @@ class IOBinding:
         if not self._outputs:
             raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
-        on_gpu = [name for name, target in self._outputs.items() if _wanted_on(target) == "webgpu"]
+        page = self._session._open().backend.lease.page
+        on_gpu = {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
         outputs = self._session._run(names, self._inputs, run_options, on_gpu)
         types = self._session._output_types()
         results = []
         for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
             made = OrtValue(output, types[name])
-            if isinstance(target, OrtValue):
+            if isinstance(target, OrtValue) and (made.on_device is None or made.on_device is not target.on_device):
                 copy_tensors([made], [target])
                 made.release()
             results.append(target if isinstance(target, OrtValue) else made)
@@ -144,6 +147,12 @@ class IOBinding:
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""
         return OrtValue(np.frombuffer(memory, dtype).reshape(tuple(shape)))
+
+
+def _tensor_in(page: Page, target: OrtValue | str) -> DeviceTensor | None:
+    """The tensor in this page that an output is to be written into; None: a new one."""
+    tensor = target.on_device if isinstance(target, OrtValue) else None
+    return tensor if tensor is not None and tensor.page is page else None
 
 
 def _wanted_on(target: OrtValue | str) -> str:

@@ -6,17 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import ModelLoadCanceled
+from py_ort.exceptions import InvalidArgument, ModelLoadCanceled
 from py_ort.model_changes import ModelChanges
-from py_ort.options import SessionOptions
+from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
 from py_ort.planning import Planned, Planner, Source
 from py_ort.session_log import SessionLog
+from py_ort.shape_plans import ENTRY as SHAPES_ENTRY
+from py_ort.shape_plans import ShapePlans, worthwhile
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend
@@ -24,8 +27,23 @@ if TYPE_CHECKING:
     from py_ort.plan import CompileOptions, NodeArg
     from py_ort.providers import Placement
 
+T = TypeVar("T")
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
+
+
+class Account(NamedTuple):
+    """When the phases of a session's making began, and when the last one ended (`time.perf_counter()`).
+
+    Attributes:
+        phases: Name and begin of each, in order.
+        ended: When the last one did.
+        compiler: Milliseconds of the compiler's stages, in order; none when the plan was in the cache.
+    """
+
+    phases: tuple[tuple[str, float], ...] = ()
+    ended: float = 0.0
+    compiler: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass
@@ -37,6 +55,8 @@ class Opened:
         providers: Those that may run its nodes, best first.
         created: The page's account of the session's creation.
         times: `create_ms` and `compile_ms`, as seen from here.
+        shape_plans: Makes plans for the shapes of runs; None where that would gain nothing.
+        account: What its making consisted of, for profiles.
     """
 
     backend: Backend
@@ -48,6 +68,14 @@ class Opened:
     placement: Placement
     created: dict[str, Any]
     times: dict[str, float]
+    shape_plans: ShapePlans | None = None
+    account: Account = Account()
+
+    def release(self) -> None:
+        """Give back the share of the page."""
+        for session in self.shape_plans.close() if self.shape_plans else ():
+            self.backend.release_session(session)
+        self.backend.release()
 
 
 def open_session(
@@ -62,7 +90,10 @@ def open_session(
 ) -> Opened:
     """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
 
+    phases: list[tuple[str, float]] = []
+
     def stage(name: str) -> None:
+        phases.append((name, time.perf_counter()))
         if options._load_cancelled[0]:
             raise ModelLoadCanceled(f"set_load_cancellation_flag was called; next would have been {name}")
         progress(name, 0, 0)
@@ -75,7 +106,7 @@ def open_session(
         from py_ort.browser.backend import Backend
         from py_ort.providers.resolution import resolve
 
-        wanted = resolve(providers, provider_options)
+        wanted = resolve(providers, provider_options, options.config_entries)
         planner = Planner(source, changes, _plan_cache(options, changes))
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
@@ -84,11 +115,12 @@ def open_session(
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
-        compiled = planner.plan(names, _compile_options(backend.options, options))
+        compiled = planner.plan(names, _compile_options(backend.options, options), options.optimized_model_filepath)
         compiled_at = time.perf_counter()
         stage("loading it into the page")
-        created = _load_into_page(backend, compiled, options, progress)
+        created = _load_into_page(backend.create, compiled, options, progress)
         planner.store()
+        shape_plans = _shape_plans(planner, compiled, names, backend, options)
     except BaseException:
         _give_back(backend, lease)
         raise
@@ -103,6 +135,8 @@ def open_session(
         compiled.placement,
         created,
         times,
+        shape_plans,
+        Account(tuple(phases), time.perf_counter(), getattr(compiled, "timings", {})),
     )
 
 
@@ -112,35 +146,56 @@ def _with_wasm(names: Iterable[str]) -> list[str]:
 
 
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
-    """Models that are changed are not kept: what they compute is not told by their file."""
-    if changes or options.config_entries.get("session.plan_cache", "1") == "0":
+    """Models that are changed are not kept: what they compute is not told by their file. One to be written is compiled."""
+    if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
         return None
     return PlanCache.default()
 
 
 def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
     from py_ort.plan.options import CompileOptions
+    from py_ort.providers.options import names_in
 
     webgpu = providers.get("webgpu", {})
-    forced = webgpu.get("forceCpuNodeNames", ())
     return CompileOptions(
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
         free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
         preferred_layout=webgpu.get("preferredLayout"),
-        force_cpu_node_names=forced.split("\n") if isinstance(forced, str) else forced,
+        force_cpu_node_names=names_in(webgpu.get("forceCpuNodeNames", "")),
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
+        wide_integers=options.config_entries.get("session.wide_integers") == "1",
     )
 
 
-def _load_into_page(backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress) -> dict[str, Any]:
-    return backend.create(
+def _load_into_page(create: Callable[..., T], compiled: Planned, options: SessionOptions, progress: Progress) -> T:
+    return create(
         compiled.plan,
         compiled.parts(),
         {},
         timeout=options.create_timeout,
         progress=lambda report: progress(report.stage, report.done, report.total),
     )
+
+
+def _shape_plans(
+    planner: Planner, compiled: Planned, providers: list[str], backend: Backend, options: SessionOptions
+) -> ShapePlans | None:
+    mode = options.config_entries.get(SHAPES_ENTRY, "1")
+    if mode not in ("0", "1", "first"):
+        raise InvalidArgument(f'{SHAPES_ENTRY}={mode!r}: "0", "1" or "first"')
+    level = options.graph_optimization_level
+    captured = str(backend.options.get("webgpu", {}).get("enableGraphCapture", "0")).lower() in ("1", "true")
+    if mode == "0" or captured or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+        return None
+    if not worthwhile(compiled.inputs, compiled):
+        return None
+
+    def create(planned: Planned) -> int:
+        return _load_into_page(backend.load, planned, options, lambda stage, done, total: None)[0]
+
+    settled = _compile_options(backend.options, options)
+    return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
 
 
 async def _acquire(options: BrowserOptions) -> Lease:

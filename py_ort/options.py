@@ -11,6 +11,8 @@ from py_ort.config_entries import ConfigEntries
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.option_types import check_option
 from py_ort.ort_value import OrtValue
+from py_ort.output_location import OutputLocation, check_location
+from py_ort.providers.options import of_webgpu
 
 
 class _Choice(enum.IntEnum):
@@ -59,6 +61,7 @@ _DEFAULTS: dict[str, Any] = {
     "log_verbosity_level": 0,
     "logid": "",
     "optimized_model_filepath": "",
+    "preferred_output_location": "cpu",
     "profile_file_prefix": "onnxruntime_profile_",
     "run_timeout": 600.0,
     "use_deterministic_compute": False,
@@ -69,14 +72,11 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "enable_cpu_mem_arena": (True,),
     "enable_mem_pattern": (True,),
     "enable_mem_reuse": (True,),
-    "enable_profiling": (False,),
     "execution_mode": (ExecutionMode.ORT_SEQUENTIAL,),
     "execution_order": (ExecutionOrder.DEFAULT,),
     "inter_op_num_threads": (0, 1),
     "intra_op_num_threads": (0, 1),
     "log_verbosity_level": (0,),
-    "optimized_model_filepath": ("",),
-    "profile_file_prefix": ("onnxruntime_profile_",),
     "use_deterministic_compute": (False,),
     "use_per_session_threads": (True,),
 }
@@ -96,6 +96,12 @@ class SessionOptions:
         log_severity_level: The least severity of this session's messages, 0 (verbose) to 4 (fatal); -1: what
             `set_default_logger_severity` says.
         logid: A name put before them.
+        enable_profiling: Keep what creation and runs spend their time on, until `InferenceSession.end_profiling`
+            writes it to a file. Each GPU kernel then has a pass of its own, which costs some time.
+        profile_file_prefix: Of that file's name.
+        optimized_model_filepath: A file to write the optimised graph to, as ONNX: before layout and packing, fused
+            operators in their parts. Native onnxruntime loads it unless it has operators that nobody else knows.
+        preferred_output_location: Where `run` leaves outputs: "cpu", "webgpu" (as `OrtValue`s), or these by name.
         create_timeout: Seconds that the page may take to load a model and compile its kernels; None: no limit.
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).
 
@@ -116,6 +122,7 @@ class SessionOptions:
     log_verbosity_level: int
     logid: str
     optimized_model_filepath: str
+    preferred_output_location: OutputLocation
     profile_file_prefix: str
     run_timeout: float | None
     use_deterministic_compute: bool
@@ -133,7 +140,9 @@ class SessionOptions:
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
+        if name == "preferred_output_location":
+            value = check_location(value)
+        elif not name.startswith("_"):
             value = check_option(self, name, value, _DEFAULTS, optional=("create_timeout", "run_timeout"))
         object.__setattr__(self, name, value)
 
@@ -271,7 +280,7 @@ class SessionOptions:
         """Return the options that were set and change nothing here."""
         options = [name for name, nothing in _WITHOUT_EFFECT.items() if getattr(self, name) not in nothing]
         entries = (key for key, value in self._config.items() if _CONFIG_AS_IT_IS.get(key) != value)
-        return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT]
+        return options + [key for key in entries if key not in _CONFIG_WITH_EFFECT and not of_webgpu(key)]
 
 
 def _add(values: dict[str, OrtValue], name: str, value: OrtValue) -> None:

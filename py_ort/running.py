@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py_ort.exceptions import Cancelled, InvalidArgument
 from py_ort.feeds import as_feed, check_feed, check_names
 from py_ort.maps import maps_of_tensor, tensor_of_map
+from py_ort.output_location import OnGpu
 from py_ort.run_options import RunOptions
 from py_ort.session_log import SessionLog
 
 if TYPE_CHECKING:
     from py_ort.opening import Opened
+    from py_ort.profiling.profile import RunTimes
 
 T = TypeVar("T")
 
@@ -30,7 +32,8 @@ class Run:
         run_options: See `RunOptions`.
         timeout: Seconds, where the run's options name none.
         log: Of this run.
-        on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s.
+        on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
+        profile: Have the page say where the time went.
 
     Attributes:
         future: Of the page's answer; cancelling it ends the run.
@@ -49,12 +52,13 @@ class Run:
         run_options: RunOptions,
         timeout: float | None,
         log: SessionLog,
-        on_gpu: Collection[str] = (),
+        on_gpu: OnGpu | None = None,
+        profile: bool = False,
     ) -> None:
         self._began = time.perf_counter()
         self._backend, self._names = opened.backend, names
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
-        self._options, self._log = run_options, log
+        self._options, self._log, self._on_gpu = run_options, log, on_gpu
         self.info: dict[str, Any] = {}
         check_names(opened.inputs, input_feed)
         feeds, types = {}, {}
@@ -65,11 +69,29 @@ class Run:
             types[arg.name] = arg.type
             feeds[arg.name] = as_feed(arg.name, value, arg.type, self._backend.lease.page)
             check_feed(arg, feeds[arg.name])
+        graph_id = run_options.graph_id
+        for name, tensor in (on_gpu or {}).items():
+            if tensor is not None:
+                tensor.live(f"the value bound to output {name!r}")
         if run_options.terminate:
             raise Cancelled("run_options.terminate is set")
         if run_options.timeout is not None:
             timeout = run_options.timeout
-        self.future = self._backend.start_run(names, feeds, types, on_gpu=on_gpu, timeout=timeout)
+        session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
+        profile = profile or run_options._profile
+        self._sent = self._answered = time.perf_counter()
+        self.future = self._backend.start_run(
+            names,
+            feeds,
+            types,
+            on_gpu=on_gpu,
+            graph_id=graph_id,
+            timeout=timeout,
+            session=session,
+            profile=profile,
+        )
+        self.future.add_done_callback(lambda _: left())
+        self.future.add_done_callback(self._heard)
         run_options._cancel.append(self.future.cancel)
 
     def wait(self) -> None:
@@ -88,13 +110,24 @@ class Run:
             answer = self.future.result()
         except CancelledError:
             raise Cancelled("the run was ended by run_options.terminate") from None
-        outputs, self.info = self._backend.outputs_of(answer, self._names)
-        self.info["total_ms"] = (time.perf_counter() - self._began) * 1000
+        outputs, self.info = self._backend.outputs_of(answer, self._names, self._on_gpu)
+        self._ended = time.perf_counter()
+        self.info["total_ms"] = (self._ended - self._began) * 1000
         self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
         return [
             maps_of_tensor(self._maps[name], value) if name in self._maps else value
             for name, value in zip(self._names, outputs, strict=True)
         ]
+
+    def _heard(self, _: object) -> None:
+        self._answered = time.perf_counter()
+
+    @property
+    def times(self) -> RunTimes:
+        """When it passed what; for one whose outputs were taken."""
+        from py_ort.profiling.profile import RunTimes
+
+        return RunTimes(self._began, self._sent, self._answered, self._ended)
 
     def over(self) -> None:
         """Nobody waits any more."""

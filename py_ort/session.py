@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -14,6 +14,7 @@ from py_ort.io_binding import IOBinding
 from py_ort.opening import Providers
 from py_ort.options import SessionOptions
 from py_ort.ort_value import OrtValue, make_value
+from py_ort.output_location import OnGpu
 from py_ort.run_options import RunOptions
 from py_ort.running import in_thread
 from py_ort.session_base import SessionBase
@@ -74,7 +75,8 @@ class InferenceSession(SessionBase):
             run_options: See `RunOptions`.
 
         Returns:
-            The outputs: arrays, lists of arrays for sequences, None for optionals without an element.
+            The outputs: arrays, lists of arrays for sequences, None for optionals without an element; `OrtValue`s
+            where `SessionOptions.preferred_output_location` leaves them on the GPU.
 
         Raises:
             InvalidArgument: A feed or an output name does not fit the model; names it, what was expected and what came.
@@ -89,7 +91,7 @@ class InferenceSession(SessionBase):
         names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None,
-        on_gpu: Collection[str] = (),
+        on_gpu: OnGpu | None = None,
     ) -> list[Any]:
         run = self._start(names, input_feed, run_options, on_gpu)
         try:
@@ -157,7 +159,8 @@ class InferenceSession(SessionBase):
     ) -> None:
         """Run the model on lists of names and values; the outputs go into the list `fetches`."""
         on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name == "webgpu"]
-        outputs = self._run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options, on_gpu)
+        feed = dict(zip(feed_names, feeds, strict=True))
+        outputs = self._run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
         types = self._output_types()
         fetches[:] = [OrtValue(value, types[name]) for name, value in zip(fetch_names, outputs, strict=True)]
 
@@ -174,6 +177,13 @@ class InferenceSession(SessionBase):
     ) -> OrtValue:
         """Return a value of zeros; on "webgpu" in this session's page, where its runs read and write it in place."""
         return make_value(shape, element_type, device_type, device_id, vendor_id, self._open().backend.lease)
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.
+
+        The next such run captures again. Without enableGraphCapture there is nothing to forget.
+        """
+        self._open().backend.release_graph(graph_annotation_id)
 
     # --- changing
 

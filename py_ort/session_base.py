@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.model_changes import ModelChanges
 from py_ort.opening import Opened, Progress, Providers, Source, open_session
 from py_ort.options import SessionOptions
+from py_ort.ort_value import OrtValue
+from py_ort.output_location import OnGpu, OutputLocation, preferred
 from py_ort.run_options import RunOptions
 from py_ort.running import Run, output_names
 from py_ort.session_log import SessionLog
@@ -18,6 +20,7 @@ from py_ort.session_log import SessionLog
 if TYPE_CHECKING:
     from py_ort.load import ModelMetadata
     from py_ort.plan import NodeArg
+    from py_ort.profiling import Profile
     from py_ort.providers import Placement
 
 
@@ -44,6 +47,7 @@ class SessionBase:
             self._log.warning("session options without effect in a browser: %s", ", ".join(names))
         if providers is None and self._options.has_providers():
             providers = list(self._options._providers.items())
+        self._profile = _profile(self._options)
         self._open_with(providers, provider_options, progress)
         self._log.info("%s", self)
 
@@ -56,10 +60,13 @@ class SessionBase:
         self._providers = providers, provider_options
         self._changes = _changes(self._options)
         opened = self._open_variant(self._changes, progress)
-        self.close()
+        self._release()
         self._opened = opened
+        if self._profile is not None:
+            self._profile.add_opened(opened)
         # What is asked for after the end, too.
         self._inputs, self._outputs = opened.inputs, opened.outputs
+        self._location = self._output_location(opened)
         self._metadata, self._placement = opened.metadata, opened.placement
 
     def _open_variant(self, changes: ModelChanges, progress: Progress | None = None) -> Opened:
@@ -73,6 +80,15 @@ class SessionBase:
             changes,
         )
 
+    def _output_location(self, opened: Opened) -> OutputLocation:
+        """Where outputs go: the CPU if nothing of this model runs on a GPU here."""
+        location = self._options.preferred_output_location
+        if location == "cpu" or opened.placement.counts().get("webgpu"):
+            preferred(location, opened.outputs, [])  # its names are to be those of outputs
+            return location
+        self._log.warning("preferred_output_location: no node runs on a GPU, so outputs stay on the CPU")
+        return "cpu"
+
     # --- running
 
     def _start(
@@ -80,7 +96,7 @@ class SessionBase:
         names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None,
-        on_gpu: Collection[str] = (),
+        on_gpu: OnGpu | None = None,
     ) -> Run:
         options = run_options or RunOptions()
         log = self._log.of_run(options.log_severity_level, options.logid)
@@ -88,11 +104,18 @@ class SessionBase:
             log.warning("run options without effect in a browser: %s", ", ".join(ignored))
         wanted = output_names(self._open(), names)
         opened = self._for_run(wanted, input_feed, options)
-        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu)
+        if on_gpu is None:
+            on_gpu = preferred(self._location, opened.outputs, wanted)
+        profiling = self._profile is not None
+        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling)
 
     def _finish(self, run: Run) -> list[Any]:
-        outputs = run.outputs()
+        from py_ort.device_tensor import DeviceTensor
+
+        outputs = [OrtValue(value) if isinstance(value, DeviceTensor) else value for value in run.outputs()]
         self._last_run = run.info
+        if self._profile is not None and "timeline" in run.info:
+            self._profile.add_run(run.times, run.info)
         if self._opened is not None:
             self._opened.times.setdefault("first_run_ms", run.info["total_ms"])
         return outputs
@@ -149,12 +172,10 @@ class SessionBase:
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return the providers' options, by onnxruntime's names."""
         from py_ort.providers import onnxruntime_name
+        from py_ort.providers.options import all_options
 
         options = self._open().backend.options
-        return {
-            onnxruntime_name(name): {key: str(value) for key, value in options.get(name, {}).items()}
-            for name in self._open().providers
-        }
+        return {onnxruntime_name(name): all_options(name, options.get(name, {})) for name in self._open().providers}
 
     def get_session_options(self) -> SessionOptions:
         """Return a copy of the options that this session was made with."""
@@ -168,18 +189,55 @@ class SessionBase:
         """Return times and counters.
 
         Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
+        `shapes`: those that plans were made for (see `py_ort.shape_plans`);
         `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `session`: its recordings and memory; `page`: counters and memory of the whole page.
+        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters and memory of the whole page.
         """
         opened = self._open()
         backend = opened.backend
         return {
             **opened.times,
             "created": opened.created,
+            "shapes": opened.shape_plans.shapes() if opened.shape_plans else [],
             "last_run": dict(self._last_run),
+            "traffic": backend.lease.page.traffic,
             "session": backend.stats(backend.session),
             "page": backend.stats(0),
         }
+
+    def memory(self) -> dict[str, dict[str, int]]:
+        """Return what the session holds in the page, in bytes, by provider.
+
+        For each provider: `weights`: constants, of which `shared` are held by other sessions too; `arena`: room for
+        what is between the nodes, and for feeds and outputs; `peak`: the most of it that was needed at one time.
+        """
+        opened = self._open()
+        answer: dict[str, dict[str, int]] = opened.backend.stats(opened.backend.session)["memory"]
+        return {name: answer[name] for name in opened.providers if name in answer}
+
+    # --- profiling
+
+    def end_profiling(self) -> str:
+        """End the profile that `SessionOptions.enable_profiling` began, and write it as a Chrome trace.
+
+        It loads in chrome://tracing and in Perfetto: the phases of the session's making, and of each run what Python,
+        the bridge, the worker, the nodes on the CPU and the GPU's kernels did, on one clock.
+
+        Returns:
+            The file's name: `profile_file_prefix`, the date and the time, as onnxruntime names it. "" when profiling
+            was not enabled, or is over.
+        """
+        profile, self._profile = self._profile, None
+        if profile is None:
+            return ""
+        name = profile.write()
+        for note in profile.notes:
+            self._log.warning("%s: %s", name, note)
+        return name
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when profiling began, on the clock of `time.perf_counter_ns()`; 0 when it is not enabled."""
+        return 0 if self._profile is None else self._profile.started_ns
 
     @property
     def browser(self) -> str:
@@ -194,12 +252,19 @@ class SessionBase:
     # --- ending
 
     def close(self) -> None:
-        """Release the session in the page. The browser goes some time after its last session."""
+        """Release the session in the page. The browser goes some time after its last session.
+
+        A profile that was not ended is written.
+        """
+        self.end_profiling()
+        self._release()
+
+    def _release(self) -> None:
         opened, self._opened = self._opened, None
         variants, self._variants = self._variants, {}
         for one in (opened, *variants.values()):
             if one is not None:
-                one.backend.release()
+                one.release()
 
     def __del__(self) -> None:
         if getattr(self, "_opened", None) is not None:
@@ -226,6 +291,14 @@ class SessionBase:
 
     def _output_types(self) -> dict[str, str]:
         return {arg.name: arg.type for arg in self._outputs}
+
+
+def _profile(options: SessionOptions) -> Profile | None:
+    if not options.enable_profiling:
+        return None
+    from py_ort.profiling.profile import Profile
+
+    return Profile(options.profile_file_prefix)
 
 
 def _changes(options: SessionOptions) -> ModelChanges:

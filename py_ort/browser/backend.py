@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,17 +14,24 @@ from py_ort.browser.pool import Lease, pool
 from py_ort.device_tensor import DeviceTensor
 from py_ort.exceptions import BrowserError, DeviceLost, EPFail, InvalidArgument, NoAdapter, PyOrtError
 from py_ort.feeds import Feed
+from py_ort.output_location import OnGpu
 from py_ort.parts import Part
+from py_ort.providers.options import for_adapter, for_page
 from py_ort.providers.resolution import Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
+from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.session_log import SessionLog
 from py_ort.wire import Answer, Layout
+from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.values import pack_value, value_of
+
+#: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
+FETCHED = 4 << 20
 
 
 @dataclass
@@ -36,17 +43,20 @@ class Backend:
         options: Their options.
         device: What the page says of the WebGPU device: vendor, architecture, description, software, features, limits.
         dropped: Provider -> why it cannot run here.
+        log: The session's: its level is heeded for the page's messages, too.
     """
 
     lease: Lease
     providers: list[str]
     device_id: int = 0
     device: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     session: int = 0
+    log: SessionLog = field(default_factory=SessionLog)
     _loop: LoopThread = field(default_factory=loop_thread)
     _released: bool = False
+    _prepared: PreparedRuns = field(default_factory=PreparedRuns)
 
     @classmethod
     async def open(cls, lease: Lease, wanted: Wanted, timeout: float | None, log: SessionLog) -> Backend:
@@ -55,7 +65,8 @@ class Backend:
         Raises:
             NoAdapter, EPFail: None of them can run there.
         """
-        backend = cls(lease, [], dropped=dict(wanted.dropped))
+        backend = cls(lease, [], dropped=dict(wanted.dropped), log=log)
+        lease.page.logs.append(log)
         for name, settings in wanted.providers.items():
             try:
                 await backend._open_provider(name, settings, timeout)
@@ -70,18 +81,21 @@ class Backend:
         backend._check_providers()
         for name in wanted.repeated:
             log.warning("provider %s is named twice: the first place counts", name)
+        for name, keys in wanted.ignored.items():
+            log.warning("options of provider %s without effect in a browser: %s", name, ", ".join(keys))
         for name, reason in backend.dropped.items():
             log.warning("provider %s is left out: %s", name, reason)
         return backend
 
-    async def _open_provider(self, name: str, settings: Mapping[str, Any], timeout: float | None) -> None:
+    async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
         if name == "webgpu":
             self.device_id = int(settings.get("deviceId", 0))
-            options: dict[str, Any] = {
-                k: v for k, v in settings.items() if k in ("powerPreference", "forceFallbackAdapter")
-            }
-            options["expectHardware"] = self.lease.launcher.options.settled().webgpu == "hardware"
+            options = {**for_adapter(settings), "expectHardware": self._expects_hardware}
             self.device = await self.lease.page.device(self.device_id, options, timeout)
+
+    @property
+    def _expects_hardware(self) -> bool:
+        return self.lease.launcher.options.settled().webgpu == "hardware"
 
     def _check_providers(self) -> None:
         if not self.providers:
@@ -105,17 +119,30 @@ class Backend:
         timeout: float | None,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Load a plan into the page; return times and counters (`SessionCreated.info`)."""
+        """Load a plan into the page as this session; return times and counters (`SessionCreated.info`)."""
+        self.session, info = self.load(plan, weights, options, timeout=timeout, progress=progress)
+        return info
+
+    def load(
+        self,
+        plan: bytes,
+        weights: Sequence[Part],
+        options: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        progress: Progress | None = None,
+    ) -> tuple[int, dict[str, Any]]:
+        """Load a plan into the page; return its number there, and times and counters."""
         http, body = self.lease.http, CreateSessionT()
         body.plan, body.weights = http.publish([plan]), http.publish(weights)
-        body.options, body.deviceId = json.dumps(dict(options)), self.device_id
+        mine = {"webgpu": for_page(self.options.get("webgpu", {})), "expectHardware": self._expects_hardware}
+        body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
         try:
             answer = self._loop.call(self.lease.page.request(body, timeout=timeout, progress=progress)).body
         finally:
             http.withdraw(body.plan)
             http.withdraw(body.weights)
-        self.session = answer.session
-        return json.loads(answer.info or "{}")
+        return answer.session, json.loads(answer.info or "{}")
 
     def start_run(
         self,
@@ -123,8 +150,11 @@ class Backend:
         feeds: Mapping[str, Feed],
         types: Mapping[str, str],
         *,
-        on_gpu: Collection[str] = (),
+        on_gpu: OnGpu | None = None,
+        graph_id: int | None = None,
         timeout: float | None,
+        session: int | None = None,
+        profile: bool = False,
     ) -> Future[Answer]:
         """Start a run of the session; return the future of the page's answer, which may be cancelled.
 
@@ -132,28 +162,50 @@ class Backend:
             outputs: Names of what is wanted.
             feeds: By name; arrays must not change until the run is over.
             types: The inputs' ONNX types.
-            on_gpu: Those of the outputs to leave on the GPU.
+            on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
+            graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
             timeout: Seconds, or None.
+            session: Another session of the page that does the same.
+            profile: Have the page say where the time went.
         """
         layout, body = Layout(), RunT()
-        body.session, body.outputs, body.outputsOnGpu, body.options = self.session, list(outputs), list(on_gpu), "{}"
+        body.session = self.session if session is None else session
+        body.outputs, body.outputsOnGpu, body.options = (
+            list(outputs),
+            list(on_gpu or ()),
+            _run_options(on_gpu or {}, graph_id, profile),
+        )
         body.feeds = [
-            describe_on_gpu(name, feed.dtype, feed.shape, feed.id)
+            describe_on_gpu(name, feed.dtype, feed.shape, feed.live())
             if isinstance(feed, DeviceTensor)
             else pack_value(name, feed, types[name], layout)
             for name, feed in feeds.items()
         ]
-        return self._loop.submit(self.lease.page.request(body, layout.buffers, layout.size, timeout=timeout))
+        return self._send_run(body, layout, timeout)
 
-    def outputs_of(self, answer: Answer, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    def _send_run(self, body: RunT, layout: Layout, timeout: float | None) -> Future[Answer]:
+        page = self.lease.page
+        message = self._prepared.of(body, layout.size)
+        if layout.size < FETCHED:
+            return page.start(message, layout.buffers, layout.size, timeout=timeout)
+        url = self.lease.http.publish(layout.padded())
+        future = page.start(message, url=url, timeout=timeout)
+        future.add_done_callback(lambda _: self.lease.http.withdraw(url))
+        return future
+
+    def outputs_of(
+        self, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Return the outputs in an answer, in this order, and `RunResult.info`."""
-        by_name = {d.name: self._output(d, answer.payload) for d in answer.body.outputs}
+        bound = on_gpu or {}
+        by_name = {d.name: bound.get(d.name) or self._output(d, answer.payload) for d in answer.body.outputs}
         return [by_name[name] for name in names], json.loads(answer.body.info or "{}")
 
     def _output(self, description: Any, payload: memoryview) -> Any:
         if description.location == Location.gpu:
             dtype, dims = description.dtype, description.dims or []
-            return DeviceTensor(self.lease.page, description.gpuId, dtype, dims, self.device)
+            page, buffer = self.lease.page, description.gpuId
+            return DeviceTensor(page, buffer, dtype, dims, self.device, device_id=self.device_id)
         return value_of(description, payload)
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
@@ -164,7 +216,7 @@ class Backend:
         """
         if not self.device:
             raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
-        return DeviceTensor(self.lease.page, buffer, dtype, shape, self.device, owned=False)
+        return DeviceTensor(self.lease.page, buffer, dtype, shape, self.device, owned=False, device_id=self.device_id)
 
     def stats(self, session: int) -> dict[str, Any]:
         """Ask the page for counters and memory, of a session or (0) of the whole page."""
@@ -172,15 +224,41 @@ class Backend:
         body.session = session
         return json.loads(self._loop.call(self.lease.page.request(body, timeout=60)).body.json or "{}")
 
+    def release_graph(self, graph_id: int) -> None:
+        """Have the page forget what the session captured with a graph id."""
+        body = ReleaseGraphT()
+        body.session, body.graphId = self.session, graph_id
+        self._loop.call(self.lease.page.request(body, timeout=60))
+
     def release(self) -> None:
         """Give the session and the share of the browser back. Does not wait; never fails."""
         if not self._released:
             self._released = True
             self._loop.soon(self._release)
 
+    def release_session(self, session: int) -> None:
+        """Release one of the page's sessions. Does not wait; never fails."""
+        self._loop.soon(lambda: self._post_release(session))
+
+    def _post_release(self, session: int) -> None:
+        body = ReleaseSessionT()
+        body.session = session
+        self.lease.page.post(body)
+
     def _release(self) -> None:
+        if self.log in self.lease.page.logs:
+            self.lease.page.logs.remove(self.log)
         if self.session:
-            body = ReleaseSessionT()
-            body.session = self.session
-            self.lease.page.post(body)
+            self._post_release(self.session)
         pool().release(self.lease)
+
+
+def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: bool) -> str:
+    """`RunOptions` of the page."""
+    bind = {
+        name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
+        for name, tensor in on_gpu.items()
+        if tensor is not None
+    }
+    options = {"bind": bind or None, "graphId": graph_id, "profile": profile or None}
+    return json.dumps({name: value for name, value in options.items() if value is not None})

@@ -16,11 +16,11 @@ from py_ort.exceptions import BrowserError, ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
+from py_ort.session_log import LEVELS, SessionLog, log_for
 from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport, ProtocolError
 from py_ort.wire.framing import Buffer
 
 _log = logging.getLogger("py_ort.browser")
-_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 #: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
 _GRACE = 1.0
 #: What an error says after a page was lost.
@@ -70,6 +70,8 @@ class Page:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, _Request] = {}
+        #: Of the sessions in it: their levels say which of its messages are shown.
+        self.logs: list[SessionLog] = []
         #: Why the page is gone; None while it lives.
         self.lost: PyOrtError | None = None
         #: Called once when it is.
@@ -207,8 +209,8 @@ class Page:
                 if (request := self._waiting.get(event.request)) and request.progress:
                     request.progress(event)
             case LogLine():
-                level = _LEVELS[min(event.severity, len(_LEVELS) - 1)]
-                logging.getLogger(f"py_ort.page.{event.category or 'page'}").log(level, "%s", event.text)
+                level = LEVELS[min(event.severity, len(LEVELS) - 1)]
+                log_for(self.logs, logging.getLogger(f"py_ort.page.{event.category or 'page'}"), level, event.text)
 
     def _socket_closed(self) -> None:
         # The launcher may be about to say what happened.

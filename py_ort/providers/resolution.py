@@ -8,6 +8,7 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers.names import ALIASES, canonical_provider
+from py_ort.providers.options import check_options, entries_for_webgpu
 
 #: Used when a session names none.
 DEFAULT = ("webgpu", "wasm")
@@ -20,21 +21,30 @@ UNAVAILABLE = {
 
 @dataclass
 class Wanted:
-    """Providers to open, best first, with their options; those that cannot be, with the reason; and what came twice."""
+    """Providers to open, best first, with their options; those that cannot be, with the reason; what came twice; and
+    options without effect, by provider.
+    """
 
-    providers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    providers: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     repeated: list[str] = field(default_factory=list)
+    ignored: dict[str, list[str]] = field(default_factory=dict)
 
 
 def resolve(
     providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None,
     provider_options: Sequence[Mapping[str, Any]] | None = None,
+    entries: Mapping[str, str] | None = None,
 ) -> Wanted:
     """Read the arguments `providers` and `provider_options` of a session.
 
+    Args:
+        providers: Names, or pairs of a name and its options.
+        provider_options: Options for each of them.
+        entries: The session's configuration entries, where those of webgpu may be too.
+
     Raises:
-        InvalidArgument: A name that is no provider anywhere, or options that do not match.
+        InvalidArgument: A name that is no provider anywhere, or options that do not match or are unknown.
     """
     if isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of names: [{providers!r}]")
@@ -55,5 +65,9 @@ def resolve(
         elif canonical in wanted.providers:
             wanted.repeated.append(name)
         else:
-            wanted.providers[canonical] = options
+            if canonical == "webgpu":
+                options = {**entries_for_webgpu(entries or {}), **options}
+            wanted.providers[canonical], ignored = check_options(canonical, options)
+            if ignored:
+                wanted.ignored[canonical] = ignored
     return wanted

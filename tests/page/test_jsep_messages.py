@@ -2,92 +2,110 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-import onnx_ir as ir
 import pytest
 import small_models
+from shared_browser import BROWSER
 
-from py_ort.browser.loop import loop_thread
-from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.plan.attributes import pack_attributes
-from py_ort.schema.gen.DType import DType
-from py_ort.schema.gen.JsepAlloc import JsepAllocT
-from py_ort.schema.gen.JsepCopy import JsepCopyT
-from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
-from py_ort.schema.gen.JsepCreateKernel import JsepCreateKernelT
-from py_ort.schema.gen.JsepFree import JsepFreeT
-from py_ort.schema.gen.JsepReleaseKernel import JsepReleaseKernelT
-from py_ort.schema.gen.JsepRun import JsepRunT
-from py_ort.wire import Layout, pack
-from py_ort.wire.tensors import on_gpu
+from py_ort import OrtValue
+from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, RuntimeException
+from py_ort.jsep import JsepBackend
 
 pytestmark = pytest.mark.browser
 
 
-class Worker:
-    """Sends one message after the other to the page of a session."""
-
-    def __init__(self, session: Any) -> None:
-        self._page = session._backend.lease.page
-
-    def ask(self, body: Any, payload: bytes = b"", **fields: Any) -> Any:
-        for name, value in fields.items():
-            setattr(body, name, value)
-        return loop_thread().call(self._page.request(body, [payload] if payload else [], len(payload)))
-
-    def upload(self, array: np.ndarray) -> int:
-        gpu_id = self.ask(JsepAllocT(), deviceId=0, size=array.nbytes).body.id
-        self.ask(JsepCopyT(), array.tobytes(), src=0, dst=gpu_id, size=array.nbytes)
-        return gpu_id
-
-    def download(self, gpu_id: int, size: int) -> bytes:
-        return bytes(self.ask(JsepCopyAsyncT(), src=gpu_id, size=size).payload)
+@pytest.fixture(scope="module")
+def backend() -> Iterator[JsepBackend]:
+    with JsepBackend(browser=BROWSER) as made:
+        yield made
 
 
-@pytest.fixture
-def worker(new_session) -> Worker:
-    return Worker(new_session(small_models.add(), providers=["webgpu"]))
-
-
-def test_bytes_go_to_the_gpu_and_come_back(worker: Worker) -> None:
+def test_bytes_go_to_the_gpu_and_come_back(backend: JsepBackend) -> None:
     data = np.random.default_rng(0).integers(0, 256, 3_000_004, np.uint8)
-    one, two = worker.upload(data), worker.ask(JsepAllocT(), deviceId=0, size=data.nbytes).body.id
-    worker.ask(JsepCopyT(), src=one, dst=two, size=data.nbytes)
-    assert worker.download(two, data.nbytes) == data.tobytes()
-    worker.ask(JsepFreeT(), id=one)
+    one, two = backend.alloc(data.nbytes), backend.alloc(data.nbytes)
+    backend.copy(data, one)
+    backend.copy(one, two, data.nbytes)
+    reads = [backend.copy_async(two, data.nbytes), backend.copy_async(two, 8)]
+    assert [read.result() for read in reads] == [data.tobytes(), data.tobytes()[:8]]
+    backend.free(one)
     with pytest.raises(InvalidArgument, match=f"no GPU buffer {one}"):
-        worker.download(one, 4)
+        backend.copy_async(one, 4).result()
     with pytest.raises(InvalidArgument, match="do not fit"):
-        worker.download(two, data.nbytes + 16)
-    worker.ask(JsepFreeT(), id=two)
+        backend.copy_async(two, data.nbytes + 16).result()
+    backend.free(two)
 
 
-def test_one_kernel_with_attributes_and_a_host_input(worker: Worker) -> None:
+def test_new_buffers_are_zeros(backend: JsepBackend) -> None:
+    """Also those that come from a cache."""
+    for _ in range(2):
+        buffer = backend.alloc(1000)
+        assert backend.copy_async(buffer, 1000).result() == bytes(1000)
+        backend.copy(b"\xff" * 1000, buffer)
+        backend.free(buffer)
+
+
+def test_one_kernel_with_attributes_and_a_host_input(backend: JsepBackend) -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
-    attributes = pack_attributes([ir.AttrInt64("keepdims", 0)])
-    kernel = worker.ask(
-        JsepCreateKernelT(), deviceId=0, opType="ReduceMean", domain="", attributes=list(attributes)
-    ).body.id
-    gpu_id, layout = worker.upload(x), Layout()
-    axes = pack("axes", np.array([1, -1]), layout)
-    answer = worker.ask(
-        JsepRunT(),
-        b"".join(layout.buffers),
-        kernel=kernel,
-        inputs=[on_gpu("x", DType.float32, x.shape, gpu_id), axes],
-        outputs=1,
-    )
-    (output,) = answer.body.outputs
-    assert list(output.dims) == [2]
-    mean = np.frombuffer(worker.download(output.gpuId, 8), np.float32)
-    np.testing.assert_allclose(mean, x.mean((1, 2)), rtol=1e-5)
-    worker.ask(JsepReleaseKernelT(), id=kernel)
-    for buffer in (gpu_id, output.gpuId):
-        worker.ask(JsepFreeT(), id=buffer)
+    kernel = backend.create_kernel("ReduceMean", {"keepdims": 0})
+    (mean,) = backend.run(kernel, [x, np.array([1, -1])])
+    assert mean.device_name() == "webgpu" and mean.shape() == [2]
+    np.testing.assert_allclose(mean.numpy(), x.mean((1, 2)), rtol=1e-5)
+    backend.release_kernel(kernel)
+    with pytest.raises(InvalidArgument, match="released"):
+        backend.run(kernel, [x])
 
 
-def test_an_unknown_kernel_says_so(worker: Worker) -> None:
+def test_kernels_in_a_row(backend: JsepBackend) -> None:
+    """An output is read where it is, by the next kernel and by a session of the same page."""
+    split, add = backend.create_kernel("Split", {"axis": 1}), backend.create_kernel("Add")
+    x = np.arange(12, dtype=np.int64).reshape(3, 4)
+    left, right = backend.run(split, [x, np.array([1, 3])], outputs=2)
+    (total,) = backend.run(add, [left, right])
+    assert total.data_type() == "tensor(int64)"
+    np.testing.assert_array_equal(total.numpy(), x[:, :1] + x[:, 1:])
+    with pytest.raises(InvalidArgument, match="freed"):
+        left.release()
+        backend.run(add, [left, right])
+
+
+def test_outputs_are_fed_to_sessions(backend: JsepBackend, new_session) -> None:
+    session = new_session(small_models.add(), providers=["webgpu"])
+    (x,) = backend.run(backend.create_kernel("Neg"), [np.array([[1, 2, 3]], np.float32)])
+    scale = np.array([1, 10, 100], np.float32)
+    np.testing.assert_array_equal(session.run(None, {"x": x, "scale": scale})[0], [[0, 8, 97]])
+
+
+def test_what_cannot_be(backend: JsepBackend) -> None:
     with pytest.raises(NotImplemented, match="no WebGPU kernel for Frobnicate"):
-        worker.ask(JsepCreateKernelT(), deviceId=0, opType="Frobnicate", domain="", attributes=[])
+        backend.create_kernel("Frobnicate")
+    add = backend.create_kernel("Add")
+    with pytest.raises(RuntimeException, match=r"\[2\].*\[3\]"):
+        backend.run(add, [np.zeros(2, np.float32), np.zeros(3, np.float32)])
+    with pytest.raises(InvalidArgument, match="on the GPU"):
+        backend.run(add, [np.array(["a"]), np.array(["b"])])
+    with pytest.raises(InvalidArgument, match="a size in bytes"):
+        backend.copy(1, 2)
+    elsewhere = JsepBackend({"deviceId": 2}, browser=BROWSER)
+    (far,) = elsewhere.run(elsewhere.create_kernel("Neg"), [np.ones(3, np.float32)])
+    with pytest.raises(InvalidArgument, match="another GPU device"):
+        backend.run(add, [far, far])
+    far.release()
+    elsewhere.close()
+    with pytest.raises(PyOrtError, match="closed"):
+        elsewhere.alloc(16)
+
+
+def test_closing_frees_what_was_made(new_session) -> None:
+    """Buffers and the device of a context above 0 go; values that were handed out stay until they are released."""
+    session = new_session(small_models.add(), providers=["webgpu"])
+    with JsepBackend({"deviceId": 5}, browser=BROWSER) as own:
+        own.alloc(5000)
+        (kept,) = own.run(own.create_kernel("Neg"), [np.ones(3, np.float32)])
+        assert session.stats()["page"]["devices"]["5"]["tensors"] == 2
+    assert session.stats()["page"]["devices"]["5"]["tensors"] == 1
+    assert isinstance(kept, OrtValue)
+    np.testing.assert_array_equal(kept.numpy(), [-1, -1, -1])
+    kept.release()
+    assert "5" not in session.stats()["page"]["devices"]

@@ -32,6 +32,7 @@ class Body(object):
     OpenWorker = 26
     Ping = 27
     Pong = 28
+    ReleaseGraph = 29
 
 def BodyCreator(unionType, table):
     from flatbuffers.table import Table
@@ -121,4 +122,7 @@ def BodyCreator(unionType, table):
     if unionType == Body().Pong:
         import py_ort.schema.gen.Pong
         return py_ort.schema.gen.Pong.PongT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == Body().ReleaseGraph:
+        import py_ort.schema.gen.ReleaseGraph
+        return py_ort.schema.gen.ReleaseGraph.ReleaseGraphT.InitFromBuf(table.Bytes, table.Pos)
     return None

@@ -26,8 +26,9 @@ def test_names(given, expected):
 
 
 def test_options_from_both_places():
-    wanted = resolve([("webgpu", {"a": 1, "b": 1}), "wasm"], [{"b": 2}, {}])
-    assert wanted.providers == {"webgpu": {"a": 1, "b": 2}, "wasm": {}}
+    given = {"preferredLayout": "NCHW", "deviceId": 1}
+    wanted = resolve([("webgpu", given), "wasm"], [{"deviceId": 2}, {}])
+    assert wanted.providers == {"webgpu": {"preferredLayout": "NCHW", "deviceId": "2"}, "wasm": {}}
 
 
 def test_what_cannot_be_opened_has_a_reason():

@@ -77,6 +77,7 @@ export class KernelDesk {
     if (!found) throw new RuntimeError(ErrorCode.invalid_argument, `this page has no kernel ${id}`);
     const { provider, kernel, attributes } = found;
     provider.gpu.ensureAlive();
+    for (const input of inputs) if (input.location === Location.gpu) await this.checkDevice(input, provider);
     const before = { ...provider.gpu.counters };
     const tensors = await inErrorScopes(provider.gpu, async () => {
       const wants = Array.from({ length: outputs }, () => true);
@@ -88,6 +89,11 @@ export class KernelDesk {
       return call.outputs.map((output) => output!);
     });
     return { tensors, counters: countersSince(before, provider.gpu.counters) };
+  }
+
+  private async checkDevice({ name, gpuId }: TensorDescT, provider: GpuProvider): Promise<void> {
+    if (provider.buffers.has(gpuId) || (await this.ownerOf(gpuId)) === provider) return;
+    throw new RuntimeError(ErrorCode.invalid_argument, `input ${String(name)} is on another GPU device than the kernel`);
   }
 
   private async ownerOf(id: number): Promise<GpuProvider> {

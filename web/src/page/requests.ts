@@ -2,7 +2,7 @@
 import {
   AckT, Body, type CancelT, type CreateSessionT, DeviceOpenedT, type GetStatsT, type JsepAllocT, JsepBufferT, type JsepCopyAsyncT,
   type JsepCopyT, type JsepCreateKernelT, type JsepFreeT, JsepBytesT, JsepKernelT, type JsepReleaseKernelT, type JsepRunT,
-  type OpenDeviceT, type OpenWorkerT, PongT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
+  type OpenDeviceT, type OpenWorkerT, PongT, type ReleaseGraphT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
@@ -53,6 +53,7 @@ export class Requests {
       case Body.CreateSession: return this.createSession(id, body as CreateSessionT);
       case Body.ReleaseSession: return this.releaseSession(body as ReleaseSessionT);
       case Body.Run: return this.run(id, body as RunT, payload, signal);
+      case Body.ReleaseGraph: return this.releaseGraph(body as ReleaseGraphT);
       case Body.Cancel: return this.cancel(body as CancelT);
       case Body.GetStats: return this.stats(body as GetStatsT);
       case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now()) };
@@ -109,6 +110,11 @@ export class Requests {
     // For profiles: what lies before and after on Python's clock is the bridge.
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
     return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)), payload: writer.payload };
+  }
+
+  private async releaseGraph({ session, graphId }: ReleaseGraphT): Promise<Answer> {
+    await this.session(session).releaseGraph(graphId);
+    return ACK;
   }
 
   private cancel({ request }: CancelT): Answer {

@@ -24,6 +24,7 @@ import { OpenWorker, OpenWorkerT } from './open-worker';
 import { Ping, PingT } from './ping';
 import { Pong, PongT } from './pong';
 import { Progress, ProgressT } from './progress';
+import { ReleaseGraph, ReleaseGraphT } from './release-graph';
 import { ReleaseSession, ReleaseSessionT } from './release-session';
 import { Run, RunT } from './run';
 import { RunResult, RunResultT } from './run-result';
@@ -60,13 +61,14 @@ export enum Body {
   JsepRun = 25,
   OpenWorker = 26,
   Ping = 27,
-  Pong = 28
+  Pong = 28,
+  ReleaseGraph = 29
 }
 
 export function unionToBody(
   type: Body,
-  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(new Hello())! as Hello;
@@ -97,15 +99,16 @@ export function unionToBody(
     case 'OpenWorker': return accessor(new OpenWorker())! as OpenWorker;
     case 'Ping': return accessor(new Ping())! as Ping;
     case 'Pong': return accessor(new Pong())! as Pong;
+    case 'ReleaseGraph': return accessor(new ReleaseGraph())! as ReleaseGraph;
     default: return null;
   }
 }
 
 export function unionListToBody(
   type: Body, 
-  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
+  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
   index: number
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(index, new Hello())! as Hello;
@@ -136,6 +139,7 @@ export function unionListToBody(
     case 'OpenWorker': return accessor(index, new OpenWorker())! as OpenWorker;
     case 'Ping': return accessor(index, new Ping())! as Ping;
     case 'Pong': return accessor(index, new Pong())! as Pong;
+    case 'ReleaseGraph': return accessor(index, new ReleaseGraph())! as ReleaseGraph;
     default: return null;
   }
 }

@@ -36,6 +36,7 @@ export * from './plan';
 export * from './pong';
 export * from './progress';
 export * from './provider';
+export * from './release-graph';
 export * from './release-session';
 export * from './run-result';
 export * from './run';

@@ -27,6 +27,7 @@ import { OpenWorker, OpenWorkerT } from './open-worker';
 import { Ping, PingT } from './ping';
 import { Pong, PongT } from './pong';
 import { Progress, ProgressT } from './progress';
+import { ReleaseGraph, ReleaseGraphT } from './release-graph';
 import { ReleaseSession, ReleaseSessionT } from './release-session';
 import { Run, RunT } from './run';
 import { RunResult, RunResultT } from './run-result';
@@ -148,7 +149,7 @@ export class MessageT {
 constructor(
   public id: number = 0,
   public bodyType: Body = Body.NONE,
-  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|OpenWorkerT|PingT|PongT|ProgressT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
+  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|OpenWorkerT|PingT|PongT|ProgressT|ReleaseGraphT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
   public payloadSize: bigint = BigInt('0')
 ){}
 

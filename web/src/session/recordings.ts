@@ -29,6 +29,19 @@ export class RecordingCache {
     return recording;
   }
 
+  /** The key of a run that names the capture it is of. */
+  static graphKey(graphId: number, key: string): string {
+    return `graph ${graphId}: ${key}`;
+  }
+
+  /** Drops what has this graph id; with 0 also what has none. */
+  dropGraph(graphId: number): void {
+    const prefix = RecordingCache.graphKey(graphId, '');
+    for (const key of [...this.recordings.keys()]) {
+      if (key.startsWith(prefix) || (graphId === 0 && !key.startsWith('graph '))) this.drop(key);
+    }
+  }
+
   drop(key: string): void {
     this.recordings.get(key)?.destroy(this.arena);
     this.recordings.delete(key);

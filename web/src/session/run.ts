@@ -126,13 +126,14 @@ export class SessionRun {
     const known = captures.get(graphId) ?? key;
     if (known !== key && graphId !== UNCAPTURED) throw invalid(`graph ${graphId} was captured with inputs ${known}, not ${key}: give another graph id`);
     captures.set(graphId, key);
-    return `graph ${graphId}: ${key}`;
+    return RecordingCache.graphKey(graphId, key);
   }
 
   /** Asks the core; the recorder matches what it says with the recording, or records it. */
   private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
+    const before = core.tensorBytes(true).now;
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);
     try {
@@ -140,6 +141,7 @@ export class SessionRun {
       if (this.timeline) core.profile(run);
       const start = performance.now();
       await core.execute(run);
+      this.session.heapPeak = Math.max(this.session.heapPeak, core.tensorBytes().peak - before);
       this.timeline?.add('walk the plan', 'page', start);
       if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
       if (this.session.backend) this.counters().walks++;

@@ -43,6 +43,8 @@ export class Session {
   readonly recordings: RecordingCache | undefined;
   /** The shapes that a `graphId` was captured with. */
   readonly captures = new Map<number, string>();
+  /** The most bytes that a run's tensors needed in the heap at one time. */
+  heapPeak = 0;
   private released = false;
 
   private constructor(
@@ -91,6 +93,8 @@ export class Session {
       timeline.add('compile shaders early', 'page', compileStart);
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
       const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, timeline: timeline.spans };
+      runtime.log(1, 'session', `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: `
+        + `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`);
       return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);
@@ -124,6 +128,14 @@ export class Session {
       return this.webgpu.validationMode === 'full' && provider ? inErrorScopes(provider.gpu, () => run.submit()) : run.submit();
     });
     return submitted.finish(start);
+  }
+
+  /** Forgets what was captured with a graph id; with 0 also what was captured without one. */
+  async releaseGraph(graphId: number): Promise<void> {
+    await this.runtime.exclusive(async () => {
+      this.captures.delete(graphId);
+      this.recordings?.dropGraph(graphId);
+    });
   }
 
   async release(): Promise<void> {

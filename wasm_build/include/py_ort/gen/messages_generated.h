@@ -56,6 +56,9 @@ struct ReleaseSessionBuilder;
 struct Run;
 struct RunBuilder;
 
+struct ReleaseGraph;
+struct ReleaseGraphBuilder;
+
 struct RunResult;
 struct RunResultBuilder;
 
@@ -140,11 +143,12 @@ enum class Body : uint8_t {
   OpenWorker = 26,
   Ping = 27,
   Pong = 28,
+  ReleaseGraph = 29,
   MIN = NONE,
-  MAX = Pong
+  MAX = ReleaseGraph
 };
 
-inline const Body (&EnumValuesBody())[29] {
+inline const Body (&EnumValuesBody())[30] {
   static const Body values[] = {
     Body::NONE,
     Body::Hello,
@@ -174,13 +178,14 @@ inline const Body (&EnumValuesBody())[29] {
     Body::JsepRun,
     Body::OpenWorker,
     Body::Ping,
-    Body::Pong
+    Body::Pong,
+    Body::ReleaseGraph
   };
   return values;
 }
 
 inline const char * const *EnumNamesBody() {
-  static const char * const names[30] = {
+  static const char * const names[31] = {
     "NONE",
     "Hello",
     "Log",
@@ -210,13 +215,14 @@ inline const char * const *EnumNamesBody() {
     "OpenWorker",
     "Ping",
     "Pong",
+    "ReleaseGraph",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameBody(Body e) {
-  if (flatbuffers::IsOutRange(e, Body::NONE, Body::Pong)) return "";
+  if (flatbuffers::IsOutRange(e, Body::NONE, Body::ReleaseGraph)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesBody()[index];
 }
@@ -335,6 +341,10 @@ template<> struct BodyTraits<py_ort::schema::gen::Ping> {
 
 template<> struct BodyTraits<py_ort::schema::gen::Pong> {
   static const Body enum_value = Body::Pong;
+};
+
+template<> struct BodyTraits<py_ort::schema::gen::ReleaseGraph> {
+  static const Body enum_value = Body::ReleaseGraph;
 };
 
 bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body type);
@@ -1334,6 +1344,57 @@ inline flatbuffers::Offset<Run> CreateRunDirect(
       options__);
 }
 
+struct ReleaseGraph FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef ReleaseGraphBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SESSION = 4,
+    VT_GRAPH_ID = 6
+  };
+  uint32_t session() const {
+    return GetField<uint32_t>(VT_SESSION, 0);
+  }
+  int32_t graph_id() const {
+    return GetField<int32_t>(VT_GRAPH_ID, 0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_SESSION, 4) &&
+           VerifyField<int32_t>(verifier, VT_GRAPH_ID, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct ReleaseGraphBuilder {
+  typedef ReleaseGraph Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_session(uint32_t session) {
+    fbb_.AddElement<uint32_t>(ReleaseGraph::VT_SESSION, session, 0);
+  }
+  void add_graph_id(int32_t graph_id) {
+    fbb_.AddElement<int32_t>(ReleaseGraph::VT_GRAPH_ID, graph_id, 0);
+  }
+  explicit ReleaseGraphBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<ReleaseGraph> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<ReleaseGraph>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<ReleaseGraph> CreateReleaseGraph(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t session = 0,
+    int32_t graph_id = 0) {
+  ReleaseGraphBuilder builder_(_fbb);
+  builder_.add_graph_id(graph_id);
+  builder_.add_session(session);
+  return builder_.Finish();
+}
+
 struct RunResult FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef RunResultBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2331,6 +2392,9 @@ struct Message FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const py_ort::schema::gen::Pong *body_as_Pong() const {
     return body_type() == py_ort::schema::gen::Body::Pong ? static_cast<const py_ort::schema::gen::Pong *>(body()) : nullptr;
   }
+  const py_ort::schema::gen::ReleaseGraph *body_as_ReleaseGraph() const {
+    return body_type() == py_ort::schema::gen::Body::ReleaseGraph ? static_cast<const py_ort::schema::gen::ReleaseGraph *>(body()) : nullptr;
+  }
   uint64_t payload_size() const {
     return GetField<uint64_t>(VT_PAYLOAD_SIZE, 0);
   }
@@ -2455,6 +2519,10 @@ template<> inline const py_ort::schema::gen::Ping *Message::body_as<py_ort::sche
 
 template<> inline const py_ort::schema::gen::Pong *Message::body_as<py_ort::schema::gen::Pong>() const {
   return body_as_Pong();
+}
+
+template<> inline const py_ort::schema::gen::ReleaseGraph *Message::body_as<py_ort::schema::gen::ReleaseGraph>() const {
+  return body_as_ReleaseGraph();
 }
 
 struct MessageBuilder {
@@ -2613,6 +2681,10 @@ inline bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body ty
     }
     case Body::Pong: {
       auto ptr = reinterpret_cast<const py_ort::schema::gen::Pong *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Body::ReleaseGraph: {
+      auto ptr = reinterpret_cast<const py_ort::schema::gen::ReleaseGraph *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

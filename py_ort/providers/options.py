@@ -1,0 +1,143 @@
+"""Options of providers: checked, and as the strings that they are in onnxruntime.
+
+Those of webgpu are declared once, in the core (wasm_build/include/py_ort/webgpu_provider_options.h); its build leaves
+their table in the assets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from py_ort.exceptions import EngineError, InvalidArgument
+
+_TABLE = Path(__file__).parent.parent / "assets" / "options.webgpu.json"
+#: onnxruntime's prefix of the same options among a session's configuration entries.
+PREFIX = "ep.webgpuexecutionprovider."
+#: Options of onnxruntime's native CPU provider, which have no effect here.
+_NATIVE = ("arena_extend_strategy", "use_arena", "enable_cpu_mem_arena", "device_id")
+#: Decided by the compiler, before there is anything in a page.
+_FOR_COMPILER = ("preferredLayout", "forceCpuNodeNames")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: `kind` is "number", "flag", "choice" or "text"; `values` are those of a flag or a choice."""
+
+    key: str
+    kind: str
+    values: tuple[str, ...]
+    default: str
+
+    def text(self, value: Any) -> str:
+        """Return a value as a string.
+
+        Raises:
+            InvalidArgument: It is none of this option's.
+        """
+        if isinstance(value, bool):
+            value = "1" if value else "0"
+        elif self.kind == "flag" and isinstance(value, str) and value.lower() in ("true", "false"):
+            value = "1" if value.lower() == "true" else "0"
+        elif self.kind == "text" and not isinstance(value, str):
+            value = "\n".join(value)
+        text = str(value)
+        if self.kind == "number" and not (text.isascii() and text.isdigit()):
+            raise InvalidArgument(
+                f"option {self.key} of webgpu is a whole number from 0, not {value!r}", provider="webgpu"
+            )
+        if self.kind in ("flag", "choice") and text not in self.values:
+            known = ", ".join(value for value in self.values if value)
+            raise InvalidArgument(f"option {self.key} of webgpu is one of {known}; not {value!r}", provider="webgpu")
+        return text
+
+
+@cache
+def webgpu_options() -> dict[str, Option]:
+    """Return the options of webgpu, by key.
+
+    Raises:
+        EngineError: The core was not built.
+    """
+    try:
+        entries = json.loads(_TABLE.read_text())
+    except FileNotFoundError as e:
+        raise EngineError(f"{_TABLE.name} is missing: the core is not built (run `make build` in a clone)") from e
+    return {e["key"]: Option(e["key"], e["kind"], tuple(e["values"]), e["default"]) for e in entries}
+
+
+def check_options(provider: str, given: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return a provider's options as strings, and the keys that have no effect here.
+
+    Args:
+        provider: "webgpu" or "wasm".
+        given: As a user gives them: numbers, truths and lists of names are fine too.
+
+    Raises:
+        InvalidArgument: A key or a value is unknown; says what there is.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(f"options of a provider are a dict, not {given!r}", provider=provider)
+    if provider != "webgpu":
+        for key in given:
+            if key not in _NATIVE:
+                raise InvalidArgument(f"provider {provider} has no option {key!r}: it has none", provider=provider)
+        return {}, sorted(given)
+    known = webgpu_options()
+    checked = {}
+    for key, value in given.items():
+        short = key[len(PREFIX) :] if of_webgpu(key) else key
+        if short not in known:
+            raise InvalidArgument(f"provider webgpu has no option {key!r}{_meant(short, known)}", provider=provider)
+        checked[short] = known[short].text(value)
+    return checked, []
+
+
+def _meant(key: str, known: Iterable[str]) -> str:
+    keys = list(known)
+    flat = {name.lower(): name for name in keys}
+    close = difflib.get_close_matches(key.replace("_", "").lower(), list(flat), 1)
+    meant = f"; did you mean {flat[close[0]]!r}?" if close else ""
+    return f"{meant} It has {', '.join(keys)}" if meant else f": it has {', '.join(keys)}"
+
+
+def of_webgpu(entry: str) -> bool:
+    """Whether a session's configuration entry is an option of webgpu."""
+    return entry.lower().startswith(PREFIX)
+
+
+def entries_for_webgpu(entries: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of webgpu among a session's configuration entries, which have a prefix there."""
+    return {key[len(PREFIX) :]: value for key, value in entries.items() if of_webgpu(key)}
+
+
+def all_options(provider: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a provider with those that were not given."""
+    if provider != "webgpu":
+        return dict(given)
+    return {key: given.get(key, option.default) for key, option in webgpu_options().items()}
+
+
+def names_in(text: str) -> list[str]:
+    """Return the node names in forceCpuNodeNames: one on each line."""
+    return [line for line in text.split("\n") if line]
+
+
+def for_page(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that the page is told."""
+    return {key: value for key, value in options.items() if key not in _FOR_COMPILER}
+
+
+def for_adapter(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the adapter is asked with: options of `navigator.gpu.requestAdapter`."""
+    asked: dict[str, Any] = {}
+    if options.get("powerPreference"):
+        asked["powerPreference"] = options["powerPreference"]
+    if options.get("forceFallbackAdapter") == "1":
+        asked["forceFallbackAdapter"] = True
+    return asked
