@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,28 +10,13 @@ from shared_browser import BROWSER
 
 from py_ort import InferenceSession
 
-
-class _PageErrors(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name}: {record.getMessage()}")
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(autouse=True)
-def page_errors(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """Fail a test in which a page logged an error: an uncaptured WebGPU error, an exception, a message of the console.
-
-    A test that provokes one takes the fixture and clears the list.
-    """
-    handler, logger = _PageErrors(), logging.getLogger("py_ort.page")
-    logger.addHandler(handler)
-    yield handler.lines
-    logger.removeHandler(handler)
-    if handler.lines:
-        pytest.fail("the page logged errors:\n" + "\n".join(handler.lines))
+def page_errors(ort_page_errors: list[str]) -> list[str]:
+    """In every test; see `ort_page_errors`."""
+    return ort_page_errors
 
 
 @pytest.fixture
