@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from py_ort.exceptions import InvalidArgument
 
@@ -56,3 +57,21 @@ class SessionLog:
             made._level = self._level
         made._prefix = made._prefix or self._prefix
         return made
+
+
+def log_for(logs: Sequence[SessionLog], logger: logging.Logger, level: int, text: str) -> None:
+    """Log a line of a page or a core, which sessions share: it is shown when one of them wants it.
+
+    Args:
+        logs: The sessions'. Without any, the logger's own level decides.
+        logger: Where the line belongs.
+        level: One of Python's.
+        text: The line.
+    """
+    if logger.isEnabledFor(level) and (not logs or any(log._level is None for log in logs)):
+        logger.log(level, "%s", text)
+        return
+    for log in logs:
+        if log._level is not None and level >= log._level:
+            logger.handle(logger.makeRecord(logger.name, level, "", 0, log._prefix + text, (), None))
+            return

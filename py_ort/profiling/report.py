@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _TEMPLATE = "report.html.j2"
+_ROUNDING_US = 0.002
 
 
 def kernel_table(rows: Sequence[KernelRow], runs: int, top: int = 0) -> Table:
@@ -88,7 +89,7 @@ def _chart(trace: Trace) -> dict[str, Any]:
     for event in sorted(trace.spans(), key=lambda event: (event["ts"], -event["dur"])):
         tid, start, end = event["tid"], event["ts"], event["ts"] + event["dur"]
         ends = open_ends.setdefault(tid, [])
-        while ends and ends[-1] <= start:
+        while ends and ends[-1] <= start + _ROUNDING_US:
             ends.pop()
         lanes.setdefault(tid, []).append([start, event["dur"], len(ends), event["name"], event["cat"], event["args"]])
         ends.append(end)

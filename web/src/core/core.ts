@@ -1,7 +1,7 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
 import { type DType, ErrorCode, Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
-import type { CoreModule, JsepFunctions } from './module';
+import type { CoreModule, CoreOptions, JsepFunctions } from './module';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
 export interface CoreTensor {
@@ -29,12 +29,12 @@ export class Core {
 
   private constructor(private readonly module: CoreModule) {}
 
-  /** Loads core.mjs (and core.wasm beside it). */
-  static async load(url: URL): Promise<Core> {
+  /** Loads core.mjs (and core.wasm beside it). `log` gets what the core and its runtime print. */
+  static async load(url: URL, log: (severity: number, text: string) => void): Promise<Core> {
     let module: CoreModule;
     try {
-      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: () => Promise<CoreModule> };
-      module = await createCore();
+      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: (options: CoreOptions) => Promise<CoreModule> };
+      module = await createCore({ print: (text) => log(1, text), printErr: (text) => log(2, text) });
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
     }

@@ -1,5 +1,11 @@
 // The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of wasm_build/include/py_ort/abi.h.
 
+/** What a core is made with. */
+export interface CoreOptions {
+  print(text: string): void;
+  printErr(text: string): void;
+}
+
 export interface CoreModule {
   readonly HEAPU8: Uint8Array<ArrayBuffer>;
   readonly HEAPU32: Uint32Array<ArrayBuffer>;

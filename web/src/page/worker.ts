@@ -5,9 +5,9 @@ import { Requests } from './requests';
 
 const query = new URLSearchParams(self.location.search);
 
-/** Console warnings and errors go to Python too. */
+/** What is written to the console goes to Python too. */
 function forwardConsole(connection: Connection): void {
-  for (const [method, severity] of [['warn', 2], ['error', 3]] as const) {
+  for (const [method, severity] of [['debug', 0], ['log', 0], ['info', 1], ['warn', 2], ['error', 3]] as const) {
     const original = console[method].bind(console);
     console[method] = (...args: unknown[]) => {
       original(...args);

@@ -44,6 +44,8 @@ export class DeviceContexts {
     this.contexts.set(id, { opening, options, sessions: 0, preserve: false });
     try {
       const provider = await opening;
+      const { vendor, architecture, description, features } = provider.gpu.description;
+      this.log(1, `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} (${features.join(', ')})`);
       provider.gpu.onUncapturedError = (message) => this.log(3, message);
       provider.buffers.onEmpty = () => this.closeUnused(id, provider);
       void provider.gpu.device.lost.then(({ message }) => {

@@ -30,7 +30,7 @@ export class Runtime {
   loadedCore: LoadedCore | undefined;
 
   core(): Promise<LoadedCore> {
-    this.loading ??= Core.load(this.coreUrl).then((core) => (this.loadedCore = { core, jsep: new JsepBackend(core) }));
+    this.loading ??= Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text)).then((core) => (this.loadedCore = { core, jsep: new JsepBackend(core) }));
     // A failure is told to all who wait, and the next call tries again.
     this.loading.catch(() => { this.loading = undefined; });
     return this.loading;

@@ -1,0 +1,139 @@
+"""Profiles of real runs: what is in them, and that all of it lies where it can."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+
+from py_ort import InferenceSession, SessionOptions
+from py_ort.cli import cli
+from py_ort.profiling import Trace
+
+pytestmark = pytest.mark.browser
+
+X = np.random.default_rng(3).normal(size=(3, 8, 16)).astype(np.float32)
+
+
+def model() -> bytes:
+    """MatMul, Softmax and Mul for the GPU; Det, which only the CPU has, between them."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
+        helper.make_node("Softmax", ["a"], ["b"], name="softmax"),
+        helper.make_node("Det", ["b"], ["d"], name="det"),
+        helper.make_node("Mul", ["d", "d"], ["y"], name="square"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 8, 16])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    weights = np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
+    graph = helper.make_graph(nodes, "mixed", [x], [y], [onnx.numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+def profiled(new_session: Callable[..., InferenceSession], folder: Path, runs: int, **more: object) -> Trace:
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(folder / "p")
+    session = new_session(model(), options, **more)
+    assert session.get_profiling_start_time_ns() > 0
+    for _ in range(runs):
+        session.run(None, {"x": X})
+    name = session.end_profiling()
+    assert session.end_profiling() == "" and session.get_profiling_start_time_ns() == 0
+    session.run(None, {"x": X})
+    assert "timeline" not in session.stats()["last_run"]
+    return Trace.load(name)
+
+
+def test_mixed_model(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    trace = profiled(new_session, tmp_path, 3, providers=["webgpu", "wasm"])
+    events = list(trace.spans())
+    nodes = Counter((e["name"], e["args"]["provider"]) for e in events if e["cat"] == "Node")
+    gpu, cpu = "WebGpuExecutionProvider", "CPUExecutionProvider"
+    assert nodes == {
+        ("product_kernel_time", gpu): 3,
+        ("softmax_kernel_time", gpu): 3,
+        ("square_kernel_time", gpu): 3,
+        ("det_kernel_time", cpu): 3,
+    }
+    kernels = {row.kernel: row for row in trace.kernels()}
+    assert all(row.total_ms > 0 and row.nodes for row in kernels.values())
+    assert {row.op_type for row in kernels.values()} == {"MatMul", "Softmax", "Mul", "Det"}
+    assert "mul__elementwise" in kernels and kernels["Det"].provider == cpu
+    # Creation, in order.
+    phases = [name for name, _, _ in trace.phases()]
+    for earlier, later in (("model_loading_uri", "compiling the model"), ("fetch the plan", "make the kernels")):
+        assert phases.index(earlier) < phases.index(later)
+    # Transfers.
+    uploads = [e for e in events if e["name"] == "upload" and e["args"]["run"] == 0]
+    assert X.nbytes in {e["args"]["bytes"] for e in uploads}
+    assert Counter(e["name"] for e in events)["feeds to the page"] == 3
+
+
+def test_one_clock(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    trace = profiled(new_session, tmp_path, 4, providers=["webgpu", "wasm"])
+    runs = {e["args"]["run"]: e for e in trace.spans() if e["name"] == "model_run"}
+    assert sorted(runs) == [0, 1, 2, 3]
+    for event in trace.spans():
+        run = runs.get(event["args"].get("run"))
+        if run is None:
+            continue
+        # A ping is never off by more than its half; 5 ms is far more than one takes.
+        assert event["ts"] >= run["ts"] - 5000
+        assert event["ts"] + event["dur"] <= run["ts"] + run["dur"] + 5000
+    order = ("feeds to the page", "SequentialExecutor::Execute", "outputs to Python")
+    by_name = {(e["name"], e["args"].get("run")): e for e in trace.spans("Session")}
+    for number in runs:
+        starts = [by_name[name, number]["ts"] for name in order]
+        assert starts == sorted(starts)
+
+
+def test_replayed_runs_have_kernels(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    node = helper.make_node("Relu", ["x"], ["y"], name="relu")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8, 16]) for name in "xy")
+    graph = helper.make_graph([node], "g", [x], [y])
+    only = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session = new_session(only, options, providers=["webgpu"])
+    for _ in range(3):
+        session.run(None, {"x": X})
+    assert session.stats()["last_run"]["replayed"]
+    session.close()  # ends the profile, too
+    (file,) = tmp_path.iterdir()
+    last = Trace.load(file).since(2)
+    assert [e["args"]["node"] for e in last.spans("Kernel")] == ["relu"]
+    assert not list(last.spans("Resolve"))
+
+
+def test_wasm_alone(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    trace = profiled(new_session, tmp_path, 2, providers=["wasm"])
+    assert {(row.op_type, row.calls) for row in trace.kernels()} == {
+        ("MatMul", 2),
+        ("Softmax", 2),
+        ("Det", 2),
+        ("Mul", 2),
+    }
+    assert trace.notes() == []
+
+
+def test_command(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.onnx"
+    file.write_bytes(model())
+    files = {name: tmp_path / f"out.{name}" for name in ("html", "json", "trace")}
+    args = [arg for name, path in files.items() for arg in (f"--{name}", str(path))]
+    done = CliRunner().invoke(cli, ["profile", str(file), "--runs", "2", "--webgpu", "software", *args])
+    assert done.exit_code == 0, done.output
+    assert "mul__elementwise" in done.output
+    result = json.loads(files["json"].read_text())
+    assert {(row["op_type"], row["calls"]) for row in result["kernels"]} >= {("Det", 2), ("Mul", 2)}
+    assert sum(row["share"] for row in result["kernels"]) == pytest.approx(1)
+    html = files["html"].read_text()
+    assert "mul__elementwise" in html and "http" not in html
+    assert list(Trace.load(files["trace"]).spans("Kernel"))
