@@ -1,5 +1,5 @@
 // DFT along one axis, by the definition: one thread for each frequency, which reads the whole signal.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { hoistUniforms } from '../wgsl/hoist';
 import { laneAliases, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
@@ -47,6 +47,25 @@ ${linearMain(`  let inner = i % u.inner;
   },
 };
 
+export interface Transform {
+  /** Axes of x and y: the last one holds real and imaginary parts. */
+  readonly axis: number;
+  /** Of the signal; x may have fewer elements or more. */
+  readonly length: number;
+  readonly inverse?: boolean;
+  readonly toReal?: boolean;
+}
+
+/** y = the transform of x; how many frequencies there are is told by y. */
+export function transform(ctx: Context, x: Tensor, y: Tensor, { axis, length, inverse = false, toReal = false }: Transform): void {
+  const last = x.dims.length - 1;
+  const count = y.size / y.dims[last];
+  ctx.dispatch({
+    shader: SHADER, spec: { complex: x.dims[last] === 2, inverse, toReal, storage: x.storage }, inputs: { x }, outputs: { y },
+    uniforms: { count, inner: sizeOf(x.dims.slice(axis + 1, -1)), given: x.dims[axis], length, frequencies: y.dims[axis] }, workgroups: linearWorkgroups(count, ctx.device),
+  });
+}
+
 const dft: Kernel<{ inverse: boolean; oneSided: boolean; axis: number }> = {
   op: 'DFT',
   types: [['float32', 'float16'], [], []],
@@ -62,12 +81,7 @@ const dft: Kernel<{ inverse: boolean; oneSided: boolean; axis: number }> = {
     const length = ctx.data(1)?.[0] ?? (toReal ? 2 * (given - 1) : given);
     const frequencies = oneSided && !inverse ? Math.floor(length / 2) + 1 : length;
     const dims = [...x.dims.slice(0, axis), frequencies, ...x.dims.slice(axis + 1, -1), toReal ? 1 : 2];
-    const y = ctx.output(0, dims);
-    const count = y.size / dims[rank - 1];
-    ctx.dispatch({
-      shader: SHADER, spec: { complex, inverse, toReal, storage: x.storage }, inputs: { x }, outputs: { y },
-      uniforms: { count, inner: sizeOf(x.dims.slice(axis + 1, -1)), given, length, frequencies }, workgroups: linearWorkgroups(count, ctx.device),
-    });
+    transform(ctx, x, ctx.output(0, dims), { axis, length, inverse, toReal });
   },
 };
 
