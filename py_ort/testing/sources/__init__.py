@@ -25,7 +25,7 @@ def load_cases(source: str, pattern: str = "") -> list[Case]:
     if source == "onnx-node":
         cases = onnx_node.cases()
     elif source.startswith("ort-web:"):
-        cases = ort_web.cases(_existing(source.removeprefix("ort-web:")))
+        cases = ort_web.cases(_existing(source.removeprefix("ort-web:")), both_shapes=True)
     else:
         cases = model_folder.cases(_existing(source))
     chosen = re.compile(pattern)

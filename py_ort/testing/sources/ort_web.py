@@ -40,13 +40,44 @@ _COMMENT = r"//[^\n]*+|/\*.*?\*/"
 _TOKENS = re.compile(rf'("(?:\\.|[^"\\])*")|{_COMMENT}|,(?=\s*+(?>(?>{_COMMENT})\s*+)*+[\]}}])', re.DOTALL)
 
 
-def cases(path: Path) -> list[Case]:
-    """Return a case for each test object of a folder's .jsonc files, or of one file; ids are "file/number name"."""
+def cases(path: Path, both_shapes: bool = False) -> list[Case]:
+    """Return a case for each test object of a folder's .jsonc files, or of one file; ids are "file/number name".
+
+    Args:
+        path: The folder or the file.
+        both_shapes: Tests of operators that have kernels for channels last run twice, with static and with open input
+            shapes, for these are different paths of the compiler; the id of the one that the file does not ask for
+            ends in "[static]" or "[unknown]".
+    """
     files = sorted(path.glob("*.jsonc")) if path.is_dir() else [path]
+    found = []
+    for file in files:
+        for number, test in enumerate(read_jsonc(file)):
+            name = f"{file.stem}/{number} {test['name']}"
+            found.append(_case(name, test))
+            if both_shapes and _is_layout_sensitive(test):
+                found += _with_other_shapes(name, test)
+    return found
+
+
+def _is_layout_sensitive(test: dict[str, Any]) -> bool:
+    from py_ort.layout.windows import WINDOWS
+    from py_ort.ops import operator
+
+    name = test["operator"].removeprefix("Fused")
+    return operator("", name).layout in WINDOWS or name == "Resize"
+
+
+def _with_other_shapes(name: str, test: dict[str, Any]) -> list[Case]:
+    """The test with static shapes if it has open ones, a case for each; with unknown shapes if it has static ones."""
+    if isinstance(test.get("inputShapeDefinitions", "none"), list) or test.get("inputShapeDefinitions") == "static":
+        return [_case(f"{name} [unknown]", {**test, "inputShapeDefinitions": "none"})]
+    by_shape: dict[str, list[Any]] = {}
+    for case in test["cases"]:
+        by_shape.setdefault(str([t.get("dims") for t in case["inputs"]]), []).append(case)
     return [
-        _case(f"{file.stem}/{number} {test['name']}", test)
-        for file in files
-        for number, test in enumerate(read_jsonc(file))
+        _case(f"{name} [static{f' {i}' if i else ''}]", {**test, "inputShapeDefinitions": "static", "cases": group})
+        for i, group in enumerate(by_shape.values())
     ]
 
 
