@@ -13,6 +13,7 @@ way, without the websocket between.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,7 @@ class JsepBackend:
         Args:
             op_type: The operator, in its newest opset's form (docs/internals.md, section 2).
             attributes: Numbers, texts, lists of them, or arrays.
-            domain: "" is ai.onnx.
+            domain: "" is ai.onnx. A user kernel's is its own (see `py_ort.register_kernel`).
 
         Raises:
             NotImplemented: There is no WebGPU kernel for this operator.
@@ -158,11 +159,14 @@ class JsepBackend:
 
         from py_ort.ops import operator
         from py_ort.plan.attributes import pack_attributes
+        from py_ort.user_kernels import find_kernel
 
         items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]
         body = JsepCreateKernelT()
         body.deviceId, body.opType, body.domain = self.device_id, op_type, domain
         body.attributes = list(pack_attributes(items))
+        if own := find_kernel(domain, op_type):
+            body.userKernel = json.dumps(own.definition)
         kernel: int = self._ask(body).body.id
         self._kernels[kernel] = operator(domain, op_type)
         return kernel

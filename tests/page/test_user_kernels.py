@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import user_kernel as sample
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from shared_browser import BROWSER
 from py_ort import InferenceSession, UserKernel, register_kernel, unregister_kernel
 from py_ort.cli import cli
 from py_ort.exceptions import RuntimeException, ShaderError
+from py_ort.jsep import JsepBackend
 from py_ort.user_kernels import registered_kernels
 from py_ort.user_kernels.watch import Report, watch_file
 
@@ -208,8 +210,6 @@ def test_error_of_the_compiler(page_errors: list[str]) -> None:
 
 def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession]) -> None:
     register_kernel("t::Third", body="y[i] = x[i];", shape="[x.shape[2]]")
-    import onnx
-
     helper, tensor = onnx.helper, onnx.TensorProto
     # Python does not know the rank, so the page finds out.
     nodes = [
@@ -229,6 +229,27 @@ def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession
     assert caught.value.node == "third"
     (y,) = session.run(None, {"x": floats(6), "to": np.array([2, 1, 3])})
     assert y.shape == (3,)
+
+
+def test_a_plan_carries_them(plain_page: Any) -> None:
+    """In a page without Python the kernels come with the plan."""
+    for kernel in (sample.swoosh, sample.spread):
+        register_kernel(kernel)
+    session = plain_page.load(onnx.load_from_string(sample.model()))
+    for kernel in (sample.swoosh, sample.spread):
+        unregister_kernel(kernel.name)
+    x = floats(2, 5, 16)
+    np.testing.assert_allclose(session.run({"x": x}).outputs["y"], sample.reference(x), rtol=1e-4, atol=1e-5)
+    session.release()
+
+
+def test_one_call_of_the_contract() -> None:
+    register_kernel(sample.spread)
+    x = floats(4, 9)
+    with JsepBackend(browser=BROWSER) as backend:
+        kernel = backend.create_kernel("Spread", {"scale": 3.0}, "sample")
+        (y,) = backend.run(kernel, [x])
+        np.testing.assert_allclose(y.numpy(), sample.spread.reference(x, 3.0), rtol=1e-5)  # type: ignore[misc]
 
 
 FILE = """// kernel: t::Scaled
