@@ -1,0 +1,70 @@
+"""Options of providers are checked before anything is opened."""
+
+from __future__ import annotations
+
+import pytest
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
+from py_ort.providers.resolution import resolve
+
+#: Given -> the string that it is.
+VALUES = {
+    "flag, truth": ({"enableGraphCapture": True}, {"enableGraphCapture": "1"}),
+    "flag, text": ({"enableGraphCapture": "False"}, {"enableGraphCapture": "0"}),
+    "number": ({"deviceId": 3}, {"deviceId": "3"}),
+    "names": ({"forceCpuNodeNames": ["a", "b"]}, {"forceCpuNodeNames": "a\nb"}),
+    "prefix": ({"ep.WebGpuExecutionProvider.preferredLayout": "NCHW"}, {"preferredLayout": "NCHW"}),
+}
+WRONG = {
+    "key": ({"zoom": "x"}, "no option 'zoom': it has deviceId, preferredLayout", "webgpu"),
+    "key nearly": ({"storage_buffer_cache_mode": "x"}, "did you mean 'storageBufferCacheMode'", "webgpu"),
+    "mode": ({"defaultBufferCacheMode": "big"}, "one of disabled, lazyRelease, simple, bucket", "webgpu"),
+    "case": ({"preferredLayout": "nhwc"}, "one of NCHW, NHWC", "webgpu"),
+    "number": ({"deviceId": "one"}, "a whole number from 0", "webgpu"),
+    "negative": ({"deviceId": -1}, "a whole number from 0", "webgpu"),
+    "flag": ({"enableGraphCapture": "yes"}, "one of 0, 1", "webgpu"),
+    "no dict": ([("deviceId", 1)], "a dict", "webgpu"),
+    "wasm": ({"threads": 3}, "wasm has no option 'threads'", "wasm"),
+}
+
+
+@pytest.mark.parametrize("given, expected", VALUES.values(), ids=VALUES.keys())
+def test_values(given, expected):
+    assert check_options("webgpu", given) == (expected, [])
+
+
+@pytest.mark.parametrize("given, words, provider", WRONG.values(), ids=WRONG.keys())
+def test_wrong(given, words, provider):
+    with pytest.raises(InvalidArgument, match=words) as caught:
+        check_options(provider, given)
+    assert caught.value.provider == provider
+
+
+def test_defaults_are_those_of_the_core():
+    defaults = {key: option.default for key, option in webgpu_options().items() if key.endswith("CacheMode")}
+    assert defaults == {
+        "storageBufferCacheMode": "bucket",
+        "uniformBufferCacheMode": "simple",
+        "queryResolveBufferCacheMode": "disabled",
+        "defaultBufferCacheMode": "disabled",
+    }
+    assert all_options("webgpu", {"deviceId": "2"}) == {**all_options("webgpu", {}), "deviceId": "2"}
+
+
+def test_who_is_told_what():
+    given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
+    assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
+    assert for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
+    assert for_adapter({**given, "forceFallbackAdapter": "0"}) == {"powerPreference": "low-power"}
+
+
+def test_entries_of_the_session_count_and_explicit_options_win():
+    entries = {"ep.webgpuexecutionprovider.deviceId": "4", "ep.webgpuexecutionprovider.validationMode": "full"}
+    wanted = resolve([("webgpu", {"deviceId": 5}), "wasm"], None, entries)
+    assert wanted.providers["webgpu"] == {"deviceId": "5", "validationMode": "full"}
+
+
+def test_native_options_of_the_cpu_are_named_as_ignored():
+    wanted = resolve([("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})])
+    assert wanted.providers == {"wasm": {}} and wanted.ignored == {"wasm": ["arena_extend_strategy"]}
