@@ -1,6 +1,7 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder
+# make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, generated code; no browser
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
 # make build                                  the page and the core, into py_ort/assets/
@@ -20,7 +21,7 @@ BIN := .venv/bin
 STAMPS := build/stamps
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 
-.PHONY: run test browsers check conformance build setup wheel clean
+.PHONY: run test large browsers check conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -31,6 +32,9 @@ test: build
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	$(BIN)/python -m pytest tests/page/test_other_browsers.py -rs $(ARGS)
+
+large: build
+	PY_ORT_LARGE=1 $(BIN)/python -m pytest -m large
 
 conformance: build
 	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \

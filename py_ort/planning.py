@@ -62,8 +62,13 @@ class Planner:
         if not self._look_up(key):
             self._load()
 
-    def plan(self, providers: Sequence[str], options: CompileOptions) -> Planned:
+    def plan(self, providers: Sequence[str], options: CompileOptions, optimised: str = "") -> Planned:
         """Return the plan.
+
+        Args:
+            providers: Canonical names, in order.
+            options: How to compile.
+            optimised: A file to write the optimised graph to, where it is compiled.
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
@@ -76,7 +81,7 @@ class Planner:
         from py_ort.plan import compile_model
 
         loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
-        compiled = compile_model(loaded, providers=providers, options=options)
+        compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised or None)
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         return compiled

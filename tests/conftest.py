@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from shared_browser import BROWSER
 from py_ort import InferenceSession
 
 pytest_plugins = ["pytester"]
+# Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
+os.environ["PY_ORT_CACHE"] = "0"
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("activation", "activation_params", "activation_offset")
+FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Swish": ("alpha",)}
 _MICROSOFT = "com.microsoft"
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
@@ -186,9 +186,12 @@ class StandardForm:
         while not inputs[-1]:
             inputs.pop()
         result = self.emit(proto, node.op_type, inputs, **attributes)
-        if z:
+        last = bool(get(node, "residual_last", 0))
+        if z and not last:
             result = self.emit(proto, "Add", [result, z])
         result = self.activation(proto, node, result)
+        if z and last:
+            result = self.emit(proto, "Add", [result, z])
         offset = get(node, "activation_offset", 0.0)
         return self.emit(proto, "Add", [result, self._number(proto, node, offset)]) if offset else result
 
@@ -227,7 +230,7 @@ class StandardForm:
         return self.emit(proto, name, [x], **dict(zip(_PARAMETERS.get(name, ()), parameters, strict=False)))
 
     def _swish(self, proto: onnx.GraphProto, node: ir.Node, x: str, alpha: float) -> str:
-        scaled = self.emit(proto, "Mul", [x, self._number(proto, node, alpha)])
+        scaled = x if alpha == 1.0 else self.emit(proto, "Mul", [x, self._number(proto, node, alpha)])
         return self.emit(proto, "Mul", [x, self.emit(proto, "Sigmoid", [scaled])])
 
     def give(self, proto: onnx.GraphProto, node: ir.Node, result: str) -> None:

@@ -1,0 +1,140 @@
+"""What sessions of one model share in a page, the plans they make for shapes, and what they say of their memory."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import small_models
+from onnx import helper, numpy_helper
+
+from py_ort import SessionOptions
+from py_ort.exceptions import InvalidArgument
+
+PROVIDERS = ["webgpu", "wasm"]
+WEIGHTS = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+
+
+def open_model() -> bytes:
+    """y = relu(x · w) of [N, 64], after a copy of x's rows by their numbers: the page is asked for N."""
+    constants = {"w": WEIGHTS, "axis": np.array([0], np.int64), "zero": np.int64(0), "one": np.int64(1)}
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"], end=1, name="shape"),
+        helper.make_node("Squeeze", ["shape", "axis"], ["n"], name="n"),
+        helper.make_node("Range", ["zero", "n", "one"], ["places"], name="places"),
+        helper.make_node("Gather", ["x", "places"], ["rows"], name="rows"),
+        helper.make_node("MatMul", ["rows", "w"], ["p"], name="product"),
+        helper.make_node("Relu", ["p"], ["y"], name="relu"),
+    ]
+    ends = [small_models.floats("x", ["N", 64]), small_models.floats("y", ["M", 64])]
+    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    return small_models.model(nodes, ends[:1], ends[1:], tensors)
+
+
+def feeds(rows: int) -> dict[str, np.ndarray]:
+    return {"x": np.random.default_rng(rows).standard_normal((rows, 64)).astype(np.float32)}
+
+
+def check(session, rows: int) -> None:
+    given = feeds(rows)
+    np.testing.assert_allclose(session.run(None, given)[0], np.maximum(given["x"] @ WEIGHTS, 0), rtol=1e-4, atol=1e-4)
+
+
+def options(**entries: str) -> SessionOptions:
+    made = SessionOptions()
+    for name, value in entries.items():
+        made.add_session_config_entry(f"session.{name}", value)
+    return made
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_sessions_of_a_model_share_its_weights(new_session, provider):
+    one = new_session(open_model(), providers=[provider])
+    check(one, 3)
+    assert one.memory()[provider]["shared"] == 0
+    two = new_session(open_model(), providers=[provider])
+    assert two.memory()[provider]["shared"] >= WEIGHTS.nbytes
+    one.close()
+    check(two, 3)
+    three = new_session(open_model(), providers=[provider])
+    assert three.memory()[provider]["shared"] >= WEIGHTS.nbytes
+    check(three, 2)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_weights_go_with_the_last_session(new_session, provider):
+    weights = WEIGHTS * np.float32(3)
+    model = small_models.model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [small_models.floats("x", [1, 64])],
+        [small_models.floats("y", [1, 64])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    for _ in range(2):
+        session = new_session(model, providers=[provider])
+        assert session.memory()[provider]["shared"] == 0
+        session.close()
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_plans_for_shapes_that_come_again(new_session, provider):
+    session = new_session(open_model(), providers=[provider])
+    plans = session._opened.shape_plans
+    check(session, 3)
+    plans.wait()
+    assert session.stats()["shapes"] == []
+    check(session, 3)
+    plans.wait()
+    assert session.stats()["shapes"] == [{"x": [3, 64]}]
+    check(session, 3)
+    check(session, 4)
+    assert session.stats()["shapes"] == [{"x": [3, 64]}]
+
+
+def test_plans_at_once(new_session):
+    session = new_session(open_model(), options(specialize_shapes="first"), providers=["wasm"])
+    for rows in (1, 2, 3, 4, 5, 6):
+        check(session, rows)
+    assert session.stats()["shapes"] == [{"x": [rows, 64]} for rows in (3, 4, 5, 6)]  # the last four
+
+
+def test_no_storm_of_plans(new_session):
+    session = new_session(open_model(), providers=["wasm"])
+    plans = session._opened.shape_plans
+    for _ in range(4):
+        for rows in range(1, 9):
+            check(session, rows)
+            plans.wait()
+    made = plans._evictions + len(plans.shapes())
+    assert made <= 10, f"{made} plans for 32 runs"
+
+
+@pytest.mark.parametrize(
+    ("model", "entries"),
+    [
+        pytest.param(open_model, {"specialize_shapes": "0"}, id="switched off"),
+        pytest.param(small_models.add, {}, id="nothing to gain"),
+    ],
+)
+def test_no_plans_for_shapes(new_session, model, entries):
+    assert new_session(model(), options(**entries), providers=["wasm"])._opened.shape_plans is None
+
+
+def test_a_wrong_entry_is_an_error(new_session):
+    with pytest.raises(InvalidArgument, match="specialize_shapes"):
+        new_session(open_model(), options(specialize_shapes="maybe"), providers=["wasm"])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_memory_is_told_by_provider(new_session, provider):
+    session = new_session(open_model(), providers=[provider])
+    for rows in (1, 50):
+        check(session, rows)
+    told = session.memory()
+    assert set(told) == {provider, "wasm"}
+    x = 50 * 64 * 4
+    assert WEIGHTS.nbytes <= told[provider]["weights"] < WEIGHTS.nbytes + 1024
+    assert 2 * x <= told[provider]["peak"] <= 6 * x
+    assert told[provider]["peak"] <= told[provider]["arena"] + 256

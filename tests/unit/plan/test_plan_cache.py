@@ -1,0 +1,184 @@
+"""Plans on disk: found by contents, options and version; shared by processes; bounded; damaged ones passed over."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import onnx
+import pytest
+import small_models
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+
+from py_ort.cli import cli
+from py_ort.exceptions import InvalidArgument
+from py_ort.plan.cache import PlanCache
+from py_ort.plan.cached import CachedModel
+from py_ort.plan.options import CompileOptions
+from py_ort.planning import Planner
+
+PROVIDERS = ["webgpu", "wasm"]
+
+
+def planned(source, cache, providers=PROVIDERS, **options):
+    planner = Planner(source, None, cache)
+    found = planner.plan(providers, CompileOptions(**options))
+    planner.store()
+    if cache is not None:
+        cache.flush()
+    return found
+
+
+def blob(planned) -> bytes:
+    return b"".join(bytes(part.make() if hasattr(part, "make") else part) for part in planned.parts())
+
+
+def external_model(folder, values) -> str:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[len(values)], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "w.bin"), ("offset", 0), ("length", 4 * len(values))):
+        tensor.external_data.add(key=key, value=str(value))
+    (folder / "w.bin").write_bytes(np.asarray(values, np.float32).tobytes())
+    nodes = [helper.make_node("Mul", ["x", "w"], ["y"])]
+    ends = [small_models.floats(name, [len(values)]) for name in "xy"]
+    path = folder / "model.onnx"
+    path.write_bytes(small_models.model(nodes, ends[:1], ends[1:], [tensor]))
+    return str(path)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return PlanCache(tmp_path / "plans")
+
+
+@pytest.mark.parametrize("how", ["bytes", "path"])
+def test_a_second_plan_comes_from_the_cache(cache, tmp_path, how):
+    source = small_models.add()
+    if how == "path":
+        (tmp_path / "add.onnx").write_bytes(source)
+        source = tmp_path / "add.onnx"
+    first, second = planned(source, cache), planned(source, cache)
+    assert not isinstance(first, CachedModel) and isinstance(second, CachedModel)
+    assert second.plan == first.plan and blob(second) == blob(first)
+    for field in ("inputs", "outputs", "overridable", "metadata", "placement"):
+        assert getattr(second, field) == getattr(first, field)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"providers": ["wasm"]}, id="providers"),
+        pytest.param({"graph_optimization_level": "basic"}, id="level"),
+        pytest.param({"free_dimension_overrides": {"N": 4}}, id="free dimension"),
+        pytest.param({"input_shapes": {"x": (2, 3)}}, id="shapes"),
+    ],
+)
+def test_other_options_are_another_plan(cache, other):
+    planned(small_models.add(), cache)
+    assert not isinstance(planned(small_models.add(), cache, **other), CachedModel)
+    assert len(cache.entries()) == 2
+
+
+def test_external_data_is_part_of_the_key(cache, tmp_path):
+    path = external_model(tmp_path, [1, 2, 3])
+    planned(path, cache)
+    found = planned(path, cache)
+    assert isinstance(found, CachedModel) and blob(found)[:12] == np.float32([1, 2, 3]).tobytes()
+    external_model(tmp_path, [4, 5, 6])
+    found = planned(path, cache)
+    assert not isinstance(found, CachedModel) and blob(found)[:12] == np.float32([4, 5, 6]).tobytes()
+    (tmp_path / "other").mkdir()
+    other = external_model(tmp_path / "other", [7, 8, 9])
+    assert blob(planned(other, cache))[:12] == np.float32([7, 8, 9]).tobytes()
+    assert blob(planned(path, cache))[:12] == np.float32([4, 5, 6]).tobytes()
+
+
+def _cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _flip(data: bytes) -> bytes:
+    return data[:200] + bytes([data[200] ^ 1]) + data[201:]
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, lambda data: b"", lambda data: b"nonsense" * 20], ids=range(4))
+def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
+    planned(small_models.add(), cache)
+    (entry,) = cache.entries()
+    entry.path.write_bytes(damage(entry.path.read_bytes()))
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        assert not isinstance(planned(small_models.add(), cache), CachedModel)
+    assert "is not used" in caplog.text
+    assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
+
+
+def test_the_least_recently_used_go(tmp_path):
+    def model(n: int) -> bytes:
+        weights = onnx.numpy_helper.from_array(np.full(5000, n, np.float32) + np.arange(5000, dtype=np.float32), "w")
+        ends = [small_models.floats(name, [5000]) for name in "xy"]
+        return small_models.model([helper.make_node("Mul", ["x", "w"], ["y"])], ends[:1], ends[1:], [weights])
+
+    cache = PlanCache(tmp_path, max_bytes=50_000)
+    for n in range(3):
+        planned(model(n), cache)
+        for entry in cache.entries():  # file systems' clocks are coarse
+            os.utime(entry.path, (entry.used - 10, entry.used - 10))
+        if n == 1:
+            assert isinstance(planned(model(0), cache), CachedModel)  # used again: the other one is older now
+    assert [cache_has(cache, model(n)) for n in range(3)] == [True, False, True]
+
+
+def cache_has(cache, source) -> bool:
+    return isinstance(Planner(source, None, cache).plan(PROVIDERS, CompileOptions()), CachedModel)
+
+
+def test_two_processes_share_a_folder(tmp_path):
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    script = textwrap.dedent("""
+        import sys
+        from pathlib import Path
+        from py_ort.plan.cache import PlanCache
+        from py_ort.plan.options import CompileOptions
+        from py_ort.planning import Planner
+        cache = PlanCache(Path(sys.argv[1]) / "plans")
+        for n in range(6):
+            planner = Planner(Path(sys.argv[1]) / "add.onnx", None, cache)
+            planned = planner.plan(["wasm"], CompileOptions(free_dimension_overrides={"N": n}))
+            planner.store()
+            assert planned.plan[4:8] == b"PORT"
+        cache.flush()
+    """)
+    both = [subprocess.Popen([sys.executable, "-W", "error", "-c", script, str(tmp_path)], stderr=-1) for _ in range(2)]
+    for process in both:
+        assert process.communicate(timeout=100)[1] == b"" and process.returncode == 0
+    cache = PlanCache(tmp_path / "plans")
+    assert len(cache.entries()) == 6 and not list(cache.folder.glob("*.part"))
+    # And a process that has compiled nothing needs no compiler.
+    script = script.replace("range(6)", "range(3)") + "assert 'onnx' not in sys.modules, 'onnx was imported'"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=100)
+
+
+def test_variables(monkeypatch, tmp_path):
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PY_ORT_CACHE_MB", "7")
+    assert (PlanCache.default().folder, PlanCache.default().max_bytes) == (tmp_path, 7 << 20)
+    monkeypatch.setenv("PY_ORT_CACHE_MB", "much")
+    with pytest.raises(InvalidArgument, match="megabytes"):
+        PlanCache.default()
+    monkeypatch.setenv("PY_ORT_CACHE", "0")
+    assert PlanCache.default() is None
+
+
+def test_command_line(cache, monkeypatch):
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(cache.folder))
+    planned(small_models.add(), cache)
+    run = lambda *arguments: CliRunner().invoke(cli, ["cache", *arguments], catch_exceptions=False).output  # noqa: E731
+    assert "1 plans" in run() and "small" in run()
+    assert '"model": "small"' in run("--json")
+    assert "1 plans removed" in run("--clear") and cache.entries() == []
