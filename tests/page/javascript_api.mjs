@@ -137,4 +137,33 @@ export const cases = {
     await fails(() => x.gpuBuffer, 'on the CPU');
     equal(await x.getData(), [1, 2, 3]);
   },
+
+  'GPU errors and validation modes': async () => {
+    for (const [validationMode, fails_] of [['disabled', false], ['wgpuOnly', true], ['basic', true], ['full', true]]) {
+      const session = await create('add', { webgpu: { validationMode } });
+      const { gpu } = session.session.provider;
+      gpu.device.createBuffer({ label: 'provoked', size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
+      await gpu.device.queue.onSubmittedWorkDone();
+      if (fails_) await fails(() => session.run({ x, scale }), 'WebGPU: (.|\\n)*provoked');
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      await session.release();
+    }
+  },
+
+  'a device that is lost': async () => {
+    const own = new Runtime();
+    const session = await create('add', { runtime: own, preferredOutputLocation: 'gpu-buffer' });
+    const { y } = await session.run({ x, scale });
+    const { device } = session.session.provider.gpu;
+    device.destroy();
+    await device.lost;
+    await fails(() => session.run({ x, scale }), 'create the session again');
+    await fails(() => y.getData(), 'lost');
+    const again = await create('add', { runtime: own });
+    equal((await again.run({ x, scale })).y.data, [11, 22, 33]);
+    await fails(() => again.run({ x: y, scale }), 'lost device');
+    await again.release();
+    await session.release();
+    y.dispose();
+  },
 };
