@@ -13,6 +13,7 @@ from py_ort.passes.affine import Affine
 from py_ort.passes.attention import Attention
 from py_ort.passes.batch_normalization import BatchNormalization
 from py_ort.passes.branches import Branches
+from py_ort.passes.concats import Concats
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
@@ -26,6 +27,7 @@ from py_ort.passes.linear import Linear
 from py_ort.passes.packed_projections import PackedProjections
 from py_ort.passes.padded_windows import PaddedWindows
 from py_ort.passes.pass_base import HasOperator, Pass
+from py_ort.passes.quantized import Quantized
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
 from py_ort.passes.scale_shift import ScaleShift
@@ -63,7 +65,8 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     """
     if level < Level.BASIC:
         return []
-    passes: list[Pass] = [
+    passes: list[Pass] = [Quantized(has_operator)] if level >= Level.EXTENDED else []
+    passes += [
         Folding(),
         Branches(),
         Identity(),
@@ -78,6 +81,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         Affine(),
         PaddedWindows(),
         ConvAffine(),
+        Concats(),
         Identity(),
         Folding(),
         DeadCode(),
@@ -97,6 +101,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             SkipNorm(has_operator),
             Activation(),
             ActivationOffset(),
+            Residual(),
         ]
     return [*passes, DeadCode()]
 

@@ -1,4 +1,6 @@
 // com.microsoft's QLinearAveragePool and QLinearGlobalAveragePool: averages of quantised images, in either layout.
+#include <cmath>
+
 #include "integer_product.h"
 #include "microkernels/window.h"
 #include "pool.h"
@@ -37,10 +39,21 @@ class QLinearPool {
       for_windows(plan.window, first, [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const uint8_t* const> taps) {
         const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end) : static_cast<int64_t>(taps.size());
         for (int64_t c = 0; c < image.channels; ++c) {
-          int32_t sum = 0;
-          for (const uint8_t* tap : taps) sum += integer_at(input, tap - first + c) - x_zero.integer(0);
-          store_quantized(y, pixel * image.channels + c, divisor ? static_cast<float>(sum) * (factor / static_cast<float>(divisor)) : 0,
-                          y_zero.integer(0));
+          const int64_t to = pixel * image.channels + c;
+          const auto element = [&](const uint8_t* tap) { return integer_at(input, tap - first + c) - x_zero.integer(0); };
+          if (divisor == 0) {
+            store_quantized(y, to, 0, y_zero.integer(0));
+          } else if (global_) {
+            int32_t sum = 0;
+            for (const uint8_t* tap : taps) sum += element(tap);
+            store_quantized(y, to, static_cast<float>(sum) * (factor / static_cast<float>(divisor)), y_zero.integer(0));
+          } else {
+            // A mean is often just between two steps. Then it matters that onnxruntime adds floats here, and rounds with the zero point added.
+            float sum = 0;
+            for (const uint8_t* tap : taps) sum += static_cast<float>(element(tap)) * x_scale[0];
+            const float mean = sum / static_cast<float>(divisor);
+            store_quantized(y, to, std::nearbyint(mean / y_scale[0] + y_zero[0]), 0);
+          }
         }
       });
       return {};

@@ -1,0 +1,202 @@
+"""DequantizeLinear → operator → QuantizeLinear becomes the operator on integers, where the provider has it.
+
+The same operators as onnxruntime takes, so that results are equal to the last unit: a mean of integers is often
+exactly between two steps, and which way it goes depends on how it was computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops import MICROSOFT
+from py_ort.ops.builder import (
+    Builder,
+    array,
+    attribute,
+    attributes_of,
+    origins,
+    rank,
+    remove,
+    replace_value,
+)
+from py_ort.passes.match import nodes_of, only_user
+from py_ort.passes.pass_base import HasOperator, Pass
+
+_BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
+
+
+class _Quantized(NamedTuple):
+    """Integers, and what they stand for."""
+
+    data: ir.Value
+    scale: ir.Value
+    zero_point: ir.Value
+
+
+class Quantized(Pass):
+    """Integer products, pools, activations and moves of quantised numbers."""
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator`: what the first provider runs. Only one that has the whole family gets any of it."""
+        self._has = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Take each operator between quantised inputs and a quantised output."""
+        if self._has(MICROSOFT, "QLinearAdd") is not True:
+            return 0
+        return sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
+
+    def _fuse(self, node: ir.Node) -> bool:
+        if len(node.outputs) != 1 or attribute(node, "activation"):
+            return False
+        behind = only_user(node.outputs[0])
+        if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:
+            return False
+        result = _linear(behind, behind.outputs[0])
+        if result is None:
+            return False
+        build = Builder(behind, origin=(*origins(node), *origins(behind)))
+        rule = _RULES.get(node.op_type, _move)
+        made = rule(node, result, build)
+        if made is None:
+            return False
+        op_type, domain, inputs, attributes = made
+        if self._has(domain, op_type) is not True:
+            return False
+        value = build.op(op_type, *inputs, domain=domain, **attributes)
+        value.type = behind.outputs[0].type
+        if value.shape is None:
+            value.shape = node.outputs[0].shape
+        replace_value(behind.outputs[0], value)
+        remove(behind)
+        remove(node)
+        return True
+
+
+def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
+    """The quantisation that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
+    scale = node.inputs[1]
+    zero_point = node.inputs[2] if len(node.inputs) > 2 else None
+    if integers is None or integers.dtype is None or scale is None or scale.dtype != ir.DataType.FLOAT:
+        return None
+    if array(scale) is None or attribute(node, "block_size", 0):
+        return None
+    if zero_point is None:
+        zeros = np.zeros(array(scale).shape, integers.dtype.numpy())  # type: ignore[union-attr]
+        zero_point = Builder(node).constant(zeros)
+    if array(zero_point) is None:
+        return None
+    return _Quantized(integers, scale, zero_point)
+
+
+def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | None:
+    """What a value was dequantised from: 8-bit integers, with one scale, or one for each index of `axis`."""
+    node = None if value is None else value.producer()
+    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
+        return None
+    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
+    if found is None or array(found.scale).size == 1:  # type: ignore[union-attr]
+        return found
+    known = rank(value)
+    if axis is None or known is None or attribute(node, "axis", 1) % known != axis % known:
+        return None
+    return found
+
+
+def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | None:
+    """The int32 constant that a bias was dequantised from, if in steps of the product's."""
+    node = None if value is None else value.producer()
+    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
+        return None
+    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
+    if found is None or array(found.zero_point).any():  # type: ignore[union-attr]
+        return None
+    steps = array(x.scale).reshape(-1)[0] * array(w.scale)  # type: ignore[union-attr,operator]
+    return found.data if np.allclose(array(found.scale), steps, rtol=1e-4, atol=0) else None  # type: ignore[arg-type]
+
+
+_Made = tuple[str, str, "list[ir.Value | None]", "dict[str, ir.Attr]"]
+_Rule = Callable[[ir.Node, _Quantized, Builder], "_Made | None"]
+
+
+def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    x, w = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0)
+    if x is None or w is None or len(node.inputs) > 3:
+        return None
+    inputs: list[ir.Value | None] = [*x, *w, result.scale, result.zero_point]
+    if len(node.inputs) > 2 and node.inputs[2] is not None:
+        bias = _bias(node.inputs[2], x, w)
+        if bias is None:
+            return None
+        inputs.append(bias)
+    return "QLinearConv", "", inputs, attributes_of(node)
+
+
+def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=1 if rank(node.inputs[1]) == 2 else None)
+    if a is None or b is None or len(node.inputs) > 2:
+        return None
+    return "QLinearMatMul", "", [*a, *b, result.scale, result.zero_point], {}
+
+
+def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    transposed = bool(attribute(node, "transB", 0))
+    a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0 if transposed else 1)
+    c = node.inputs[2] if len(node.inputs) > 2 else None
+    if a is None or b is None or attribute(node, "alpha", 1.0) != 1 or attribute(node, "transA", 0):
+        return None
+    bias = None if c is None else _bias(c, a, b)
+    if c is not None and (bias is None or attribute(node, "beta", 1.0) != 1):
+        return None
+    if transposed:
+        b = b._replace(data=build.op("Transpose", b.data, perm=[1, 0]))
+    return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
+
+
+def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    inputs = [_bytes(value) for value in node.inputs]
+    if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
+        return None
+    flat = [part for item in inputs if item is not None for part in item]
+    return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
+
+
+def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    made = _elementwise(node, result, build)
+    if made is None:
+        return None
+    *flat, scale, zero_point = made[2]
+    return "QLinearConcat", MICROSOFT, [scale, zero_point, *flat], made[3]
+
+
+def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    """What only moves or picks numbers does so with integers, if they mean the same behind it."""
+    x = _bytes(node.inputs[0])
+    if x is None or x.data.dtype != result.zero_point.dtype:
+        return None
+    if node.op_type == "Resize" and attribute(node, "mode", "nearest") != "nearest":
+        return None
+    if any(
+        not np.array_equal(array(a), array(b)) for a, b in ((x.scale, result.scale), (x.zero_point, result.zero_point))
+    ):  # type: ignore[arg-type]
+        return None
+    return node.op_type, "", [x.data, *node.inputs[1:]], attributes_of(node)
+
+
+_RULES: dict[str, _Rule] = {
+    "Conv": _conv,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Concat": _concat,
+    **dict.fromkeys(
+        ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool"), _elementwise
+    ),
+}
+_MOVES = (
+    *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather"),
+    *("MaxPool", "Resize", "DepthToSpace", "SpaceToDepth"),
+)
