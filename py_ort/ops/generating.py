@@ -18,10 +18,14 @@ def _fold_constant_of_shape(node: ir.Node, inputs: Any) -> np.ndarray:
     return np.broadcast_to(element, tuple(int(d) for d in inputs[0]))
 
 
+_EXACT = 1 << 24  # floats up to here have all integers
+
+
 def _fold_range(node: ir.Node, inputs: Any) -> np.ndarray | None:
     start, limit, step = (i.reshape(-1)[0] for i in inputs)
-    if step == 0 or inputs[0].dtype.kind not in "iu":
-        return None
+    exact = inputs[0].dtype.kind in "iu" or all(float(i).is_integer() and abs(i) < _EXACT for i in (start, limit, step))
+    if step == 0 or not exact:
+        return None  # sums of fractions depend on their order
     return np.arange(start, limit, step, dtype=inputs[0].dtype)
 
 

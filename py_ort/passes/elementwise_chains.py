@@ -16,6 +16,7 @@ from py_ort.passes.pass_base import Pass
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
+_READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
 _LARGEST = 3.4028234663852886e38
@@ -62,10 +63,21 @@ class ElementwiseChains(Pass):
                 chain = self._grow(node)
                 dtypes = [value.dtype for value in _inputs(chain)]
                 if len(chain) > 1 and dtypes and self._takes(self._provider_of(node), dtypes):
-                    done.update(chain)
-                    _fuse(node, chain)
+                    done.update(_fuse(node, chain))
                     count += 1
         return count
+
+    def _repeatable(self, node: ir.Node) -> bool:
+        """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
+        users = [use.node for use in node.outputs[0].uses()]
+        provider = self._provider_of(node)
+        return (
+            node.op_type in _PLAIN
+            and len(users) <= _READERS
+            and all(_fits(user) and self._provider_of(user) == provider for user in users)
+            and all(same_dims(user.outputs[0], node.outputs[0]) for user in users)
+            and not any(v is not None and v.producer() is not None and _fits(v.producer()) for v in node.inputs)  # type: ignore[arg-type]
+        )
 
     def _grow(self, last: ir.Node) -> list[ir.Node]:
         """The nodes of the chain, each behind those that it reads."""
@@ -77,7 +89,7 @@ class ElementwiseChains(Pass):
                 made = None if value is None else value.producer()
                 if value is None or made is None or made in chain or made.graph is not last.graph or not _fits(made):
                     continue
-                if value.is_graph_output() or not all(use.node in chain for use in value.uses()):
+                if value.is_graph_output() or not (_only_in(chain, value) or self._repeatable(made)):
                     continue
                 if self._provider_of(made) != provider or not _worth(made, last.outputs[0]):
                     continue
@@ -86,6 +98,10 @@ class ElementwiseChains(Pass):
                     chain = more
             at += 1
         return _ordered(chain)
+
+
+def _only_in(chain: list[ir.Node], value: ir.Value) -> bool:
+    return all(use.node in chain for use in value.uses())
 
 
 def _ordered(chain: list[ir.Node]) -> list[ir.Node]:
@@ -161,15 +177,20 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
     return list(found)
 
 
-def _fuse(last: ir.Node, chain: list[ir.Node]) -> None:
+def _fuse(last: ir.Node, chain: list[ir.Node]) -> list[ir.Node]:
+    """Make the node; return those that are gone for it."""
     inputs = _inputs(chain)
     build = Builder(last, origin=[name for node in chain for name in origins(node)])
     output = last.outputs[0]
     made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, program=_program(chain, inputs))
     made.type, made.shape = output.type, output.shape
     replace_value(output, made)
+    gone = []
     for node in reversed(chain):
-        remove(node)
+        if not node.outputs[0].uses():
+            remove(node)
+            gone.append(node)
+    return gone
 
 
 def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:

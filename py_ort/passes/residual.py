@@ -1,4 +1,4 @@
-"""conv(x) + z, of the same shape → conv with a fourth input z."""
+"""conv(x) + z, of the same shape → conv with a fourth input z, which is added before its activation or behind it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,22 @@ def _fuse(node: ir.Node) -> bool:
         conv = made_by(x, "Conv")
         if conv is None or x is None or z is None or x is z or z.const_value is not None:
             continue
-        if not only_for(x, node) or attribute(conv, "activation") or len(conv.inputs) > 3 or not same_dims(x, z):
+        if (
+            not only_for(x, node)
+            or "activation_offset" in conv.attributes
+            or len(conv.inputs) > 3
+            or not same_dims(x, z)
+        ):
             continue
         if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16) or conv.graph is not node.graph:
             continue
         inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), z]
         # z may be made after the convolution: the new one stands where the sum was.
         build = Builder(node, origin=(*origins(conv), *origins(node)))
-        replace_value(node.outputs[0], build.op("Conv", *inputs, **attributes_of(conv)))
+        attributes = attributes_of(conv)
+        if attribute(conv, "activation"):
+            attributes["residual_last"] = 1
+        replace_value(node.outputs[0], build.op("Conv", *inputs, **attributes))
         remove(node)
         remove(conv)
         return True

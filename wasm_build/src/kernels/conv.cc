@@ -31,6 +31,7 @@ class Conv {
     if (out.layout_ == WeightLayout::panel8 && out.out_channels_ <= 0) return invalid_graph("panel8 weights need the attribute out_channels");
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty()) return invalid_graph("panel8 weights need the attribute kernel_shape");
+    out.residual_last_ = a.integer("residual_last", 0) != 0;
     return read_activation(a, out.activation_);
   }
 
@@ -55,13 +56,18 @@ class Conv {
     job.x = input.data<float>();
     job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
-    job.z = z ? addend.data<float>() : nullptr;
+    job.z = z && !residual_last_ ? addend.data<float>() : nullptr;
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>();
-      if (job.depthwise) return run_depthwise(job);
-      if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels)) return run_winograd(job, w);
-      return run_groups(job);
+      if (job.depthwise) PY_ORT_TRY(run_depthwise(job));
+      else if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels)) PY_ORT_TRY(run_winograd(job, w));
+      else PY_ORT_TRY(run_groups(job));
+      if (z && residual_last_) {
+        const float* more = addend.data<float>();
+        for (int64_t i = 0, count = y.count(); i < count; ++i) job.y[i] += more[i];
+      }
+      return {};
     });
   }
 
@@ -190,6 +196,7 @@ class Conv {
   int64_t group_ = 1, out_channels_ = 0;
   WeightLayout layout_ = WeightLayout::onnx;
   Activation activation_;
+  bool residual_last_ = false;  // the addend comes behind the activation
   Derived<Tensor> weights_, winograd_;
 };
 

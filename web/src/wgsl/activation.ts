@@ -1,5 +1,5 @@
-// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params` and
-// `activation_offset`, and their WGSL.
+// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params`, `activation_offset`
+// and `residual_last`, and their WGSL.
 import { KernelError, type Uniforms } from '../jsep/kernel';
 import type { Attributes } from '../jsep/attributes';
 import { type Lanes, laneType } from './lanes';
@@ -30,8 +30,8 @@ const KINDS = {
   exp: 'exp(v)',
   abs: 'abs(v)',
 } as const;
-/** With `+`, the last number is added to the result. */
-export type ActivationKind = keyof typeof KINDS | `${keyof typeof KINDS}+`;
+/** With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated). */
+export type ActivationKind = `${keyof typeof KINDS}${'' | '+' | '&'}`;
 
 const LARGEST = 3.4028234663852886e38;
 
@@ -72,19 +72,28 @@ export function makeActivation(name: string, given: readonly number[] = []): Act
 export function readActivation(attributes: Attributes): Activation | undefined {
   const made = makeActivation(attributes.text('activation', ''), attributes.numbers('activation_params'));
   const offset = attributes.number('activation_offset', 0);
-  return made && offset !== 0 ? { kind: `${made.kind as keyof typeof KINDS}+`, params: [...made.params, offset] } : made;
+  if (!made) return made;
+  const plain = made.kind as keyof typeof KINDS;
+  if (offset !== 0) return { kind: `${plain}+`, params: [...made.params, offset] };
+  return attributes.integer('residual_last', 0) ? { kind: `${plain}&`, params: made.params } : made;
 }
 
 /** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */
 export function activationText(kind: ActivationKind | undefined, lanes: Lanes): string {
   const type = laneType('f32', lanes);
-  const plain = kind?.replace('+', '') as keyof typeof KINDS | undefined;
+  const plain = kind?.replace(/[+&]$/, '') as keyof typeof KINDS | undefined;
   // The offset follows the parameters that the text names.
   const own = plain === undefined ? 0 : new Set(KINDS[plain].match(/u\.activation_\d/g)).size;
   const offset = kind?.endsWith('+') ? ` + u.activation_${own}` : '';
   const expression = plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type)}${offset}`;
   const erf = plain === 'gelu' ? gaussError(type) : '';
   return `${erf}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
+}
+
+/** WGSL of the activation of a sum to which a residual may belong. */
+export function activated(kind: ActivationKind | undefined, sum: string, residual: string | undefined): string {
+  if (!residual) return `activate(${sum})`;
+  return kind?.endsWith('&') ? `activate(${sum}) + ${residual}` : `activate(${sum} + ${residual})`;
 }
 
 /** The uniforms that `activationText` reads; all of them are f32. */

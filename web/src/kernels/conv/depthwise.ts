@@ -1,7 +1,7 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
 // pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
 import { hoistUniforms } from '../../wgsl/hoist';
 import { inLanes, laneType, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
@@ -97,7 +97,7 @@ function text({ lanes, pixels, width, stride, bias, residual, activation, storag
   let at = (line * u.out_w + out_x) * u.channels + c;
   ${each(pixels, (p) => {
     const place = `at + ${p}u * u.channels`;
-    const value = stored(storage, lanes, `activate(sum_${p}${residual ? ` + ${type}(residual[${place}])` : ''})`);
+    const value = stored(storage, lanes, activated(activation, `sum_${p}`, residual ? `${type}(residual[${place}])` : undefined));
     return `if (out_x + ${p}u < u.out_w) { y[${place}] = ${value}; }`;
   })}`)}`;
 }

@@ -1,6 +1,6 @@
 // Convolution over any number of axes, channels second: one thread for each output, for ranks that nothing quicker covers.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Geometry } from '../_conv_geometry';
@@ -64,6 +64,6 @@ const SHADER: Shader<DirectSpec> = {
     sum += f32(x[${place('image * u.channels + first + c', 'input', 'in')}]) * f32(w[${place('output * u.depth + c', 'kernel', 'k')}]);
   ${'}'.repeat(axes)}
   }
-  y[i] = ${stored(storage, 1, `activate(sum${residual ? ' + f32(residual[i])' : ''})`)};`)}`;
+  y[i] = ${stored(storage, 1, activated(activation, 'sum', residual ? 'f32(residual[i])' : undefined))};`)}`;
   },
 };

@@ -1,7 +1,7 @@
 // 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3): 36 products of matrices for tiles of 4x4 outputs, with a quarter of the
 // multiplications. For software adapters, which have few of them; a GPU has more to lose by the dispatches around.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
 import { hoistUniforms } from '../../wgsl/hoist';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
@@ -125,8 +125,8 @@ const TO_OUTPUT: Shader<OutputSpec> = {
   wgsl: ({ bias, residual, activation, storage }) => {
     const six = [0, 1, 2, 3, 4, 5];
     const write = (i: number, j: number) => {
-      const terms = [combination(OUTPUT[j], (k) => `t_${i}_${k}`), ...(bias ? ['own_bias'] : []), ...(residual ? ['vec4<f32>(residual[at])'] : [])];
-      return `if (tile_x + ${j}u < u.out_w) { let at = (row + tile_x + ${j}u) * u.channels + c; y[at] = ${stored(storage, 4, `activate(${terms.join(' + ')})`)}; }`;
+      const terms = [combination(OUTPUT[j], (k) => `t_${i}_${k}`), ...(bias ? ['own_bias'] : [])];
+      return `if (tile_x + ${j}u < u.out_w) { let at = (row + tile_x + ${j}u) * u.channels + c; y[at] = ${stored(storage, 4, activated(activation, terms.join(' + '), residual ? 'vec4<f32>(residual[at])' : undefined))}; }`;
     };
     return hoistUniforms(`${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
   let plane = u.tiles * u.channels;

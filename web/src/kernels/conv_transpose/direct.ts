@@ -1,6 +1,6 @@
 // Transposed convolution over any number of axes and with dilations, channels second: one thread for each output asks every tap.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Geometry } from '../_conv_geometry';
@@ -67,6 +67,6 @@ const SHADER: Shader<DirectSpec> = {
       * f32(w[${place('(first + c) * u.group_outputs + output % u.group_outputs', 'kernel', 'k')}]);
   ${'}'.repeat(axes)}
   }
-  y[i] = ${stored(storage, 1, `activate(sum${residual ? ' + f32(residual[i])' : ''})`)};`)}`;
+  y[i] = ${stored(storage, 1, activated(activation, 'sum', residual ? 'f32(residual[i])' : undefined))};`)}`;
   },
 };

@@ -1,5 +1,5 @@
 // WGSL of the end of a product: scale, bias, residual, activation, store.
-import { activationText } from '../../wgsl/activation';
+import { activated, activationText } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import type { FinishSpec } from './spec';
 
@@ -30,16 +30,14 @@ export function finishText(spec: FinishSpec): FinishText {
         terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
       }
       if (bVec === 4) {
-        if (residual) terms.push(`vec4<f32>(residual[at + ${column}])`);
-        return `if (${column} < u.n / 4u) { y[at + ${column}] = ${stored(storage, 4, `activate(${terms.join(' + ')})`)}; }`;
+        const added = residual ? `vec4<f32>(residual[at + ${column}])` : undefined;
+        return `if (${column} < u.n / 4u) { y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), added))}; }`;
       }
-      if (residual) {
-        const lanes = [0, 1, 2, 3].map((t) => `f32(residual[at + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
-        terms.push(`vec4<f32>(${lanes.join(', ')})`);
-      }
+      const lanes = [0, 1, 2, 3].map((t) => `f32(residual[at + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
+      const added = residual ? `vec4<f32>(${lanes.join(', ')})` : undefined;
       // A loop where the columns end: four guarded stores make the shader four times as long.
       const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
-      return `{ let value = activate(${terms.join(' + ')});
+      return `{ let value = ${activated(activation, terms.join(' + '), added)};
     if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
     else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
     },
