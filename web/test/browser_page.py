@@ -17,7 +17,11 @@ WEB = Path(__file__).resolve().parents[1]
 ADAPTERS = {
     "swiftshader": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
     "default": ["--enable-unsafe-webgpu", "--enable-features=Vulkan"],
+    # A software adapter with shader-f16, where the environment names a library that gives it to Chromium.
+    "lavapipe": ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
 }
+LAVAPIPE = "PY_ORT_LAVAPIPE"
+"""The environment variable with the library to load before others for the adapter "lavapipe"."""
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 
 
@@ -44,7 +48,8 @@ class BrowserPage:
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             args.append("--no-sandbox")
         chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args)
+        environment = {**os.environ, "LD_PRELOAD": os.environ[LAVAPIPE]} if adapter == "lavapipe" else None
+        self._browser = self._playwright.chromium.launch(executable_path=chromium, args=args, env=environment)
         self.page = self._browser.new_page()
         self.page.on("console", lambda message: print(f"console: {message.text}", file=sys.stderr))
         self.page.on("pageerror", lambda error: print(f"page error: {error}", file=sys.stderr))

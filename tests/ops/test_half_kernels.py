@@ -1,0 +1,76 @@
+"""The WebGPU kernels on float16: as f16 where the adapter has shader-f16, as f32 where it has not (SwiftShader).
+
+For each operator the first case of the tables whose tensors are all float32, in float16: the expectation is that of the
+rounded inputs in float32. The adapter with shader-f16 is lavapipe, where PY_ORT_LAVAPIPE names the library to load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from case import Case, Random
+from test_webgpu_kernels import CASES
+
+ASSETS = Path(__file__).parents[2] / "py_ort/assets"
+LAVAPIPE = os.environ.get("PY_ORT_LAVAPIPE", "")
+
+
+def _takes_halves() -> set[tuple[str, str]]:
+    entries = json.loads((ASSETS / "kernels.webgpu.json").read_text())
+    return {(e["domain"], e["op_type"]) for e in entries if e["types"] and "float16" in e["types"][0]}
+
+
+#: What magnifies the rounding of its inputs, or has a second answer near the first.
+UNSTABLE = ("TopK", "ArgMax", "ArgMin", "Hardmax", "QuantizeLinear", "Tan", "Cast", "BitCast", "Mod", "IsInf", "Pow")
+
+
+def _cases() -> dict[str, Case]:
+    taken, found, kernels = set(), {}, _takes_halves()
+    for name, case in CASES.items():
+        key = (case.domain, case.op)
+        floats = [x for x in case.inputs if isinstance(x, Random) and x.dtype == "float32"]
+        small = all(np.prod(x.shape) <= 20_000 for x in floats)
+        whole = all(x is None or x.dtype.kind != "f" for x in case.inputs if isinstance(x, np.ndarray))
+        if key in kernels and key not in taken and floats and small and whole and case.op not in UNSTABLE:
+            taken.add(key)
+            found[name] = case
+    return found
+
+
+HALVES = _cases()
+
+
+@pytest.fixture(scope="module", params=["swiftshader", "lavapipe"])
+def kernel_page(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "lavapipe" and not LAVAPIPE:
+        pytest.skip("PY_ORT_LAVAPIPE does not name a library that gives Chromium an adapter with shader-f16")
+    from run import KernelPage
+
+    with KernelPage(adapter=request.param) as page:
+        assert ("shader-f16" in page.device()["features"]) == (request.param == "lavapipe")
+        yield page
+
+
+def test_most_operators_are_here() -> None:
+    assert len(HALVES) >= 90
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", HALVES.values(), ids=HALVES.keys())
+def test_half(kernel_page: Any, case: Case) -> None:
+    halves = [x.astype(np.float16) if x is not None and x.dtype == np.float32 else x for x in case.arrays()]
+    wide = [x.astype(np.float32) if x is not None and x.dtype == np.float16 else x for x in halves]
+    options = {"domain": case.domain, "host": case.host, "outputs": case.outputs}
+    result = kernel_page.run(case.op, halves, case.attributes, **options)
+    for actual, wanted in zip(result.outputs, case.expectation(wide), strict=True):
+        assert actual.shape == wanted.shape
+        got = actual.astype(np.float32) if actual.dtype == np.float16 else actual
+        np.testing.assert_allclose(
+            got, wanted, rtol=4e-3, atol=4e-3 * max(1.0, float(np.max(np.abs(wanted), initial=0)))
+        )
