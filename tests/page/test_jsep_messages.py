@@ -88,10 +88,13 @@ def test_what_cannot_be(backend: JsepBackend) -> None:
     with pytest.raises(InvalidArgument, match="a size in bytes"):
         backend.copy(1, 2)
     elsewhere = JsepBackend({"deviceId": 2}, browser=BROWSER)
-    (far,) = elsewhere.run(elsewhere.create_kernel("Neg"), [np.ones(3, np.float32)])
+    negate = elsewhere.create_kernel("Neg")
+    (far,) = elsewhere.run(negate, [np.ones(3, np.float32)])
     with pytest.raises(InvalidArgument, match="another GPU device"):
         backend.run(add, [far, far])
     far.release()
+    (again,) = elsewhere.run(negate, [np.ones(3, np.float32)])  # the kernel keeps its device
+    again.release()
     elsewhere.close()
     with pytest.raises(PyOrtError, match="closed"):
         elsewhere.alloc(16)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
 from py_ort.providers.resolution import resolve
 
+HEADER = Path(__file__).resolve().parents[3] / "wasm_build/include/py_ort/webgpu_provider_options.h"
 #: Given -> the string that it is.
 VALUES = {
     "flag, truth": ({"enableGraphCapture": True}, {"enableGraphCapture": "1"}),
@@ -68,3 +74,23 @@ def test_entries_of_the_session_count_and_explicit_options_win():
 def test_native_options_of_the_cpu_are_named_as_ignored():
     wanted = resolve([("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})])
     assert wanted.providers == {"wasm": {}} and wanted.ignored == {"wasm": ["arena_extend_strategy"]}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_header_is_plain_c():
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", str(HEADER)]
+    subprocess.run(command, check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "prefix, key",
+    {
+        "LAYOUT": "preferredLayout",
+        "BUFFER_CACHE": "storageBufferCacheMode",
+        "VALIDATION": "validationMode",
+    }.items(),
+)
+def test_numbers_of_the_header_are_places_in_the_table(prefix, key):
+    found = re.findall(rf"ORT_WEBGPU_{prefix}_(\w+) = (\d)", HEADER.read_text())
+    names = {int(number): name.replace("_", "").lower() for name, number in found}
+    assert names == {i: value.lower() for i, value in enumerate(webgpu_options()[key].values)}

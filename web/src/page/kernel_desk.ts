@@ -14,7 +14,9 @@ import type { TensorOnGpu } from '../session/tensors';
 import { userKernels } from '../user_kernels';
 import { readTensor } from '../wire/messages';
 
+/** Keeps its device open. */
 interface DeskKernel {
+  readonly deviceId: number;
   readonly provider: GpuProvider;
   readonly kernel: Kernel;
   readonly attributes: unknown;
@@ -59,14 +61,16 @@ export class KernelDesk {
   }
 
   async createKernel(deviceId: number, opType: string, domain: string, attributes: Uint8Array, userKernel = ''): Promise<number> {
-    const provider = await this.runtime.device(deviceId);
     const kernel = findKernel(opType, domain, userKernels(userKernel && `[${userKernel}]`));
-    this.kernels.set(this.nextKernel, { provider, kernel, attributes: kernel.attributes?.(new Attributes(attributes)) });
+    const provider = await this.runtime.contexts.enter(deviceId, {}, false);
+    this.kernels.set(this.nextKernel, { deviceId, provider, kernel, attributes: kernel.attributes?.(new Attributes(attributes)) });
     return this.nextKernel++;
   }
 
-  releaseKernel(id: number): void {
+  async releaseKernel(id: number): Promise<void> {
+    const found = this.kernels.get(id);
     this.kernels.delete(id);
+    if (found) await this.runtime.contexts.leave(found.deviceId, found.provider);
   }
 
   /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */

@@ -30,6 +30,9 @@ export interface SessionOptions {
   readonly onProgress?: (stage: string, done: number, total: number) => void;
 }
 
+/** Options of the provider that are Python's. */
+const FOR_THE_COMPILER = ['preferredLayout', 'forceCpuNodeNames'];
+
 export interface SessionInfo {
   readonly create_ms: number;
   readonly weights_ms: number;
@@ -63,6 +66,8 @@ export class Session {
     ]);
     const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
+    const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
+    if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
     if (webgpu.enableGraphCapture) checkCapturable(planBytes);
     const { deviceId, device, preserveDevice } = webgpu;
     const { expectHardware } = options;
