@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -11,8 +12,9 @@ from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.integer_range import IntegerRanges
+from py_ort.providers.islands import islands
 from py_ort.providers.manifest import Manifest
-from py_ort.providers.report import CONTROL, FORCED, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.providers.report import CONTROL, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
 from py_ort.user_kernels import find_kernel
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
@@ -56,6 +58,10 @@ def place(
     integers = IntegerRanges(model.graph, wide_integers)
     for node in all_nodes(model.graph):
         placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
+    if "wasm" in providers[1:]:
+        wasm = manifests["wasm"]
+        for node in islands(model.graph, placed, lambda n: _refusal(n, "wasm", wasm, _dtypes(n), integers) is None):
+            placed[node] = replace(placed[node], provider="wasm", reason=ISLAND)
     return placed
 
 
@@ -77,9 +83,7 @@ def _place_node(
 
     if node.domain == "" and node.op_type in CONTROL_FLOW:
         return placed("wasm", CONTROL if providers[0] != "wasm" else "")
-    dtypes = [
-        None if v is None or v.type is None or not isinstance(v.type, ir.TensorType) else v.dtype for v in node.inputs
-    ]
+    dtypes = _dtypes(node)
     reasons: list[str] = []
     if "wasm" in providers:
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
@@ -105,6 +109,12 @@ def _place_node(
             if v is not None and v.shape is not None
         },
     )
+
+
+def _dtypes(node: ir.Node) -> list[ir.DataType | None]:
+    return [
+        None if v is None or v.type is None or not isinstance(v.type, ir.TensorType) else v.dtype for v in node.inputs
+    ]
 
 
 def _refusal(

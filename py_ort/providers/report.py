@@ -10,6 +10,7 @@ from typing import Any
 SHAPE_ARITHMETIC = "shape arithmetic"
 CONTROL = "control flow"
 FORCED = "force_cpu_node_names"
+ISLAND = "between nodes on the CPU"
 #: Kernels that only look at their input under another shape: nothing is launched for them.
 _VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
@@ -57,11 +58,10 @@ class Placement:
         return any(node.op_type in ("Shape", "Size") for node in self.nodes)
 
     def fallbacks(self) -> list[PlacedNode]:
-        """Return the nodes that the first provider does not run, those of shape arithmetic and control flow aside."""
+        """Return the nodes that the first provider cannot run, or was not to; those of control flow aside."""
         first = self.providers[0] if self.providers else ""
-        return [
-            node for node in self.nodes if node.provider != first and node.reason not in (SHAPE_ARITHMETIC, CONTROL)
-        ]
+        willing = (SHAPE_ARITHMETIC, CONTROL, ISLAND)
+        return [node for node in self.nodes if node.provider != first and node.reason not in willing]
 
     def by_operator(self) -> list[tuple[int, str, str, str]]:
         """Return a row for each operator on each provider: how many nodes, the operator, the provider, why."""

@@ -215,3 +215,20 @@ def test_wide_integers_may_be_expected_of_feeds() -> None:
     model = parse("g (int64[3,700] x) => (int64[700,3] y) { y = Transpose(x) }")
     result = compile_model(model.SerializeToString(), options=CompileOptions(wide_integers=True))
     assert _where(result)["Transpose"] == ("wasm", "webgpu: " + WIDE.format("input 0"))
+
+
+@pytest.mark.parametrize(
+    ("graph", "relu"),
+    [
+        pytest.param("d = Det(x)  e = Relu(d)  f = Unsqueeze(e, two)  y = Det(f)", "wasm", id="between two"),
+        pytest.param("d = Det(x)  e = Sigmoid(d)  r = Relu(e)  f = Unsqueeze(r, two)  y = Det(f)", "wasm", id="a chain"),
+        pytest.param("d = Det(x)  y = Relu(d)", "webgpu", id="not back"),
+        pytest.param("d = Relu(x)  y = Det(d)", "webgpu", id="from a feed"),
+        pytest.param("c = Sigmoid(x)  d = Det(c)  e = Add(c, d)  r = Relu(e)  y = Det(r)", "webgpu", id="from the GPU too"),
+    ],
+)
+def test_a_node_between_nodes_on_the_cpu(graph: str, relu: str) -> None:
+    model = parse(f"g (float[3,3] x) => (float y) {{ {graph} }}", {"two": np.array([0, 1], np.int64)})
+    result = compiled(model)
+    assert _where(result)["Relu"][0] == relu
+    assert {node.op_type for node in result.placement.fallbacks()} <= {"Det"}
