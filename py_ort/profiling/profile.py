@@ -25,6 +25,7 @@ _MOST_EVENTS = 1_000_000
 #: Rows of the trace besides Python's threads, by what the page calls them.
 _ROWS = {"bridge": 1, "page": 2, "node": 3, "gpu": 4, "kernel": 5}
 _ROW_NAMES = {1: "bridge", 2: "page: worker", 3: "page: nodes on the CPU", 4: "page: waiting for the GPU", 5: "GPU"}
+_CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 _PROVIDERS = {"wasm": onnxruntime_name("wasm"), "webgpu": onnxruntime_name("webgpu")}
 
 
@@ -106,7 +107,9 @@ class Profile:
                 continue
             args["provider"] = _PROVIDERS.get(args.get("provider", ""), args.get("provider", ""))
             args["node_index"] = str(args.get("node_index", ""))
-            if args.pop("waiting", False):
+            if args.get("op_name") in _CONTROL_FLOW and not args.get("domain"):
+                self._span("Control", name, *where, args, category)  # its time is that of the nodes inside
+            elif args.pop("waiting", False):
                 self._span("Wait", name, *where, args, category)
             elif args["provider"] == _PROVIDERS["webgpu"]:
                 # The CPU's part of it: shapes and dispatches. What the GPU does is in its own row.

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
 
+#: Seconds that a file must stay as it is before it counts as written.
+_SETTLING = 0.05
+
+
 @dataclass
 class Report:
     """What came of one version of a file.
@@ -59,18 +63,21 @@ def watch_file(
 
     Pipelines whose text did not change are not compiled again: they stay in the page.
     """
-    last: object = None
+    last = b""
     while not stop():
         now = _version(path)
-        if now is None or now == last:
+        if not now or now == last:
             time.sleep(interval)
             continue
+        time.sleep(_SETTLING)
+        if _version(path) != now:
+            continue  # an editor is in the middle of writing it
         last = now
         yield run_file(path, browser, runs)
 
 
-def _version(path: Path) -> object:
+def _version(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        return None  # an editor is replacing it
+        return b""  # an editor is replacing it

@@ -123,6 +123,29 @@ def test_wasm_alone(new_session: Callable[..., InferenceSession], tmp_path: Path
     assert trace.notes() == []
 
 
+def test_control_flow_is_not_counted_twice(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        out = helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 2])
+        return helper.make_graph([helper.make_node(op, ["x"], ["z"], name=f"the {op}")], op, [], [out])
+
+    node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch("Exp"), else_branch=branch("Neg"))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
+    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    graph = helper.make_graph([node], "g", [x, c], [y])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    session = new_session(made.SerializeToString(), options, providers=["wasm"])
+    for chosen in (True, False, True):
+        session.run(None, {"x": X[0, :2, :2], "c": np.array(chosen)})
+    trace = Trace.load(session.end_profiling())
+    assert {(row.op_type, row.calls, *row.nodes) for row in trace.kernels()} == {
+        ("Exp", 2, "the Exp"),
+        ("Neg", 1, "the Neg"),
+    }
+    assert [e["name"] for e in trace.spans("Control")] == ["choice"] * 3
+
+
 def test_command(tmp_path: Path) -> None:
     file = tmp_path / "mixed.onnx"
     file.write_bytes(model())

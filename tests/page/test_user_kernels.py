@@ -13,6 +13,7 @@ import onnx
 import pytest
 import user_kernel as sample
 from click.testing import CliRunner
+from onnx import helper
 from shared_browser import BROWSER
 
 from py_ort import InferenceSession, UserKernel, register_kernel, unregister_kernel
@@ -210,7 +211,7 @@ def test_error_of_the_compiler(page_errors: list[str]) -> None:
 
 def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession]) -> None:
     register_kernel("t::Third", body="y[i] = x[i];", shape="[x.shape[2]]")
-    helper, tensor = onnx.helper, onnx.TensorProto
+    tensor = onnx.TensorProto
     # Python does not know the rank, so the page finds out.
     nodes = [
         helper.make_node("Reshape", ["x", "to"], ["a"]),
@@ -229,6 +230,32 @@ def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession
     assert caught.value.node == "third"
     (y,) = session.run(None, {"x": floats(6), "to": np.array([2, 1, 3])})
     assert y.shape == (3,)
+
+
+def test_a_formula_between_convolutions_stays_in_their_layout(new_session: Callable[..., InferenceSession]) -> None:
+    register_kernel("t::Scale", inputs=["x", "by"], expression="by * x / (1 + abs(x))")
+    w = [floats(6, 3, 3, 3), floats(4, 6, 1, 1)]
+    by = floats(6, 1, 1)
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Scale", ["a", "by"], ["b"], domain="t"),
+        helper.make_node("Conv", ["b", "w1"], ["y"]),
+    ]
+    constants = [onnx.numpy_helper.from_array(array, name) for name, array in (("w0", w[0]), ("w1", w[1]), ("by", by))]
+    inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 9, 7])]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 9, 7])]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("t", 1)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    moves = [node for node in session.placement().nodes if node.op_type == "Transpose"]
+    assert len(moves) <= 2  # in and out
+    x = floats(1, 3, 9, 7)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    a = np.einsum("nchwij,mcij->nmhw", windows, w[0])
+    expected = np.einsum("nchw,mc->nmhw", by * a / (1 + np.abs(a)), w[1][:, :, 0, 0])
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_plan_carries_them(plain_page: Any) -> None:

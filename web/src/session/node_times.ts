@@ -4,6 +4,9 @@ import type { SessionBackend } from '../jsep/backend';
 import type { PlanNode } from './plan';
 import type { Timeline } from './timeline';
 
+/** What is shorter is looking, not waiting. */
+const SHORTEST_WAIT_MS = 0.02;
+
 /** Adds what the core says of its nodes (ort_run_times in abi.h): an index, begin, inputs ready, end; again and again. */
 export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: readonly PlanNode[]): void {
   for (let i = 0; i < times.length; i += 4) {
@@ -11,8 +14,8 @@ export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: rea
     const { name, opType, domain, provider } = nodes[index];
     const args = { node_index: index, op_name: opType, domain, provider };
     // Waiting for its inputs is not the node's own time: the GPU or a copy is at work.
-    if (ready > began) timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
-    timeline.add(name, 'node', ready, args, ended);
+    if (ready - began > SHORTEST_WAIT_MS) timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
+    timeline.add(name, 'node', Math.min(ready, ended), args, ended);
   }
 }
 
