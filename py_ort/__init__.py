@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.exceptions import PyOrtError as PyOrtError
     from py_ort.io_binding import IOBinding as IOBinding
+    from py_ort.jsep import JsepBackend as JsepBackend
     from py_ort.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.options import ExecutionMode as ExecutionMode
     from py_ort.options import ExecutionOrder as ExecutionOrder
@@ -68,6 +69,7 @@ _WHERE = {
     "GraphOptimizationLevel": "options",
     "IOBinding": "io_binding",
     "InferenceSession": "session",
+    "JsepBackend": "jsep",
     "LoraAdapter": "unsupported",
     "ModelCompiler": "unsupported",
     "ModelMetadata": "load.metadata",

@@ -50,6 +50,7 @@ class IOBinding:
 
         It is read when the session runs, and must still be there then.
         """
+        self._check_device(device_type, device_id)
         self._bind_input(name, self._at(device_type, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -71,7 +72,12 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output: on the CPU, left on the GPU ("webgpu"), or written to an address or GPU buffer."""
+        """Ask for an output: on the CPU, left on the GPU ("webgpu"), or written to an address or GPU buffer.
+
+        Raises:
+            InvalidArgument: The session is on another GPU device than `device_id` (0: the session's own).
+        """
+        self._check_device(device_type, device_id)
         if buffer_ptr is None:
             self._outputs[name] = device_kind(device_type)
             return
@@ -129,6 +135,11 @@ class IOBinding:
                 made.release()
             results.append(target if isinstance(target, OrtValue) else made)
         self._results = results
+
+    def _check_device(self, device_type: str, device_id: int) -> None:
+        own = self._session._open().backend.device_id
+        if device_kind(device_type) == "webgpu" and device_id not in (0, own):
+            raise InvalidArgument(f"this session is on GPU device {own}: nothing of device {device_id} can be bound")
 
     def _bind_input(self, name: str, value: OrtValue) -> None:
         self._session._check_input_name(name)

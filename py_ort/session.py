@@ -175,8 +175,17 @@ class InferenceSession(SessionBase):
     def create_ortvalue_from_shape_and_type(
         self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Return a value of zeros; on "webgpu" in this session's page, where its runs read and write it in place."""
-        return make_value(shape, element_type, device_type, device_id, vendor_id, self._open().backend.lease)
+        """Return a value of zeros; on "webgpu" where this session's runs read and write it in place.
+
+        Args:
+            shape: Its dimensions.
+            element_type: A numpy type, or ONNX's number.
+            device_type: "cpu" or "webgpu".
+            device_id: A device of this session's page; 0: the session's own.
+            vendor_id: Must be left out.
+        """
+        backend = self._open().backend
+        return make_value(shape, element_type, device_type, device_id or backend.device_id, vendor_id, backend.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.

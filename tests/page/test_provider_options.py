@@ -68,7 +68,7 @@ def test_sessions_of_one_id_share_a_device(new_session):
     for session in (one, two, other):
         np.testing.assert_array_equal(session.run(None, feeds(2))[0], feeds(2)["x"] + SCALE)
     assert {"21", "22"} <= set(one.stats()["page"]["devices"])
-    value = one.create_ortvalue_from_shape_and_type([2, 3], np.float32, "webgpu", 21)
+    value = one.create_ortvalue_from_shape_and_type([2, 3], np.float32, "webgpu")
     assert two.run(None, {"x": value, "scale": SCALE})[0].tolist() == [SCALE.tolist()] * 2
     with pytest.raises(InvalidArgument, match='input "x" is on GPU device 21, and this session on device 22'):
         other.run(None, {"x": value, "scale": SCALE})
@@ -78,6 +78,8 @@ def test_sessions_of_one_id_share_a_device(new_session):
     binding.bind_ortvalue_output("y", value)
     with pytest.raises(InvalidArgument, match='bound to output "y" is on GPU device 21'):
         other.run_with_iobinding(binding)
+    with pytest.raises(InvalidArgument, match="on GPU device 22: nothing of device 21"):
+        binding.bind_output("y", "webgpu", 21)
     np.testing.assert_array_equal(other.run(None, feeds(1))[0], feeds(1)["x"] + SCALE)
     value.release()
     one.close()
