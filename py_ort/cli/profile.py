@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 @click.option("--runs", default=10, show_default=True, help="Runs that count; two more go before them.")
 @shape_option
 @kernels_option
+@click.option(
+    "--by", type=click.Choice(["kernel", "node"]), default="kernel", show_default=True, help="Rows of the table."
+)
 @click.option("--top", default=20, show_default=True, help="Kernels to print; 0: all.")
 @click.option("--trace", "trace_file", type=click.Path(path_type=Path), metavar="FILE", help="Keep the Chrome trace.")
 @click.option(
@@ -38,6 +41,7 @@ def profile(
     providers: tuple[str, ...],
     runs: int,
     shapes: dict[str, list[int]],
+    by: str,
     top: int,
     trace_file: Path | None,
     html_file: Path | None,
@@ -52,8 +56,16 @@ def profile(
 
     with progress() as report:
         trace, facts = _measure(model, providers, max(runs, 1), shapes, browser, trace_file, report)
-    rows = trace.since(_WARM_UP).kernels()
-    result = {**facts, "runs": runs, "kernels": [row.as_dict() for row in rows], "notes": trace.notes()}
+    counted, shaders = trace.since(_WARM_UP), trace.shaders()
+    rows = counted.kernels()
+    result = {
+        **facts,
+        "runs": runs,
+        "kernels": [row.as_dict() for row in rows],
+        "nodes": [row.as_dict() for row in counted.nodes()],
+        "shaders": [{"shader": label, "ready_after_ms": ms} for label, ms in shaders],
+        "notes": trace.notes(),
+    }
     if json_file == "-":
         sys.stdout.write(json.dumps(result, indent=1) + "\n")
     else:
@@ -61,9 +73,12 @@ def profile(
             Path(json_file).write_text(json.dumps(result, indent=1) + "\n")
         for name in ("model", "browser", "adapter"):
             out.print(f"{name:<8} {facts[name]}", soft_wrap=True)
-        out.print(kernel_table(rows, runs, top))
+        out.print(kernel_table(rows if by == "kernel" else counted.nodes(), runs, top, by))
         kernels_ms = sum(row.total_ms for row in rows) / max(runs, 1)
         out.print(f"median of {runs} runs: {facts['median_ms']:.2f} ms; kernels of a run: {kernels_ms:.2f} ms")
+        if shaders:
+            waited = sum(ms for name, _, ms in trace.phases() if name.startswith("compile shaders"))
+            out.print(f"{len(shaders)} shaders were compiled, which took {waited:,.0f} ms")
     for note in trace.notes():
         err.print(f"note: {note}", markup=False, soft_wrap=True)
     if html_file:

@@ -16,17 +16,18 @@ _TEMPLATE = "report.html.j2"
 _ROUNDING_US = 0.002
 
 
-def kernel_table(rows: Sequence[KernelRow], runs: int, top: int = 0) -> Table:
-    """Return the kernels as a rich table.
+def kernel_table(rows: Sequence[KernelRow], runs: int, top: int = 0, what: str = "kernel") -> Table:
+    """Return kernels or nodes as a rich table.
 
     Args:
-        rows: As `Trace.kernels` gives them.
+        rows: As `Trace.kernels` or `Trace.nodes` gives them.
         runs: How many runs they are of.
         top: Show so many of them; 0: all.
+        what: The first column's heading.
     """
     from rich.table import Table
 
-    table = Table("kernel", "operator", "provider", box=None, header_style="bold", pad_edge=False)
+    table = Table(what, "operator", "provider", box=None, header_style="bold", pad_edge=False)
     for heading in ("nodes", "calls", "total ms", "ms a run", "share"):
         table.add_column(heading, justify="right")
     shown = rows[: top or None]
@@ -61,7 +62,8 @@ def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int) -> str:
         title=title,
         facts=facts,
         notes=trace.notes(),
-        rows=trace.kernels(),
+        tables={"Kernels": trace.kernels(), "Nodes": trace.nodes()},
+        shaders=trace.shaders(),
         runs=max(runs, 1),
         phases=trace.phases(),
         data=_script(_chart(trace)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,28 @@ class Trace:
             row.total_ms += event["dur"] / 1000
             if node and node not in row.nodes:
                 row.nodes.append(node)
-        total = sum(row.total_ms for row in rows.values())
-        for row in rows.values():
-            row.share = row.total_ms / total if total else 0.0
-        return sorted(rows.values(), key=lambda row: -row.total_ms)
+        return _ranked(rows.values())
+
+    def shaders(self) -> list[tuple[str, float]]:
+        """Return the shaders that were compiled, with the milliseconds after which each was ready, in that order.
+
+        A browser compiles several at a time, and the rest waits: a time is not a shader's own.
+        """
+        found = [
+            (str(label), float(ms)) for event in self.spans("Session") for label, ms in event["args"].get("shaders", ())
+        ]
+        return sorted(found, key=lambda item: item[1])
+
+    def nodes(self) -> list[KernelRow]:
+        """Add up the nodes, those that took most first; `kernel` is the node's name in the model."""
+        rows: dict[tuple[str, str, str], KernelRow] = {}
+        for event in self.spans("Node"):
+            args = event["args"]
+            key = event["name"].removesuffix(_SUFFIX), args.get("op_name", ""), args.get("provider", "")
+            row = rows.setdefault(key, KernelRow(*key, nodes=[key[0]]))
+            row.calls += 1
+            row.total_ms += event["dur"] / 1000
+        return _ranked(rows.values())
 
     def phases(self) -> list[tuple[str, int, float]]:
         """Add up everything that is no kernel: name, calls and milliseconds, in the order of first appearance."""
@@ -114,3 +132,10 @@ class Trace:
         for event in self.spans("Session"):
             found.setdefault(event["name"], []).append(event["dur"] / 1000)
         return [(name, len(times), sum(times)) for name, times in found.items()]
+
+
+def _ranked(rows: Collection[KernelRow]) -> list[KernelRow]:
+    total = sum(row.total_ms for row in rows)
+    for row in rows:
+        row.share = row.total_ms / total if total else 0.0
+    return sorted(rows, key=lambda row: -row.total_ms)

@@ -157,6 +157,9 @@ def test_command(tmp_path: Path) -> None:
     result = json.loads(files["json"].read_text())
     assert {(row["op_type"], row["calls"]) for row in result["kernels"]} >= {("Det", 2), ("Mul", 2)}
     assert sum(row["share"] for row in result["kernels"]) == pytest.approx(1)
+    assert {(row["kernel"], row["calls"]) for row in result["nodes"]} == {
+        (n, 2) for n in ("product", "softmax", "det", "square")
+    }
     html = files["html"].read_text()
     assert "mul__elementwise" in html and "http" not in html
     assert list(Trace.load(files["trace"]).spans("Kernel"))

@@ -86,8 +86,11 @@ export class CompiledSegment {
 /** Told how many of the pipelines that were still being compiled are done. */
 export type CompileProgress = (done: number, total: number) => void;
 
-/** Waits for all pipelines of the commands together. */
-export async function compilePipelines(commands: readonly Command[], progress?: CompileProgress): Promise<void> {
+/** A shader that was waited for, and the time from its request until it was ready; others were compiled meanwhile. */
+export type CompiledShader = readonly [label: string, readyAfterMs: number];
+
+/** Waits for all pipelines of the commands together; gives those that were not ready. */
+export async function compilePipelines(commands: readonly Command[], progress?: CompileProgress): Promise<CompiledShader[]> {
   const waiting = new Set<Pipeline>();
   for (const command of commands) if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
   let done = 0;
@@ -95,6 +98,7 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
     await compiled;
     progress?.(++done, waiting.size);
   }));
+  return [...waiting].map(({ label, compileMs }) => [label, compileMs ?? 0]);
 }
 
 /**
@@ -102,9 +106,9 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
  * @param cache of uniform buffers.
  */
 export async function compileSegment(
-  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement, progress?: CompileProgress,
+  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement,
 ): Promise<CompiledSegment> {
-  await compilePipelines(commands, progress);
+  await compilePipelines(commands);
   const uniforms = uploadUniforms(gpu, cache, commands);
   const placeOf = (region: Region): Placement => {
     const { buffer, offset } = placementOf(region.id);

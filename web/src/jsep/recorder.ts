@@ -3,7 +3,7 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
-import { type CompileProgress, compileSegment, type Placement } from '../gpu/segment';
+import { type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import { type Event, Recording, Segment } from './recording';
@@ -145,11 +145,11 @@ export class Recorder {
     if (!segment.compiled) {
       this.recording.place(this.index, this.memory.arena, survivors);
       const start = performance.now();
-      segment.compiled = await compileSegment(
-        this.provider.gpu, this.memory.caches.uniform, segment.commands(), (id) => this.place(id), this.compiling,
-      );
+      const commands = segment.commands();
+      const shaders = await compilePipelines(commands, this.compiling);
+      segment.compiled = await compileSegment(this.provider.gpu, this.memory.caches.uniform, commands, (id) => this.place(id));
       this.compileMs += performance.now() - start;
-      this.timeline?.add('compile shaders', 'page', start);
+      this.timeline?.add('compile shaders', 'page', start, { shaders });
     }
     this.writeAll(this.pending);
     this.pending.clear();

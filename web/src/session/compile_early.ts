@@ -1,7 +1,7 @@
 // Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs none on the GPU.
 import { messageOf } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
-import { type CompileProgress, compilePipelines } from '../gpu/segment';
+import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
 import type { SessionBackend } from '../jsep/backend';
 import { cpuElementSize, elementCount } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
@@ -15,8 +15,8 @@ import type { LoadedCore, Runtime } from './runtime';
  */
 export async function compileEarly(
   plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime, progress: CompileProgress,
-): Promise<void> {
-  if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return;
+): Promise<CompiledShader[]> {
+  if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return [];
   const recording = new Recording('early');
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
@@ -39,7 +39,7 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  await compilePipelines(recording.segments.flatMap((segment) => segment.commands()), progress);
+  return compilePipelines(recording.segments.flatMap((segment) => segment.commands()), progress);
 }
 
 const NOTHING = new Uint8Array(0);

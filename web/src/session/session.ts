@@ -5,6 +5,7 @@ import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
+import type { CompiledShader } from '../gpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
 import { SessionBackend } from '../jsep/backend';
@@ -91,11 +92,12 @@ export class Session {
       });
       timeline.add('make the kernels', 'page', prepareStart);
       const compileStart = performance.now();
+      let shaders: CompiledShader[] = [];
       if (backend && options.compileEarly !== false) {
-        await compileEarly(plan, loaded, handle, backend, runtime, (done, total) => options.onProgress?.('compiling shaders', done, total));
+        shaders = await compileEarly(plan, loaded, handle, backend, runtime, (done, total) => options.onProgress?.('compiling shaders', done, total));
       }
       const compile_ms = performance.now() - compileStart;
-      timeline.add('compile shaders early', 'page', compileStart);
+      timeline.add('compile shaders early', 'page', compileStart, { shaders });
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
       const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, timeline: timeline.spans };
       runtime.log(1, 'session', `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: `
