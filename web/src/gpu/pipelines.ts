@@ -57,7 +57,8 @@ export class PipelineCache {
         if (cause !== error) throw cause;
         throw new RuntimeError(ErrorCode.shader, await describeShaderError(request.shader, module, code, error));
       });
-    const warnings = () => complaints(module, code, 'warning');
+    // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
+    const warnings = () => complaints(device.createShaderModule({ label, code }), code, 'warning');
     const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled, warnings };
     const start = performance.now();
     compiled.then((ready) => {
