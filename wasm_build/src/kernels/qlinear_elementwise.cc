@@ -1,4 +1,4 @@
-// com.microsoft QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearSoftmax, QLinearConcat, QLinearWhere:
+// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearWhere:
 // an operator on floats between dequantising its inputs and quantising its output.
 #include <cmath>
 
@@ -57,10 +57,8 @@ struct Form {
 };
 const Form* find_form(std::string_view op_type) {
   static const Form forms[] = {
-      {"QLinearAdd", "Add", {0, 3}, {}, 6},          {"QLinearMul", "Mul", {0, 3}, {}, 6},
       {"QLinearSigmoid", "Sigmoid", {0}, {}, 3},     {"QLinearLeakyRelu", "LeakyRelu", {0}, {}, 3},
       {"QLinearWhere", "Where", {1, 4}, {0}, 7},     {"QLinearConcat", "Concat", {}, {}, 0},
-      {"QLinearSoftmax", "Softmax", {0}, {}, 3},
   };
   for (const Form& form : forms)
     if (form.op_type == op_type) return &form;
@@ -106,11 +104,8 @@ class QLinear {
   std::unique_ptr<Kernel> kernel_;
 };
 
-PY_ORT_KERNEL(kMicrosoftDomain, "QLinearAdd", "*", QLinear);
-PY_ORT_KERNEL(kMicrosoftDomain, "QLinearMul", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSigmoid", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearLeakyRelu", "*", QLinear);
-PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSoftmax", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearConcat", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearWhere", "*", QLinear);
 
