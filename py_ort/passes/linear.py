@@ -1,7 +1,11 @@
-"""MatMul and Add of a bias → Gemm for matrices, else MatMul with a third input where the kernels take one."""
+"""MatMul and Add of a bias → Gemm for matrices, else MatMul with a third input where the kernels take one.
+
+Factors of a product by constant weights go into the weights.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, attributes_of, origins, rank, remove, replace_value
@@ -17,8 +21,9 @@ class Linear(Pass):
         self._matmul_bias = matmul_bias
 
     def call(self, model: ir.Model) -> int:
-        """Take each Add of a vector to a product."""
-        return sum(self._fuse(node) for node in nodes_of(model, "Add"))
+        """Take each product's factors, then each Add of a vector to a product."""
+        scaled = sum(_scaled(node) for node in nodes_of(model, "Mul"))
+        return scaled + sum(self._fuse(node) for node in nodes_of(model, "Add"))
 
     def _fuse(self, node: ir.Node) -> bool:
         found = split_constant(node)
@@ -51,3 +56,29 @@ class Linear(Pass):
         remove(node)
         remove(product)
         return True
+
+
+def _scaled(node: ir.Node) -> bool:
+    """(x @ w) * s → x @ (w * s), for a number or a vector of one for each column."""
+    found = split_constant(node)
+    product = None if found is None else made_by(found[0], "MatMul")
+    if found is None or product is None or not only_for(found[0], node) or len(product.inputs) > 2:
+        return False
+    weights, factor = array(product.inputs[1]), found[1]
+    if weights is None or weights.ndim != 2 or weights.dtype != factor.dtype or attribute(product, "activation"):
+        return False
+    if factor.ndim > (rank(found[0]) or 0) or factor.size != (factor.shape[-1] if factor.ndim else 1):
+        return False
+    if factor.size not in (1, weights.shape[1]):
+        return False
+    build = Builder(product, origin=(*origins(product), *origins(node)))
+    result = build.op(
+        "MatMul",
+        product.inputs[0],
+        build.constant((weights.astype(np.float64) * factor.reshape(-1)).astype(weights.dtype)),
+        **attributes_of(product),
+    )
+    replace_value(node.outputs[0], result)
+    remove(node)
+    remove(product)
+    return True

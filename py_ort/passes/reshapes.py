@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, array, attribute, dims, origins
 from py_ort.ops.shape_data import known
 from py_ort.passes.match import made_by, nodes_of
@@ -44,7 +45,7 @@ def _reshapes(node: ir.Node) -> bool:
     before = made_by(node.inputs[0], *_RENAMES)
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
         return False
-    target = _shape_of(node)
+    target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])
     if target is None:
         return False
     build = Builder(node, origin=(*origins(before), *origins(node)))
@@ -61,6 +62,12 @@ def _shape_of(node: ir.Node) -> list[int] | None:
     if numbers.count(-1) <= 1:
         return numbers
     return None
+
+
+def _shape_from(source: ir.Value, output: ir.Value) -> list[int] | None:
+    """The result's shape with zeros for sizes that are unknown, and the source's at the same place."""
+    found = dims(output)
+    return None if found is None else reshape_target(found, dims(source))
 
 
 def _constant_shape(node: ir.Node) -> bool:

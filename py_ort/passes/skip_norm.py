@@ -43,7 +43,7 @@ def _fuse(node: ir.Node) -> bool:
     if total is None or add is None or count not in (2, 3) or add.graph is not node.graph or scale is None:
         return False
     x, skip = add.inputs
-    if x is not None and (x.const_value is not None or _repeats(x, total)):
+    if x is not None and (x.const_value is not None or not same_dims(x, total)):
         x, skip = skip, x
     if x is None or skip is None or x.const_value is not None or not same_dims(x, total):
         return False

@@ -26,12 +26,17 @@ def parse(text: str, constants: Mapping[str, np.ndarray] | None = None, opset: i
 
 
 def compiled(
-    model: onnx.ModelProto, *, providers: Sequence[str] = ("webgpu", "wasm"), level: str = "all", **options: Any
+    model: onnx.ModelProto,
+    *,
+    providers: Sequence[str] = ("webgpu", "wasm"),
+    level: str = "all",
+    chains: bool = False,
+    **options: Any,
 ) -> CompiledModel:
-    """Compile with the provisional manifests."""
+    """Compile with the provisional manifests; with `chains`, they have ElementwiseChain."""
     chosen = CompileOptions(graph_optimization_level=level, **options)
     return compile_model(
-        model.SerializeToString(), providers=providers, options=chosen, manifests=provisional.manifests()
+        model.SerializeToString(), providers=providers, options=chosen, manifests=provisional.manifests(chains=chains)
     )
 
 

@@ -27,7 +27,7 @@ _COMPUTES = (
         "LeakyRelu",
     ),
     *("Clip", "Add", "Sub", "Mul", "Div", "Pow", "Erf", "Gelu", "Softmax", "ReduceMean", "ReduceSum", "Gemm"),
-    *("LayerNormalization", "Resize", "LRN", *WINDOWS),
+    *("LayerNormalization", "Resize", "LRN", "Attention", *WINDOWS),
 )
 _MOVES = (
     "Reshape",
@@ -47,8 +47,13 @@ _MOVES = (
 NHWC = "com.ms.internal.nhwc"
 
 
-def manifests(*, matmul_bias: bool = True) -> dict[str, Manifest]:
-    """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX."""
+def manifests(*, matmul_bias: bool = True, chains: bool = False) -> dict[str, Manifest]:
+    """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX.
+
+    Args:
+        matmul_bias: MatMul takes a bias.
+        chains: There is ElementwiseChain, on both.
+    """
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
@@ -59,4 +64,6 @@ def manifests(*, matmul_bias: bool = True) -> dict[str, Manifest]:
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
+    for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
+        each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}
