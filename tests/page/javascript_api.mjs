@@ -119,6 +119,7 @@ export const cases = {
     equal((await two.run({ x, scale })).y.data, [11, 22, 33]);
     await two.release();
     equal([(await lost).reason], ['destroyed']);
+    await fails(onIt, 'register another adapter');
   },
 
   'options that are none': async () => {
@@ -165,5 +166,25 @@ export const cases = {
     await again.release();
     await session.release();
     y.dispose();
+  },
+
+  'options of the compiler': async () => {
+    const said = [];
+    runtime.log = (severity, category, text) => said.push(text);
+    const session = await create('add', { webgpu: { preferredLayout: 'NCHW' } });
+    await session.release();
+    equal(said.filter((text) => text.includes('without effect')), ['preferredLayout: decided when the plan was made, so without effect here']);
+  },
+
+  'sessions come and go on one device': async () => {
+    const webgpu = { deviceId: 9 };
+    let session = await create('add', { webgpu });
+    for (let i = 0; i < 5; i++) {
+      const [next] = await Promise.all([create('add', { webgpu }), session.release()]);
+      session = next;
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    }
+    await session.release();
+    if ((await runtime.contexts.all()).has(9)) throw new Error('the device is still open');
   },
 };

@@ -67,10 +67,10 @@ export class KernelDesk {
     return this.nextKernel++;
   }
 
-  async releaseKernel(id: number): Promise<void> {
+  releaseKernel(id: number): void {
     const found = this.kernels.get(id);
     this.kernels.delete(id);
-    if (found) await this.runtime.contexts.leave(found.deviceId, found.provider);
+    if (found) this.runtime.contexts.leave(found.deviceId, found.provider);
   }
 
   /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */

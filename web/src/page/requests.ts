@@ -163,8 +163,8 @@ export class Requests {
     return { type: Body.JsepKernel, body: new JsepKernelT(id) };
   }
 
-  private async jsepReleaseKernel({ id }: JsepReleaseKernelT): Promise<Answer> {
-    await this.desk.releaseKernel(id);
+  private jsepReleaseKernel({ id }: JsepReleaseKernelT): Answer {
+    this.desk.releaseKernel(id);
     return ACK;
   }
 

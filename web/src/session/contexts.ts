@@ -2,13 +2,15 @@
 // wanted and kept. The others are the user's: a device or an adapter registered by the page, or a device opened with a session's options,
 // which goes with the last session and the last tensor in it.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { messageOf, RuntimeError } from '../errors';
 import type { CacheModes } from '../gpu/buffer_cache';
 import { adoptDevice, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
 import { GpuProvider } from '../gpu/provider';
 
 interface Context {
   readonly opening: Promise<GpuProvider>;
+  /** Once it is open. */
+  provider: GpuProvider | undefined;
   readonly options: DeviceOptions;
   sessions: number;
   preserve: boolean;
@@ -41,9 +43,11 @@ export class DeviceContexts {
       if (this.contexts.get(id) !== known) return this.open(id, options);
     }
     const opening = this.start(id, options);
-    this.contexts.set(id, { opening, options, sessions: 0, preserve: false });
+    const context: Context = { opening, provider: undefined, options, sessions: 0, preserve: false };
+    this.contexts.set(id, context);
     try {
       const provider = await opening;
+      context.provider = provider;
       const { vendor, architecture, description, features } = provider.gpu.description;
       this.log(1, `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} (${features.join(', ')})`);
       provider.gpu.onUncapturedError = (message) => this.log(3, message);
@@ -69,22 +73,29 @@ export class DeviceContexts {
     if (options.powerPreference || options.forceFallbackAdapter) {
       throw invalid(`device ${id} is registered by the page: powerPreference and forceFallbackAdapter are not for it`);
     }
-    return 'requestDevice' in source ? openGpu(options, source) : adoptDevice(source);
+    if (!('requestDevice' in source)) return adoptDevice(source);
+    return openGpu(options, source).catch((error: unknown) => {
+      throw invalid(`the adapter registered as device ${id} gives no device (${messageOf(error)}): it gives only one; register another adapter`);
+    });
   }
 
   /** A session is at work on this device until it leaves. */
   async enter(id: number, options: DeviceOptions, preserve: boolean): Promise<GpuProvider> {
-    const provider = await this.open(id, options);
-    const context = this.contexts.get(id)!;
-    context.sessions++;
-    context.preserve ||= preserve;
-    return provider;
+    for (;;) {
+      const provider = await this.open(id, options);
+      const context = this.contexts.get(id);
+      // Its last session may have gone just now, and the device with it.
+      if (context?.provider !== provider) continue;
+      context.sessions++;
+      context.preserve ||= preserve;
+      return provider;
+    }
   }
 
-  async leave(id: number, provider: GpuProvider): Promise<void> {
+  leave(id: number, provider: GpuProvider): void {
     const context = this.contexts.get(id);
     // It was lost, and is another one by now.
-    if (!context || (await context.opening) !== provider) return;
+    if (context?.provider !== provider) return;
     context.sessions--;
     this.closeUnused(id, provider);
   }

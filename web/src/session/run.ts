@@ -8,7 +8,7 @@ import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
-import { type ElementForms, elementCount, hasGpuForm } from '../jsep/elements';
+import { type ElementForms, elementCount, hasGpuForm, typeName } from '../jsep/elements';
 import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { notCapturable } from './capture';
@@ -123,10 +123,21 @@ export class SessionRun {
     const { webgpu, captures } = this.session;
     if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
     if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0)) throw invalid(`graph id ${graphId}: a whole number from -1`);
-    const known = captures.get(graphId) ?? key;
-    if (known !== key && graphId !== UNCAPTURED) throw invalid(`graph ${graphId} was captured with inputs ${known}, not ${key}: give another graph id`);
-    captures.set(graphId, key);
+    if (graphId !== UNCAPTURED) {
+      const inputs = this.describeFeeds();
+      const known = captures.get(graphId) ?? { key, inputs };
+      if (known.key !== key) throw invalid(`graph ${graphId} was captured with inputs ${known.inputs}, not ${inputs}: give another graph id`);
+      captures.set(graphId, known);
+    }
     return RecordingCache.graphKey(graphId, key);
+  }
+
+  private describeFeeds(): string {
+    const { inputs } = this.session.plan;
+    return this.feeds.map((feed, i) => {
+      if (isContainer(feed)) return inputs[i].name;
+      return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''}`;
+    }).join(', ');
   }
 
   /** Asks the core; the recorder matches what it says with the recording, or records it. */

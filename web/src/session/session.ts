@@ -45,8 +45,8 @@ export interface SessionInfo {
 
 export class Session {
   readonly recordings: RecordingCache | undefined;
-  /** The shapes that a `graphId` was captured with. */
-  readonly captures = new Map<number, string>();
+  /** What a `graphId` was captured with: the key of its recording, and that in words. */
+  readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
   /** The most bytes that a run's tensors needed in the heap at one time. */
   heapPeak = 0;
   private released = false;
@@ -107,7 +107,7 @@ export class Session {
       loaded.core.releaseSession(handle);
       weights?.release();
       backend?.memory.destroy();
-      if (provider) await runtime.contexts.leave(deviceId, provider);
+      if (provider) runtime.contexts.leave(deviceId, provider);
       throw error;
     }
   }
@@ -154,7 +154,7 @@ export class Session {
       this.recordings?.clear();
       this.backend?.memory.destroy();
       this.weights.release();
-      if (this.provider) await this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
+      if (this.provider) this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
     });
   }
 
