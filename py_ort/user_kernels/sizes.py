@@ -40,7 +40,7 @@ _FUNCTIONS = {
     "prod": (1, 1),
     "u32": (1, 1),
 }
-_OF_TENSORS = {
+_OF_TENSORS: dict[str, Callable[[str], Tree]] = {
     "shape": lambda name: ["shape", name],
     "rank": lambda name: ["len", ["shape", name]],
     "size": lambda name: ["prod", ["shape", name]],
@@ -124,7 +124,7 @@ def parse(text: str, tensors: Collection[str], attributes: Collection[str], wher
 def scalar_type(tree: Tree, attributes: Mapping[str, Any]) -> str:
     """Return the type of a uniform: f32 where a float is in the expression, i32 for an integer attribute, else u32."""
     if isinstance(tree, list) and tree[0] in ("f32", "i32", "u32"):
-        return tree[0]
+        return str(tree[0])
     if isinstance(tree, list) and tree[0] == "attribute" and attributes[tree[1]] in ("i", "is"):
         return "i32"
     return "f32" if _has_float(tree, attributes) else "u32"

@@ -167,7 +167,9 @@ def one_node_model(kernel: UserKernel, feeds: Mapping[str, np.ndarray], attribut
     inputs = [name if name in feeds else "" for name in kernel.input_names]
     while inputs and not inputs[-1]:
         inputs.pop()
-    typed: dict[str, Any] = {name: float(v) if kernel.attribute_kinds[name] == "f" else v for name, v in attributes.items()}
+    typed: dict[str, Any] = {
+        name: float(v) if kernel.attribute_kinds[name] == "f" else v for name, v in attributes.items()
+    }
     node = helper.make_node(kernel.op_type, inputs, list(kernel.outputs), kernel.op_type, domain=kernel.domain, **typed)
     outputs = []
     for name, dtype in zip(kernel.outputs, kernel.output_dtypes, strict=True):
@@ -175,15 +177,18 @@ def one_node_model(kernel: UserKernel, feeds: Mapping[str, np.ndarray], attribut
         outputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(element), None))
     graph = helper.make_graph([node], kernel.op_type, [described(n, a) for n, a in feeds.items()], outputs)
     imports = [helper.make_opsetid("", 17), helper.make_opsetid(kernel.domain, 1)]
-    return helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    model: bytes = helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    return model
 
 
 def _session(
     kernel: UserKernel, feeds: Mapping[str, np.ndarray], attributes: Mapping[str, Any], browser: Any
 ) -> InferenceSession:
-    from py_ort import InferenceSession
+    from py_ort import InferenceSession, SessionOptions
 
-    return InferenceSession(one_node_model(kernel, feeds, attributes), providers=["webgpu"], browser=browser)
+    options = SessionOptions()
+    options.add_session_config_entry("session.plan_cache", "0")  # nobody asks for this version again
+    return InferenceSession(one_node_model(kernel, feeds, attributes), options, ["webgpu"], browser=browser)
 
 
 @contextmanager

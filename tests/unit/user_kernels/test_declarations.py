@@ -10,7 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from py_ort.exceptions import InvalidArgument, InvalidGraph, NotImplemented, PyOrtError
-from py_ort.plan import compile_model
+from py_ort.plan import CompileOptions, compile_model
+from py_ort.plan.cache import cache_key
 from py_ort.schema.gen.Plan import Plan
 from py_ort.user_kernels import (
     UserKernel,
@@ -137,6 +138,21 @@ def test_registered_anew_and_forgotten() -> None:
     unregister_kernel("t::Twice")
     with pytest.raises(InvalidGraph, match="Twice"):
         compile_model(model(node("Twice", ["x"], ["y"])))
+
+
+def test_plans_in_the_cache_know_them() -> None:
+    def key() -> str:
+        return cache_key("the model", ["webgpu"], CompileOptions())
+
+    without = key()
+    register_kernel("t::Twice", expression="2 * x")
+    first = key()
+    register_kernel("t::Twice", expression="x + x")
+    second = key()
+    register_kernel("t::Twice", expression="2 * x")
+    assert len({without, first, second}) == 3 and key() == first
+    unregister_kernel("t::Twice")
+    assert key() == without
 
 
 FORMULAS = {
