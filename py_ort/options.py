@@ -245,7 +245,10 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path: str) -> NoReturn:
         """Refuse: native libraries do not run in a browser."""
-        raise NotImplemented(f"{path}: native libraries of custom operators do not run in a browser")
+        raise NotImplemented(
+            f"{path}: native libraries of custom operators do not run in a browser; py_ort.register_kernel takes "
+            "operators as a formula or as WGSL"
+        )
 
     def add_provider_for_devices(self, devices: Sequence[Any], options: Mapping[str, str]) -> NoReturn:
         """Refuse: a page cannot list devices."""

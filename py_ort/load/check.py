@@ -13,6 +13,7 @@ from py_ort.ops import operators
 from py_ort.ops.builder import all_graphs
 from py_ort.ops.infer import newest_opset, schema
 
+_STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
 _OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
 
@@ -81,8 +82,11 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         return
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+    own = "" if node.domain in _STANDARD_DOMAINS else "; an operator of your own goes to py_ort.register_kernel first"
     if version is None:
-        raise InvalidGraph(f"node {_name(node)} uses {full}, and the model imports no opset of that domain", **where)
+        raise InvalidGraph(
+            f"node {_name(node)} uses {full}, and the model imports no opset of that domain{own}", **where
+        )
     if node.domain == "" and schema("", node.op_type, newest_opset()) is not None:
         since = min(
             s.since_version
@@ -92,7 +96,9 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         raise InvalidGraph(
             f"node {_name(node)} uses {full}, which opset {version} does not have: it came with opset {since}", **where
         )
-    raise InvalidGraph(f"node {_name(node)} uses the operator {full}, which opset {version} does not know", **where)
+    raise InvalidGraph(
+        f"node {_name(node)} uses the operator {full}, which opset {version} does not know{own}", **where
+    )
 
 
 def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:

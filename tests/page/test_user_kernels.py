@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -319,6 +320,20 @@ def test_the_writers_loop(tmp_path: Path, page_errors: list[str]) -> None:
         done = True
         thread.join()
     page_errors.clear()
+
+
+def test_kernels_for_other_commands(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(sample.model())
+    common = [str(file), "--kernels", sample.__file__, "--webgpu", "software"]
+    done = CliRunner().invoke(cli, ["placement", *common, "--nodes"])
+    assert done.exit_code == 0, done.output
+    rows = [line.split() for line in done.output.splitlines()]
+    assert ["swoosh", "sample::Swoosh", "(user", "kernel)", "webgpu"] in rows
+    done = CliRunner().invoke(cli, ["profile", *common, "--runs", "1", "--shape", "x=2x3x16", "--json", "-"])
+    assert done.exit_code == 0, done.output
+    found = {(row["kernel"], *row["nodes"]) for row in json.loads(done.stdout)["kernels"]}
+    assert ("swoosh_user__elementwise", "swoosh") in found and ("spread_user__body", "spread") in found
 
 
 def test_command(tmp_path: Path) -> None:
