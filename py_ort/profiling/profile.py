@@ -20,11 +20,17 @@ from py_ort.providers.names import onnxruntime_name
 if TYPE_CHECKING:
     from py_ort.opening import Opened
 
-#: onnxruntime stops there, too.
-_MOST_EVENTS = 1_000_000
-#: Rows of the trace besides Python's threads, by what the page calls them.
-_ROWS = {"bridge": 1, "page": 2, "node": 3, "gpu": 4, "kernel": 5}
-_ROW_NAMES = {1: "bridge", 2: "page: worker", 3: "page: nodes on the CPU", 4: "page: waiting for the GPU", 5: "GPU"}
+#: What a few hundred megabytes hold.
+_MOST_EVENTS = 250_000
+#: Rows of the trace besides Python's threads, by what the page calls them; their numbers are no thread's.
+_ROWS = {name: (1 << 30) + i for i, name in enumerate(("bridge", "page", "node", "gpu", "kernel"))}
+_ROW_NAMES = dict(
+    zip(
+        _ROWS.values(),
+        ("bridge", "page: worker", "page: nodes on the CPU", "page: waiting for the GPU", "GPU"),
+        strict=True,
+    )
+)
 _CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 _PROVIDERS = {"wasm": onnxruntime_name("wasm"), "webgpu": onnxruntime_name("webgpu")}
 
@@ -180,7 +186,16 @@ class Profile:
             for kind, key, value in (("thread_name", "name", name), ("thread_sort_index", "sort_index", order))
         ]
         notes = [
-            {"cat": "Session", "name": note, "ph": "i", "s": "g", "pid": os.getpid(), "tid": 1, "ts": 0, "args": {}}
+            {
+                "cat": "Session",
+                "name": note,
+                "ph": "i",
+                "s": "g",
+                "pid": os.getpid(),
+                "tid": _ROWS["page"],
+                "ts": 0,
+                "args": {},
+            }
             for note in self.notes
         ]
         return Trace([*metadata, *notes, *events])
