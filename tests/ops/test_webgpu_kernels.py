@@ -28,6 +28,8 @@ TWOFOLD = (
     "reduce",
     "movement/Concat",
     "blocks/MatMulNBits",
+    "fused/Attention",
+    "fused/Conv",
 )
 HARDWARE = {
     f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")

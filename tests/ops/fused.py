@@ -1,0 +1,137 @@
+"""What only the compiler makes: chains of elementwise operators, attention on parts of rows, ends of convolutions."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from case import Case, r
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_erf = np.vectorize(math.erf)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _chain(program: str, inputs: Sequence[Any], expected: Callable[..., Any], tolerance: Any = "tight") -> Case:
+    attributes = {"program": program}
+
+    def single(*arrays: Array) -> Array:
+        return np.asarray(expected(*arrays), np.float32)
+
+    return Case("ElementwiseChain", inputs, attributes, single, domain="com.ms.internal", tolerance=tolerance)
+
+
+def _attention(
+    heads: tuple[int, int], sizes: tuple[int, int], offsets: Sequence[int], causal: bool = False
+) -> Callable[..., Array]:
+    def compute(q: Array, k: Array, v: Array, mask: Array | None = None) -> Array:
+        def part(x: Array, start: int, count: int, size: int) -> Array:
+            cut = x[:, :, start : start + count * size]
+            return cut.reshape(*x.shape[:2], count, size).transpose(0, 2, 1, 3).astype(np.float64)
+
+        queries = part(q, offsets[0], heads[0], sizes[0])
+        keys, values = (
+            np.repeat(part(x, offsets[i], heads[1], sizes[i - 1]), heads[0] // heads[1], 1) for i, x in ((1, k), (2, v))
+        )
+        scores = queries @ keys.transpose(0, 1, 3, 2) * 0.3
+        seen = np.ones(scores.shape, bool)
+        if mask is not None and mask.dtype == bool:
+            seen &= mask
+        elif mask is not None:
+            scores, seen = scores + mask, seen & (mask != -np.inf)
+        if causal:
+            seen &= np.tril(np.ones(scores.shape[-2:], bool))
+        largest = np.max(np.where(seen, scores, -1e300), -1, keepdims=True)
+        weights = np.where(seen, np.exp(np.minimum(scores - largest, 0)), 0)
+        shares = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+        mixed = shares @ values
+        return mixed.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1).astype(np.float32)
+
+    return compute
+
+
+def _packed(
+    name: str, heads: tuple[int, int], sizes: tuple[int, int], queries: int, width: int, mask: Any = None, **more: Any
+) -> Case:
+    """Queries, keys and values in one tensor, with some columns before them."""
+    start = width - heads[0] * sizes[0] - heads[1] * sum(sizes)
+    offsets = [start, start + heads[0] * sizes[0], start + (heads[0] + heads[1]) * sizes[0]]
+    attributes = {"q_num_heads": heads[0], "kv_num_heads": heads[1], "offsets": offsets, "head_sizes": list(sizes)}
+    packed = r(2, queries, width).make(7)
+    inputs = [packed, packed, packed, *([mask] if mask is not None else [])]
+    expected = _attention(heads, sizes, offsets, bool(more.get("is_causal")))
+    return Case("Attention", inputs, {**attributes, "scale": 0.3, **more}, expected, tolerance="normal", name=name)
+
+
+def _conv(activation: Callable[[Array], Array], last: bool = False, offset: float = 0.0) -> Callable[..., Array]:
+    """A 1x1 convolution of channels-last images, its end after it."""
+
+    def compute(x: Array, w: Array, bias: Array | None = None, z: Array | None = None) -> Array:
+        sums = x @ w[0, 0] + (0 if bias is None else bias)
+        if z is not None and not last:
+            sums = sums + z
+        return activation(sums) + offset + (z if z is not None and last else 0)
+
+    return compute
+
+
+_1X1 = {
+    "kernel_shape": [1, 1],
+    "strides": [1, 1],
+    "dilations": [1, 1],
+    "pads": [0, 0, 0, 0],
+    "group": 1,
+    "weight_layout": "HWIO",
+}
+_IMAGE = [r(1, 5, 6, 8), r(1, 1, 8, 12), r(12), r(1, 5, 6, 12)]
+_LEAST = np.float32(-3.4028234663852886e38)
+
+
+def _ending(activation: str, function: Callable[[Array], Array], inputs: Sequence[Any], **ends: Any) -> Case:
+    expected = _conv(function, bool(ends.get("residual_last")), ends.get("activation_offset", 0.0))
+    attributes = {**_1X1, "activation": activation, **ends}
+    return Case("Conv", inputs, attributes, expected, domain="com.ms.internal.nhwc", tolerance="normal")
+
+
+CASES = [
+    _chain("Mul 0 1;Add 2 0", [r(2, 5, 7, 24), r(2, 1, 1, 24)], lambda x, g: x * g + x),
+    _chain("Mul 0 1;Add 2 0", [r(2, 5, 7), r(5, 1)], lambda x, g: x * g + x),
+    _chain("Sigmoid 0;Mul 0 1;LeakyRelu 2 #0.3", [r(700)], lambda x: np.maximum(x, 0.3 * x) * _sigmoid(x)),
+    _chain(
+        "Number #1.0;Cast 0;Sub 1 2;Number #-10000.0;Mul 3 4",
+        [r(2, 1, 1, 24, dtype="int64", low=0, high=2)],
+        lambda m: (1 - m) * np.float32(-10000),
+    ),
+    _chain(
+        "Where 0 1 2;Mul 3 1",
+        [r(1, 5, 1, 1, dtype="bool"), r(2, 5, 7, 8), r(2, 5, 1, 1)],
+        lambda c, x, z: np.where(c, x, z) * x,
+    ),
+    _chain(
+        "Less 0 1;Not 2;GreaterOrEqual 0 1;And 3 4;Or 5 2;Where 5 0 1;Clip 7 #-0.5 #0.5;Erf 8",
+        [r(3, 300), r(3, 1)],
+        lambda x, z: _erf(np.clip(np.where(x >= z, x, z), -0.5, 0.5)),
+    ),
+    _chain("Neg 0;Exp 1;Div 2 1", [r(255)], lambda x: np.exp(-x) / -x),
+    _chain("Add 0 1;Neg 2", [r(), r(3)], lambda x, z: -(x + z)),
+    _chain("Add 0 1;Neg 2", [r(0, 4), r(4)], lambda x, z: -(x + z)),
+    _packed("one head", (1, 1), (4, 4), 3, 12),
+    _packed("fours", (3, 3), (8, 8), 37, 72),
+    _packed("odd", (2, 2), (5, 3), 9, 33),
+    _packed("shared keys", (4, 2), (16, 16), 40, 128),
+    _packed("causal", (2, 2), (8, 8), 35, 48, is_causal=1),
+    _packed("truths", (2, 2), (8, 8), 9, 48, r(2, 1, 1, 9, dtype="bool")),
+    _packed("masked by large numbers", (2, 2), (8, 8), 9, 48, np.full((2, 1, 1, 9), _LEAST)),
+    _packed("masked by infinity", (2, 2), (8, 8), 9, 48, np.full((1, 1, 9, 9), -np.inf, np.float32)),
+    _packed("added", (2, 2), (8, 8), 9, 48, r(1, 2, 9, 9)),
+    _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], activation_offset=0.7),
+    _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], activation_offset=-0.2),
+    _ending("Sigmoid", _sigmoid, _IMAGE[:2], activation_offset=1.5),
+    _ending("Tanh", np.tanh, _IMAGE[:2], activation_offset=1.5),
+    _ending("Swish", lambda v: v * _sigmoid(v), _IMAGE, residual_last=1),
+    _ending("Swish", lambda v: v * _sigmoid(v), _IMAGE),
+    _ending("Relu", lambda v: np.maximum(v, 0), _IMAGE, residual_last=1),
+]

@@ -1,0 +1,115 @@
+"""Chains of elementwise operators: what becomes one node, what does not, and that it computes the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse
+
+RNG = np.random.default_rng(11)
+F = "float[2,3,4]"
+ROW = RNG.standard_normal((3, 1)).astype(np.float32)
+HALF, TWO = np.float32(0.5), np.float32(2)
+# id: (inputs, nodes, constants, expected operators)
+CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
+    "a gate with a shortcut": (f"{F} x, float[2,1,4] g", "p = Mul(x, g)  y = Add(x, p)", {}, {"ElementwiseChain": 1}),
+    "a tree": (
+        f"{F} x, {F} z",
+        "a = Exp(x)  b = Sigmoid(z)  c = Mul(a, b)  d = Neg(c)  y = Sub(d, row)",
+        {"row": ROW},
+        {"ElementwiseChain": 1},
+    ),
+    "numbers": (
+        f"{F} x",
+        "a = Mul(x, half)  b = Sub(two, a)  c = Div(b, two)  d = Tanh(c)  y = Add(d, half)",
+        {"half": HALF, "two": TWO},
+        {"ElementwiseChain": 1},
+    ),
+    "with numbers of their own": (
+        f"{F} x",
+        "a = LeakyRelu<alpha=0.3>(x)  b = HardSigmoid<alpha=0.4,beta=0.1>(a)  c = Clip(b, half)  y = Elu<alpha=2.0>(c)",
+        {"half": HALF},
+        {"ElementwiseChain": 1},
+    ),
+    "squares and cubes": (
+        f"{F} x",
+        "a = Pow(x, two)  b = Pow(a, three)  y = Sqrt(b)",
+        {"two": TWO, "three": np.float32(3)},
+        {"ElementwiseChain": 1},
+    ),
+    "a mask of integers": (
+        "int64[2,3] x",
+        "u = Unsqueeze(x, one)  f = Cast<to=1>(u)  r = Sub(half, f)  y = Mul(r, two)",
+        {"one": np.array([1], np.int64), "half": HALF, "two": TWO},
+        {"Unsqueeze": 1, "ElementwiseChain": 1},
+    ),
+    "truths": (
+        f"{F} x, float[3,4] z, bool[4] b",
+        "l = Less(x, z)  n = Not(b)  o = And(l, n)  w = Where(o, x, z)  y = Abs(w)",
+        {},
+        {"ElementwiseChain": 1},
+    ),
+    "read twice": (
+        f"{F} x, {F} z",
+        "a = Sub(x, z)  b = Mul(a, two)  c = Exp(a)  y = Concat<axis=0>(b, c)",
+        {"two": TWO},
+        {"ElementwiseChain": 2, "Concat": 1},
+    ),
+    "costly and read twice": (
+        f"{F} x",
+        "a = Erf(x)  b = Mul(a, two)  c = Neg(a)  y = Concat<axis=0>(b, c)",
+        {"two": TWO},
+        {"Erf": 1, "Mul": 1, "Neg": 1, "Concat": 1},
+    ),
+    "costly and broadcast": (
+        f"{F} x, float[2,1,1] g",
+        "e = Erf(g)  y = Mul(x, e)",
+        {},
+        {"Erf": 1, "Mul": 1},
+    ),
+    "one alone": (f"{F} x, {F} z", "y = Add(x, z)", {}, {"Add": 1}),
+}
+
+
+@pytest.mark.parametrize(("inputs", "nodes", "constants", "expected"), CASES.values(), ids=CASES)
+def test_chain(inputs: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]) -> None:
+    model = parse(f"g ({inputs}) => (float[a,b,c] y) {{ {nodes} }}", constants)
+    result = compiled(model, providers=["wasm"], chains=True)
+    assert operators(check_equal(model, result)) == expected
+
+
+def test_a_chain_is_on_one_provider() -> None:
+    """Elu has no kernel on this webgpu."""
+    model = parse(f"g ({F} x) => ({F} y) {{ a = Exp(x)  b = Neg(a)  c = Elu(b)  d = Abs(c)  y = Sqrt(d) }}")
+    found = operators(check_equal(model, compiled(model, chains=True)))
+    assert found == {"ElementwiseChain": 2, "Elu": 1}
+
+
+def test_an_output_in_the_middle_stays() -> None:
+    model = parse(f"g ({F} x) => ({F} y, {F} a) {{ a = Exp(x)  b = Neg(a)  y = Abs(b) }}")
+    found = operators(check_equal(model, compiled(model, providers=["wasm"], chains=True)))
+    assert found == {"Exp": 1, "ElementwiseChain": 1}
+
+
+def test_no_more_inputs_than_a_device_binds() -> None:
+    names = [f"x{i}" for i in range(12)]
+    sums = "  ".join(f"s{i} = Add({f's{i - 1}' if i > 1 else 'x0'}, x{i})" for i in range(1, 12))
+    model = parse(f"g ({', '.join(f'{F} {n}' for n in names)}) => ({F} y) {{ {sums}  y = Neg(s11) }}")
+    result = check_equal(model, compiled(model, providers=["wasm"], chains=True))
+    chains = [node for node in result.model.graph if node.op_type == "ElementwiseChain"]
+    assert len(chains) == 2 and all(len(node.inputs) <= 6 for node in chains)
+
+
+def test_what_shapes_are_computed_with_stays() -> None:
+    """Scales of a Resize are wanted on the CPU."""
+    model = parse(
+        "g (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) "
+        "{ t = Mul(s, two)  u = Add(t, two)  y = Resize(x, , u) }",
+        {"two": TWO},
+    )
+    feeds = {"x": np.ones((1, 1, 4, 4), np.float32), "s": np.array([-0.5, -0.5, 0, 0], np.float32)}
+    result = compiled(model, chains=True)
+    check_equal(model, result, feeds=feeds)
+    assert "ElementwiseChain" not in operators(result)
