@@ -12,6 +12,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers.options import for_adapter
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -176,7 +177,7 @@ def _storage(dtype: int, device: Mapping[str, Any]) -> np.dtype[Any]:
 async def _open(device_id: int, shared: Lease | None) -> tuple[Lease, dict[str, Any]]:
     lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
     try:
-        return lease, await lease.page.device(device_id, {}, 60)
+        return lease, await lease.page.device(device_id, for_adapter({}, lease.launcher.options), 60)
     except BaseException:
         pool().release(lease)
         raise

@@ -80,8 +80,8 @@ class JsepBackend:
         self._buffers: set[int] = set()
         self._kernels: dict[int, Operator] = {}
         lease = loop_thread().call(pool().acquire(BrowserOptions.of(browser, launcher)))
-        asked = {**for_adapter(checked), "expectHardware": lease.launcher.options.settled().webgpu == "hardware"}
         try:
+            asked = for_adapter(checked, lease.launcher.options)
             self.device = loop_thread().call(lease.page.device(self.device_id, asked, 60))
         except BaseException:
             loop_thread().soon(lambda: pool().release(lease))

@@ -90,12 +90,8 @@ class Backend:
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
         if name == "webgpu":
             self.device_id = int(settings.get("deviceId", 0))
-            options = {**for_adapter(settings), "expectHardware": self._expects_hardware}
+            options = for_adapter(settings, self.lease.launcher.options)
             self.device = await self.lease.page.device(self.device_id, options, timeout)
-
-    @property
-    def _expects_hardware(self) -> bool:
-        return self.lease.launcher.options.settled().webgpu == "hardware"
 
     def _check_providers(self) -> None:
         if not self.providers:
@@ -135,7 +131,9 @@ class Backend:
         """Load a plan into the page; return its number there, and times and counters."""
         http, body = self.lease.http, CreateSessionT()
         body.plan, body.weights = http.publish([plan]), http.publish(weights)
-        mine = {"webgpu": for_page(self.options.get("webgpu", {})), "expectHardware": self._expects_hardware}
+        webgpu = self.options.get("webgpu", {})
+        hardware = for_adapter(webgpu, self.lease.launcher.options)["expectHardware"]
+        mine = {"webgpu": for_page(webgpu), "expectHardware": hardware}
         body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
         try:
             answer = self._loop.call(self.lease.page.request(body, timeout=timeout, progress=progress)).body

@@ -12,9 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py_ort.exceptions import EngineError, InvalidArgument
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
 
 _TABLE = Path(__file__).parent.parent / "assets" / "options.webgpu.json"
 #: onnxruntime's prefix of the same options among a session's configuration entries.
@@ -133,9 +136,9 @@ def for_page(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if key not in _FOR_COMPILER}
 
 
-def for_adapter(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the adapter is asked with: options of `navigator.gpu.requestAdapter`."""
-    asked: dict[str, Any] = {}
+def for_adapter(options: Mapping[str, str], browser: BrowserOptions) -> dict[str, Any]:
+    """Return what a device is opened with: what `navigator.gpu.requestAdapter` takes, and whether there is a GPU."""
+    asked: dict[str, Any] = {"expectHardware": browser.settled().webgpu == "hardware"}
     if options.get("powerPreference"):
         asked["powerPreference"] = options["powerPreference"]
     if options.get("forceFallbackAdapter") == "1":

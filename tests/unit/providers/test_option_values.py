@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
 from py_ort.providers.resolution import resolve
@@ -62,7 +63,11 @@ def test_who_is_told_what():
     given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
     assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
     assert for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
-    assert for_adapter({**given, "forceFallbackAdapter": "0"}) == {"powerPreference": "low-power"}
+    hardware = {"expectHardware": True}
+    browser = BrowserOptions(webgpu="hardware")
+    assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
+    assert for_adapter({"forceFallbackAdapter": "1"}, browser) == {"forceFallbackAdapter": True, **hardware}
+    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"expectHardware": False}
 
 
 def test_entries_of_the_session_count_and_explicit_options_win():

@@ -59,12 +59,17 @@ export class CompiledSegment {
   /** Encodes every step: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
     let pass: GPUComputePassEncoder | undefined;
+    /** Set in the pass that is open. */
+    let pipeline: GPUComputePipeline | undefined;
     for (const step of this.steps) {
       if ('pipeline' in step) {
         if (profiler) pass?.end();
-        if (profiler) pass = profiler.beginPass(encoder, { kernel: step.label, workgroups: step.workgroups, instance: step.instance });
-        pass ??= encoder.beginComputePass();
-        pass.setPipeline(step.pipeline);
+        if (profiler || !pass) {
+          const instance = { kernel: step.label, workgroups: step.workgroups, instance: step.instance };
+          pass = profiler?.beginPass(encoder, instance) ?? encoder.beginComputePass();
+          pipeline = undefined;
+        }
+        if (step.pipeline !== pipeline) pass.setPipeline(pipeline = step.pipeline);
         pass.setBindGroup(0, step.group);
         pass.dispatchWorkgroups(...step.workgroups);
         this.gpu.counters.dispatches++;
