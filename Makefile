@@ -69,6 +69,7 @@ $(STAMPS)/python: pyproject.toml $(STAMPS)/system
 	@test -x $(BIN)/python || { echo "py_ort: making .venv"; "$(PYTHON)" -m venv .venv; }
 	@echo "py_ort: installing Python packages"
 	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test,samples]'
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps silero-vad  # its models; it would bring PyTorch
 	@touch $@
 
 $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system
