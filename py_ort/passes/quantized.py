@@ -7,7 +7,7 @@ exactly between two steps, and which way it goes depends on how it was computed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -35,6 +35,22 @@ class _Quantized(NamedTuple):
     data: ir.Value
     scale: ir.Value
     zero_point: ir.Value
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The scale's contents."""
+        return _contents(self.scale)
+
+    @property
+    def zeros(self) -> np.ndarray:
+        """The zero point's contents."""
+        return _contents(self.zero_point)
+
+
+def _contents(constant: ir.Value) -> np.ndarray:
+    found = array(constant)
+    assert found is not None
+    return found
 
 
 class Quantized(Pass):
@@ -86,7 +102,7 @@ def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
     if array(scale) is None or attribute(node, "block_size", 0):
         return None
     if zero_point is None:
-        zeros = np.zeros(array(scale).shape, integers.dtype.numpy())  # type: ignore[union-attr]
+        zeros = np.zeros(_contents(scale).shape, integers.dtype.numpy())
         zero_point = Builder(node).constant(zeros)
     if array(zero_point) is None:
         return None
@@ -99,7 +115,7 @@ def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | N
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
     found = _linear(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
-    if found is None or array(found.scale).size == 1:  # type: ignore[union-attr]
+    if found is None or found.steps.size == 1:
         return found
     known = rank(value)
     if axis is None or known is None or attribute(node, "axis", 1) % known != axis % known:
@@ -113,13 +129,13 @@ def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | No
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
     found = _linear(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
-    if found is None or array(found.zero_point).any():  # type: ignore[union-attr]
+    if found is None or found.zeros.any():
         return None
-    steps = array(x.scale).reshape(-1)[0] * array(w.scale)  # type: ignore[union-attr,operator]
-    return found.data if np.allclose(array(found.scale), steps, rtol=1e-4, atol=0) else None  # type: ignore[arg-type]
+    steps = x.steps.reshape(-1)[0] * w.steps
+    return found.data if np.allclose(found.steps, steps, rtol=1e-4, atol=0) else None
 
 
-_Made = tuple[str, str, "list[ir.Value | None]", "dict[str, ir.Attr]"]
+_Made = tuple[str, str, "list[ir.Value | None]", "dict[str, Any]"]
 _Rule = Callable[[ir.Node, _Quantized, Builder], "_Made | None"]
 
 
@@ -165,6 +181,11 @@ def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | N
     return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
 
 
+def _pool(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    """Of signed integers onnxruntime's means go through floats."""
+    return None if result.zero_point.dtype == ir.DataType.INT8 else _elementwise(node, result, build)
+
+
 def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     made = _elementwise(node, result, build)
     if made is None:
@@ -180,9 +201,7 @@ def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
         return None
     if node.op_type == "Resize" and attribute(node, "mode", "nearest") != "nearest":
         return None
-    if any(
-        not np.array_equal(array(a), array(b)) for a, b in ((x.scale, result.scale), (x.zero_point, result.zero_point))
-    ):  # type: ignore[arg-type]
+    if not (np.array_equal(x.steps, result.steps) and np.array_equal(x.zeros, result.zeros)):
         return None
     return node.op_type, "", [x.data, *node.inputs[1:]], attributes_of(node)
 
@@ -192,9 +211,8 @@ _RULES: dict[str, _Rule] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Concat": _concat,
-    **dict.fromkeys(
-        ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool"), _elementwise
-    ),
+    "AveragePool": _pool,
+    **dict.fromkeys(("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool"), _elementwise),
 }
 _MOVES = (
     *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather"),
