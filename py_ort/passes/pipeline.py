@@ -37,7 +37,12 @@ from py_ort.passes.transposed_products import TransposedProducts
 
 
 class Level(enum.IntEnum):
-    """How far to optimise; numbers as onnxruntime's GraphOptimizationLevel."""
+    """How far to optimise; numbers as onnxruntime's GraphOptimizationLevel.
+
+    DISABLED: only what kernels need: operators in their newest forms, functions in their parts. BASIC: rewrites into
+    ONNX's own operators, as every runtime makes them. EXTENDED: also operators with others fused into them, and packed
+    weights. LAYOUT: also NHWC. ALL: also plans for the shapes that a session sees (`py_ort.shape_plans`).
+    """
 
     DISABLED = 0
     BASIC = 1
@@ -58,8 +63,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     """Return the passes that run after the rewrite to the newest opset, before layout and placement.
 
     Args:
-        level: How far to go. Basic keeps to rewrites that every runtime makes; extended adds operators with fused
-            activations.
+        level: How far to go; see `Level`.
         has_operator: Tells whether the first provider runs (domain, op_type); fusions into operators outside ONNX ask.
         matmul_bias: The kernels of MatMul take a bias.
     """
