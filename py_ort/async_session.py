@@ -27,10 +27,11 @@ class AsyncInferenceSession(SessionBase):
         *,
         browser: str | BrowserOptions | None = None,
         launcher: str | None = None,
+        pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> AsyncInferenceSession:
         """Make a session, in a thread, as compiling takes time; see `InferenceSession` for arguments and errors."""
-        where = BrowserOptions.of(browser, launcher)
+        where = BrowserOptions.of(browser, launcher, pages)
         return await asyncio.to_thread(cls, path_or_bytes, sess_options, providers, provider_options, where, progress)
 
     async def run(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.device_tensor import DeviceTensor
 
-__all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_names"]
+__all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names"]
 
 #: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
 Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
@@ -67,6 +67,16 @@ def _from_python(name: str, value: Any, type_text: str) -> np.ndarray:
         raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
 
 
+def check_mapping(feeds: object) -> None:
+    """See that feeds are given by name.
+
+    Raises:
+        InvalidArgument: They are not.
+    """
+    if not isinstance(feeds, Mapping):
+        raise InvalidArgument(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
+
+
 def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     """See that there is a feed for every input (an optional may go without), and no other.
 
@@ -77,8 +87,6 @@ def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     Raises:
         InvalidArgument: Names the input, and says what was expected and what came.
     """
-    if not isinstance(names, Mapping):
-        raise InvalidArgument(f"feeds are a dict of values by input name, not {type(names).__name__}")
     known = {arg.name: arg for arg in args}
     needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
     if missing := [name for name in needed if name not in names]:
@@ -103,25 +111,28 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
         return
     array = feed
     assert array is not None and not isinstance(array, list)
-    expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
+    if (misfit := _misfit(arg, array)) is not None:
+        expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
+        raise InvalidArgument(f"{expected}; got {misfit}", shapes={arg.name: array.shape})
+
+
+def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
+    """Say what is wrong with a tensor for an input."""
     try:
         elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype
     except TypeError as e:
-        raise InvalidArgument(f"{expected}; got {array.dtype}: {e}") from None
+        return f"{array.dtype}: {e}"
     if (got := f"tensor({TYPE_NAMES[elem_type]})") != arg.type:
-        raise InvalidArgument(f"{expected}; got {got}: convert it, e.g. with .astype()", shapes={arg.name: array.shape})
+        return f"{got}: convert it, e.g. with .astype()"
     if arg.dims is None:
-        return
+        return None
     if len(array.shape) != len(arg.dims):
-        raise InvalidArgument(
-            f"{expected}; got rank {len(array.shape)}, shape {list(array.shape)}", shapes={arg.name: array.shape}
-        )
-    wrong = [i for i, (d, n) in enumerate(zip(arg.shape, array.shape, strict=True)) if isinstance(d, int) and d != n]
-    if wrong:
-        at = f"dimension{'s' if len(wrong) > 1 else ''} {', '.join(map(str, wrong))}"
-        raise InvalidArgument(
-            f"{expected}; got shape {list(array.shape)}, wrong in {at}", shapes={arg.name: array.shape}
-        )
+        return f"rank {len(array.shape)}, shape {list(array.shape)}"
+    wrong = [i for i, (d, n) in enumerate(zip(arg.dims, array.shape, strict=True)) if isinstance(d, int) and d != n]
+    if not wrong:
+        return None
+    at = f"dimension{'s' if len(wrong) > 1 else ''} {', '.join(map(str, wrong))}"
+    return f"shape {list(array.shape)}, wrong in {at}"
 
 
 def _shape_text(arg: NodeArg) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py_ort.exceptions import Cancelled, InvalidArgument
@@ -79,7 +79,9 @@ class Run:
             timeout = run_options.timeout
         session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
         profile = profile or run_options._profile
-        self._sent = self._answered = time.perf_counter()
+        self._sent = time.perf_counter()
+        # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
+        heard = self._heard = [self._sent]
         self.future = self._backend.start_run(
             names,
             feeds,
@@ -91,13 +93,15 @@ class Run:
             profile=profile,
         )
         self.future.add_done_callback(lambda _: left())
-        self.future.add_done_callback(self._heard)
+        self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
         run_options._cancel.append(self.future.cancel)
 
     def wait(self) -> None:
         """Wait for the page's answer, whatever it is. An interrupt (Ctrl-C) ends the run."""
         try:
-            wait([self.future])
+            self.future.exception()
+        except CancelledError:
+            pass
         except BaseException:
             self.future.cancel()
             self.over()
@@ -119,15 +123,12 @@ class Run:
             for name, value in zip(self._names, outputs, strict=True)
         ]
 
-    def _heard(self, _: object) -> None:
-        self._answered = time.perf_counter()
-
     @property
     def times(self) -> RunTimes:
         """When it passed what; for one whose outputs were taken."""
         from py_ort.profiling.profile import RunTimes
 
-        return RunTimes(self._began, self._sent, self._answered, self._ended)
+        return RunTimes(self._began, self._sent, self._heard[-1], self._ended)
 
     def over(self) -> None:
         """Nobody waits any more."""

@@ -35,6 +35,7 @@ class InferenceSession(SessionBase):
         provider_options: Options for each of `providers`, as dicts.
         browser: Which browser; see `BrowserOptions`. Default: "chromium".
         launcher: "playwright" or "process"; default: what suits the browser.
+        pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
 
     Raises:
@@ -52,10 +53,11 @@ class InferenceSession(SessionBase):
         *,
         browser: str | BrowserOptions | None = None,
         launcher: str | None = None,
+        pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self._fallback = False
-        where = BrowserOptions.of(browser, launcher)
+        where = BrowserOptions.of(browser, launcher, pages)
         super().__init__(path_or_bytes, sess_options, providers, provider_options, where, progress)
 
     # --- running

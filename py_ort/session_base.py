@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.feeds import check_mapping
 from py_ort.model_changes import ModelChanges
 from py_ort.opening import Opened, Progress, Providers, Source, open_session
 from py_ort.options import SessionOptions
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from py_ort.plan import NodeArg
     from py_ort.profiling import Profile
     from py_ort.providers import Placement
+
+
+#: Of runs without options.
+_DEFAULTS = RunOptions()
 
 
 class SessionBase:
@@ -98,11 +103,13 @@ class SessionBase:
         run_options: RunOptions | None,
         on_gpu: OnGpu | None = None,
     ) -> Run:
-        options = run_options or RunOptions()
-        log = self._log.of_run(options.log_severity_level, options.logid)
-        if ignored := options.without_effect():
-            log.warning("run options without effect in a browser: %s", ", ".join(ignored))
+        options, log = run_options or _DEFAULTS, self._log
+        if run_options is not None:
+            log = log.of_run(options.log_severity_level, options.logid)
+            if ignored := options.without_effect():
+                log.warning("run options without effect in a browser: %s", ", ".join(ignored))
         wanted = output_names(self._open(), names)
+        check_mapping(input_feed)
         opened = self._for_run(wanted, input_feed, options)
         if on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
@@ -191,7 +198,8 @@ class SessionBase:
         Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
         `shapes`: those that plans were made for (see `py_ort.shape_plans`);
         `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
-        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters and memory of the whole page.
+        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
+        and memory of the whole page.
         """
         opened = self._open()
         backend = opened.backend

@@ -1,4 +1,4 @@
-// Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
+// Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine), bridge_bench.js,
 // py_ort.js (sessions for any page) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
@@ -68,6 +68,7 @@ async function buildAssets() {
     ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
     entryPoints: {
       page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts', py_ort: 'src/index.ts',
+      bridge_bench: 'src/bridge_bench/worker.ts',
     },
   });
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));

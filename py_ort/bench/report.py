@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from py_ort.bench.measure import Row
+
+if TYPE_CHECKING:
+    from py_ort.bench.bridge import BridgeRow
 
 _COLUMNS = ("model", "engine", "provider", "create", "first run", "median", "p90", "peer / ours", "max rel. error")
 
@@ -35,6 +39,16 @@ def table(rows: Sequence[Row]) -> Table:
         out.add_column(name, justify="left" if i < 3 else "right")
     for row in cells(rows):
         out.add_row(*row)
+    return out
+
+
+def bridge_table(rows: Sequence[BridgeRow]) -> Table:
+    """Return the comparisons of the bridge with bare transfers as a rich table."""
+    out = Table(title="the bridge: medians in ms, both measured in turn")
+    for name in ("what", "provider", "py_ort", "bare", "bare is", "py_ort / bare"):
+        out.add_column(name, justify="left" if name in ("what", "provider", "bare is") else "right")
+    for row in rows:
+        out.add_row(row.what, row.provider, f"{row.ours_ms:.2f}", f"{row.bare_ms:.2f}", row.bare, f"{row.ratio:.2f}")
     return out
 
 

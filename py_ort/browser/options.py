@@ -61,6 +61,8 @@ class BrowserOptions:
         headless: Whether to start without a window.
         launch_timeout: Seconds to wait for the browser and its page.
         idle_timeout: Seconds that a browser lives on after its last session was closed.
+        pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
+            its turn to run; those of different ones run at the same time. A new one is started when all are in use.
     """
 
     browser: str = field(default_factory=lambda: os.environ.get("PY_ORT_BROWSER") or "chromium")
@@ -71,11 +73,14 @@ class BrowserOptions:
     headless: bool = True
     launch_timeout: float = 60.0
     idle_timeout: float = 60.0
+    pages: int = 1
 
     def __post_init__(self) -> None:
         for name, allowed in (("launcher", LAUNCHERS), ("webgpu", WEBGPU)):
             if getattr(self, name) not in allowed:
                 raise InvalidArgument(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+        if self.pages < 1:
+            raise InvalidArgument(f"pages is 1 or more, not {self.pages}")
         if isinstance(self.flags, str):
             object.__setattr__(self, "flags", tuple(shlex.split(self.flags)))
         # Hashable, so that equal options find the same browser.
@@ -83,10 +88,12 @@ class BrowserOptions:
         object.__setattr__(self, "env", tuple(sorted(dict(self.env).items())))
 
     @classmethod
-    def of(cls, browser: str | BrowserOptions | None, launcher: str | None = None) -> BrowserOptions:
-        """Return options from the arguments `browser=` and `launcher=` of a session."""
+    def of(
+        cls, browser: str | BrowserOptions | None, launcher: str | None = None, pages: int | None = None
+    ) -> BrowserOptions:
+        """Return options from the arguments `browser=`, `launcher=` and `pages=` of a session."""
         options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
-        return replace(options, launcher=launcher) if launcher else options
+        return replace(options, launcher=launcher or options.launcher, pages=pages or options.pages)
 
     def settled(self) -> BrowserOptions:
         """Return what "auto" means on this machine: options that start the same browser become equal."""

@@ -221,7 +221,7 @@ class Page:
         """Fail everything that waits for this page, with this error."""
         if self.lost:
             return
-        error.message += _AGAIN
+        error.message = error.message.removesuffix(_AGAIN) + _AGAIN
         self.lost = error
         self._connection.close()
         for request in list(self._waiting.values()):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py_ort.browser.bridge import Bridge
@@ -15,7 +15,7 @@ from py_ort.browser.launchers import Launcher, launcher_for, with_playwright
 from py_ort.browser.loop import at_exit
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.exceptions import PyOrtError, Timeout
+from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
 _log = logging.getLogger("py_ort.browser")
@@ -23,7 +23,12 @@ _log = logging.getLogger("py_ort.browser")
 
 @dataclass(eq=False)
 class Lease:
-    """A session's share of a browser. Give it back with `release`."""
+    """A session's share of a browser's page. Give it back with `release`.
+
+    Attributes:
+        first: The lease of the browser's first page; None for that itself.
+        others: Of the first one: those of the browser's other pages.
+    """
 
     key: BrowserOptions
     launcher: Launcher
@@ -31,6 +36,13 @@ class Lease:
     http: HttpServer
     users: int = 0
     idle: asyncio.TimerHandle | None = None
+    first: Lease | None = None
+    others: list[Lease] = field(default_factory=list)
+
+    def all(self) -> list[Lease]:
+        """Return the leases of all pages of this browser."""
+        first = self.first or self
+        return [first, *first.others]
 
 
 class Pool:
@@ -48,16 +60,28 @@ class Pool:
         Raises:
             BrowserError: It cannot be had, or its page did not answer in time.
         """
-        key = replace(options.settled(), launch_timeout=0, idle_timeout=0)
+        key = replace(options.settled(), launch_timeout=0, idle_timeout=0, pages=1)
         async with self._locks.setdefault(key, asyncio.Lock()):
             lease = self._leases.get(key)
             if lease is None:
                 lease = await self._launch(key, options)
-            lease.users += 1
             if lease.idle:
                 lease.idle.cancel()
                 lease.idle = None
+            lease = await self._least_used(lease, options)
+            lease.users += 1
             return lease
+
+    async def _least_used(self, first: Lease, options: BrowserOptions) -> Lease:
+        """Return the page of a browser with the fewest sessions: a new one if all are in use and more are allowed."""
+        leases = first.all()[: options.pages]
+        if len(leases) < options.pages and all(lease.users for lease in leases):
+            page = await self.open_worker(first, "worker.js", options.launch_timeout)
+            made = Lease(first.key, first.launcher, page, first.http, first=first)
+            page.on_lost = lambda: first.others.remove(made) if made in first.others else None
+            first.others.append(made)
+            leases.append(made)
+        return min(leases, key=lambda lease: lease.users)
 
     def share(self, lease: Lease) -> Lease:
         """Take another share of a browser that somebody holds."""
@@ -67,9 +91,10 @@ class Pool:
     def release(self, lease: Lease) -> None:
         """Give a share back; the last one closes the browser after its idle time."""
         lease.users -= 1
-        if lease.users == 0 and self._leases.get(lease.key) is lease:
-            lease.idle = asyncio.get_running_loop().call_later(
-                lease.launcher.options.idle_timeout, lambda: self._background(self._close(lease))
+        first = lease.first or lease
+        if not any(one.users for one in lease.all()) and self._leases.get(lease.key) is first:
+            first.idle = asyncio.get_running_loop().call_later(
+                lease.launcher.options.idle_timeout, lambda: self._background(self._close(first))
             )
 
     async def open_worker(self, lease: Lease, script: str, timeout: float) -> Page:
@@ -146,13 +171,16 @@ class Pool:
         """After its page is gone, a browser serves nobody."""
         if self._leases.get(lease.key) is lease:
             del self._leases[lease.key]
+            for other in list(lease.others):
+                other.page.lose(lease.page.lost or ConnectionLost("the browser is gone"))
             self._background(lease.launcher.close())
 
     async def _close(self, lease: Lease) -> None:
         if lease.users and self._leases.get(lease.key) is not lease:
             return
         self._leases.pop(lease.key, None)
-        await lease.page.close()
+        for one in lease.all():
+            await one.page.close()
         await lease.launcher.close()
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from py_ort.cli.common import browser_options, kernels_option, out, progress, provider_option, shape_option
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from py_ort import BrowserOptions
 
 
 @click.command()
-@click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, metavar="MODEL...")
+@click.option("--bridge", is_flag=True, help="Time the bridge between Python and the page instead, by bare transfers.")
 @provider_option
 @click.option("--threads", default=1, show_default=True, help="Threads of wasm, for both engines.")
 @click.option("--runs", default=10, show_default=True, help="Steady runs; three more warm up.")
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 @browser_options
 def bench(
     models: tuple[Path, ...],
+    bridge: bool,
     providers: tuple[str, ...],
     threads: int,
     runs: int,
@@ -41,13 +45,22 @@ def bench(
 ) -> None:
     """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
     from py_ort.bench import Row, measure
-    from py_ort.bench.report import page, table
+    from py_ort.bench.report import bridge_table, page, table
     from py_ort.providers import canonical_provider
 
+    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
+    if bridge == bool(models):
+        raise click.UsageError("give MODELs, or --bridge without any")
+    if bridge:
+        from py_ort.bench.bridge import measure_bridge
+
+        measured = measure_bridge(names, browser)
+        _write([row.as_dict() for row in measured], json_file, bridge_table(measured))
+        return
     rows: list[Row] = []
     with progress() as report:
         for model in models:
-            for provider in dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))):
+            for provider in names:
                 flavours = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
                 rows += measure(
                     model,
@@ -59,12 +72,16 @@ def bench(
                     shapes=shapes,
                     progress=lambda text: report(text, 0, 0),
                 )
-    text = json.dumps([row.as_dict() for row in rows], indent=1)
-    if json_file == "-":
-        sys.stdout.write(text + "\n")
-    else:
-        if json_file:
-            Path(json_file).write_text(text + "\n")
-        out.print(table(rows))
+    _write([row.as_dict() for row in rows], json_file, table(rows))
     if html_file:
         html_file.write_text(page(rows))
+
+
+def _write(rows: list[dict[str, Any]], json_file: str | None, table: Table) -> None:
+    text = json.dumps(rows, indent=1)
+    if json_file == "-":
+        sys.stdout.write(text + "\n")
+        return
+    if json_file:
+        Path(json_file).write_text(text + "\n")
+    out.print(table)

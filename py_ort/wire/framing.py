@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ FRAME_SIZE = 1 << 20
 ALIGNMENT = 16
 #: Parts below this size are copied together instead of becoming frames of their own.
 SMALL = 1 << 16
+#: How many large messages' memory is kept for the next ones, and how much.
+_KEPT, _KEPT_BYTES = 3, 256 << 20
 
 _PREFIX = struct.Struct("<QII")  # total size, header size, where the payload is
 #: The payload is here, or at a URL that is here.
@@ -70,6 +73,28 @@ def _slices(data: Buffer) -> Iterator[Buffer]:
         yield view[at : at + FRAME_SIZE]
 
 
+class _Memory:
+    """Memory for messages. Large pieces are used again when nobody holds any part of them: new ones cost page faults,
+    which take longer than all copying."""
+
+    def __init__(self) -> None:
+        self._kept: list[np.ndarray] = []
+
+    def take(self, size: int) -> np.ndarray:
+        """Return `size` bytes of any content."""
+        if size < FRAME_SIZE:
+            return np.empty(size, np.uint8)
+        for piece in self._kept:
+            # Views of it hold it: these three references are the list's, ours and the call's.
+            if size <= piece.nbytes <= 2 * size and sys.getrefcount(piece) == 3:
+                return piece[:size]
+        piece = np.empty(size, np.uint8)
+        self._kept = [piece, *self._kept[: _KEPT - 1]]
+        while sum(one.nbytes for one in self._kept) > _KEPT_BYTES:
+            self._kept.pop()
+        return piece[:]
+
+
 class Assembler:
     """Puts frames together: feed each, or its parts, to `receive`.
 
@@ -82,6 +107,7 @@ class Assembler:
         self._message: np.ndarray | None = None
         self._filled = 0
         self._header_size = 0
+        self._memory = _Memory()
         self._prefix = b""  # of a message of which less than the prefix is there
 
     def receive(self, part: Buffer) -> tuple[memoryview, memoryview] | None:
@@ -117,4 +143,4 @@ class Assembler:
         total, self._header_size, zero = _PREFIX.unpack_from(part)
         if zero or self._header_size < 8 or not aligned(_PREFIX.size + self._header_size) <= total <= self._limit:
             raise ProtocolError(f"a message of {total} bytes with a header of {self._header_size} is not possible")
-        self._message, self._filled = np.empty(total, np.uint8), 0
+        self._message, self._filled = self._memory.take(total), 0

@@ -12,7 +12,7 @@ _KEPT = 64
 
 
 class PreparedRuns:
-    """The headers of a session's runs. Used by several threads: the worst that can happen is that one is packed twice."""
+    """The headers of a session's runs. Several threads may ask: at worst, one is packed twice."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Any, Prepared] = OrderedDict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -137,7 +138,7 @@ def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str =
     Raises:
         ProtocolError: Type, shape and bytes do not fit together.
     """
-    count = int(np.prod(dims, dtype=np.int64))
+    count = math.prod(dims)
     if number == DType.string_:
         return _strings(data, count, name).reshape(dims)
     if number not in NUMPY:

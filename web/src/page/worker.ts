@@ -25,7 +25,7 @@ async function start(): Promise<void> {
   if (!port || token === null) throw new Error('the page needs ?port=PORT&token=TOKEN');
   // Messages can only come after Hello, so `requests` is there by then.
   let requests: Requests | undefined;
-  const connection = await Connection.open(port, token, (message) => void requests!.handle(message));
+  const connection = await Connection.open(port, token, (message) => requests!.handle(message));
   forwardConsole(connection);
   requests = new Requests(connection);
   // Python is gone: nothing here is of use to anyone else.
