@@ -83,10 +83,12 @@ export function hidingText({ masks, positions, lengths, atEnd, softcap }: Hiding
   }
   const cap = softcap ? 'u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0))' : 'raw';
   const sum = adds.length > 0 ? `max(${['score', ...adds].join(' + ')}, ${LEAST})` : 'score';
+  // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
+  const hidden = hides.map((condition) => `(${condition})`).join(' | ');
   return `fn capped(raw: f32) -> f32 { return ${cap}; }
 fn seen(batch: u32, head: u32, query: u32, key: u32, score: f32) -> f32 {
 ${lines.join('\n')}
-  return ${hides.length > 0 ? `select(${sum}, ${HIDDEN}, ${hides.join(' || ')})` : sum};
+  return ${hides.length > 0 ? `select(${sum}, ${HIDDEN}, ${hidden})` : sum};
 }
 `;
 }
