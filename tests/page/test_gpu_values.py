@@ -178,3 +178,22 @@ def test_values_outlive_their_session(new_session):
     session.close()
     (again,) = other.run(None, {"x": y, "scale": SCALE})
     np.testing.assert_array_equal(again.numpy(), X[:2] + SCALE + SCALE)
+
+
+def test_a_run_that_fails_leaves_nothing_behind(new_session):
+    """The first output would stay on the GPU, the second one does not fit."""
+    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Relu", ["x"], ["z"])]
+    names = [small_models.floats(name, ["N"]) for name in "yz"]
+    session = new_session(small_models.model(nodes, [small_models.floats("x", ["N"])], names), providers=["webgpu"])
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", SCALE)
+    binding.bind_output("y", "webgpu")
+    binding.bind_ortvalue_output("z", at(session, np.zeros(4, np.float32)))
+    before = session.stats()["page"]["devices"]["0"]["tensors"]
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match=r'output "z" is float32\[3\]'):
+            session.run_with_iobinding(binding)
+    assert session.stats()["page"]["devices"]["0"]["tensors"] == before
+    binding.bind_ortvalue_output("z", at(session, SCALE))
+    session.run_with_iobinding(binding)
+    assert [y.tolist() for y in binding.copy_outputs_to_cpu()] == [(-SCALE).tolist(), SCALE.tolist()]

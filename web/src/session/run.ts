@@ -8,15 +8,15 @@ import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
-import { type ElementForms, elementCount, hasGpuForm, typeName } from '../jsep/elements';
-import { type Kept, Recorder, type Wanted } from '../jsep/recorder';
+import { type ElementForms, hasGpuForm, typeName } from '../jsep/elements';
+import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { notCapturable } from './capture';
-import { checkOutputFits } from './gpu_tensors';
+import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, withNodes } from './node_times';
 import type { Session } from './session';
-import { type Container, isContainer, isOnGpu, type Tensor, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
+import { type Container, isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
 import { type Span, Timeline } from './timeline';
 
 export interface RunOptions {
@@ -64,14 +64,6 @@ export interface SubmittedRun {
 
 /** A `graphId` of runs that are neither captured nor replayed. */
 const UNCAPTURED = -1;
-
-/** What to do with the outputs, by the order in which they are answered. */
-interface Delivery {
-  readonly read: Wanted[];
-  readonly keep: Kept[];
-  /** Gives the values, when the bytes of `read` are there. */
-  collect(parts: readonly Uint8Array[]): { [name: string]: Value };
-}
 
 export class SessionRun {
   private readonly before: Counters;
@@ -157,12 +149,12 @@ export class SessionRun {
       if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
       if (this.session.backend) this.counters().walks++;
       const outputs = this.session.plan.outputs.map((_, i) => this.describe(run, i));
-      const delivery = this.deliver(outputs);
-      const survivors = new Set(outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])));
       const segments = recorder?.segmentCount ?? 0;
       const closed = segments === 1 && core.replayable(run);
       this.checkCaptured(closed, segments);
-      const pending = await recorder?.commit(delivery.read, delivery.keep, survivors);
+      const delivery = this.deliver(outputs);
+      const survivors = new Set(outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])));
+      const pending = await discarding(delivery, async () => recorder?.commit(delivery.read, delivery.keep, survivors));
       const replayed = recorder?.replaying ?? false;
       if (recorder && closed && this.options.graphId !== UNCAPTURED) recorder.recording.closed = outputs;
       return this.submitted(pending, delivery, recorder, { compile_ms: recorder?.compileMs ?? 0, replayed, segments });
@@ -177,7 +169,8 @@ export class SessionRun {
   /** What the plan could not tell: outputs that are feeds, for one. */
   private checkCaptured(closed: boolean, segments: number): void {
     if (closed || !this.session.webgpu.enableGraphCapture || this.options.graphId === UNCAPTURED) return;
-    throw notCapturable(segments > 1 ? `a run waits ${segments - 1} times for the GPU` : 'an output, or what a node takes to the GPU, is made of feeds on the CPU');
+    const once = 'an output, or what a node takes to the GPU, is made of feeds on the CPU';
+    throw notCapturable(segments > 1 ? `a run waits ${segments - 1} times for the GPU` : once);
   }
 
   /** Encodes a closed recording again. */
@@ -233,33 +226,7 @@ export class SessionRun {
   }
 
   private deliver(outputs: readonly ClosedOutput[]): Delivery {
-    const read: Wanted[] = [];
-    const keep: Kept[] = [];
-    const makers: ((parts: readonly Uint8Array[]) => Value)[] = this.names.map((name) => {
-      const output = outputs[this.session.plan.outputs.indexOf(name)];
-      const bound = this.options.bind?.[name];
-      const leave = bound !== undefined || (this.options.outputsOnGpu?.includes(name) ?? false);
-      if (isContainer(output)) {
-        if (leave) throw new RuntimeError(ErrorCode.invalid_argument, `output "${name}" is no tensor: it cannot be left on the GPU`);
-        return () => output;
-      }
-      const { dtype, dims, data } = output;
-      if (bound) checkOutputFits(name, bound, dtype, dims);
-      if ('bytes' in data) return () => (leave ? this.moveToGpu(dtype, dims, data.bytes, bound?.gpuId) : { dtype, dims, data: data.bytes });
-      const bytes = elementCount(dims) * this.elements().size(dtype);
-      if (leave) {
-        const as = bound?.gpuId ?? this.session.provider!.buffers.allocate(bytes, this.session.backend!.memory.caches.storage, `output ${name}`);
-        keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as });
-        return () => ({ dtype, dims, gpuId: as });
-      }
-      const part = read.push({ id: data.gpuId, bytes }) - 1;
-      return (parts) => {
-        const narrowed = this.elements().narrow(dtype, parts[part]);
-        // What was mapped is gone after this.
-        return { dtype, dims, data: narrowed === parts[part] ? narrowed.slice() : narrowed };
-      };
-    });
-    return { read, keep, collect: (parts) => Object.fromEntries(this.names.map((name, i) => [name, makers[i](parts)])) };
+    return new Delivery(this.session, outputs, this.names, this.options);
   }
 
   private async profile(recorder: Recorder | undefined): Promise<ProfileRow[] | undefined> {
@@ -270,15 +237,6 @@ export class SessionRun {
     return withNodes(rows, backend, plan.nodes());
   }
 
-  private moveToGpu(dtype: DType, dims: readonly number[], bytes: Uint8Array, bound?: number): Tensor {
-    const { provider } = this.session;
-    if (!provider) throw new RuntimeError(ErrorCode.invalid_argument, 'this session has no GPU to leave outputs on');
-    const wide = provider.gpu.elements.widen(dtype, bytes);
-    const gpuId = bound ?? provider.buffers.allocate(wide.byteLength, this.session.backend!.memory.caches.storage, 'output');
-    provider.gpu.write(provider.buffers.get(gpuId).buffer, 0, wide);
-    return { dtype, dims, gpuId };
-  }
-
   private submitted(
     pending: PendingReadback | undefined, delivery: Delivery, recorder: Recorder | undefined,
     info: Pick<RunInfo, 'compile_ms' | 'replayed' | 'segments'>,
@@ -286,8 +244,11 @@ export class SessionRun {
     const counters = countersSince(this.before, this.counters());
     return {
       finish: async (start) => {
-        const outputs = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
-        if (this.session.provider) this.checkErrors(this.session.provider.gpu);
+        const outputs = await discarding(delivery, async () => {
+          const values = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
+          if (this.session.provider) this.checkErrors(this.session.provider.gpu);
+          return values;
+        });
         const run_ms = performance.now() - start;
         return { outputs, info: { run_ms, ...info, counters, profile: await this.profile(recorder), timeline: this.timeline?.spans } };
       },
@@ -299,6 +260,16 @@ export class SessionRun {
     // They were logged.
     gpu.takeUncaptured();
     gpu.ensureAlive();
+  }
+}
+
+/** Does a part of a run; if it fails, so does the delivery. */
+async function discarding<T>(delivery: Delivery, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    delivery.discard();
+    throw error;
   }
 }
 

@@ -1,0 +1,98 @@
+// What becomes of a run's outputs: read back, left in a new GPU buffer, or written into one that was bound to them.
+import { type DType, ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { storageBytes } from '../gpu/memory_plan';
+import { elementCount } from '../jsep/elements';
+import type { Kept, Wanted } from '../jsep/recorder';
+import type { ClosedOutput } from '../jsep/recording';
+import { checkOutputFits } from './gpu_tensors';
+import type { RunOptions } from './run';
+import type { Session } from './session';
+import { isContainer, type Value } from './tensors';
+
+type Maker = (parts: readonly Uint8Array[]) => Value;
+
+export class Delivery {
+  readonly read: Wanted[] = [];
+  readonly keep: Kept[] = [];
+  /** Buffers that are nobody's yet. */
+  private readonly made: number[] = [];
+  private readonly makers: readonly (readonly [name: string, maker: Maker])[];
+
+  constructor(
+    private readonly session: Session, outputs: readonly ClosedOutput[], names: readonly string[],
+    private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu'>,
+  ) {
+    const wanted = names.map((name) => [name, outputs[session.plan.outputs.indexOf(name)]] as const);
+    // All of them before anything is made for one.
+    for (const [name, output] of wanted) this.check(name, output);
+    this.makers = wanted.map(([name, output]) => [name, this.maker(name, output)] as const);
+  }
+
+  /** The values, when the bytes of `read` are there. */
+  collect(parts: readonly Uint8Array[]): { [name: string]: Value } {
+    return Object.fromEntries(this.makers.map(([name, maker]) => [name, maker(parts)]));
+  }
+
+  /** The run failed: nobody will get what was made for it. */
+  discard(): void {
+    for (const gpuId of this.made.splice(0)) this.session.provider?.buffers.free(gpuId);
+  }
+
+  private leaves(name: string): boolean {
+    return this.options.bind?.[name] !== undefined || (this.options.outputsOnGpu?.includes(name) ?? false);
+  }
+
+  private check(name: string, output: ClosedOutput): void {
+    const bound = this.options.bind?.[name];
+    if (!isContainer(output)) {
+      if (bound) checkOutputFits(name, bound, output.dtype, output.dims);
+      if (this.leaves(name) && !this.session.provider) throw invalid('this session has no GPU to leave outputs on');
+    } else if (this.leaves(name)) {
+      throw invalid(`output "${name}" is no tensor: it cannot be left on the GPU`);
+    }
+  }
+
+  private maker(name: string, output: ClosedOutput): Maker {
+    if (isContainer(output)) return () => output;
+    const { dtype, dims, data } = output;
+    const leave = this.leaves(name);
+    if ('bytes' in data) return () => (leave ? this.upload(name, dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
+    const { elements } = this.session.provider!.gpu;
+    const bytes = elementCount(dims) * elements.size(dtype);
+    if (leave) {
+      const gpuId = this.place(name, bytes);
+      this.keep.push({ id: data.gpuId, bytes: storageBytes(bytes), as: gpuId });
+      return () => ({ dtype, dims, gpuId });
+    }
+    const part = this.read.push({ id: data.gpuId, bytes }) - 1;
+    return (parts) => {
+      const narrowed = elements.narrow(dtype, parts[part]);
+      // What was mapped is gone after this.
+      return { dtype, dims, data: narrowed === parts[part] ? narrowed.slice() : narrowed };
+    };
+  }
+
+  /** The buffer for an output: the one bound to it, or a new one. */
+  private place(name: string, bytes: number): number {
+    const bound = this.options.bind?.[name];
+    if (bound) return bound.gpuId;
+    const { provider, memory } = this.session.backend!;
+    const gpuId = provider.buffers.allocate(bytes, memory.caches.storage, `output ${name}`);
+    this.made.push(gpuId);
+    return gpuId;
+  }
+
+  /** An output that the CPU computed. */
+  private upload(name: string, dtype: DType, dims: readonly number[], bytes: Uint8Array): Value {
+    const { gpu, buffers } = this.session.provider!;
+    const wide = gpu.elements.widen(dtype, bytes);
+    const gpuId = this.place(name, wide.byteLength);
+    gpu.write(buffers.get(gpuId).buffer, 0, wide);
+    return { dtype, dims, gpuId };
+  }
+}
+
+function invalid(message: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_argument, message);
+}
