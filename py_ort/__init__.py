@@ -103,7 +103,8 @@ _WHERE = {
     "unregister_kernel": "user_kernels.registry",
 }
 __all__ = list(_WHERE)
-__getattr__ = lazily(__name__, _WHERE)
+if not TYPE_CHECKING:  # type checkers would take any name for one of ours
+    __getattr__ = lazily(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

@@ -70,6 +70,7 @@ class Page:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, _Request] = {}
+        self._fetched = 0
         #: Of the sessions in it: their levels say which of its messages are shown.
         self.logs: list[SessionLog] = []
         #: Why the page is gone; None while it lives.
@@ -86,8 +87,8 @@ class Page:
 
     @property
     def traffic(self) -> dict[str, int]:
-        """Bytes that crossed the websocket so far: `sent` to the page and `received` from it."""
-        return {"sent": self._socket.sent, "received": self._socket.received}
+        """Bytes of messages so far: `sent` to the page, with what it fetched instead, and `received` from it."""
+        return {"sent": self._socket.sent + self._fetched, "received": self._socket.received}
 
     def start(
         self,
@@ -151,6 +152,7 @@ class Page:
             request.fail(e)
             return
         self._waiting[number] = request
+        self._fetched += request.payload_size if request.url else 0
         request.future.add_done_callback(lambda future: self._done(future, number))
         if request.timeout is not None:
             request.timer = self._loop.call_later(request.timeout, self._time_out, number)

@@ -96,6 +96,77 @@ def test_a_page_that_leaves_fails_what_waits():
     run(test)
 
 
+def test_a_bug_in_the_receiving_end_does_not_hang_anybody(monkeypatch):
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        monkeypatch.setattr(page._connection, "receive", lambda part: missing)  # noqa: F821
+        waiting = asyncio.ensure_future(page.request(GetStatsT()))
+        await socket.recv()
+        await socket.send(hello("again"))
+        with pytest.raises(ConnectionLost, match="NameError"):
+            await asyncio.wait_for(waiting, 5)
+
+    run(test)
+
+
+def test_a_request_that_cannot_be_packed_is_its_callers_error():
+    async def test(bridge):
+        _socket, page = await open_page(bridge)
+        body = GetStatsT()
+        body.session = "seven"
+        with pytest.raises(TypeError):
+            await page.request(body)
+        assert page.lost is None
+
+    run(test)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 125, 126, 127, 65_535, 65_536, 300_001, 1 << 20])
+def test_frames_of_any_size_come_through(size):
+    """Masked by the client, cut as the client and the sockets like."""
+    import numpy as np
+
+    data = np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes()
+
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        came = bytearray()
+        page._socket.on_bytes = came.extend
+        for cut in (data, [data[: size // 3], data[size // 3 :]]):
+            came.clear()
+            await socket.send(cut)
+            async with asyncio.timeout(5):
+                while len(came) < size:
+                    await asyncio.sleep(0.01)
+            assert bytes(came) == data
+        page._socket.send([data, b"end"])
+        assert await socket.recv() == data and await socket.recv() == b"end"
+
+    run(test)
+
+
+@pytest.mark.parametrize("wrong", ["text", "too long"])
+def test_frames_that_are_refused(wrong):
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        await socket.send("text" if wrong == "text" else bytes((1 << 20) + 1))
+        with pytest.raises(ConnectionLost):
+            await page.request(GetStatsT(), timeout=5)
+
+    run(test)
+
+
+def test_much_may_be_sent_before_anything_is_read():
+    async def test(bridge):
+        socket, page = await open_page(bridge)
+        page._socket.send(bytes([i]) * (1 << 20) for i in range(40))
+        page._socket.send([b"end"])
+        sizes = [len(await socket.recv()) for _ in range(41)]
+        assert sizes == [1 << 20] * 40 + [3]
+
+    run(test)
+
+
 def test_a_page_that_says_nothing_times_out():
     async def test(bridge):
         _socket, page = await open_page(bridge)
