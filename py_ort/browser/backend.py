@@ -187,7 +187,7 @@ class Backend:
         if layout.size < FETCHED:
             return page.start(message, layout.buffers, layout.size, timeout=timeout)
         url = self.lease.http.publish(layout.padded())
-        future = page.start(message, url=url, timeout=timeout)
+        future = page.start(message, payload_size=layout.size, url=url, timeout=timeout)
         future.add_done_callback(lambda _: self.lease.http.withdraw(url))
         return future
 
