@@ -39,7 +39,8 @@ class Attention(Pass):
         """Take each Softmax between two products."""
         if not self._has_operator("", "Attention"):
             return 0
-        return sum(_fuse(node) for node in nodes_of(model, "Softmax"))
+        fused = sum(_fuse(node) for node in nodes_of(model, "Softmax"))
+        return fused + sum(_lay_in_rows(node) for node in nodes_of(model, "Attention"))
 
 
 @dataclass
@@ -208,6 +209,25 @@ def _fuse(softmax: ir.Node) -> bool:
         replace_value(last.outputs[0], _by_head(build, query, turned, value, mask, attributes, last.outputs[0]))  # type: ignore[arg-type]
     for node in reversed(inner):
         remove(node)
+    return True
+
+
+def _lay_in_rows(node: ir.Node) -> bool:
+    """An Attention on [batch, heads, positions, size] that need not have been transposed for it."""
+    if len(node.outputs) > 1 and any(o.uses() or o.is_graph_output() for o in node.outputs[1:]):
+        return False
+    if len(node.inputs) < 3 or any(v is not None for v in node.inputs[4:]):
+        return False
+    if any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
+        return False
+    q, k, v = (heads_of(value) for value in node.inputs[:3])
+    if q is None or k is None or v is None or q.count % k.count != 0 or k.count != v.count:
+        return False
+    known = ("q_num_heads", "kv_num_heads")
+    attributes = {name: item.value for name, item in node.attributes.items() if name not in known}
+    mask = node.inputs[3] if len(node.inputs) > 3 else None
+    _in_rows(Builder(node), (q, k, v), mask, attributes, node.outputs[0])
+    remove(node)
     return True
 
 

@@ -18,7 +18,7 @@ class LayerNorm(Pass):
         return sum(_fuse(node) for node in nodes_of(model, "Div"))
 
 
-def _last_axes(node: ir.Node) -> int | None:
+def last_axes(node: ir.Node) -> int | None:
     """For a ReduceMean that keeps its axes and reduces the last ones: the first of them, counted from the end."""
     axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
     known = rank(node.inputs[0])
@@ -52,18 +52,18 @@ def _fuse(div: ir.Node) -> bool:
     if inside is None or variance is None or inside[1].size != 1:
         return False
     square = _squared(variance.inputs[0], centred)
-    axis = _last_axes(mean)
-    if square is None or axis is None or _last_axes(variance) != axis:
+    axis = last_axes(mean)
+    if square is None or axis is None or last_axes(variance) != axis:
         return False
     epsilon = float(inside[1].reshape(-1)[0])
     normal = div.outputs[0]
     parts = [div, root, plus, variance, square, sub, mean]
-    scaled = _follow(normal, "Mul", axis, x)
+    scaled = follow(normal, "Mul", axis, x)
     scale = bias = None
     last = div
     if scaled is not None:
         last, scale = scaled
-        shifted = _follow(last.outputs[0], "Add", axis, x)
+        shifted = follow(last.outputs[0], "Add", axis, x)
         if shifted is not None:
             last, bias = shifted
     wide = list((dims(x) or [])[axis:])
@@ -82,7 +82,7 @@ def _fuse(div: ir.Node) -> bool:
     return True
 
 
-def _follow(value: ir.Value, op_type: str, axis: int, x: ir.Value) -> tuple[ir.Node, ir.Value] | None:
+def follow(value: ir.Value, op_type: str, axis: int, x: ir.Value) -> tuple[ir.Node, ir.Value] | None:
     """The Mul or Add that alone reads `value`, and its constant of the normalised axes' shape."""
     user = only_user(value)
     if user is None or user.op_type != op_type or user.domain != "" or not only_for(value, user):

@@ -20,6 +20,7 @@ from py_ort.passes.dead_code import DeadCode
 from py_ort.passes.folding import Folding
 from py_ort.passes.gates import Gates
 from py_ort.passes.gelu import Gelu
+from py_ort.passes.group_norm import GroupNorm
 from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
 from py_ort.passes.layer_norm import LayerNorm
@@ -30,6 +31,7 @@ from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.quantized import Quantized
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
+from py_ort.passes.rms_norm import RmsNorm
 from py_ort.passes.scale_shift import ScaleShift
 from py_ort.passes.skip_norm import SkipNorm
 from py_ort.passes.subexpressions import Subexpressions
@@ -80,6 +82,8 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         Reshapes(),
         HardSwish(),
         LayerNorm(),
+        RmsNorm(has_operator),
+        GroupNorm(has_operator),
         Gelu(),
         Gates(),
         Affine(),

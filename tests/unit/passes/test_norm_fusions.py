@@ -1,0 +1,82 @@
+"""Normalisations in the parts that exporters write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse
+
+RNG = np.random.default_rng(13)
+
+
+def _f(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+ROWS, IMAGE = "float[2,3,8] x", "float[n,8,h,5] x"
+NUMBERS = {"two": np.float32(2), "one": np.float32(1), "e": np.float32(1e-5), "last": np.array([-1], np.int64)}
+MEAN = "q = Pow(x, two)  m = ReduceMean<keepdims=1>(q, last)  p = Add(m, e)  r = Sqrt(p)"
+UNIT = {"s": np.ones(4, np.float32), "b": np.zeros(4, np.float32), "g": np.array([0, 4, -1], np.int64)}
+GROUPS = "a = Reshape(x, g)  i = InstanceNormalization<epsilon=0.001>(a, s, b)  f = Shape(x)  c = Reshape(i, f)"
+# id: (input, nodes, constants, expected operators)
+CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
+    "rms, divided": (ROWS, f"{MEAN}  d = Div(x, r)  y = Mul(w, d)", {"w": _f(8)}, {"RMSNormalization": 1}),
+    "rms, reciprocal": (
+        ROWS,
+        f"{MEAN}  i = Reciprocal(r)  d = Mul(x, i)  y = Mul(d, w)",
+        {"w": _f(8)},
+        {"RMSNormalization": 1},
+    ),
+    "rms, one over": (ROWS, f"{MEAN}  i = Div(one, r)  y = Mul(i, x)", {}, {"RMSNormalization": 1}),
+    "rms, square read too": (
+        f"{ROWS}",
+        f"{MEAN}  d = Div(x, r)  n = Mul(d, w)  y = Add(n, q)",
+        {"w": _f(8)},
+        {"RMSNormalization": 1, "Pow": 1, "Add": 1},
+    ),
+    "another mean": (
+        ROWS,
+        "q = Pow(x, two)  m = ReduceMean<keepdims=1>(q, last)  p = Add(m, e)  r = Sqrt(p)  t = Tanh(x)  y = Div(t, r)",
+        {},
+        {"Pow": 1, "ReduceMean": 1, "Add": 1, "Sqrt": 1, "Tanh": 1, "Div": 1},
+    ),
+    "groups": (
+        IMAGE,
+        f"{GROUPS}  k = Mul(c, w)  y = Add(k, v)",
+        {**UNIT, "w": _f(8, 1, 1), "v": _f(8, 1, 1)},
+        {"GroupNormalization": 1},
+    ),
+    "groups with scales of their own": (
+        IMAGE,
+        f"{GROUPS}  y = Relu(c)",
+        {**UNIT, "s": _f(4), "b": _f(4)},
+        {"GroupNormalization": 1, "Relu": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "nodes", "constants", "expected"), CASES.values(), ids=CASES)
+def test_norm(given: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]) -> None:
+    used = {name: value for name, value in {**NUMBERS, **constants}.items() if f"{name}" in nodes}
+    rank = "a,b,c,d" if given == IMAGE else "a,b,c"
+    model = parse(f"g ({given}) => (float[{rank}] y) {{ {nodes} }}", used)
+    result = compiled(model, providers=["wasm"])
+    assert operators(check_equal(model, result)) == expected
+
+
+def test_an_attention_of_transposed_heads_reads_rows() -> None:
+    """As PyTorch's newer exporter writes it."""
+    sizes = {"sh": np.array([0, 0, 2, 4], np.int64), "flat": np.array([0, 0, 8], np.int64)}
+    heads = "  ".join(
+        f"p{n} = MatMul(x, w{n})  r{n} = Reshape(p{n}, sh)  h{n} = Transpose<perm=[0,2,1,3]>(r{n})" for n in "qkv"
+    )
+    model = parse(
+        f"""<ir_version: 10, opset_import: ["" : 23]> g (float[2,5,8] x) => (float[a,b,c] y) {{ {heads}
+            a = Attention<is_causal=1>(hq, hk, hv)  t = Transpose<perm=[0,2,1,3]>(a)
+            z = Reshape(t, flat)  y = Relu(z) }}""",
+        {**sizes, **{f"w{n}": _f(8, 8) for n in "qkv"}},
+    )
+    found = operators(check_equal(model, compiled(model)))
+    assert found == {"MatMul": 1, "Attention": 1, "Relu": 1}
