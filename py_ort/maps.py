@@ -47,4 +47,5 @@ def maps_of_tensor(arg: NodeArg, rows: np.ndarray) -> list[dict[int | str, Any]]
         raise RuntimeException(
             f"output {arg.name!r}: the model's ZipMap has {len(arg.keys)} class labels, and got {rows.shape[1]} columns"
         )
-    return [dict(zip(arg.keys, row, strict=True)) for row in rows.tolist()]
+    columns = sorted(range(len(arg.keys)), key=arg.keys.__getitem__)  # in the order of keys, as onnxruntime's maps
+    return [{arg.keys[i]: row[i] for i in columns} for row in rows.tolist()]

@@ -1,0 +1,120 @@
+"""Networks quantised with onnxruntime's quantiser, in its forms, equal to native onnxruntime to the last unit."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+quantization = pytest.importorskip("onnxruntime.quantization")
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType  # noqa: E402
+
+UNSIGNED = {"activation_type": QuantType.QUInt8}
+QOPERATOR = {"quant_format": QuantFormat.QOperator}
+FORMS: dict[str, dict[str, Any] | None] = {
+    "qdq": {},
+    "qdq-per-channel": {"per_channel": True},
+    "qdq-unsigned": UNSIGNED,
+    "qdq-all-unsigned": {**UNSIGNED, "weight_type": QuantType.QUInt8},
+    "qdq-16-bits": {"activation_type": QuantType.QUInt16, "extra_options": {"UseQDQContribOps": True}},
+    "qoperator": {**QOPERATOR, **UNSIGNED},
+    "qoperator-per-channel": {**QOPERATOR, "per_channel": True},
+    "dynamic": None,
+}
+
+
+class _Network:
+    """Collects nodes and random weights."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+
+    def constant(self, *shape: int) -> str:
+        spread = np.sqrt(2 / np.prod(shape[1:])) if len(shape) > 1 else 0.1
+        name = f"w{len(self.weights)}"
+        values = (self.rng.standard_normal(shape) * spread).astype(np.float32)
+        self.weights.append(numpy_helper.from_array(values, name))
+        return name
+
+    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{op}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+
+def network() -> onnx.ModelProto:
+    """Convolutions of all kinds, a sum, pools, activations, a concatenation, a dense layer."""
+    net = _Network()
+    same = {"pads": [1, 1, 1, 1]}
+    x = net.add("Relu", net.add("Conv", "x", net.constant(16, 3, 3, 3), net.constant(16), strides=[2, 2], **same))
+    deep = net.add("Relu", net.add("Conv", x, net.constant(16, 1, 3, 3), net.constant(16), group=16, **same))
+    x = net.add("Add", net.add("Conv", deep, net.constant(16, 16, 1, 1)), x)
+    x = net.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    left = net.add("LeakyRelu", net.add("Conv", x, net.constant(24, 16, 3, 3), net.constant(24), **same), alpha=0.1)
+    wide = {"pads": [2, 2, 2, 2], "dilations": [2, 2]}
+    right = net.add("Sigmoid", net.add("Conv", x, net.constant(8, 8, 3, 3), group=2, **wide))
+    x = net.add("AveragePool", net.add("Concat", left, right, axis=1), kernel_shape=[2, 2], strides=[2, 2])
+    gate = net.add("Sigmoid", net.add("Conv", net.add("GlobalAveragePool", x), net.constant(32, 32, 1, 1)))
+    x = net.add("Flatten", net.add("GlobalAveragePool", net.add("Mul", x, gate)))
+    y = net.add("Softmax", net.add("Gemm", x, net.constant(10, 32), net.constant(10), transB=1))
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])]
+    outputs = [helper.make_tensor_value_info(y, TensorProto.FLOAT, ["n", 10])]
+    graph = helper.make_graph(net.nodes, "network", inputs, outputs, net.weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def images(seed: int) -> np.ndarray:
+    """Two random images."""
+    return np.random.default_rng(seed).standard_normal((2, 3, 32, 32)).astype(np.float32)
+
+
+class _Images(CalibrationDataReader):
+    def __init__(self) -> None:
+        self._left = iter([{"x": images(seed)} for seed in range(3)])
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        return next(self._left, None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the network lies in all its forms."""
+    made = tmp_path_factory.mktemp("quantised")
+    onnx.save(network(), made / "float.onnx")
+    logging.disable(logging.WARNING)  # advice to preprocess
+    for name, options in FORMS.items():
+        paths = str(made / "float.onnx"), str(made / f"{name}.onnx")
+        if options is None:
+            quantization.quantize_dynamic(*paths, weight_type=QuantType.QUInt8)
+        else:
+            quantization.quantize_static(*paths, _Images(), **options)
+    logging.disable(logging.NOTSET)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FORMS)
+def test_equals_onnxruntime(new_session, folder: Path, name: str):
+    import onnxruntime
+
+    native = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+    session = new_session(folder / f"{name}.onnx", providers=["wasm"])
+    for seed in (10, 11):
+        (found,), (wanted,) = (one.run(None, {"x": images(seed)}) for one in (session, native))
+        assert wanted.std() > 0.01
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_operators_between_quantised_numbers_work_on_integers(new_session, folder: Path):
+    operators = [
+        node.op_type for node in new_session(folder / "qdq-unsigned.onnx", providers=["wasm"]).placement().nodes
+    ]
+    assert operators.count("QLinearConv") == 6 and "QGemm" in operators and "Conv" not in operators
+    assert operators.count("QuantizeLinear") == operators.count("DequantizeLinear") == 1
