@@ -19,6 +19,8 @@ export interface DispatchCommand {
   readonly workgroups: readonly [number, number, number];
   /** The kernel instance that asked for it, for profiles. */
   instance?: number;
+  /** What it reads and what it writes may lie in one buffer. */
+  readonly beside?: boolean;
 }
 
 export interface CopyCommand {

@@ -49,6 +49,11 @@ export interface Shader<S extends Spec> {
   readonly own?: string;
   /** The whole module but the bindings, which the runtime declares from the dispatch (see Dispatch). Entry point: main. */
   wgsl(spec: S): string;
+  /**
+   * Its inputs may lie in the same buffer as its outputs: they are declared read_write, which WebGPU wants for that. For shaders whose
+   * inputs and outputs together are most of what a model holds at one time.
+   */
+  readonly beside?: boolean;
 }
 
 /**

@@ -144,9 +144,8 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     else if (event.kind === 'upload' && born.has(event.id)) born.get(event.id)!.start = -1;
     else if (event.kind === 'copy') commands++;
     else if (event.kind === 'run') {
-      const last = commands + event.commands.length - 1;
-      for (const { id, bytes } of event.temps) temps.push({ id, bytes, start: commands, end: last });
-      commands = last + 1;
+      for (const { id, bytes } of event.temps) temps.push({ id, bytes, start: commands, end: commands });
+      commands += event.commands.length;
     }
   }
   const uses = usesOf(events);
@@ -156,7 +155,11 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     const end = survivors && !survivors.has(id) ? (use?.last ?? start) : (freedAt.get(id) ?? Infinity);
     return { id, bytes, start, end: Math.max(start, end) };
   });
-  return { tensors: [...tensors, ...temps], freedAt };
+  const used = temps.map((temp) => {
+    const use = uses.get(temp.id);
+    return use ? { ...temp, start: use.first, end: use.last } : temp;
+  });
+  return { tensors: [...tensors, ...used], freedAt };
 }
 
 /** What must lie in different buffers: what a command reads and what it writes. */
@@ -164,6 +167,7 @@ export function conflictsOf(commands: readonly Command[]): Map<number, Set<numbe
   const conflicts = new Map<number, Set<number>>();
   const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
   for (const command of commands) {
+    if (command.kind === 'dispatch' && command.beside) continue;
     const [read, written] = command.kind === 'dispatch'
       ? [command.bindings.slice(0, -command.written), command.bindings.slice(-command.written)]
       : [[command.source], [command.target]];

@@ -159,15 +159,17 @@ class CallContext implements Context {
     if (written.every(({ size }) => size === 0) || dispatch.workgroups.includes(0)) return;
     if (!this.run.host.unchecked) this.check(name, all, written, dispatch.workgroups);
     const { shader, uniforms, workgroups } = foldGrid(dispatch.shader, dispatch.uniforms ?? {}, dispatch.workgroups, this.device.maxWorkgroupsPerDimension);
+    // A tensor that is bound twice may not be writable.
+    const beside = (dispatch.shader.beside ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
     const bindings = [
-      ...inputs.map(([key, binding]) => declare(name, key, binding, false)),
+      ...inputs.map(([key, binding]) => declare(name, key, binding, beside)),
       ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
     ];
     const { fields, bytes } = packUniforms(uniforms, dispatch.f32, dispatch.i32);
     const pipeline = this.run.provider.pipelines.get({ shader, spec: dispatch.spec, bindings, uniforms: fields });
     this.run.resolved.commands.push({
       kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
-      uniforms: fields.length > 0 ? bytes : undefined, workgroups,
+      uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside,
     });
   }
 

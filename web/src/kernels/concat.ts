@@ -16,6 +16,7 @@ const FEW = 4;
 
 const CONCAT: Shader<ConcatSpec> = {
   name: 'concat',
+  beside: true,
   wgsl({ inputs, items }) {
     const lines = ['  let row = i / u.width;', '  var column = i % u.width;', '  let at = row * u.row + u.start + column;'];
     for (let k = 0; k < inputs - 1; k++) {
