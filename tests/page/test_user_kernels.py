@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from py_ort.user_kernels import registered_kernels
 from py_ort.user_kernels.watch import Report, watch_file
 
 pytestmark = pytest.mark.browser
+Function = Callable[[np.ndarray], np.ndarray]
 RNG = np.random.default_rng(5)
 
 
@@ -180,6 +182,58 @@ def test_kernel(case: str) -> None:
     kernel, arrays, attributes = KERNELS[case]
     limit = 2e-3 if arrays[0].dtype == np.float16 else 1e-5
     assert kernel.check(*arrays, browser=BROWSER, **attributes) <= limit
+
+
+def _named(*names: str) -> dict[str, Function]:
+    return {f"{name}(x)": getattr(np, name) for name in names}
+
+
+def _composed(outer: Function, inner: Function) -> Function:
+    return lambda x: outer(inner(x))
+
+
+def _of_size(*names: str) -> dict[str, Function]:
+    return {f"{name}(abs(x))": _composed(getattr(np, name), np.abs) for name in names}
+
+
+def _arcs(*names: str) -> dict[str, Function]:
+    return {f"a{name}(x / 2)": _composed(getattr(np, f"arc{name}"), lambda x: x / 2) for name in names}
+
+
+FUNCTIONS: dict[str, Function] = {
+    **_named("abs", "ceil", "exp", "exp2", "expm1", "floor", "sign", "trunc", "square"),
+    **_named("sin", "cos", "tan", "sinh", "cosh", "tanh"),
+    **_of_size("sqrt", "log", "log2", "log1p"),
+    **_arcs("sin", "cos", "tan", "sinh", "tanh"),
+    "acosh(1 + abs(x))": lambda x: np.arccosh(1 + np.abs(x)),
+    "round(3 * x)": lambda x: np.round(3 * x),
+    "fract(x)": lambda x: x - np.floor(x),
+    "rsqrt(1 + x ** 2)": lambda x: 1 / np.sqrt(1 + x * x),
+    "erf(x)": np.vectorize(math.erf),
+    "sigmoid(x)": lambda x: 1 / (1 + np.exp(-x)),
+    "softplus(x)": lambda x: np.log1p(np.exp(x)),
+    "relu(x)": lambda x: np.maximum(x, 0),
+    "min(x, 1, -x)": lambda x: np.minimum(np.minimum(x, 1), -x),
+    "clip(x, -0.5, 0.25)": lambda x: np.clip(x, -0.5, 0.25),
+    "pow(abs(x), 1.7)": lambda x: np.abs(x) ** 1.7,
+    "x ** 3": lambda x: x**3,
+    "x // 0.3": lambda x: x // 0.3,
+    "x % 0.3": lambda x: x % 0.3,
+    "where(isnan(x) or isinf(x), 1, -x)": np.negative,
+    "x if not x < 0 else +2 * x": lambda x: np.where(x < 0, 2 * x, x),
+}
+
+
+def test_every_function_of_formulas() -> None:
+    """In one shader: row i of the output is function i."""
+    text = "0"
+    for i, name in enumerate(FUNCTIONS):
+        text = f"(({name}) if row == {i} else {text})"
+    kernel = UserKernel(name="t::All", inputs=["x", "row"], types={"row": "int32"}, expression=text)
+    x = np.linspace(-1.93, 1.91, 64, dtype=np.float32)
+    found = kernel(x, np.arange(len(FUNCTIONS), dtype=np.int32)[:, None], browser=BROWSER)
+    for row, (name, function) in zip(found, FUNCTIONS.items(), strict=True):
+        np.testing.assert_allclose(row, function(x.astype(np.float64)), rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 def test_shapes_that_change_make_no_new_pipelines(new_session: Callable[..., InferenceSession]) -> None:
