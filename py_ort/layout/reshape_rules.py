@@ -10,34 +10,31 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.layout.forms import Forms, Perm, identity, inverse, reshape_target, same_memory, without_axes
-from py_ort.layout.rules import Wanted, permuted_vector, rule, single_form
+from py_ort.layout.rules import Wanted, form_rule, permuted_vector, rule
 from py_ort.ops.builder import array, attribute, dims, ints
 from py_ort.ops.shape_data import known, product
 
 Group = tuple[list[int], list[int]]
 
 
-@rule("squeeze")
-def squeeze(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("squeeze")
+def squeeze(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """The axes move, then they disappear."""
-    found = single_form(node, forms, wanted)
     axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
-    if found is None or axes is None:
+    if axes is None:
         return False
-    perm, x = found
     gone = [a % len(perm) for a in axes]
     moved = sorted(inverse(perm)[a] for a in gone)
     forms.emit(node, [x, forms.constant(np.array(moved, np.int64))], without_axes(perm, gone))
     return True
 
 
-@rule("unsqueeze")
-def unsqueeze(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("unsqueeze")
+def unsqueeze(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """A new axis goes in front of the axis that it precedes in the value."""
-    found, axes = single_form(node, forms, wanted), ints(node.inputs[1])
-    if found is None or axes is None:
+    axes = ints(node.inputs[1])
+    if axes is None:
         return False
-    perm, x = found
     count = len(perm) + len(axes)
     new = sorted(a % count for a in axes)
     old = [a for a in range(count) if a not in new]

@@ -17,6 +17,7 @@ from py_ort.ops.builder import array, attribute, dims, ints, rank
 
 Wanted = Callable[[ir.Value], "Perm | None"]
 Rule = Callable[[ir.Node, Forms, Wanted], bool]
+FormRule = Callable[[ir.Node, Forms, Perm, ir.Value], bool]
 
 RULES: dict[str, Rule] = {}
 
@@ -50,6 +51,20 @@ def single_form(node: ir.Node, forms: Forms, wanted: Wanted) -> tuple[Perm, ir.V
     return perm, there[perm]
 
 
+def form_rule(*words: str) -> Callable[[FormRule], FormRule]:
+    """Declare the rule of operators with one tensor of interest: it is asked with that one's best permuted form."""
+
+    def declare(function: FormRule) -> FormRule:
+        def on_best(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+            found = single_form(node, forms, wanted)
+            return found is not None and function(node, forms, *found)
+
+        rule(*words)(on_best)
+        return function
+
+    return declare
+
+
 @rule("elementwise")
 def elementwise(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     """All inputs of the output's rank under one permutation, lower ranks with axes of size 1 in front."""
@@ -67,30 +82,32 @@ def elementwise(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
             tensors.append(value)
     if not tensors:
         return False
-    plain = identity(count)
-    wish = wanted(node.outputs[0])
-    perm = _cheapest(tensors, plain, wish if wish is not None and len(wish) == count else None, forms)
-    if perm == plain:
+    perm = _cheapest(tensors, wanted(node.outputs[0]), forms)
+    if perm is None:
         return False
     inputs = [None if v is None else _broadcast_form(v, perm, count, forms) for v in node.inputs]
     forms.emit(node, inputs, perm, perms=[perm] * len(node.outputs))
     return True
 
 
-def _cheapest(tensors: list[ir.Value], plain: Perm, wish: Perm | None, forms: Forms) -> Perm:
-    """The permutation under which the fewest transposes are made, before and after."""
+def _cheapest(tensors: list[ir.Value], wish: Perm | None, forms: Forms) -> Perm | None:
+    """The permutation under which the fewest transposes are made, before and after; None for the plain one."""
+    plain = identity(rank(tensors[0]) or 0)
+    if wish is not None and len(wish) != len(plain):
+        wish = None
     candidates = list(dict.fromkeys([plain, *(p for v in tensors for p in forms.available(v))]))
     if wish is not None and wish not in candidates:
         candidates.append(wish)
     if len(candidates) == 1:
-        return plain
+        return None
 
     def price(perm: Perm) -> tuple[float, bool, bool]:
         before = sum(forms.cost(value, perm) for value in dict.fromkeys(tensors))
         after = 0.0 if wish is None or wish == perm else 0.9
         return before + after, perm != wish, perm != plain
 
-    return min(candidates, key=price)
+    best = min(candidates, key=price)
+    return None if best == plain else best
 
 
 def _broadcast_form(value: ir.Value, perm: Perm, count: int, forms: Forms) -> ir.Value:
@@ -115,23 +132,17 @@ def concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     count = rank(node.outputs[0])
     if count is None or not tensors or any(rank(v) != count for v in node.inputs):
         return False
-    plain = identity(count)
-    wish = wanted(node.outputs[0])
-    perm = _cheapest(tensors, plain, wish if wish is not None and len(wish) == count else None, forms)
-    if perm == plain:
+    perm = _cheapest(tensors, wanted(node.outputs[0]), forms)
+    if perm is None:
         return False
     inputs = [forms.form(v, perm) for v in node.inputs if v is not None]
     forms.emit(node, inputs, perm, axis=inverse(perm)[attribute(node, "axis") % count])
     return True
 
 
-@rule("axis")
-def axis_attribute(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("axis")
+def axis_attribute(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Softmax, Split: the attribute `axis` moves; further inputs stay."""
-    found = single_form(node, forms, wanted)
-    if found is None:
-        return False
-    perm, x = found
     default = 0 if node.op_type == "Split" else -1
     axis = inverse(perm)[attribute(node, "axis", default) % len(perm)]
     rest = [forms.plain(v) for v in node.inputs[1:]]
@@ -139,26 +150,23 @@ def axis_attribute(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
-@rule("axis_input")
-def axis_input(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("axis_input")
+def axis_input(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """CumSum: the axis is a constant input."""
-    found, axis = single_form(node, forms, wanted), ints(node.inputs[1])
-    if found is None or axis is None or len(axis) != 1:
+    axis = ints(node.inputs[1])
+    if axis is None or len(axis) != 1:
         return False
-    perm, x = found
     moved = forms.constant(np.array(inverse(perm)[axis[0] % len(perm)], np.int64))
     forms.emit(node, [x, moved], perm)
     return True
 
 
-@rule("reduce")
-def reduce(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("reduce")
+def reduce(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Axes are a constant input; without keepdims they disappear."""
-    found = single_form(node, forms, wanted)
     axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
-    if found is None or not axes:
+    if not axes:
         return False
-    perm, x = found
     return _reduce(node, forms, perm, [a % len(perm) for a in axes], x)
 
 
@@ -172,37 +180,27 @@ def _reduce(node: ir.Node, forms: Forms, perm: Perm, axes: list[int], x: ir.Valu
     return True
 
 
-@rule("reduce_one")
-def reduce_one(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("reduce_one")
+def reduce_one(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """ArgMax: one axis, as an attribute."""
-    found = single_form(node, forms, wanted)
-    if found is None:
-        return False
-    perm, x = found
     return _reduce(node, forms, perm, [attribute(node, "axis", 0) % len(perm)], x)
 
 
-@rule("slice")
-def slice_axes(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("slice")
+def slice_axes(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Axes are a constant input."""
-    found = single_form(node, forms, wanted)
     axes = ints(node.inputs[3]) if len(node.inputs) > 3 else None
-    if found is None or axes is None:
+    if axes is None:
         return False
-    perm, x = found
     moved = forms.constant(np.array([inverse(perm)[a % len(perm)] for a in axes], np.int64))
     rest = [forms.plain(v) for v in node.inputs]
     forms.emit(node, [x, rest[1], rest[2], moved, *rest[4:]], perm)
     return True
 
 
-@rule("pad")
-def pad(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("pad")
+def pad(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Named axes move; pads for all axes are permuted."""
-    found = single_form(node, forms, wanted)
-    if found is None:
-        return False
-    perm, x = found
     count = len(perm)
     rest = [forms.plain(v) for v in node.inputs] + [None] * (4 - len(node.inputs))
     axes, pads = ints(rest[3]), ints(rest[1])
@@ -227,25 +225,22 @@ def permuted_vector(value: ir.Value, perm: Sequence[int], forms: Forms) -> ir.Va
     return forms.insert("Gather", [forms.plain(value), list(perm)], attributes={"axis": 0})[0]
 
 
-@rule("vector")
-def vector(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("vector")
+def vector(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Tile: a number per axis."""
-    found = single_form(node, forms, wanted)
-    if found is None or node.inputs[1] is None:
+    if node.inputs[1] is None:
         return False
-    perm, x = found
     forms.emit(node, [x, permuted_vector(node.inputs[1], perm, forms)], perm)
     return True
 
 
-@rule("expand")
-def expand(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("expand")
+def expand(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """The shape is a number per axis, those in front may lack."""
-    found, shape = single_form(node, forms, wanted), node.inputs[1]
+    shape = node.inputs[1]
     size = dims(shape)
-    if found is None or shape is None or size is None or not isinstance(size[0], int):
+    if shape is None or size is None or not isinstance(size[0], int):
         return False
-    perm, x = found
     contents = array(shape)
     if size[0] != len(perm):
         if contents is None or size[0] > len(perm):
@@ -257,13 +252,9 @@ def expand(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
-@rule("resize")
-def resize(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("resize")
+def resize(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """Scales, sizes and the region: a number per axis, unless axes are named."""
-    found = single_form(node, forms, wanted)
-    if found is None:
-        return False
-    perm, x = found
     axes = attribute(node, "axes")
     if axes is not None:
         inputs: list[Any] = [x, *(forms.plain(v) for v in node.inputs[1:])]
@@ -281,27 +272,23 @@ def resize(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
-@rule("gather")
-def gather(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("gather")
+def gather(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """One index takes the axis away, a vector of them keeps it."""
-    found = single_form(node, forms, wanted)
     depth = rank(node.inputs[1])
-    if found is None or depth is None or depth > 1:
+    if depth is None or depth > 1:
         return False
-    perm, x = found
     axis = attribute(node, "axis", 0) % len(perm)
     result = perm if depth == 1 else without_axes(perm, [axis])
     forms.emit(node, [x, forms.plain(node.inputs[1])], result, axis=inverse(perm)[axis])
     return True
 
 
-@rule("trailing_axes")
-def trailing_axes(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+@form_rule("trailing_axes")
+def trailing_axes(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """LayerNormalization: the normalised axes must be the last ones, in order, in the form too."""
-    found = single_form(node, forms, wanted)
-    if found is None or len(node.outputs) > 1:
+    if len(node.outputs) > 1:
         return False
-    perm, x = found
     axis = attribute(node, "axis", -1) % len(perm)
     if perm[axis:] != tuple(range(axis, len(perm))):
         return False
