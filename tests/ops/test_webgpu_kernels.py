@@ -34,6 +34,8 @@ TWOFOLD = (
 HARDWARE = {
     f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")
 }
+#: Families with shorter shaders for adapters whose compiler is slow.
+COMPACT = {f"{name}@compact": case for name, case in CASES.items() if name.startswith(("product/", "conv/"))}
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +54,19 @@ def test_ids_are_unique() -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_kernel(kernel_page: Any, case: Case) -> None:
-    run_case(kernel_page, case, hardware=False)
+    run_case(kernel_page, case)
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("case", HARDWARE.values(), ids=HARDWARE.keys())
 def test_hardware_variant(kernel_page: Any, case: Case) -> None:
     run_case(kernel_page, case, hardware=True)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", COMPACT.values(), ids=COMPACT.keys())
+def test_compact_variant(kernel_page: Any, case: Case) -> None:
+    run_case(kernel_page, case, traits={"slowCompiler": True})
 
 
 #: The first case of each table.
@@ -86,7 +94,7 @@ def test_by_messages_from_python(backend: Any, case: Case) -> None:
     backend.release_kernel(kernel)
 
 
-def run_case(kernel_page: Any, case: Case, hardware: bool) -> None:
+def run_case(kernel_page: Any, case: Case, **variant: Any) -> None:
     """Run a case and compare."""
     arrays = case.arrays()
     expected = case.expectation(arrays)
@@ -97,7 +105,7 @@ def run_case(kernel_page: Any, case: Case, hardware: bool) -> None:
         domain=case.domain,
         host=case.host,
         outputs=case.outputs,
-        hardware=hardware,
+        **variant,
     )
     check(case, result.outputs, expected)
 

@@ -185,6 +185,8 @@ function traitsOf(device: GPUDevice, software: boolean): DeviceTraits {
   const { limits, features } = device;
   return {
     software,
+    // lavapipe by its limits, because Chromium may call it SwiftShader, which has 256.
+    slowCompiler: software && limits.maxComputeInvocationsPerWorkgroup > 256,
     f16: features.has('shader-f16'),
     subgroups: features.has('subgroups'),
     maxWorkgroupsPerDimension: limits.maxComputeWorkgroupsPerDimension,

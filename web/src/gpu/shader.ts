@@ -1,5 +1,6 @@
 // From a dispatch to the text of its shader. Pure: the text depends on nothing but what is in the key.
 import type { Shader, Spec, StorageType, Uniforms } from '../jsep/kernel';
+import { hoistUniforms } from '../wgsl/hoist';
 
 /** One storage binding as WGSL declares it. */
 export interface ShaderBinding {
@@ -21,6 +22,8 @@ export interface ShaderRequest {
   readonly spec: Spec;
   readonly bindings: readonly ShaderBinding[];
   readonly uniforms: readonly UniformField[];
+  /** Whether uniforms are read once, at the beginning: software adapters gain by it. */
+  readonly hoisted?: boolean;
 }
 
 export function elementType(storage: StorageType, vec: 1 | 2 | 4): string {
@@ -41,13 +44,14 @@ export function stableJson(value: unknown): string {
 export function shaderKey(request: ShaderRequest): string {
   const bindings = request.bindings.map(({ name, type, writable }) => `${name}:${type}${writable ? '!' : ''}`);
   const uniforms = request.uniforms.map(({ name, type }) => `${name}:${type}`);
-  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}`;
+  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}`;
 }
 
 /** The whole module: declarations, then the kernel's text. */
 export function shaderText(request: ShaderRequest): string {
   const { bindings, uniforms } = request;
-  const body = request.shader.wgsl(request.spec);
+  const own = request.shader.wgsl(request.spec);
+  const body = request.hoisted ? hoistUniforms(own) : own;
   const lines: string[] = [];
   // Directives must come first in a module; a kernel may start with its own.
   const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(body)![0];

@@ -27,6 +27,8 @@ export interface Tensor {
 export interface DeviceTraits {
   /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
   readonly software: boolean;
+  /** Compilation takes longer than a run or two (lavapipe): short texts and few of them, loops instead of tiles written out. */
+  readonly slowCompiler: boolean;
   readonly f16: boolean;
   readonly subgroups: boolean;
   readonly maxWorkgroupsPerDimension: number;

@@ -166,7 +166,7 @@ class CallContext implements Context {
       ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
     ];
     const { fields, bytes } = packUniforms(uniforms, dispatch.f32, dispatch.i32);
-    const pipeline = this.run.provider.pipelines.get({ shader, spec: dispatch.spec, bindings, uniforms: fields });
+    const pipeline = this.run.provider.pipelines.get({ shader, spec: dispatch.spec, bindings, uniforms: fields, hoisted: this.device.software });
     this.run.resolved.commands.push({
       kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
       uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside,

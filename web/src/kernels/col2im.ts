@@ -1,6 +1,5 @@
 // Col2Im: each pixel is the sum of what the blocks over it say. One thread for a pixel.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { hoistUniforms } from '../wgsl/hoist';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { sizeOf } from '../wgsl/shape';
@@ -22,13 +21,13 @@ const SHADER: Shader<Col2ImSpec> = {
     let place_${axis} = (from_${axis} - reach_${axis}) / u.stride_${axis};
     if (from_${axis} < reach_${axis} || place_${axis} >= u.places_${axis} || place_${axis} * u.stride_${axis} + reach_${axis} != from_${axis}) { continue; }`);
     const within = (size: string, index: string) => all.reduce((text, axis) => (axis === 0 ? `${index}_0` : `(${text}) * u.${size}_${axis} + ${index}_${axis}`), '');
-    return hoistUniforms(linearMain(`  var rest = i;
+    return linearMain(`  var rest = i;
   ${decode.join('\n  ')}
   var sum = 0.0;
   ${open.join('\n  ')}
     sum += ${load(storage, 1, `x[(rest * u.taps + ${within('block', 'k')}) * u.columns + ${within('places', 'place')}]`)};
   ${'}'.repeat(axes)}
-  y[i] = ${stored(storage, 1, 'sum')};`));
+  y[i] = ${stored(storage, 1, 'sum')};`);
   },
 };
 

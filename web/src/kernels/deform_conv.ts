@@ -1,6 +1,5 @@
 // DeformConv: a convolution over images whose taps are moved by offsets of their own, and weighted by a mask. One thread for each output.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { hoistUniforms } from '../wgsl/hoist';
 import { stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { readWindow, slide, type WindowAttributes, windowUniforms } from './_conv_geometry';
@@ -13,7 +12,7 @@ interface DeformSpec extends Spec {
 
 const SHADER: Shader<DeformSpec> = {
   name: 'deform_conv__any',
-  wgsl: ({ bias, mask, storage }) => hoistUniforms(linearMain(`  let pixels = u.out_h * u.out_w;
+  wgsl: ({ bias, mask, storage }) => linearMain(`  let pixels = u.out_h * u.out_w;
   let pixel = i % pixels;
   let channel = i / pixels % u.outputs;
   let image = i / pixels / u.outputs;
@@ -45,7 +44,7 @@ const SHADER: Shader<DeformSpec> = {
       sum += value * f32(w[(channel * u.depth + c) * taps + tap]);
     }
   }
-  y[i] = ${stored(storage, 1, 'sum')};`)),
+  y[i] = ${stored(storage, 1, 'sum')};`),
 };
 
 const deformConv: Kernel<{ window: WindowAttributes; group: number; offsetGroup: number }> = {

@@ -1,6 +1,5 @@
 // DFT along one axis, by the definition: one thread for each frequency, which reads the whole signal.
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { hoistUniforms } from '../wgsl/hoist';
 import { laneAliases, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { mathFunctions } from '../wgsl/math';
@@ -27,7 +26,7 @@ const SHADER: Shader<DftSpec> = {
       : `let at = base + n * u.inner;
     let real = ${part('at', 0)};
     let imaginary = ${complex ? part('at', 1) : '0.0'};`;
-    return hoistUniforms(`${laneAliases(1)}
+    return `${laneAliases(1)}
 ${mathFunctions('sin_', 'cos_')}
 ${linearMain(`  let inner = i % u.inner;
   let k = i / u.inner % u.frequencies;
@@ -43,7 +42,7 @@ ${linearMain(`  let inner = i % u.inner;
     sum += vec2<f32>(real * c - imaginary * s, real * s + imaginary * c);
   }
   ${inverse ? 'sum = sum / f32(u.length);' : ''}
-  ${toReal ? `y[i] = ${stored(storage, 1, 'sum.x')};` : `y[2u * i] = ${stored(storage, 1, 'sum.x')}; y[2u * i + 1u] = ${stored(storage, 1, 'sum.y')};`}`)}`);
+  ${toReal ? `y[i] = ${stored(storage, 1, 'sum.x')};` : `y[2u * i] = ${stored(storage, 1, 'sum.x')}; y[2u * i + 1u] = ${stored(storage, 1, 'sum.y')};`}`)}`;
   },
 };
 

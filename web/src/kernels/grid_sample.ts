@@ -1,7 +1,6 @@
 // GridSample over two or three axes: each output is sampled where its point of the grid says. One thread for an output.
 import type { Attributes } from '../jsep/attributes';
 import { type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { hoistUniforms } from '../wgsl/hoist';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 
@@ -61,7 +60,7 @@ const SHADER: Shader<GridSpec> = {
   let d = abs(p - low) % (2.0 * range);
   return low + min(d, 2.0 * range - d);`,
     }[padding];
-    return hoistUniforms(`fn settle(p: f32, size: f32) -> f32 {
+    return `fn settle(p: f32, size: f32) -> f32 {
   ${settle}
 }
 ${mode === 'cubic' ? `fn cubic(d: f32) -> vec4<f32> {
@@ -79,7 +78,7 @@ ${linearMain(`${last
   ${all.map(position).join('\n  ')}
   ${mode === 'cubic' ? all.map((axis) => `let weights_${axis} = cubic(fract(p_${axis}));`).join('\n  ') : ''}
   ${all.flatMap((axis) => taps.map((t) => tap(axis, t))).join('\n  ')}
-  y[i] = ${stored(storage, 1, choices.map(term).join('\n    + '))};`)}`);
+  y[i] = ${stored(storage, 1, choices.map(term).join('\n    + '))};`)}`;
   },
 };
 

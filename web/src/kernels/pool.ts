@@ -2,7 +2,6 @@
 import type { Attributes } from '../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { DType } from '../schema';
-import { hoistUniforms } from '../wgsl/hoist';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { readWindow, slide, type WindowAttributes } from './_conv_geometry';
@@ -90,7 +89,7 @@ const SHADER: Shader<PoolSpec> = {
     const inside = all.map((axis) => `in_${axis} < u.input_${axis}`).join(' && ');
     const pixel = all.reduce((text, axis) => `(${text}) * u.input_${axis} + in_${axis}`, last ? 'rest' : 'rest * u.channels + channel');
     const planes = all.map((axis) => `u.input_${axis}`).join(' * ');
-    return hoistUniforms(`alias T = ${laneType(type, lanes)};
+    return `alias T = ${laneType(type, lanes)};
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};
@@ -106,7 +105,7 @@ ${linearMain(`  var rest = i;
   }
   ${'}'.repeat(axes)}
   y[i] = ${stored(storage, lanes, finish)};
-  ${indices ? `indices[i] = i32((rest * u.channels + channel) * ${planes} + best);` : ''}`)}`);
+  ${indices ? `indices[i] = i32((rest * u.channels + channel) * ${planes} + best);` : ''}`)}`;
   },
 };
 

@@ -1,6 +1,5 @@
 // RoiAlign: each output is the mean, or the largest, of samples in its part of a region. One thread for an output.
 import { type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { hoistUniforms } from '../wgsl/hoist';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 
@@ -14,7 +13,7 @@ const SHADER: Shader<RoiSpec> = {
   name: 'roi_align__any',
   wgsl({ max, halfPixel, storage }) {
     const pixel = (y: string, x: string) => load(storage, 1, `x[(plane + ${y}) * u.width + ${x}]`);
-    return hoistUniforms(linearMain(`  let column = i % u.out_w;
+    return linearMain(`  let column = i % u.out_w;
   let row = i / u.out_w % u.out_h;
   let channel = i / (u.out_w * u.out_h) % u.channels;
   let region = i / (u.out_w * u.out_h * u.channels);
@@ -51,7 +50,7 @@ const SHADER: Shader<RoiSpec> = {
       : 'value += corners.x + corners.y + corners.z + corners.w;'}
     first = false;
   } }
-  y[i] = ${stored(storage, 1, max ? 'value' : 'value / f32(max(samples_x * samples_y, 1u))')};`));
+  y[i] = ${stored(storage, 1, max ? 'value' : 'value / f32(max(samples_x * samples_y, 1u))')};`);
   },
 };
 

@@ -29,6 +29,8 @@ const KINDS = {
   mish: 'v * tanh(min(max(v, F(0.0)) + log(1.0 + exp(-abs(v))), F(15.0)))',
   exp: 'exp(v)',
   abs: 'abs(v)',
+  // All that are made of a product and a clamp (see piecewise).
+  piecewise: `select(select(F(1.0), v, u.activation_4 > 0.5) * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)), v, u.activation_4 < -0.5)`,
 } as const;
 /** With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated). */
 export type ActivationKind = `${keyof typeof KINDS}${'' | '+' | '&'}`;
@@ -76,6 +78,24 @@ export function readActivation(attributes: Attributes): Activation | undefined {
   const plain = made.kind as keyof typeof KINDS;
   if (offset !== 0) return { kind: `${plain}+`, params: [...made.params, offset] };
   return attributes.integer('residual_last', 0) ? { kind: `${plain}&`, params: made.params } : made;
+}
+
+/** Scale, shift and bounds of the clamp; 1: times v, -1: v alone. */
+const PIECEWISE: { readonly [kind: string]: ((params: readonly number[]) => readonly number[]) | undefined } = {
+  none: () => [1, 0, 0, 0, -1],
+  relu: () => [1, 0, 0, Infinity, 0],
+  clamp: ([low, high]) => [1, 0, low, high, 0],
+  hard_sigmoid: ([alpha, beta]) => [alpha, beta, 0, 1, 0],
+  hard_swish: () => [1 / 6, 0.5, 0, 1, 1],
+};
+
+/** The activation as one that shares its shader with others and with none at all, where there is such a form: fewer shaders to compile. */
+export function piecewise(activation: Activation | undefined): Activation | undefined {
+  const { kind = 'none', params = [] } = activation ?? {};
+  const [, plain, suffix] = /^(.*?)([+&]?)$/.exec(kind)!;
+  const made = PIECEWISE[plain]?.(params);
+  if (!made) return activation;
+  return { kind: `piecewise${suffix as '' | '+' | '&'}`, params: suffix === '+' ? [...made, params[params.length - 1]] : made };
 }
 
 /** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */

@@ -3,10 +3,21 @@
 
 /** The module with the uniforms that `main` uses in constants at its beginning. */
 export function hoistUniforms(module: string): string {
-  const start = module.indexOf('fn main(');
-  const body = module.indexOf('{', start) + 1;
-  const text = module.slice(body);
-  const names = [...new Set([...text.matchAll(/\bu\.(\w+)/g)].map(([, name]) => name))];
+  const start = module.indexOf('{', module.indexOf('fn main(')) + 1;
+  const end = closingBrace(module, start);
+  const body = module.slice(start, end);
+  const names = [...new Set([...body.matchAll(/\bu\.(\w+)/g)].map(([, name]) => name))];
+  if (names.length === 0) return module;
   const lets = names.map((name) => `let uniform_${name} = u.${name};`).join(' ');
-  return `${module.slice(0, body)}\n  ${lets}${text.replace(/\bu\.(\w+)/g, 'uniform_$1')}`;
+  return `${module.slice(0, start)}\n  ${lets}${body.replace(/\bu\.(\w+)/g, 'uniform_$1')}${module.slice(end)}`;
+}
+
+/** Where the block ends whose inside begins at `start`. */
+function closingBrace(text: string, start: number): number {
+  let depth = 1;
+  for (let i = start; i < text.length; i++) {
+    if (text[i] === '{') depth++;
+    else if (text[i] === '}' && --depth === 0) return i;
+  }
+  return text.length;
 }

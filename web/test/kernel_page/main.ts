@@ -45,7 +45,7 @@ let provider: Promise<GpuProvider> | undefined;
 
 async function runKernel(test: Case): Promise<Result> {
   const open = await (provider ??= GpuProvider.open());
-  const used = test.hardware || test.traits ? pretending(open, { ...(test.hardware && { software: false }), ...test.traits }) : open;
+  const used = test.hardware || test.traits ? pretending(open, { ...(test.hardware && { software: false, slowCompiler: false }), ...test.traits }) : open;
   const result = await inErrorScopes(open.gpu, () => runCase(used, test));
   throwUncaptured(open.gpu);
   await throwWarnings(open);

@@ -1,8 +1,7 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
 // pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
-import { hoistUniforms } from '../../wgsl/hoist';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes, laneType, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { type Geometry, windowUniforms } from '../_conv_geometry';
@@ -15,6 +14,8 @@ interface DepthwiseSpec extends Spec {
   readonly stride: number;
   readonly bias: boolean;
   readonly residual: boolean;
+  /** As in a product's spec (see product/spec.ts). */
+  readonly compact?: boolean;
   readonly activation?: ActivationKind;
   readonly storage: StorageType;
 }
@@ -30,26 +31,32 @@ export interface Depthwise {
   readonly geometry: Geometry;
 }
 
-export function depthwise(ctx: Context, { x, w, y, bias, residual, activation, geometry }: Depthwise): void {
+export function depthwise(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: Depthwise): void {
+  const { software, slowCompiler } = ctx.device;
+  const activation = slowCompiler ? piecewise(given) : given;
   const channels = x.dims[3];
   const lanes = channels % 4 === 0 ? 4 : 1;
   const [height, width] = geometry.output;
-  const pixels = ctx.device.software ? longStrip(geometry) : shortStrip(y.size / lanes);
+  const pixels = software ? longStrip(geometry, slowCompiler) : shortStrip(y.size / lanes);
   const unrolled = geometry.dilations[1] === 1 && geometry.kernel[1] <= 7 && geometry.strides[1] <= 2;
   const spec: DepthwiseSpec = {
     lanes, pixels, width: unrolled ? geometry.kernel[1] : 0, stride: unrolled ? geometry.strides[1] : 0,
-    bias: bias !== undefined, residual: residual !== undefined, activation: activation?.kind, storage: y.storage,
+    ...(slowCompiler ? { bias: true, residual: true, compact: true } : { bias: bias !== undefined, residual: residual !== undefined }),
+    activation: activation?.kind, storage: y.storage,
   };
   const strips = Math.ceil(width / pixels);
   const count = (channels / lanes) * strips * height * x.dims[0];
   ctx.dispatch({
-    shader: { name: `conv_depthwise__${ctx.device.software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: (full) => hoistUniforms(text(full)) } satisfies Shader<DepthwiseSpec>, spec,
+    shader: { name: `conv_depthwise__${software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: text } satisfies Shader<DepthwiseSpec>, spec,
     inputs: {
       x: inLanes(x, lanes), w: inLanes(w, lanes),
-      ...(bias && { bias: inLanes(bias, lanes) }), ...(residual && { residual: inLanes(residual, lanes) }),
+      ...(spec.bias && { bias: inLanes(bias ?? w, lanes) }), ...(spec.residual && { residual: inLanes(residual ?? w, lanes) }),
     },
     outputs: { y: inLanes(y, lanes) },
-    uniforms: { count, channels: channels / lanes, strips, ...windowUniforms(geometry), ...activationUniforms(activation) },
+    uniforms: {
+      count, channels: channels / lanes, strips, ...windowUniforms(geometry), ...activationUniforms(activation),
+      ...(slowCompiler && { has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, pixels }),
+    },
     f32: ACTIVATION_F32,
     workgroups: linearWorkgroups(count, ctx.device),
   });
@@ -60,13 +67,13 @@ function shortStrip(outputs: number): number {
   return outputs > 1 << 18 ? 4 : outputs > 1 << 16 ? 2 : 1;
 }
 
-/** The strip for which a row of the output takes the fewest loads. */
-function longStrip({ output, kernel, strides }: Geometry): number {
+/** The strip for which a row of the output takes the fewest loads; long ones take twice as long to compile. */
+function longStrip({ output, kernel, strides }: Geometry, slowCompiler: boolean): number {
   const loads = (pixels: number) => Math.ceil(output[1] / pixels) * ((pixels - 1) * strides[1] + 2 * kernel[1]);
-  return loads(8) < loads(4) ? 8 : 4;
+  return !slowCompiler && loads(8) < loads(4) ? 8 : 4;
 }
 
-function text({ lanes, pixels, width, stride, bias, residual, activation, storage }: DepthwiseSpec): string {
+function text({ lanes, pixels, width, stride, bias, residual, compact, activation, storage }: DepthwiseSpec): string {
   const type = laneType('f32', lanes);
   const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
   const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
@@ -76,7 +83,7 @@ function text({ lanes, pixels, width, stride, bias, residual, activation, storag
     ${each((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}
     ${each(width, (i) => weight(i, `${i}u`))}
     ${each(pixels, (p) => `sum_${p} += ${Array.from({ length: width }, (_, i) => `v_${p * stride + i} * w_${i}`).join(' + ')};`)}`;
-  const looped = `
+  const anyWidth = `
     for (var kx = 0u; kx < u.kernel_w; kx++) {
     ${weight(0, 'kx')}
     ${each(pixels, (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`)}
@@ -87,17 +94,30 @@ function text({ lanes, pixels, width, stride, bias, residual, activation, storag
   let out_y = line % u.out_h;
   let image = line / u.out_h;
   let left = i32(out_x * u.stride_w) - i32(u.pad_left);
-  ${each(pixels, (p) => `var sum_${p} = ${bias ? `${type}(bias[c])` : `${type}(0.0)`};`)}
+  ${compact ? `var own_bias = ${type}(0.0); if (u.has_bias != 0u) { own_bias = ${type}(bias[c]); }\n  ` : ''}${each(pixels, (p) => `var sum_${p} = ${compact ? 'own_bias' : bias ? `${type}(bias[c])` : `${type}(0.0)`};`)}
   for (var ky = 0u; ky < u.kernel_h; ky++) {
     let in_y = u32(i32(out_y * u.stride_h + ky * u.dilation_h) - i32(u.pad_top));
     if (in_y < u.in_h) {
-    let row = (image * u.in_h + in_y) * u.in_w;${width > 0 ? unrolled : looped}
+    let row = (image * u.in_h + in_y) * u.in_w;${width > 0 ? unrolled : anyWidth}
     }
   }
   let at = (line * u.out_w + out_x) * u.channels + c;
-  ${each(pixels, (p) => {
+  ${compact ? storeInLoop(type, pixels, stored(storage, lanes, activated(activation, 'sums[p]', 'own_residual'))) : each(pixels, (p) => {
     const place = `at + ${p}u * u.channels`;
     const value = stored(storage, lanes, activated(activation, `sum_${p}`, residual ? `${type}(residual[${place}])` : undefined));
     return `if (out_x + ${p}u < u.out_w) { y[${place}] = ${value}; }`;
   })}`)}`;
+}
+
+/** For quick compilation (see product/software.ts). */
+function storeInLoop(type: string, pixels: number, value: string): string {
+  return `var sums = array<${type}, ${pixels}>(${Array.from({ length: pixels }, (_, p) => `sum_${p}`).join(', ')});
+  for (var p = 0u; p < u.pixels; p++) {
+    if (out_x + p < u.out_w) {
+      let place = at + p * u.channels;
+      var own_residual = ${type}(0.0);
+      if (u.has_residual != 0u) { own_residual = ${type}(residual[place]); }
+      y[place] = ${value};
+    }
+  }`;
 }

@@ -1,8 +1,7 @@
 // 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3): 36 products of matrices for tiles of 4x4 outputs, with a quarter of the
 // multiplications. For software adapters, which have few of them; a GPU has more to lose by the dispatches around.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
-import { hoistUniforms } from '../../wgsl/hoist';
+import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Geometry } from '../_conv_geometry';
@@ -37,7 +36,8 @@ export function suitsWinograd(ctx: Context, w: Tensor, { kernel, strides, dilati
     && Math.min(channels, outputs) >= FEWEST_CHANNELS && Math.ceil(output[0] / TILE) * Math.ceil(output[1] / TILE) >= FEWEST_TILES;
 }
 
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation, geometry }: Winograd): void {
+export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: Winograd): void {
+  const activation = ctx.device.slowCompiler ? piecewise(given) : given;
   const [images, , , channels] = x.dims;
   const outputs = w.dims[3];
   const [down, across] = geometry.output.map((size) => Math.ceil(size / TILE));
@@ -55,7 +55,7 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation, ge
   ctx.dispatch({
     shader: FROM_INPUTS, spec: {}, inputs: { x: { tensor: x, vec }, w: { tensor: w, vec } },
     outputs: { y: { tensor: transformed, vec }, v: { tensor: weights, vec } },
-    uniforms: { count: inputs + columns, inputs, columns, channels: channels / vec, ...places }, workgroups: linearWorkgroups(inputs + columns, ctx.device),
+    uniforms: { count: inputs + columns, inputs, columns, channels: channels / vec, ...places, tile: 6, kernel: 3 }, workgroups: linearWorkgroups(inputs + columns, ctx.device),
   });
   multiply(ctx, {
     left: 'matrix', a: transformed, b: weights, y: products, m: tiles, n: outputs, depth: channels, taps: 1, z: POINTS, lda: channels, ldb: outputs, ldy: outputs,
@@ -63,10 +63,14 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation, ge
   });
   const sums = (tiles * outputs) / vec;
   ctx.dispatch({
-    shader: TO_OUTPUT, spec: { bias: bias !== undefined, residual: residual !== undefined, activation: activation?.kind, storage: y.storage },
-    inputs: { p: { tensor: products, vec }, ...(bias && { bias: { tensor: bias, vec } }), ...(residual && { residual: { tensor: residual, vec } }) },
+    shader: TO_OUTPUT, spec: { activation: activation?.kind, storage: y.storage },
+    // What is not there is never read, but something must be bound.
+    inputs: { p: { tensor: products, vec }, bias: { tensor: bias ?? w, vec }, residual: { tensor: residual ?? w, vec } },
     outputs: { y: { tensor: y, vec } },
-    uniforms: { count: sums, channels: outputs / vec, ...places, ...activationUniforms(activation) }, f32: ACTIVATION_F32, workgroups: linearWorkgroups(sums, ctx.device),
+    uniforms: {
+      count: sums, channels: outputs / vec, ...places, ...activationUniforms(activation), has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, tile: 6, made: 4,
+    },
+    f32: ACTIVATION_F32, workgroups: linearWorkgroups(sums, ctx.device),
   });
 }
 
@@ -76,64 +80,76 @@ function combination(row: readonly number[], value: (i: number) => string): stri
   return terms.join(' + ').replace(/\+ -/g, '- ');
 }
 
-/** Statements that declare t_I_J = the rows of `matrix` over the first index of `value`. */
-function overRows(matrix: readonly (readonly number[])[], width: number, value: (i: number, j: number) => string, name = 't'): string {
-  return matrix.flatMap((row, i) => Array.from({ length: width }, (_, j) => `let ${name}_${i}_${j} = ${combination(row, (k) => value(k, j))};`)).join('\n  ');
+/** Statements that declare NAME_I: row I of `matrix` times the values. */
+function rowsTimes(matrix: readonly (readonly number[])[], name: string, value: (k: number) => string): string {
+  return matrix.map((row, i) => `let ${name}_${i} = ${combination(row, value)};`).join(' ');
 }
 
+/**
+ * matrix * tile * transposed matrix. First the rows of the tile, one after the other, into `t`, then its columns: in loops whose ends
+ * are uniforms, so that nobody unrolls them (see product/software.ts). `size` is the tile's, `made` that of what it becomes (WGSL).
+ * `load` declares v_0… of row r; `save` takes w_0… of column c.
+ */
+function transform(matrix: readonly (readonly number[])[], size: string, made: string, load: string, save: string): string {
+  const [rows, columns] = [matrix.length, matrix[0].length];
+  return `var t: array<vec4<f32>, ${rows * columns}>;
+  for (var r = 0u; r < ${size}; r++) {
+    ${load}
+    ${rowsTimes(matrix, 'w', (k) => `v_${k}`)}
+    ${matrix.map((_, i) => `t[r * ${rows}u + ${i}u] = w_${i};`).join(' ')}
+  }
+  for (var c = 0u; c < ${made}; c++) {
+    ${matrix[0].map((_, k) => `let v_${k} = t[${k * rows}u + c];`).join(' ')}
+    ${rowsTimes(matrix, 'w', (k) => `v_${k}`)}
+    ${save}
+  }`;
+}
+
+const SIX = [0, 1, 2, 3, 4, 5];
+const FOUR = [0, 1, 2, 3];
+
 const TILE_PLACE = `let tile = i / u.channels;
-  let c = i % u.channels;
+  let channel = i % u.channels;
   let tile_x = tile % u.across * 4u;
   let tile_y = tile / u.across % u.down * 4u;
   let image = tile / (u.across * u.down);`;
 
-const WEIGHTS_TEXT = `  ${[0, 1, 2].map((i) => [0, 1, 2].map((j) => `let g_${i}_${j} = vec4<f32>(w[${i * 3 + j}u * u.columns + k]);`).join(' ')).join('\n  ')}
-  ${overRows(WEIGHTS, 3, (k, j) => `g_${k}_${j}`)}
-  ${WEIGHTS.map((_, i) => WEIGHTS.map((row, j) => `v[${i * 6 + j}u * u.columns + k] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`;
-
 /** Threads have a tile of the input each, and behind those a pair of channels of the weights. */
 const FROM_INPUTS: Shader<Spec> = {
   name: 'conv_winograd_inputs__sw_4x4',
-  wgsl: () => {
-    const six = [0, 1, 2, 3, 4, 5];
-    const loads = six.flatMap((i) => six.map((j) =>
-      `let d_${i}_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row_${i} + x_${j}) * u.channels + c, has_${i} && x_${j} < u.in_w)]), has_${i} && x_${j} < u.in_w);`));
-    return hoistUniforms(linearMain(`  if (i >= u.inputs) {
+  wgsl: () => linearMain(`  if (i >= u.inputs) {
   let k = i - u.inputs;
-${WEIGHTS_TEXT}
+  ${transform(WEIGHTS, 'u.kernel', 'u.tile', [0, 1, 2].map((j) => `let v_${j} = vec4<f32>(w[(r * 3u + ${j}u) * u.columns + k]);`).join(' '),
+    SIX.map((i) => `v[(${i * 6}u + c) * u.columns + k] = w_${i};`).join(' '))}
   return;
   }
   ${TILE_PLACE}
-  ${six.map((j) => `let x_${j} = tile_x + ${j}u - u.pad_left;`).join(' ')}
-  ${six.map((i) => `let y_${i} = tile_y + ${i}u - u.pad_top; let has_${i} = y_${i} < u.in_h; let row_${i} = (image * u.in_h + y_${i}) * u.in_w;`).join('\n  ')}
-  ${loads.join('\n  ')}
-  ${overRows(INPUT, 6, (k, j) => `d_${k}_${j}`)}
+  ${SIX.map((j) => `let x_${j} = tile_x + ${j}u - u.pad_left;`).join(' ')}
   let plane = u.tiles * u.channels;
-  ${six.map((i) => INPUT.map((row, j) => `y[${i * 6 + j}u * plane + i] = ${combination(row, (k) => `t_${i}_${k}`)};`).join('\n  ')).join('\n  ')}`));
-  },
+  ${transform(INPUT, 'u.tile', 'u.tile', `let y_in = tile_y + r - u.pad_top;
+    let inside = y_in < u.in_h;
+    let row = (image * u.in_h + y_in) * u.in_w;
+    ${SIX.map((j) => `let v_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row + x_${j}) * u.channels + channel, inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`).join('\n    ')}`,
+  SIX.map((i) => `y[(${i * 6}u + c) * plane + i] = w_${i};`).join(' '))}`),
 };
 
 interface OutputSpec extends Spec {
-  readonly bias: boolean;
-  readonly residual: boolean;
   readonly activation?: ActivationKind;
   readonly storage: StorageType;
 }
 
 const TO_OUTPUT: Shader<OutputSpec> = {
   name: 'conv_winograd_output__sw_4x4',
-  wgsl: ({ bias, residual, activation, storage }) => {
-    const six = [0, 1, 2, 3, 4, 5];
-    const write = (i: number, j: number) => {
-      const terms = [combination(OUTPUT[j], (k) => `t_${i}_${k}`), ...(bias ? ['own_bias'] : [])];
-      return `if (tile_x + ${j}u < u.out_w) { let at = (row + tile_x + ${j}u) * u.channels + c; y[at] = ${stored(storage, 4, activated(activation, terms.join(' + '), residual ? 'vec4<f32>(residual[at])' : undefined))}; }`;
-    };
-    return hoistUniforms(`${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
+  wgsl({ activation, storage }) {
+    const write = (j: number) => `if (tile_y + ${j}u < u.out_h) { y[at + ${j}u * u.out_w * u.channels] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
+    return `${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
   let plane = u.tiles * u.channels;
-  ${six.map((i) => six.map((j) => `let p_${i}_${j} = p[${i * 6 + j}u * plane + i];`).join(' ')).join('\n  ')}
-  ${overRows(OUTPUT, 6, (k, j) => `p_${k}_${j}`)}
-  ${bias ? 'let own_bias = vec4<f32>(bias[c]);' : ''}
-  ${[0, 1, 2, 3].map((i) => `if (tile_y + ${i}u < u.out_h) { let row = (image * u.out_h + tile_y + ${i}u) * u.out_w;
-    ${[0, 1, 2, 3].map((j) => write(i, j)).join('\n    ')} }`).join('\n  ')}`)}`);
+  var own_bias = vec4<f32>(0.0);
+  if (u.has_bias != 0u) { own_bias = vec4<f32>(bias[channel]); }
+  ${transform(OUTPUT, 'u.tile', 'u.made', SIX.map((j) => `let v_${j} = vec4<f32>(p[(r * 6u + ${j}u) * plane + i]);`).join(' '), `if (tile_x + c >= u.out_w) { break; }
+    let at = ((image * u.out_h + tile_y) * u.out_w + tile_x + c) * u.channels + channel;
+    ${FOUR.map((j) => `var residual_${j} = vec4<f32>(0.0);`).join(' ')}
+    if (u.has_residual != 0u) { ${FOUR.map((j) => `residual_${j} = vec4<f32>(residual[at + ${j}u * u.out_w * u.channels]);`).join(' ')} }
+    ${FOUR.map(write).join('\n    ')}`)}`)}`;
   },
 };

@@ -1,7 +1,7 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../schema';
-import type { Binding, Context, Tensor, Uniforms } from '../../jsep/kernel';
-import { ACTIVATION_F32, type Activation, activationUniforms } from '../../wgsl/activation';
+import type { Binding, Context, DeviceTraits, Tensor, Uniforms } from '../../jsep/kernel';
+import { ACTIVATION_F32, type Activation, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';
 import { hardwareProduct } from './hardware';
@@ -84,27 +84,44 @@ function divided(value: number | readonly number[], by: number): number | readon
   return typeof value === 'number' ? value / by : value.map((item) => item / by);
 }
 
-function software(ctx: Context, p: Product, spec: ProductSpec): void {
-  const { rows, columns, along } = softwareTile(p, spec, ctx.device.subgroups);
-  const step = spec.aVec === 4 || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
+/** With batch and activation in the form that most products share: each further form is one more shader to compile. */
+function asUsual(p: Product): Product {
+  const activation = piecewise(p.activation);
+  if (p.left !== 'matrix' || p.batch) return { ...p, activation };
+  return { ...p, activation, batch: 1, strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } } };
+}
+
+function software(ctx: Context, given: Product, spec: ProductSpec): void {
+  const { bVec } = spec;
+  const { slowCompiler } = ctx.device;
+  const p = slowCompiler ? asUsual(given) : given;
+  const { rows, columns, along } = softwareTile(p, bVec, ctx.device);
+  // Reading b is all that counts for a single row.
+  const aVec = rows === 1 ? 1 : spec.aVec;
+  const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
-    ...spec, rows, columns, step, along,
-    tail: p.depth % step !== 0 || p.depth === 0,
-    share: along === 'rows' && step > 1 && ctx.device.subgroups,
+    ...spec, aVec, rows, columns, step, along, batch: p.batch ?? 0, activation: p.activation?.kind,
+    ...(slowCompiler && { compact: true, scaled: true, bias: spec.bias ?? 'row', residual: true }),
+    tail: aVec === 1 && step === 4, share: along === 'rows' && step > 1 && ctx.device.subgroups,
   };
-  const end = ending(p, spec);
+  // What is not there is never read, but something must be bound.
+  const end = ending({ ...p, bias: p.bias ?? (full.bias && p.b), residual: p.residual ?? (full.residual ? p.b : undefined) }, full);
   const rowBlocks = Math.ceil(p.m / rows);
   const columnBlocks = Math.ceil(p.n / (4 * columns));
   ctx.dispatch({
     shader: softwareProduct(full), spec: full,
-    inputs: { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, spec.bVec), ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
-    uniforms: { ...end.uniforms, depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / spec.aVec, ldb: p.ldb / spec.bVec }, f32: end.f32,
+    inputs: { a: inLanes(p.a, aVec), b: inLanes(p.b, bVec), ...end.inputs }, outputs: { y: inLanes(p.y, bVec) },
+    uniforms: {
+      ...end.uniforms, ...(slowCompiler && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
+      depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / aVec, ldb: p.ldb / bVec,
+    },
+    f32: end.f32,
     workgroups: along === 'rows' ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z] : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
   });
 }
 
 /** The tile of least work, by a rough model: cost of a step of 4 in nanoseconds on SwiftShader, for all threads that run, idle ones too. */
-function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
+function softwareTile(p: Product, bVec: 1 | 4, { subgroups, slowCompiler }: DeviceTraits): { rows: number; columns: number; along: 'rows' | 'columns' } {
   const load = 10;
   const share = subgroups ? 18 : 4 * load;
   let best = { rows: 8, columns: 4, along: 'rows' as 'rows' | 'columns', cost: Infinity };
@@ -117,8 +134,9 @@ function softwareTile(p: Product, { bVec }: ProductSpec, subgroups: boolean): { 
     if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
   };
   // Wider tiles are a little quicker, but take three times as long to compile; so do stores of single elements.
-  for (const columns of bVec === 4 ? [4, 3, 2, 1] : [2, 1]) consider(8, columns, 'rows');
-  for (const rows of [1, 4]) for (const columns of [bVec, 1]) consider(rows, columns, 'columns');
+  const few = slowCompiler || bVec === 1;
+  for (const columns of bVec === 1 ? [2, 1] : few ? [4, 2] : [4, 3, 2, 1]) consider(8, columns, 'rows');
+  for (const rows of [1, 4]) for (const columns of few ? [1] : [4, 1]) consider(rows, columns, 'columns');
   return best;
 }
 

@@ -1,9 +1,8 @@
 // A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
 // There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their loads of b.
 import type { Shader } from '../../jsep/kernel';
-import { hoistUniforms } from '../../wgsl/hoist';
-import { finishText, loadB } from './finish';
-import { leftText } from './left';
+import { type FinishText, finishText, loadB } from './finish';
+import { type LeftText, leftText } from './left';
 import type { SoftwareSpec } from './spec';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
@@ -12,7 +11,7 @@ export const SOFTWARE_THREADS = 8;
 
 export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
   const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
-  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: (full) => hoistUniforms(text(full)) };
+  return { name: `${NAMES[spec.left]}__sw_${variant}`, wgsl: text };
 }
 
 function text(spec: SoftwareSpec): string {
@@ -41,14 +40,37 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     ${each(rows, (i) => each(columns, (j) => `sum_${i}_${j} += b_${j} * a_${i};`))}
     }
   ${left.closeTaps}
-  ${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
+  ${spec.compact ? storeInLoops(spec, left, finish) : storeEach(spec, left, finish)}
+}
+`;
+}
+
+function storeEach({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
+  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
+  return `${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
   ${each(rows, (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
   if (placed) {
   ${each(columns, (j) => finish.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
-  } }`)}
+  } }`)}`;
 }
-`;
+
+/**
+ * Loops whose ends are uniforms, so that no compiler unrolls them: what lavapipe takes for a shader grows with the square of the loads and
+ * stores in its text, to seconds for a tile written out.
+ */
+function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
+  const sums = Array.from({ length: rows * columns }, (_, t) => `sum_${Math.floor(t / columns)}_${t % columns}`);
+  return `var sums = array<vec4<f32>, ${rows * columns}>(${sums.join(', ')});
+  for (var j = 0u; j < u.tile_columns; j++) {
+  let column = column_0 + j;
+  ${finish.bias(0, 'column')}
+  for (var i = 0u; i < u.tile_rows; i++) {
+  let row = row_0 + i;
+  ${left.place('row')}
+  if (placed) { ${finish.store(`sums[i * ${columns}u + j]`, 0, 'row', 'column')} }
+  }
+  }`;
 }
 
 /** Declares a_I: the elements of this step. */

@@ -19,6 +19,8 @@ export interface FinishSpec {
   /** row: one number for each column; any: strides for rows and columns. */
   readonly bias?: 'row' | 'any';
   readonly residual?: boolean;
+  /** A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound they are). */
+  readonly compact?: boolean;
   /** Whether there are alpha and beta. */
   readonly scaled?: boolean;
   readonly activation?: ActivationKind;

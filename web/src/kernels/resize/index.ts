@@ -1,6 +1,5 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it is.
 import { type Context, type DTypeName, type Kernel, KernelError, type Spec, type StorageType } from '../../jsep/kernel';
-import { hoistUniforms } from '../../wgsl/hoist';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { antialiased } from './antialias';
@@ -100,7 +99,7 @@ function wgsl(spec: ResizeSpec): string {
     if (extrapolates) lines.push(`  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) { value = ${type}(u.extrapolation); }`);
     lines.push(`  y[i] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
-  return hoistUniforms(`fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
+  return `fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
   // A division may be off by a few units in the last place; where a whole number is meant, that would be another element.
   let n = f32(i) + shift;
   let q = n / scale;
@@ -108,7 +107,7 @@ function wgsl(spec: ResizeSpec): string {
 }
 ${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }` : ''}
 ${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
-${linearMain(lines.join('\n'))}`);
+${linearMain(lines.join('\n'))}`;
 }
 
 /** Statements that declare at_AXIS_T and weight_AXIS_T for each tap T. */
