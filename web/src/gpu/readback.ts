@@ -18,8 +18,8 @@ export interface PendingReadback {
 export class Readback {
   private readonly idle: GPUBuffer[] = [];
 
-  /** @param keep whether staging buffers stay here for the next time; else they go back to the cache. */
-  constructor(private readonly gpu: Gpu, private readonly cache: BufferCache, private readonly keep = false) {}
+  /** @param kept how many bytes of staging buffers stay here for the next time; more go back to the cache. */
+  constructor(private readonly gpu: Gpu, private readonly cache: BufferCache, private readonly kept: number) {}
 
   encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
     const offsets: number[] = [];
@@ -51,7 +51,7 @@ export class Readback {
       return use(downloads.map(({ bytes }, i) => new Uint8Array(mapped, offsets[i], bytes)));
     } finally {
       staging.unmap();
-      if (this.keep) this.idle.push(staging);
+      if (this.bytes + staging.size <= this.kept) this.idle.push(staging);
       else this.cache.release(staging);
     }
   }

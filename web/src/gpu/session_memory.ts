@@ -15,7 +15,7 @@ export class SessionMemory {
     this.caches = provider.cachesFor(modes);
     this.caches.enter();
     this.arena = new Arena(this.caches.storage, gpu.device.limits.maxBufferSize);
-    this.readback = new Readback(gpu, this.caches.default, true);
+    this.readback = new Readback(gpu, this.caches.default, Infinity);
   }
 
   /** Bytes that this session alone has; those in the caches are all sessions'. */

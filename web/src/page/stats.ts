@@ -27,9 +27,9 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
   const contexts = await runtime.contexts.all();
   const counters = newCounters();
   let gpu_bytes = 0;
-  for (const { gpu, buffers, cachedBytes } of contexts.values()) {
+  for (const { gpu, buffers, readback, cachedBytes } of contexts.values()) {
     for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
-    gpu_bytes += buffers.bytes + cachedBytes;
+    gpu_bytes += buffers.bytes + readback.bytes + cachedBytes;
   }
   for (const session of sessions.values()) gpu_bytes += session.weights.bytes.gpu + (session.backend?.memory.bytes ?? 0);
   const loaded = runtime.loadedCore;
