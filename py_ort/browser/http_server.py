@@ -109,6 +109,11 @@ class HttpServer:
         self._blobs[path] = Blob(parts, content_type)
         return self.origin + path
 
+    def replace(self, url: str, parts: Sequence[Part]) -> None:
+        """Serve other bytes at a URL that `publish` gave."""
+        path = urlsplit(url).path
+        self._blobs[path] = Blob(parts, self._blobs[path].content_type)
+
     def withdraw(self, url: str) -> None:
         """Stop serving a URL that `publish` gave."""
         self._blobs.pop(urlsplit(url).path, None)

@@ -50,9 +50,14 @@ shape_option = click.option(
 )
 
 
+#: Where a command finds the files of --kernels again (`click.Context.meta`).
+KERNEL_FILES = "py_ort.kernels"
+
+
 def _load_kernels(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
     from py_ort.user_kernels import load_kernels
 
+    context.meta[KERNEL_FILES] = files
     for file in files:
         load_kernels(file)
 
