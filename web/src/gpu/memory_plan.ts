@@ -46,6 +46,8 @@ const OFFSET_ALIGNMENT = 256;
 const MANY = 4000;
 /** Tensors that are placed in tries of other orders. */
 const TRIES = 8000;
+/** What is not more above the lower bound needs no further tries. */
+const GOOD = 1.05;
 /** Commands in a window of time. */
 const WINDOW = 16;
 
@@ -61,30 +63,32 @@ export function storageBytes(bytes: number): number {
 export function planMemory(
   tensors: readonly Lifetime[], existing: readonly Slot[] = [], conflicts: Conflicts = new Map(), maxBytes = Infinity,
 ): MemoryPlan {
-  let best: { plan: MemoryPlan; bytes: number } | undefined;
-  for (const order of orders(tensors)) {
-    const plan = placeInOrder(order, existing, conflicts, maxBytes);
-    const bytes = plan.newSlots.reduce((sum, size) => sum + size, 0);
-    if (!best || bytes < best.bytes) best = { plan, bytes };
-    if (bytes === 0) break;
+  const random = randomNumbers();
+  const enough = existing.length > 0 ? 0 : GOOD * largestSum(tensors);
+  const ranks = new Map(tensors.map(({ id, bytes }) => [id, bytes]));
+  let best: Attempt | undefined;
+  for (let tries = tensors.length > MANY ? 1 : 3 + Math.floor(TRIES / Math.max(tensors.length, 1)); tries > 0; tries--) {
+    const order = [...tensors].sort((a, b) => ranks.get(b.id)! - ranks.get(a.id)! || a.start - b.start);
+    const attempt = placeInOrder(order, existing, conflicts, maxBytes, best && random);
+    if (!best || attempt.bytes <= best.bytes) best = attempt;
+    if (best.bytes <= enough) break;
+    // Who needed new memory comes earlier next time, and chance sees to the rest. Now and then all starts anew.
+    const anew = tries % 16 === 0;
+    for (const { id, bytes } of tensors) ranks.set(id, (anew ? bytes : ranks.get(id)!) * (attempt.grown.has(id) ? 1.2 : 1) * (0.9 + 0.2 * random()));
   }
-  return best!.plan;
+  return best!;
 }
 
-/** Biggest first; then, as long as that is cheap, by other measures, and biggest first with the sizes disturbed. */
-function* orders(tensors: readonly Lifetime[]): Generator<Lifetime[]> {
-  const sorted = (rank: (tensor: Lifetime) => number) => {
-    const ranks = new Map(tensors.map((tensor) => [tensor.id, rank(tensor)]));
-    return [...tensors].sort((a, b) => ranks.get(b.id)! - ranks.get(a.id)! || a.start - b.start);
-  };
-  const length = ({ start, end }: Lifetime) => Math.min(end, 1e9) - start + 1;
-  yield sorted(({ bytes }) => bytes);
-  if (tensors.length > MANY) return;
-  yield sorted((tensor) => tensor.bytes * length(tensor));
-  yield sorted(({ start }) => -start);
+interface Attempt extends MemoryPlan {
+  readonly bytes: number;
+  /** The tensors for which memory was made. */
+  readonly grown: ReadonlySet<number>;
+}
+
+/** Between 0 and 1, the same ones each time: equal models get equal plans. */
+function randomNumbers(): () => number {
   let seed = 1;
-  const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
-  for (let i = Math.floor(TRIES / Math.max(tensors.length, 1)); i > 0; i--) yield sorted(({ bytes }) => bytes * (0.5 + random()));
+  return () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
 }
 
 /** Held tensors by the time at which they are, so that few are looked at. */
@@ -129,35 +133,40 @@ class Bank {
   }
 }
 
-function placeInOrder(tensors: readonly Lifetime[], existing: readonly Slot[], conflicts: Conflicts, maxBytes: number): MemoryPlan {
+/** Without `random` the first of equally good places is taken. */
+function placeInOrder(
+  tensors: readonly Lifetime[], existing: readonly Slot[], conflicts: Conflicts, maxBytes: number, random?: () => number,
+): Attempt {
   const banks = existing.map(({ bytes, held }) => {
     const bank = new Bank(bytes, true);
     for (const one of held) bank.hold(one);
     return bank;
   });
   const places = new Map<number, Place>();
+  const grown = new Set<number>();
   for (const tensor of tensors) {
     const size = roundUp(storageBytes(tensor.bytes), OFFSET_ALIGNMENT);
     let best: { slot: number; offset: number; growth: number } | undefined;
-    for (let slot = 0; slot < banks.length && best?.growth !== 0; slot++) {
+    for (let slot = 0; slot < banks.length && (random || best?.growth !== 0); slot++) {
       const bank = banks[slot];
       if (conflict(conflicts.get(tensor.id), bank.ids)) continue;
       const offset = bank.lowestOffset(tensor, size);
       const growth = Math.max(0, offset + size - bank.bytes);
       if (growth > 0 && (bank.fixed || offset + size > maxBytes)) continue;
-      if (growth <= size && (!best || growth < best.growth)) best = { slot, offset, growth };
+      if (growth <= size && (!best || growth < best.growth || (growth === best.growth && random && random() < 0.5))) best = { slot, offset, growth };
     }
-    if (!best) {
+    if (!best || (best.growth === size && random && random() < 0.5)) {
       banks.push(new Bank(0, false));
       best = { slot: banks.length - 1, offset: 0, growth: size };
     }
     const { slot, offset, growth } = best;
+    if (growth > 0) grown.add(tensor.id);
     banks[slot].bytes += growth;
     banks[slot].hold({ ...tensor, bytes: size, offset });
     places.set(tensor.id, { slot, offset });
   }
   const newSlots = banks.slice(existing.length).map(({ bytes }) => Math.max(bytes, Math.min(maxBytes, roundUp(bytes, GRANULE))));
-  return { places, newSlots };
+  return { places, newSlots, grown, bytes: newSlots.reduce((sum, size) => sum + size, 0) };
 }
 
 function conflict(partners: ReadonlySet<number> | undefined, ids: ReadonlySet<number>): boolean {
