@@ -82,7 +82,9 @@ def test_graph_ids(new_session):
     ]:
         run(session, rows, graph_id)
         assert (made(session) == nothing) == captured, (graph_id, rows)
-    with pytest.raises(InvalidArgument, match=r"graph 1 was captured with inputs x: float32\[2,3\], .*, not x: float32\[4,3\]"):
+    with pytest.raises(
+        InvalidArgument, match=r"graph 1 was captured with inputs x: float32\[2,3\], .*, not x: float32\[4,3\]"
+    ):
         run(session, 4, "1")
     for _ in range(2):
         run(session, 2, "-1")  # neither captures nor replays: the core is asked each time
