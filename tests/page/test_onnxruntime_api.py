@@ -13,7 +13,7 @@ from onnx import TensorProto, numpy_helper
 from shared_browser import BROWSER
 
 import py_ort
-from py_ort import AsyncInferenceSession, OrtValue, RunOptions, SessionOptions
+from py_ort import AsyncInferenceSession, BrowserOptions, OrtValue, RunOptions, SessionOptions
 from py_ort.exceptions import Cancelled, InvalidArgument, ModelLoadCanceled, NoSuchFile
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -198,6 +198,26 @@ def test_a_flag_ends_the_making_of_a_session(new_session):
         )
 
 
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_large_outputs_that_are_kept_stay_what_they_are(new_session, provider):
+    """Feeds are fetched, and memory is used again: only what nobody holds any more."""
+    text = "g (float[N] x) => (float[N] y, float[N] z) { y = Neg(x) z = Identity(x) }"
+    session = new_session(model(text).SerializeToString(), providers=[provider])
+    feeds = [np.full(1_500_000 + 7 * i, i + 0.5, np.float32) for i in range(4)]
+    kept = []
+    for x in feeds:
+        session.run(None, {"x": x + 100})
+        kept.append(session.run(None, {"x": x})[0][3:])  # a view holds the whole
+    threads = [threading.Thread(target=lambda x=x: kept.append(session.run(["y"], {"x": x})[0][3:])) for x in feeds]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted((y.size, y.min(), y.max()) for y in kept) == sorted(
+        (x.size - 3, -x[0], -x[0]) for x in [*feeds, *feeds]
+    )
+
+
 def messages(caplog) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "py_ort"]
 
@@ -271,8 +291,12 @@ def test_the_asyncio_twin():
     asyncio.run(main())
 
 
+#: A browser of their own: nobody else's sessions are in its pages.
+TWO_PAGES = BrowserOptions(webgpu="off", flags=("--lang=en",), pages=2)
+
+
 def test_sessions_spread_over_pages(new_session):
-    sessions = [new_session(add(), providers=["wasm"], browser=BROWSER, pages=2) for _ in range(3)]
+    sessions = [new_session(add(), providers=["wasm"], browser=TWO_PAGES) for _ in range(3)]
     pages = [session._opened.backend.lease.page for session in sessions]
     assert len(set(map(id, pages))) == 2
     for session in sessions:
@@ -282,10 +306,8 @@ def test_sessions_spread_over_pages(new_session):
 
 def test_two_pages_run_at_the_same_time(new_session):
     """A quick run is done while a slow one is under way in the other page; in one page it would wait."""
-    slow_one = new_session(slow(), providers=["wasm"], pages=2)
-    quick = new_session(add(), providers=["wasm"], pages=2)
-    while quick._opened.backend.lease.page is slow_one._opened.backend.lease.page:
-        quick = new_session(add(), providers=["wasm"], pages=2)
+    slow_one, quick = (new_session(made, providers=["wasm"], browser=TWO_PAGES) for made in (slow(), add()))
+    assert quick._opened.backend.lease.page is not slow_one._opened.backend.lease.page
     options = RunOptions()
     future = slow_one.run_async(None, {"x": np.ones(20_000, np.float32)}, run_options=options)
     np.testing.assert_array_equal(quick.run(["y"], {"x": X})[0], X + W)

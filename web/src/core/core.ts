@@ -73,6 +73,11 @@ export class Core {
     return this.module.HEAPU8;
   }
 
+  /** Bytes of the heap as they are, until the core is called again. */
+  view(address: number, size: number): Uint8Array {
+    return this.heap.subarray(address, address + size);
+  }
+
   /** A copy of heap bytes. */
   bytes(address: number, size: number): Uint8Array<ArrayBuffer> {
     return this.heap.slice(address, address + size);

@@ -16,6 +16,8 @@ export interface Answer {
   readonly type: Body;
   readonly body: BodyObject;
   readonly payload?: readonly Uint8Array[];
+  /** Called when it was sent. */
+  readonly sent?: () => void;
 }
 
 export class Connection {

@@ -12,6 +12,7 @@ import { Session, type SessionOptions } from '../session/session';
 import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
 import { KernelDesk } from './kernel_desk';
+import { OutputMemory } from './output_memory';
 import type { PageRequest } from './page';
 import { pageStats, sessionStats } from './stats';
 
@@ -25,6 +26,7 @@ export class Requests {
   private readonly runtime = new Runtime();
   private readonly desk = new KernelDesk(this.runtime);
   private readonly sessions = new Map<number, Session>();
+  private readonly outputs = new OutputMemory();
   private readonly underWay = new Map<number, AbortController>();
   private nextSession = 1;
 
@@ -39,7 +41,9 @@ export class Requests {
     const abort = new AbortController();
     this.underWay.set(id, abort);
     try {
-      this.connection.send(id, await this.answer(id, type, body, payload, abort.signal));
+      const answer = await this.answer(id, type, body, payload, abort.signal);
+      this.connection.send(id, answer);
+      answer.sent?.();
     } catch (error) {
       this.connection.sendError(id, error);
     } finally {
@@ -101,15 +105,17 @@ export class Requests {
   private async run(
     request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal,
   ): Promise<Answer> {
+    const memory = this.outputs.borrow();
     const received_ms = performance.now();
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readValue(feed, payload)]));
     const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
-    const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress });
+    const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress, copy: memory.copy });
     const writer = new TensorWriter();
     for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
     // For profiles: what lies before and after on Python's clock is the bridge.
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
-    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)), payload: writer.payload };
+    const answer = new RunResultT(writer.descriptions, JSON.stringify(info));
+    return { type: Body.RunResult, body: answer, payload: writer.payload, sent: memory.giveBack };
   }
 
   private async releaseGraph({ session, graphId }: ReleaseGraphT): Promise<Answer> {

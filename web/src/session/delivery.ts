@@ -21,7 +21,7 @@ export class Delivery {
 
   constructor(
     private readonly session: Session, outputs: readonly ClosedOutput[], names: readonly string[],
-    private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu'>,
+    private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu' | 'copy'>,
   ) {
     const wanted = names.map((name) => [name, outputs[session.plan.outputs.indexOf(name)]] as const);
     // All of them before anything is made for one.
@@ -69,7 +69,8 @@ export class Delivery {
     return (parts) => {
       const narrowed = elements.narrow(dtype, parts[part]);
       // What was mapped is gone after this.
-      return { dtype, dims, data: narrowed === parts[part] ? narrowed.slice() : narrowed };
+      const { copy = (gone: Uint8Array) => gone.slice() } = this.options;
+      return { dtype, dims, data: narrowed === parts[part] ? copy(narrowed) : narrowed };
     };
   }
 

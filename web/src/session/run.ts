@@ -32,6 +32,8 @@ export interface RunOptions {
    */
   readonly graphId?: number;
   readonly signal?: AbortSignal;
+  /** Copies the bytes of an output that are about to be gone; by default into memory of its own. */
+  readonly copy?: (bytes: Uint8Array) => Uint8Array;
   /** Time each dispatch; see RunInfo.profile. */
   readonly profile?: boolean;
   /** Told of the pipelines that a first run waits for. */
@@ -215,7 +217,13 @@ export class SessionRun {
     const output = core.output(run, index);
     if ('kind' in output) return this.copied(output) as Container;
     const { dtype, dims, location, data, bytes } = output;
-    return { dtype, dims, data: location === Location.gpu ? { gpuId: data } : { bytes: core.bytes(data, bytes) } };
+    return { dtype, dims, data: location === Location.gpu ? { gpuId: data } : { bytes: this.copyOfHeap(data, bytes) } };
+  }
+
+  private copyOfHeap(address: number, size: number): Uint8Array {
+    const { core } = this.session.loaded;
+    // A recording keeps what the CPU computed, beyond this run.
+    return this.options.copy && !this.session.backend ? this.options.copy(core.view(address, size)) : core.bytes(address, size);
   }
 
   /** A value of the core's heap as one of its own. */

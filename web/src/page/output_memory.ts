@@ -1,0 +1,33 @@
+// Memory for what runs answer, used again once it was sent: new memory costs page faults, which take longer than all copying.
+
+/** Smaller outputs are not worth the trouble. */
+const LARGE = 1 << 20;
+const [KEPT, KEPT_BYTES] = [4, 256 << 20];
+
+export class OutputMemory {
+  private idle: ArrayBuffer[] = [];
+
+  /** The memory of one run: `copy` takes it, `giveBack` ends its use. */
+  borrow(): { copy: (bytes: Uint8Array) => Uint8Array; giveBack: () => void } {
+    const taken: ArrayBuffer[] = [];
+    return {
+      copy: (bytes) => {
+        if (bytes.byteLength < LARGE) return bytes.slice();
+        const memory = this.take(bytes.byteLength);
+        taken.push(memory);
+        const copied = new Uint8Array(memory, 0, bytes.byteLength);
+        copied.set(bytes);
+        return copied;
+      },
+      giveBack: () => {
+        let room = KEPT_BYTES;
+        this.idle = [...taken.splice(0), ...this.idle].slice(0, KEPT).filter(({ byteLength }) => (room -= byteLength) >= 0);
+      },
+    };
+  }
+
+  private take(size: number): ArrayBuffer {
+    const found = this.idle.findIndex(({ byteLength }) => byteLength >= size && byteLength <= 2 * size);
+    return found < 0 ? new ArrayBuffer(size) : this.idle.splice(found, 1)[0]!;
+  }
+}
