@@ -1,6 +1,7 @@
 // GetStats: what a page or a session holds and has done (docs/internals.md, section 1).
 import { newCounters } from '../gpu/counters';
 import type { Runtime } from '../session/runtime';
+import { GpuWeightStore } from '../session/weight_store';
 import type { Session } from '../session/session';
 
 export function sessionStats(session: Session) {
@@ -27,11 +28,12 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
   const contexts = await runtime.contexts.all();
   const counters = newCounters();
   let gpu_bytes = 0;
-  for (const { gpu, buffers, readback, cachedBytes } of contexts.values()) {
+  for (const provider of contexts.values()) {
+    const { gpu, buffers, readback, cachedBytes } = provider;
     for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
-    gpu_bytes += buffers.bytes + readback.bytes + cachedBytes;
+    gpu_bytes += buffers.bytes + readback.bytes + cachedBytes + GpuWeightStore.of(provider).bytes;
   }
-  for (const session of sessions.values()) gpu_bytes += session.weights.bytes.gpu + (session.backend?.memory.bytes ?? 0);
+  for (const session of sessions.values()) gpu_bytes += session.backend?.memory.bytes ?? 0;
   const loaded = runtime.loadedCore;
   return {
     counters,

@@ -27,6 +27,8 @@ export interface GpuWeight {
 export class GpuWeightStore {
   private static readonly stores = new WeakMap<GpuProvider, GpuWeightStore>();
   private readonly known = new Map<string, GpuWeight>();
+  /** Bytes of all its buffers. */
+  bytes = 0;
 
   static of(provider: GpuProvider): GpuWeightStore {
     const store = this.stores.get(provider) ?? new GpuWeightStore(provider);
@@ -56,6 +58,7 @@ export class GpuWeightStore {
     }
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
     const packs = sizes.map((size): Pack => ({ buffer: this.provider.gpu.createBuffer({ label: 'weights', size, usage }), users: 0 }));
+    this.bytes += sizes.reduce((sum, size) => sum + size, 0);
     return wanted.map(({ key, bytes }, i): GpuWeight => {
       const pack = packs[places[i].pack];
       pack.users++;
@@ -71,7 +74,9 @@ export class GpuWeightStore {
   release(weight: GpuWeight): void {
     if (--weight.holders > 0) return;
     if (this.known.get(weight.key) === weight) this.known.delete(weight.key);
-    if (--weight.pack.users === 0) weight.pack.buffer.destroy();
+    if (--weight.pack.users > 0) return;
+    this.bytes -= weight.pack.buffer.size;
+    weight.pack.buffer.destroy();
   }
 }
 
