@@ -5,6 +5,7 @@ Runs after placement, as all of a chain must be on one provider.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
@@ -123,9 +124,9 @@ def _on_host(value: ir.Value) -> bool:
 
 
 def _number(value: ir.Value | None) -> float | None:
-    """A constant of one element that broadcasts to anything."""
+    """A finite constant of one element that broadcasts to anything. (Shaders cannot spell infinities and NaNs.)"""
     found = scalar(value) if value is not None and value.dtype in _FLOATS and (rank(value) or 0) <= 1 else None
-    return None if found is None else float(found)
+    return None if found is None or not math.isfinite(found) else float(found)
 
 
 def _fits(node: ir.Node) -> bool:

@@ -35,10 +35,14 @@ ${linearMain(`  let inner = i % u.inner;
   let steps = ${toReal ? 'u.length' : 'min(u.given, u.length)'};
   for (var n = 0u; n < steps; n++) {
     ${read}
-    // The remainder first: large angles lose digits.
-    let angle = ${inverse ? '' : '-'}6.283185307179586 * f32(k * n % u.length) / f32(u.length);
-    let c = cos_(angle);
-    let s = sin_(angle);
+    // The remainder first, for large angles lose digits; then whole quarters, for the sine of a rounded pi is not 0.
+    let turn = k * n % u.length * 4u;
+    let angle = 1.5707963267948966 * f32(turn % u.length) / f32(u.length);
+    let quarter = turn / u.length;
+    let even = vec2<f32>(cos_(angle), sin_(angle));
+    let half = select(even, vec2<f32>(-even.y, even.x), (quarter & 1u) == 1u);
+    let c = select(half.x, -half.x, quarter >= 2u);
+    let s = select(half.y, -half.y, quarter ${inverse ? '>= 2u' : '< 2u'});
     sum += vec2<f32>(real * c - imaginary * s, real * s + imaginary * c);
   }
   ${inverse ? 'sum = sum / f32(u.length);' : ''}
