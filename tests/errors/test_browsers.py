@@ -77,6 +77,21 @@ def test_browser_killed_in_a_run(own_browser, launcher):
 
 
 @linux
+def test_browser_killed_with_several_pages(own_browser):
+    """Those who wait for any of its pages hear of it."""
+    options, flag = own_browser("playwright")
+    sessions = [InferenceSession(small_models.slow(), providers=["wasm"], browser=options, pages=2) for _ in range(2)]
+    assert len({id(session._opened.backend.lease.page) for session in sessions}) == 2
+    other = sessions[0].run_async(None, FEEDS)
+    error, seconds = run_and(sessions[1], lambda: processes.kill([processes.browser_process(flag)]))
+    assert isinstance(error, BrowserCrashed) and seconds < 5
+    with pytest.raises(BrowserCrashed):
+        other.result(5)
+    for session in sessions:
+        session.close()
+
+
+@linux
 @pytest.mark.parametrize("launcher", ["playwright", "process"])
 def test_page_killed_in_a_run(own_browser, launcher):
     options, flag = own_browser(launcher)
@@ -104,6 +119,9 @@ def test_gpu_process_killed(own_browser, page_errors):
             session.run(None, feeds)
         with InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as fresh:
             assert fresh.run(None, feeds)[0].tolist() == [[1, 1, 1]]
+        session.enable_fallback()
+        assert session.run(None, feeds)[0].tolist() == [[1, 1, 1]], "on wasm, as onnxruntime's fallback does"
+        assert session.get_providers() == ["CPUExecutionProvider"]
     assert any("lost" in line for line in page_errors)
     page_errors.clear()
 
