@@ -69,6 +69,12 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {},
         {"Erf": 1, "Mul": 1},
     ),
+    "an infinite number": (
+        f"{F} x",
+        "l = Less(x, half)  w = Where(l, least, x)  s = Sub(w, w)  y = Abs(s)",
+        {"half": HALF, "least": np.float32(-np.inf)},
+        {"ElementwiseChain": 1},
+    ),
     "one alone": (f"{F} x, {F} z", "y = Add(x, z)", {}, {"Add": 1}),
 }
 
