@@ -221,10 +221,14 @@ def test_wide_integers_may_be_expected_of_feeds() -> None:
     ("graph", "relu"),
     [
         pytest.param("d = Det(x)  e = Relu(d)  f = Unsqueeze(e, two)  y = Det(f)", "wasm", id="between two"),
-        pytest.param("d = Det(x)  e = Sigmoid(d)  r = Relu(e)  f = Unsqueeze(r, two)  y = Det(f)", "wasm", id="a chain"),
+        pytest.param(
+            "d = Det(x)  e = Sigmoid(d)  r = Relu(e)  f = Unsqueeze(r, two)  y = Det(f)", "wasm", id="a chain"
+        ),
         pytest.param("d = Det(x)  y = Relu(d)", "webgpu", id="not back"),
         pytest.param("d = Relu(x)  y = Det(d)", "webgpu", id="from a feed"),
-        pytest.param("c = Sigmoid(x)  d = Det(c)  e = Add(c, d)  r = Relu(e)  y = Det(r)", "webgpu", id="from the GPU too"),
+        pytest.param(
+            "c = Sigmoid(x)  d = Det(c)  e = Add(c, d)  r = Relu(e)  y = Det(r)", "webgpu", id="from the GPU too"
+        ),
     ],
 )
 def test_a_node_between_nodes_on_the_cpu(graph: str, relu: str) -> None:
