@@ -27,6 +27,7 @@ class IntegerConvolution {
     const int64_t pixels = window.pixels_out(), pixels_in_image = element_count(plan.out);
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, false, last));
+    if (channels == 1 && columns == 1) return each_channel(last, x, w, x_zero, w_zero, keep, plan, store);
     const std::vector<IntegerPanels>* panels;  // of each group
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
       out.resize(static_cast<size_t>(group_));
@@ -77,9 +78,43 @@ class IntegerConvolution {
   }
 
  private:
+  // A window of its own for each channel: no products of matrices, but all channels of a pixel at once. `last` is x with its channels last.
+  template <class Store>
+  Status each_channel(const Tensor& last, const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const SpatialPlan& plan,
+                      Store store) const {
+    const Window& window = plan.window;
+    const int64_t m = w.dims[0], taps = window.taps(), pixels_in_image = element_count(plan.out);
+    const std::vector<int16_t>* weights;  // [taps, m]
+    PY_ORT_TRY(weights_.get(w, weights, [&](std::vector<int16_t>& out) -> Status {
+      out.resize(static_cast<size_t>(taps * m));
+      for (int64_t of = 0; of < m; ++of)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          out[static_cast<size_t>(tap * m + of)] = static_cast<int16_t>(integer_at(w, of * taps + tap) - w_zero.integer(of));
+      return {};
+    }, keep));
+    std::vector<int32_t> sums(static_cast<size_t>(m));
+    const auto add = [&](auto* from, const int16_t* weight) {
+      int32_t* to = sums.data();
+      for (int64_t c = 0; c < m; ++c) to[c] += static_cast<int16_t>(from[c] - x_zero) * weight[c];
+    };
+    PY_ORT_TARGET::OutputPixel at(window, 0);
+    for (int64_t pixel = 0; pixel < window.pixels_out(); ++pixel, at.next(window)) {
+      std::fill(sums.begin(), sums.end(), 0);
+      PY_ORT_TARGET::for_taps(window, at, last.data<uint8_t>(), [&](int32_t tap, const uint8_t* from) {
+        if (!from) return;
+        if (x.dtype == DType::uint8) add(from, weights->data() + tap * m);
+        else add(reinterpret_cast<const int8_t*>(from), weights->data() + tap * m);
+      });
+      for (int64_t c = 0; c < m; ++c)
+        store((pixel / pixels_in_image * m + c) * pixels_in_image + pixel % pixels_in_image, c, sums[static_cast<size_t>(c)]);
+    }
+    return {};
+  }
+
   SpatialAttributes spatial_;
   int64_t group_ = 1;
   Derived<std::vector<IntegerPanels>> panels_;
+  Derived<std::vector<int16_t>> weights_;
 };
 
 class ConvInteger {
