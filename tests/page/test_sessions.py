@@ -225,7 +225,7 @@ SCRIPT = """
     began = time.perf_counter()
     import py_ort
     imported = time.perf_counter() - began
-    heavy = [name for name in ("onnx", "numpy", "playwright", "websockets") if name in sys.modules]
+    heavy = [name for name in ("onnx", "numpy", "playwright") if name in sys.modules]
     import numpy as np
     session = py_ort.InferenceSession(sys.argv[1], providers=["wasm"])
     (y,) = session.run(None, {"x": np.ones((1, 3), np.float32), "scale": np.ones(3, np.float32)})
