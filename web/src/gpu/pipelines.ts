@@ -45,17 +45,14 @@ export class PipelineCache {
     const layout = this.layout(request.bindings, request.uniforms.length > 0);
     counters.pipelines++;
     const code = shaderText(request);
-    // Errors of both calls surface in the promise below, so the scope only keeps them from being reported twice.
-    device.pushErrorScope('validation');
-    const module = device.createShaderModule({ label, code });
-    void device.popErrorScope().catch(() => undefined);
+    const module = this.module(label, code);
     const compiled = device
       .createComputePipelineAsync({ label, layout: layout.pipeline, compute: { module, entryPoint: 'main' } })
       .catch(async (error: unknown) => {
         this.pipelines.delete(key);
         const cause = await this.gpu.failure(error);
         if (cause !== error) throw cause;
-        throw new RuntimeError(ErrorCode.shader, await describeShaderError(request.shader, module, code, error));
+        throw new RuntimeError(ErrorCode.shader, await this.describe(request, module, code, error));
       });
     // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
     const warnings = () => complaints(device.createShaderModule({ label, code }), code, 'warning');
@@ -66,6 +63,27 @@ export class PipelineCache {
       pipeline.compileMs = performance.now() - start;
     }, () => undefined);
     return pipeline;
+  }
+
+  /** Errors surface where the pipeline is made, so the scope only keeps them from being reported twice. */
+  private module(label: string, code: string): GPUShaderModule {
+    const { device } = this.gpu;
+    device.pushErrorScope('validation');
+    const module = device.createShaderModule({ label, code });
+    void device.popErrorScope().catch(() => undefined);
+    return module;
+  }
+
+  /** Why a shader does not compile; where it can be told in the text as its author wrote it. */
+  private async describe(request: ShaderRequest, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
+    const { name, own } = request.shader;
+    let found: string[] = [];
+    if (request.hoisted) {
+      const written = shaderText({ ...request, hoisted: false });
+      found = await complaints(this.module(name, written), written, 'error', own);
+    }
+    if (found.length === 0) found = await complaints(module, code, 'error', own);
+    return `shader ${name} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
   }
 
   private layout(bindings: readonly ShaderBinding[], uniform: boolean) {
@@ -83,11 +101,6 @@ export class PipelineCache {
     }
     return layout;
   }
-}
-
-async function describeShaderError(shader: Pick<ShaderRequest['shader'], 'name' | 'own'>, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
-  const found = await complaints(module, code, 'error', shader.own);
-  return `shader ${shader.name} does not compile: ${found.length > 0 ? `\n${found.join('\n')}` : messageOf(error)}`;
 }
 
 /** The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote, where it is in it. */

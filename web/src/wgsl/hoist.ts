@@ -3,8 +3,12 @@
 
 /** The module with the uniforms that `main` uses in constants at its beginning. */
 export function hoistUniforms(module: string): string {
-  const start = module.indexOf('{', module.indexOf('fn main(')) + 1;
-  const end = closingBrace(module, start);
+  // Comments may have braces of their own; what takes their place has their length.
+  const code = module.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => ' '.repeat(comment.length));
+  const entry = /\bfn\s+main\s*\(/.exec(code);
+  if (!entry) return module;
+  const start = code.indexOf('{', entry.index) + 1;
+  const end = closingBrace(code, start);
   const body = module.slice(start, end);
   const names = [...new Set([...body.matchAll(/\bu\.(\w+)/g)].map(([, name]) => name))];
   if (names.length === 0) return module;

@@ -1,10 +1,9 @@
-// Profiles on devices without timestamps, and kernels' helpers: what needs no GPU.
+// Profiles on devices without timestamps.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BufferCaches } from '../../src/gpu/buffer_cache';
 import type { Gpu } from '../../src/gpu/device';
 import { Profiler } from '../../src/gpu/profiler';
-import { helperText, needsDims, type HelpedTensor } from '../../src/user_kernels/helpers';
 
 test('without timestamp-query the rows have no times', async () => {
   const gpu = { device: { features: new Set<string>(), createQuerySet: () => assert.fail('it has no queries') } } as unknown as Gpu;
@@ -15,26 +14,4 @@ test('without timestamp-query the rows have no times', async () => {
   profiler.resolve(encoder);
   assert.deepEqual(await profiler.read(), [{ kernel: 'relu', workgroups: [1, 1, 1], instance: 7 }]);
   assert.deepEqual(passes, [{ label: 'relu' }]);
-});
-
-const x: HelpedTensor = { name: 'x', storage: 'f16', rank: 2, written: false };
-const y: HelpedTensor = { name: 'y', storage: 'i32', rank: 0, written: true };
-
-test('only what a text names is declared', () => {
-  assert.equal(helperText('y[i] = 1;', [x, y]), 'alias T_x = f32;\nalias T_y = i32;');
-  const text = 'store_y(i, i32(x_at(a, b)));';
-  const declared = helperText(text, [x, y]);
-  assert.match(declared, /fn x_at\(i0: u32, i1: u32\) -> T_x \{ return f32\(x\[\(i0 \* u.x_dim_1 \+ i1\)\]\); \}/);
-  assert.match(declared, /fn store_y\(i: u32, value: T_y\) \{ y\[i\] = value; \}/);
-  assert.doesNotMatch(declared, /load_x|x_dim\(|y_put/);
-  assert.deepEqual([x, y].map((tensor) => needsDims(text, tensor)), [true, false]);
-});
-
-test('inputs cannot be stored to', () => {
-  assert.doesNotMatch(helperText('store_x(0u, 1.0);', [x, y]), /fn store_x/);
-});
-
-test('the library comes in where it is called and not defined', () => {
-  assert.match(helperText('let a = tanh_(b);', []), /fn tanh_\(/);
-  assert.doesNotMatch(helperText('fn tanh_(v: f32) -> f32 { return v; } let a = tanh_(b);', []), /fn with_sign/);
 });
