@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Body, DType, Location, RunResultT, RunT, ValueKind } from '../../src/schema';
 import { Assembler } from '../../src/wire/frames';
-import { decodeMessage, encodeMessage, readTensor, readValue, TensorWriter } from '../../src/wire/messages';
+import { decodeAnnounced, decodeMessage, encodeMessage, readTensor, readValue, TensorWriter } from '../../src/wire/messages';
 
 test('messages: tensors on the CPU and on the GPU come back', () => {
   const writer = new TensorWriter();
@@ -54,4 +54,19 @@ test('messages: a tensor beyond the payload is refused', () => {
   const writer = new TensorWriter();
   writer.add('x', { dtype: DType.uint8, dims: [4], data: new Uint8Array(4) });
   assert.throws(() => readTensor(writer.descriptions[0], payload), /ends at byte 4/);
+});
+
+test('messages: a payload that is elsewhere is announced by its URL', () => {
+  const run = new RunT(1, [], [], []);
+  const url = new TextEncoder().encode('http://127.0.0.1:1/blob/x');
+  const [frame] = encodeMessage(7, Body.Run, run, [url]);
+  new DataView(frame.buffer, frame.byteOffset).setUint32(12, 1, true);
+  const assembled = new Assembler().receive(frame)!;
+  assert.equal(assembled.elsewhere, true);
+  const announced = decodeAnnounced(assembled);
+  assert.deepEqual([announced.id, announced.url, announced.size], [7, 'http://127.0.0.1:1/blob/x', url.byteLength]);
+  const payload = Uint8Array.of(1, 2, 3);
+  assert.equal(announced.withPayload(payload).payload, payload);
+  new DataView(frame.buffer, frame.byteOffset).setUint32(12, 2, true);
+  assert.throws(() => new Assembler().receive(frame), /not possible/);
 });
