@@ -40,6 +40,7 @@ def _conv(x: tuple[int, ...], w: tuple[int, ...], group: int, stride: int, pad: 
 
 
 A_SCALE, A_ZERO, Y_SCALE, Y_ZERO = _number(0.02), _number(100, "uint8"), _number(0.1), _number(128, "uint8")
+ODD = (_number(0.5), _number(7, "uint8"))
 
 CASES = [
     *(
@@ -63,6 +64,35 @@ CASES = [
         "ConvInteger",
         [u8(1, 4, 9, 8), u8(6, 2, 3, 3), _number(13, "uint8")],
         {"group": 2, "pads": [1, 1, 1, 1]},
+        tolerance="exact",
+    ),
+    *(
+        Case(
+            "QGemm",
+            [u8(5, 16), A_SCALE, A_ZERO, i8(16, 9), _scales(9), np.zeros(9, np.int8), bias, *result],
+            domain=MICROSOFT,
+            tolerance=tolerance,
+        )
+        for bias in (None, r(9, dtype="int32", low=-500, high=500))
+        for result, tolerance in (([Y_SCALE, Y_ZERO], "exact"), ([], "tight"))
+    ),
+    # Means, sums and products that lie just between two steps, with odd zero points.
+    *(
+        Case(f"QLinear{op}", [u8(3, 40), *ODD, u8(3, 40), *ODD, *ODD], domain=MICROSOFT, tolerance="exact")
+        for op in ("Add", "Mul")
+    ),
+    Case(
+        "QLinearAveragePool",
+        [u8(2, 4, 8, 6), *ODD, *ODD],
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        domain=MICROSOFT,
+        tolerance="exact",
+    ),
+    Case(
+        "QLinearSoftmax",
+        [u8(6, 11), _number(0.05), Y_ZERO, _number(1 / 255), _number(0, "uint8")],
+        {"axis": -1, "opset": 13},
+        domain=MICROSOFT,
         tolerance="exact",
     ),
     _conv((2, 3, 7, 6), (8, 3, 1, 1), 1, 1, 0, False),
