@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -69,7 +69,7 @@ class Opened:
     created: dict[str, Any]
     times: dict[str, float]
     shape_plans: ShapePlans | None = None
-    account: Account = Account()
+    account: Account = field(default_factory=Account)
 
     def release(self) -> None:
         """Give back the share of the page."""
@@ -146,7 +146,7 @@ def _with_wasm(names: Iterable[str]) -> list[str]:
 
 
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
-    """Models that are changed are not kept: what they compute is not told by their file. One to be written is compiled."""
+    """Changed models are not kept: their file does not tell what they compute. One to be written is compiled."""
     if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
         return None
     return PlanCache.default()

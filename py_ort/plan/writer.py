@@ -110,7 +110,7 @@ class PlanWriter:
             self._number(value)
 
     def _user_kernels(self) -> list[dict[str, Any]]:
-        """The definitions of the user's own kernels that nodes use: a plan needs nothing besides itself and its weights."""
+        """The definitions of the user's own kernels that nodes use: a plan needs nothing but itself and its weights."""
         keys = dict.fromkeys((node.domain, node.op_type) for node in self.placed)
         found = [find_kernel(*key) for key in keys]
         return [kernel.definition for kernel in found if kernel is not None]

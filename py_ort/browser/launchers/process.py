@@ -77,8 +77,9 @@ class ProcessLauncher(Launcher):
         self.on_lost(BrowserCrashed(status + self._last_words()))
 
     def _last_words(self) -> str:
+        if self._profile is None:
+            return ""
         try:
-            assert self._profile is not None
             lines = (self._profile / "stderr.log").read_text(errors="replace").splitlines()[-5:]
         except OSError:
             return ""
@@ -90,20 +91,21 @@ class ProcessLauncher(Launcher):
         await asyncio.to_thread(self.kill)
 
     def kill(self) -> None:
-        if self._process is not None:
+        # Taken first: what watches the process may end it, too, in another thread.
+        process, self._process = self._process, None
+        profile, self._profile = self._profile, None
+        if process is not None:
             for how in (signal.SIGTERM, signal.SIGKILL) if sys.platform != "win32" else (signal.SIGTERM,):
-                self._signal(how)
+                _signal(process, how)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(3)
-            self._process = None
-        if self._profile:
-            shutil.rmtree(self._profile, ignore_errors=True)
-            self._profile = None
+                    process.wait(3)
+        if profile:
+            shutil.rmtree(profile, ignore_errors=True)
 
-    def _signal(self, how: signal.Signals) -> None:
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.terminate()
-            else:
-                os.killpg(self._process.pid, how)  # the group is the browser's own
+
+def _signal(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.terminate()
+        else:
+            os.killpg(process.pid, how)  # the group is the browser's own
