@@ -4,6 +4,7 @@ import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/jsep/
 import type { DeviceTraits, DTypeName } from '../../src/jsep/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
+import { shaderKey, shaderText } from '../../src/gpu/shader';
 import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
 import type { Pipeline } from '../../src/gpu/pipelines';
 import { GpuProvider } from '../../src/gpu/provider';
@@ -43,8 +44,25 @@ interface Result {
 
 let provider: Promise<GpuProvider> | undefined;
 
+/** What each key stood for. */
+const texts = new Map<string, string>();
+
+/** The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on a shape. */
+async function openProvider(): Promise<GpuProvider> {
+  const made = await GpuProvider.open();
+  const { pipelines } = made;
+  const get = pipelines.get.bind(pipelines);
+  pipelines.get = (request) => {
+    const [key, text] = [shaderKey(request), shaderText(request)];
+    if ((texts.get(key) ?? text) !== text) throw new Error(`two shaders for one key, ${key}:\n${texts.get(key)}\n${text}`);
+    texts.set(key, text);
+    return get(request);
+  };
+  return made;
+}
+
 async function runKernel(test: Case): Promise<Result> {
-  const open = await (provider ??= GpuProvider.open());
+  const open = await (provider ??= openProvider());
   const used = test.hardware || test.traits ? pretending(open, { ...(test.hardware && { software: false, slowCompiler: false }), ...test.traits }) : open;
   const result = await inErrorScopes(open.gpu, () => runCase(used, test));
   throwUncaptured(open.gpu);
@@ -125,4 +143,4 @@ function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, h
   return { dtype, dims, data: { gpuId } };
 }
 
-Object.assign(globalThis, { runKernel, describeDevice: async () => (await (provider ??= GpuProvider.open())).gpu.description });
+Object.assign(globalThis, { runKernel, describeDevice: async () => (await (provider ??= openProvider())).gpu.description });

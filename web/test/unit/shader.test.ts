@@ -12,7 +12,7 @@ const base: ShaderRequest = {
 test('shader: the order of a spec does not matter to the key, all else does', () => {
   const others: Partial<ShaderRequest>[] = [
     { spec: { n: 2, list: [1, 2] } }, { spec: { n: 1, list: [2, 1] } }, { bindings: [base.bindings[1], base.bindings[0]] },
-    { bindings: [{ ...base.bindings[0], type: 'f32' }, base.bindings[1]] }, { uniforms: [] }, { uniforms: [{ name: 'count', type: 'f32' }] },
+    { bindings: [{ ...base.bindings[0], type: 'f32' }, base.bindings[1]] }, { uniforms: [] }, { uniforms: [{ name: 'count', type: 'f32' }] }, { hoisted: true },
   ];
   assert.equal(shaderKey({ ...base, spec: { list: [1, 2], n: 1 } }), shaderKey(base));
   const keys = [base, ...others.map((other) => ({ ...base, ...other }))].map(shaderKey);
@@ -45,4 +45,11 @@ test('shader: uniforms keep their order, arrays get numbered fields, integers mu
   const view = new DataView(bytes.buffer);
   assert.deepEqual([view.getUint32(0, true), view.getUint32(8, true), view.getFloat32(12, true), view.getInt32(16, true)], [7, 3, 0.5, -1]);
   assert.throws(() => packUniforms({ n: 0.5 }), /needs an integer/);
+});
+
+test('shader: where uniforms are hoisted, main reads each once, and other functions as before', () => {
+  const body = 'fn twice(x: u32) -> u32 { return x * u.count; }\n@compute fn main() { if (u.count > 1u) { y[0] = f32(u.count); } }\nfn half() -> u32 { return u.count / 2u; }';
+  const text = shaderText({ ...base, hoisted: true, shader: { name: 'own', wgsl: () => body } });
+  assert.match(text, /fn main\(\) \{\n  let uniform_count = u\.count; if \(uniform_count > 1u\) \{ y\[0\] = f32\(uniform_count\); \} \}\n/);
+  assert.match(text, /return x \* u\.count;[\s\S]*return u\.count \/ 2u;/);
 });

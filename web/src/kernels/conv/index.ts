@@ -44,7 +44,7 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
   if (rank > 4) {
-    convolveDirectly(ctx, { x, w, y, bias, residual, activation, group, geometry });
+    convolveDirectly(ctx, { x, w, y, bias, residual, activation, transposed: false, group, geometry });
     return;
   }
   const flat = (tensor: Tensor) => (rank === 4 ? tensor : ctx.reshape(tensor, [tensor.dims[0], tensor.dims[1], 1, tensor.dims[2]]));

@@ -4,8 +4,8 @@ import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, ty
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { type Geometry, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
+import { convolveDirectly } from '../conv/direct';
 import { multiply } from '../product/multiply';
-import { scatterDirectly } from './direct';
 import { convolveTiles, tiles } from './tiling';
 
 interface TransposedAttributes {
@@ -83,9 +83,9 @@ function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, 
     // Rare: the kernel for channels second, between transposes.
     const target = ctx.temp([y.dims[0], y.dims[3], ...geometry.output], y.dtype);
     const residual = ctx.inputs[3];
-    scatterDirectly(ctx, {
+    convolveDirectly(ctx, {
       x: permuted(ctx, x, channelsSecond(4)), w: permuted(ctx, w, [2, 3, 0, 1]), y: target, bias: ctx.inputs[2],
-      residual: residual && permuted(ctx, residual, channelsSecond(4)), activation, group, geometry,
+      residual: residual && permuted(ctx, residual, channelsSecond(4)), activation, transposed: true, group, geometry,
     });
     permuteInto(ctx, target, channelsLast(4), y);
     return;
@@ -101,7 +101,7 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, acti
   const geometry = slideTransposed(window, x.dims.slice(2), w.dims.slice(2), { outputShape, outputPadding });
   const y = ctx.output(0, [x.dims[0], w.dims[1] * group, ...geometry.output]);
   if (rank !== 4 || geometry.dilations.some((dilation) => dilation !== 1)) {
-    scatterDirectly(ctx, { x, w, y, bias, residual, activation, group, geometry });
+    convolveDirectly(ctx, { x, w, y, bias, residual, activation, transposed: true, group, geometry });
     return;
   }
   const target = ctx.temp([x.dims[0], ...geometry.output, y.dims[1]], y.dtype);

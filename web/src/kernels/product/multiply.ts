@@ -1,6 +1,6 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../schema';
-import type { Binding, Context, DeviceTraits, Tensor, Uniforms } from '../../jsep/kernel';
+import type { Binding, Context, Tensor, Uniforms } from '../../jsep/kernel';
 import { ACTIVATION_F32, type Activation, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';
@@ -93,15 +93,16 @@ function asUsual(p: Product): Product {
 
 function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const { bVec } = spec;
-  const { slowCompiler } = ctx.device;
-  const p = slowCompiler ? asUsual(given) : given;
-  const { rows, columns, along } = softwareTile(p, bVec, ctx.device);
+  // Stores of single elements, written out for a tile, take long to compile everywhere.
+  const compact = ctx.device.slowCompiler || bVec === 1;
+  const p = compact ? asUsual(given) : given;
+  const { rows, columns, along } = softwareTile(p, compact, ctx.device.subgroups);
   // Reading b is all that counts for a single row.
   const aVec = rows === 1 ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
     ...spec, aVec, rows, columns, step, along, batch: p.batch ?? 0, activation: p.activation?.kind,
-    ...(slowCompiler && { compact: true, scaled: true, bias: spec.bias ?? 'row', residual: true }),
+    ...(compact && { compact, scaled: true, bias: spec.bias ?? 'row', residual: true }),
     tail: aVec === 1 && step === 4, share: along === 'rows' && step > 1 && ctx.device.subgroups,
   };
   // What is not there is never read, but something must be bound.
@@ -112,7 +113,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
     shader: softwareProduct(full), spec: full,
     inputs: { a: inLanes(p.a, aVec), b: inLanes(p.b, bVec), ...end.inputs }, outputs: { y: inLanes(p.y, bVec) },
     uniforms: {
-      ...end.uniforms, ...(slowCompiler && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
+      ...end.uniforms, ...(compact && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
       depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / aVec, ldb: p.ldb / bVec,
     },
     f32: end.f32,
@@ -121,7 +122,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
 }
 
 /** The tile of least work, by a rough model: cost of a step of 4 in nanoseconds on SwiftShader, for all threads that run, idle ones too. */
-function softwareTile(p: Product, bVec: 1 | 4, { subgroups, slowCompiler }: DeviceTraits): { rows: number; columns: number; along: 'rows' | 'columns' } {
+function softwareTile(p: Product, compact: boolean, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
   const load = 10;
   const share = subgroups ? 18 : 4 * load;
   let best = { rows: 8, columns: 4, along: 'rows' as 'rows' | 'columns', cost: Infinity };
@@ -133,10 +134,9 @@ function softwareTile(p: Product, bVec: 1 | 4, { subgroups, slowCompiler }: Devi
     const cost = threads * (rows * load + columns * (along === 'rows' ? share : 4 * load) + rows * columns * 7);
     if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
   };
-  // Wider tiles are a little quicker, but take three times as long to compile; so do stores of single elements.
-  const few = slowCompiler || bVec === 1;
-  for (const columns of bVec === 1 ? [2, 1] : few ? [4, 2] : [4, 3, 2, 1]) consider(8, columns, 'rows');
-  for (const rows of [1, 4]) for (const columns of few ? [1] : [4, 1]) consider(rows, columns, 'columns');
+  // Each is a shader to compile, and wider ones, a little quicker, take three times as long.
+  for (const columns of compact ? [4, 2] : [4, 3, 2, 1]) consider(8, columns, 'rows');
+  for (const rows of [1, 4]) for (const columns of compact ? [1] : [4, 1]) consider(rows, columns, 'columns');
   return best;
 }
 
