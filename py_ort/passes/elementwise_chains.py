@@ -17,6 +17,7 @@ from py_ort.passes.pass_base import Pass
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
+_CPU_OPERATORS = 4  # of a chain that a CPU gains by
 _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
@@ -63,10 +64,16 @@ class ElementwiseChains(Pass):
                     continue
                 chain = self._grow(node)
                 dtypes = [value.dtype for value in _inputs(chain)]
-                if len(chain) > 1 and dtypes and self._takes(self._provider_of(node), dtypes):
+                if dtypes and self._gains(chain, node) and self._takes(self._provider_of(node), dtypes):
                     done.update(_fuse(node, chain))
                     count += 1
         return count
+
+    def _gains(self, chain: list[ir.Node], last: ir.Node) -> bool:
+        """A GPU saves a launch by each operator, a CPU the way to memory: worth it for long chains of whole tensors."""
+        if self._provider_of(last) != "wasm":
+            return len(chain) > 1
+        return len(chain) >= _CPU_OPERATORS and all(same_dims(value, last.outputs[0]) for value in _inputs(chain))
 
     def _repeatable(self, node: ir.Node) -> bool:
         """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""

@@ -64,6 +64,8 @@ def manifests(*, matmul_bias: bool = True, chains: bool = False) -> dict[str, Ma
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
+    if chains:
+        gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in ("Elu", "Less", "Not", "And")]
     for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

@@ -4,6 +4,8 @@
 // floats, truths 0 and 1.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <type_traits>
 
 #include "broadcast.h"
 #include "py_ort/kernel.h"
@@ -13,7 +15,7 @@
 namespace py_ort {
 namespace {
 
-constexpr int64_t kBlock = 256;
+constexpr int64_t kBlock = 768;  // a multiple of common channel counts
 
 enum class Op { function, number, copy, add, sub, mul, div, clip, less, less_equal, greater, greater_equal, equal, both, either, inverse, where };
 struct Named { std::string_view name; Op op; int registers; };
@@ -60,6 +62,8 @@ Walk walk_of(const Dims& dims, const Dims& target) {
 template <class T>
 void copy_run(const T* from, int64_t step, int64_t count, float* to) {
   if (step == 0) return void(std::fill_n(to, count, static_cast<float>(*from)));
+  if constexpr (std::is_same_v<T, float>)
+    if (step == 1) return void(std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float)));
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * step]);
 }
 
@@ -76,13 +80,16 @@ void read_run(const Tensor& x, int64_t at, int64_t step, int64_t count, float* t
 const float* read(const Tensor& x, const Walk& walk, int64_t start, int64_t count, float* space) {
   const size_t last = walk.sizes.size() - 1;
   const int64_t inner = walk.sizes[last], step = walk.steps[last];
+  if (last == 0 && step == 1 && x.dtype == DType::float32) return x.data<float>() + start;
   for (int64_t done = 0; done < count;) {
-    int64_t index = start + done, at = 0;
-    const int64_t within = index % inner;
-    index /= inner;
+    auto index = static_cast<uint32_t>(start + done);  // 64-bit divisions are slow
+    int64_t at = 0;
+    const int64_t within = index % static_cast<uint32_t>(inner);
+    index /= static_cast<uint32_t>(inner);
     for (size_t axis = last; axis-- > 0;) {
-      at += index % walk.sizes[axis] * walk.steps[axis];
-      index /= walk.sizes[axis];
+      const auto size = static_cast<uint32_t>(walk.sizes[axis]);
+      at += index % size * walk.steps[axis];
+      index /= size;
     }
     at += within * step;
     const int64_t run = std::min(inner - within, count - done);
