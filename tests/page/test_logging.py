@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import BrowserOptions, InferenceSession, SessionOptions
 
 pytestmark = pytest.mark.browser
 
@@ -23,6 +23,10 @@ def model() -> bytes:
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [f"{r.name} {r.levelname}: {r.getMessage()}" for r in caplog.records if r.name.startswith("py_ort.page")]
+
+
+#: A page's lines are shown when one of its sessions wants them: here none but the test's own may be open.
+OWN = BrowserOptions(webgpu="software", env={"PY_ORT_TEST": "logging"}, idle_timeout=5)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,7 @@ def test_levels(
     before = logger.level
     logger.setLevel(level)  # not that of the handler, as caplog.at_level would do
     try:
-        session = new_session(model(), options, providers=["webgpu"])
+        session = new_session(model(), options, providers=["webgpu"], browser=OWN)
         session.run(None, {"x": np.ones((2, 3), np.float32)})
     finally:
         logger.setLevel(before)
