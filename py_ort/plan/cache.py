@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("py_ort")
 _SUFFIX = ".plan"
 _DEFAULT_BYTES = 4 << 30
+#: How many plans, and what share of the limit, may be stored before the folder is looked through again.
+_UNCHECKED = 100
+_UNCHECKED_SHARE = 16
 #: An unfinished file that is older than this many seconds was left by a process that died.
 _ABANDONED = 3600
 
@@ -71,6 +74,8 @@ class PlanCache:
         self.folder = folder
         self.max_bytes = max_bytes
         self._writers: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._unchecked: tuple[int, int] | None = None  # plans and bytes stored since the folder was looked through
 
     @classmethod
     def default(cls) -> PlanCache | None:
@@ -89,7 +94,7 @@ class PlanCache:
         size = os.environ.get("PY_ORT_CACHE_MB")
         if size is not None and not size.isdigit():
             raise InvalidArgument(f"PY_ORT_CACHE_MB={size!r}: a number of megabytes")
-        return cls(Path(named) if named else base / "py_ort/plans", int(size) << 20 if size else _DEFAULT_BYTES)
+        return _shared(Path(named) if named else base / "py_ort/plans", int(size) << 20 if size else _DEFAULT_BYTES)
 
     @property
     def notes(self) -> Path:
@@ -143,10 +148,10 @@ class PlanCache:
             temporary = Path(text)
             with os.fdopen(handle, "wb") as file:
                 write_entry(file, compiled, external)
-                file.flush()
-                os.fsync(file.fileno())
+                size = file.tell()
             temporary.replace(self.folder / (name + _SUFFIX))
-            self._evict()
+            if self._is_time_to_look(size):
+                self._evict()
         except OSError as e:
             _log.warning("the plan was not stored in %s: %s", self.folder, e)
         finally:
@@ -172,6 +177,14 @@ class PlanCache:
             path.unlink(missing_ok=True)
         return len(found)
 
+    def _is_time_to_look(self, size: int) -> bool:
+        """Note a plan of this size; return whether the folder may have grown too large."""
+        with self._lock:
+            plans, held = self._unchecked or (_UNCHECKED, 0)
+            due = plans >= _UNCHECKED or held + size > self.max_bytes // _UNCHECKED_SHARE
+            self._unchecked = (0, 0) if due else (plans + 1, held + size)
+            return due
+
     def _evict(self) -> None:
         held = 0
         for entry in self.entries():
@@ -185,6 +198,11 @@ class PlanCache:
         notes = sorted(self.notes.glob("*"), key=lambda path: path.name)
         for path in notes[1000:]:  # they are small, and cheap to make again
             path.unlink(missing_ok=True)
+
+
+@cache
+def _shared(folder: Path, max_bytes: int) -> PlanCache:
+    return PlanCache(folder, max_bytes)
 
 
 def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> str:

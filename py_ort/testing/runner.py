@@ -107,6 +107,7 @@ def run_case(case: Case, options: RunnerOptions) -> Outcome:
 def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     settings = SessionOptions()
     settings.log_severity_level = 4
+    settings.add_session_config_entry("session.plan_cache", "0")  # hardly any of these models comes again
     settings.create_timeout = settings.run_timeout = options.timeout
     for name, value in options.session.items():
         setattr(settings, name, value)
