@@ -123,5 +123,6 @@ export const multiHeadAttention: Kernel<HeadAttributes> = {
   op: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS, FLOATS], attributes, resolve: resolveMultiHead,
 };
 export const microsoftAttention: Kernel<HeadAttributes> = {
-  op: 'Attention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS], attributes, resolve: resolveAttention,
+  op: 'Attention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS],
+  requires: [{ noInput: 4, otherwise: 'a past' }, { noOutput: 1, otherwise: 'a present' }], attributes, resolve: resolveAttention,
 };
