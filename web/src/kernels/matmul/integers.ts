@@ -1,7 +1,7 @@
 // Products of integer matrices: one thread for each element.
 import type { Context, Shader, Spec, Tensor } from '../../jsep/kernel';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { foldBatch, type MatrixShapes } from '../product/matrices';
+import { foldBatch, type MatrixShapes, operandOffsets } from '../product/matrices';
 
 interface IntegerSpec extends Spec {
   readonly batch: number;
@@ -24,14 +24,7 @@ export function multiplyIntegers(ctx: Context, a: Tensor, b: Tensor, y: Tensor, 
 const SHADER: Shader<IntegerSpec> = {
   name: 'matmul_integers__any_1x1',
   wgsl({ batch, type }) {
-    const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
-    return linearMain(`  let column = i % u.n;
-  let row = i / u.n % u.m;
-  var rest = i / u.n / u.m;
-  var at_a = row * u.k;
-  var at_b = column;
-  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
-  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}
+    return linearMain(`  ${operandOffsets(batch)}
   var sum = ${type}(0);
   for (var k = 0u; k < u.k; k++) { sum += a[at_a + k] * b[at_b + k * u.n]; }
   y[i] = sum;`);

@@ -57,3 +57,15 @@ export function multiplyMatrices(
     },
   });
 }
+
+/** WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of uniforms by foldBatch. */
+export function operandOffsets(batch: number): string {
+  const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
+  return `let column = i % u.n;
+  let row = i / u.n % u.m;
+  var rest = i / u.n / u.m;
+  var at_a = row * u.k;
+  var at_b = column;
+  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
+  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}`;
+}

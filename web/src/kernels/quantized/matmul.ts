@@ -3,7 +3,7 @@ import { DType } from '../../schema';
 import { type Context, type DTypeName, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { expanded } from '../_expand';
-import { foldBatch, matrixShapes } from '../product/matrices';
+import { foldBatch, operandOffsets, matrixShapes } from '../product/matrices';
 import { byteRange, type Factor, factorInputs, factorOf, factorUniforms, requantized, scaleAt, zeroPoint } from './requantize';
 
 interface ProductSpec extends Spec {
@@ -20,18 +20,11 @@ interface ProductSpec extends Spec {
 const SHADER: Shader<ProductSpec> = {
   name: 'matmul_quantized__any',
   wgsl({ batch, ofBatch, aZero, bZero, scaled, storage }) {
-    const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
     const [r, c] = ofBatch ? ['(i / u.n)', '(i / u.n / u.m * u.n + column)'] : ['row', 'column'];
     const result = scaled
       ? requantized(storage, 'sum', `${scaleAt('a_scale', r, c)} * ${scaleAt('b_scale', r, c)} / ${scaleAt('y_scale', r, c)}`, zeroPoint(true, 'y_zero', r, c))
       : 'sum';
-    return linearMain(`  let column = i % u.n;
-  let row = i / u.n % u.m;
-  var rest = i / u.n / u.m;
-  var at_a = row * u.k;
-  var at_b = column;
-  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
-  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}
+    return linearMain(`  ${operandOffsets(batch)}
   let a_less = ${zeroPoint(aZero, 'a_zero', r, c)};
   let b_less = ${zeroPoint(bZero, 'b_zero', r, c)};
   var sum = 0i;
