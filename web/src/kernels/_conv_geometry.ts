@@ -1,6 +1,7 @@
 // Sliding windows, shared by convolutions, transposed convolutions and pools: attributes, pads, output sizes.
 import type { Attributes } from '../jsep/attributes';
-import { KernelError } from '../jsep/kernel';
+import { KernelError, type Tensor } from '../jsep/kernel';
+import type { Activation } from '../wgsl/activation';
 
 /** The attributes as the node has them; empty lists where it does not say. */
 export interface WindowAttributes {
@@ -33,6 +34,17 @@ export function readWindow(attributes: Attributes): WindowAttributes {
     autoPad: attributes.text('auto_pad', 'NOTSET'),
     ceilMode: attributes.integer('ceil_mode', 0) !== 0,
   };
+}
+
+/** What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so it does for w. */
+export interface ConvolutionOperands {
+  readonly x: Tensor;
+  readonly w: Tensor;
+  readonly y: Tensor;
+  readonly bias?: Tensor;
+  readonly residual?: Tensor;
+  readonly activation?: Activation;
+  readonly geometry: Geometry;
 }
 
 /** The geometry of a convolution or a pool. */

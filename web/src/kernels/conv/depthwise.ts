@@ -1,10 +1,10 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
 // pixels and weights are loaded once for several uses.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
+import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
+import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes, laneType, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { type Geometry, windowUniforms } from '../_conv_geometry';
+import { type ConvolutionOperands, type Geometry, windowUniforms } from '../_conv_geometry';
 
 interface DepthwiseSpec extends Spec {
   readonly lanes: 1 | 4;
@@ -20,18 +20,8 @@ interface DepthwiseSpec extends Spec {
   readonly storage: StorageType;
 }
 
-export interface Depthwise {
-  readonly x: Tensor;
-  /** [kernel_h, kernel_w, 1, channels] */
-  readonly w: Tensor;
-  readonly y: Tensor;
-  readonly bias?: Tensor;
-  readonly residual?: Tensor;
-  readonly activation?: Activation;
-  readonly geometry: Geometry;
-}
-
-export function depthwise(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: Depthwise): void {
+/** w is [kernel_h, kernel_w, 1, channels]. */
+export function depthwise(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: ConvolutionOperands): void {
   const { software, slowCompiler } = ctx.device;
   const activation = slowCompiler ? piecewise(given) : given;
   const channels = x.dims[3];

@@ -1,10 +1,10 @@
 // Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for ranks (and dilations)
 // that nothing quicker covers.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
+import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import type { Geometry } from '../_conv_geometry';
+import type { ConvolutionOperands } from '../_conv_geometry';
 
 interface DirectSpec extends Spec {
   readonly transposed: boolean;
@@ -15,18 +15,10 @@ interface DirectSpec extends Spec {
   readonly storage: StorageType;
 }
 
-export interface Direct {
-  /** [images, channels, …] */
-  readonly x: Tensor;
-  /** [outputs, channels / group, …], or transposed [channels, outputs / group, …] */
-  readonly w: Tensor;
-  readonly y: Tensor;
-  readonly bias?: Tensor;
-  readonly residual?: Tensor;
-  readonly activation?: Activation;
+/** x is [images, channels, …], w [outputs, channels / group, …] or transposed [channels, outputs / group, …]. */
+export interface Direct extends ConvolutionOperands {
   readonly transposed: boolean;
   readonly group: number;
-  readonly geometry: Geometry;
 }
 
 export function convolveDirectly(ctx: Context, { x, w, y, bias, residual, activation, transposed, group, geometry }: Direct): void {

@@ -1,22 +1,13 @@
 // Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one window a channel.
-import { type Context, KernelError, type Tensor } from '../../jsep/kernel';
-import type { Activation } from '../../wgsl/activation';
-import { type Geometry, windowUniforms } from '../_conv_geometry';
+import { type Context, KernelError } from '../../jsep/kernel';
+import { type ConvolutionOperands, windowUniforms } from '../_conv_geometry';
 import { multiply } from '../product/multiply';
 import { depthwise } from './depthwise';
 import { suitsWinograd, winograd } from './winograd';
 
-export interface Convolution {
-  /** [images, height, width, channels] */
-  readonly x: Tensor;
-  /** [kernel_h, kernel_w, channels / group, outputs] */
-  readonly w: Tensor;
-  readonly y: Tensor;
-  readonly bias?: Tensor;
-  readonly residual?: Tensor;
-  readonly activation?: Activation;
+/** w is [kernel_h, kernel_w, channels / group, outputs]. */
+export interface Convolution extends ConvolutionOperands {
   readonly group: number;
-  readonly geometry: Geometry;
 }
 
 export function convolve(ctx: Context, c: Convolution): void {

@@ -1,10 +1,10 @@
 // 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3): 36 products of matrices for tiles of 4x4 outputs, with a quarter of the
 // multiplications. For software adapters, which have few of them; a GPU has more to lose by the dispatches around.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
-import { activated, type Activation, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
+import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import type { Geometry } from '../_conv_geometry';
+import type { ConvolutionOperands, Geometry } from '../_conv_geometry';
 import { multiply } from '../product/multiply';
 
 /** Transforms of the input (transposed), of the weights, of the products (transposed): rows of coefficients. */
@@ -17,18 +17,6 @@ const POINTS = 36;
 const FEWEST_TILES = 64;
 const FEWEST_CHANNELS = 16;
 
-export interface Winograd {
-  /** [images, height, width, channels] */
-  readonly x: Tensor;
-  /** [3, 3, channels, outputs] */
-  readonly w: Tensor;
-  readonly y: Tensor;
-  readonly bias?: Tensor;
-  readonly residual?: Tensor;
-  readonly activation?: Activation;
-  readonly geometry: Geometry;
-}
-
 export function suitsWinograd(ctx: Context, w: Tensor, { kernel, strides, dilations, output }: Geometry): boolean {
   const [, , channels, outputs] = w.dims;
   const every = (numbers: readonly number[], wanted: number) => numbers.every((number) => number === wanted);
@@ -36,7 +24,8 @@ export function suitsWinograd(ctx: Context, w: Tensor, { kernel, strides, dilati
     && Math.min(channels, outputs) >= FEWEST_CHANNELS && Math.ceil(output[0] / TILE) * Math.ceil(output[1] / TILE) >= FEWEST_TILES;
 }
 
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: Winograd): void {
+/** w is [3, 3, channels, outputs]. */
+export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: ConvolutionOperands): void {
   const activation = ctx.device.slowCompiler ? piecewise(given) : given;
   const [images, , , channels] = x.dims;
   const outputs = w.dims[3];

@@ -1,8 +1,8 @@
 // ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts: phases).
 import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Tensor } from '../../jsep/kernel';
+import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
-import { type Geometry, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
+import { type ConvolutionOperands, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
 import { convolveDirectly } from '../conv/direct';
 import { multiply } from '../product/multiply';
@@ -29,17 +29,9 @@ function attributes(a: Attributes): TransposedAttributes {
   };
 }
 
-interface Transposed {
-  /** [images, height, width, channels] */
-  readonly x: Tensor;
-  /** [kernel_h, kernel_w, channels, outputs / group] */
-  readonly w: Tensor;
-  readonly y: Tensor;
-  readonly bias?: Tensor;
-  readonly residual?: Tensor;
-  readonly activation?: Activation;
+/** w is [kernel_h, kernel_w, channels, outputs / group]. */
+interface Transposed extends ConvolutionOperands {
   readonly group: number;
-  readonly geometry: Geometry;
 }
 
 function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation, group, geometry }: Transposed): void {
