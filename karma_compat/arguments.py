@@ -72,6 +72,11 @@ class Arguments:
     env: dict[str, str] = field(default_factory=dict)
     without_effect: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def bound(self) -> str:
+        """The I/O binding that there is here: none for those of WebNN."""
+        return self.io_binding if self.io_binding.startswith("gpu-") else "none"
+
 
 def parse(arguments: Sequence[str]) -> Arguments:
     """Return what a command line says; one that is wrong ends the program with status 2 and a message."""

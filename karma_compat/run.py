@@ -17,6 +17,7 @@ from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions, GraphOptimizationLevel, InferenceSession, SessionOptions
 from py_ort.browser.probe import probe
 from py_ort.exceptions import PyOrtError
+from py_ort.providers.resolution import UNAVAILABLE
 from py_ort.testing.case import Case
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
 from py_ort.testing.runner import RunnerOptions, run_cases, run_once
@@ -76,7 +77,7 @@ def run_group(
     arguments: Arguments, backend: str, browser: BrowserOptions, group: Group, report: Report, console: Console
 ) -> None:
     """Run the cases of a group on a backend, and print what came of them."""
-    if reason := _missing(backend):
+    if reason := UNAVAILABLE.get(backend):
         status = FAILED if arguments.named else SKIPPED
         for case in group.cases:
             report.count(f"{group.title} {case.id}", Outcome(SKIPPED if case.skip else status, reason))
@@ -95,14 +96,10 @@ def run_group(
         jobs=1 if arguments.debug or arguments.mode == "op" else 0,
         timeout=1e6 if arguments.debug else _TIMEOUT,
         session=session_settings(arguments),
-        io_binding=arguments.io_binding if arguments.io_binding.startswith("gpu-") else "none",
+        io_binding=arguments.bound,
     )
     outcomes = run_cases(group.cases, options).cases
     report.group(group.title, outcomes | {name: Outcome(FAILED, reason) for name, reason in group.missing})
-
-
-def _missing(backend: str) -> str:
-    return f"py_ort has no {backend} provider" if backend in ("webgl", "webnn") else ""
 
 
 def time_case(
@@ -118,7 +115,7 @@ def time_case(
         runs = []
         for _ in range(arguments.perf + 1):
             began = time.perf_counter()
-            run_once(session, case.data_sets[0], arguments.io_binding)
+            run_once(session, case.data_sets[0], arguments.bound)
             runs.append((time.perf_counter() - began) * 1000)
     performance(console, case.id, init, runs)
     report.count(case.id, Outcome(PASSED))
