@@ -46,6 +46,19 @@ def _gather_add(x: np.ndarray, index: np.ndarray, bias: np.ndarray | None = None
     return x[index] + (0 if bias is None else bias)
 
 
+#: Rows by index, and a bias where there is one.
+GATHER_ADD = UserKernel(
+    name="t::GatherAdd",
+    inputs=["x", "index", "bias?"],
+    types={"index": "int64", "bias": "x"},
+    shape="[index.shape[0], x.shape[1]]",
+    uniforms={"n": "x.shape[1]"},
+    constants={"has_bias": "present(bias)"},
+    body="var value = load_x(u32(load_index(i / u.n)) * u.n + i % u.n);\n"
+    "if (has_bias) { value += load_bias(i % u.n); }\nstore_y(i, value);",
+    reference=_gather_add,
+)
+
 TRANSPOSE = """
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -115,32 +128,12 @@ KERNELS: dict[str, tuple[UserKernel, list[np.ndarray], dict[str, Any]]] = {
         {},
     ),
     "body with an optional input": (
-        UserKernel(
-            name="t::GatherAdd",
-            inputs=["x", "index", "bias?"],
-            types={"index": "int64", "bias": "x"},
-            shape="[index.shape[0], x.shape[1]]",
-            uniforms={"n": "x.shape[1]"},
-            constants={"has_bias": "present(bias)"},
-            body="var value = load_x(u32(load_index(i / u.n)) * u.n + i % u.n);\n"
-            "if (has_bias) { value += load_bias(i % u.n); }\nstore_y(i, value);",
-            reference=_gather_add,
-        ),
+        GATHER_ADD,
         [floats(5, 3), np.array([4, 0, 0, 2]), floats(3)],
         {},
     ),
     "body without it": (
-        UserKernel(
-            name="t::GatherAdd",
-            inputs=["x", "index", "bias?"],
-            types={"index": "int64", "bias": "x"},
-            shape="[index.shape[0], x.shape[1]]",
-            uniforms={"n": "x.shape[1]"},
-            constants={"has_bias": "present(bias)"},
-            body="var value = load_x(u32(load_index(i / u.n)) * u.n + i % u.n);\n"
-            "if (has_bias) { value += load_bias(i % u.n); }\nstore_y(i, value);",
-            reference=_gather_add,
-        ),
+        GATHER_ADD,
         [floats(5, 3), np.array([4, 0, 0, 2])],
         {},
     ),
