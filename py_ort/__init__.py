@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from py_ort.async_session import AsyncInferenceSession as AsyncInferenceSession
     from py_ort.available import disable_telemetry_events as disable_telemetry_events
     from py_ort.available import enable_telemetry_events as enable_telemetry_events
     from py_ort.available import get_all_providers as get_all_providers
@@ -36,19 +35,16 @@ if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions as BrowserOptions
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.exceptions import PyOrtError as PyOrtError
-    from py_ort.io_binding import IOBinding as IOBinding
     from py_ort.jsep import JsepBackend as JsepBackend
     from py_ort.load.metadata import ModelMetadata as ModelMetadata
-    from py_ort.options import ExecutionMode as ExecutionMode
-    from py_ort.options import ExecutionOrder as ExecutionOrder
-    from py_ort.options import GraphOptimizationLevel as GraphOptimizationLevel
-    from py_ort.options import SessionOptions as SessionOptions
-    from py_ort.ort_device import OrtDevice as OrtDevice
-    from py_ort.ort_value import OrtValue as OrtValue
-    from py_ort.ort_value import copy_tensors as copy_tensors
+    from py_ort.options.run_options import RunOptions as RunOptions
+    from py_ort.options.session_options import ExecutionMode as ExecutionMode
+    from py_ort.options.session_options import ExecutionOrder as ExecutionOrder
+    from py_ort.options.session_options import GraphOptimizationLevel as GraphOptimizationLevel
+    from py_ort.options.session_options import SessionOptions as SessionOptions
     from py_ort.plan.node_arg import NodeArg as NodeArg
-    from py_ort.run_options import RunOptions as RunOptions
     from py_ort.session import InferenceSession as InferenceSession
+    from py_ort.sessions.async_session import AsyncInferenceSession as AsyncInferenceSession
     from py_ort.unsupported import AdapterFormat as AdapterFormat
     from py_ort.unsupported import LoraAdapter as LoraAdapter
     from py_ort.unsupported import ModelCompiler as ModelCompiler
@@ -56,32 +52,36 @@ if TYPE_CHECKING:
     from py_ort.user_kernels import UserKernel as UserKernel
     from py_ort.user_kernels import register_kernel as register_kernel
     from py_ort.user_kernels import unregister_kernel as unregister_kernel
+    from py_ort.values.io_binding import IOBinding as IOBinding
+    from py_ort.values.ort_device import OrtDevice as OrtDevice
+    from py_ort.values.ort_value import OrtValue as OrtValue
+    from py_ort.values.ort_value import copy_tensors as copy_tensors
 
 __version__ = "0.1.0"
 
 # Imported at first use, so that `import py_ort` costs nothing.
 _WHERE = {
     "AdapterFormat": "unsupported",
-    "AsyncInferenceSession": "async_session",
+    "AsyncInferenceSession": "sessions.async_session",
     "BrowserOptions": "browser.options",
-    "ExecutionMode": "options",
-    "ExecutionOrder": "options",
-    "GraphOptimizationLevel": "options",
-    "IOBinding": "io_binding",
+    "ExecutionMode": "options.session_options",
+    "ExecutionOrder": "options.session_options",
+    "GraphOptimizationLevel": "options.session_options",
+    "IOBinding": "values.io_binding",
     "InferenceSession": "session",
     "JsepBackend": "jsep",
     "LoraAdapter": "unsupported",
     "ModelCompiler": "unsupported",
     "ModelMetadata": "load.metadata",
     "NodeArg": "plan.node_arg",
-    "OrtDevice": "ort_device",
-    "OrtValue": "ort_value",
+    "OrtDevice": "values.ort_device",
+    "OrtValue": "values.ort_value",
     "PyOrtError": "exceptions",
-    "RunOptions": "run_options",
-    "SessionOptions": "options",
+    "RunOptions": "options.run_options",
+    "SessionOptions": "options.session_options",
     "SparseTensor": "unsupported",
     "UserKernel": "user_kernels.kernel",
-    "copy_tensors": "ort_value",
+    "copy_tensors": "values.ort_value",
     "disable_telemetry_events": "available",
     "enable_telemetry_events": "available",
     "get_all_providers": "available",

@@ -6,7 +6,7 @@ import logging
 from typing import Any, NoReturn
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.session_log import LEVELS
+from py_ort.sessions.log import LEVELS
 
 #: The release of onnxruntime whose Python API this is; some libraries ask for it.
 API_VERSION = "1.31.1"

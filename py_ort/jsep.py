@@ -23,9 +23,7 @@ import numpy as np
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.device_tensor import DeviceTensor
 from py_ort.exceptions import InvalidArgument, PyOrtError
-from py_ort.ort_value import OrtValue
 from py_ort.providers.options import check_options, for_adapter
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
@@ -36,6 +34,8 @@ from py_ort.schema.gen.JsepReleaseKernel import JsepReleaseKernelT
 from py_ort.schema.gen.JsepRun import JsepRunT
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.TensorDesc import TensorDescT
+from py_ort.values.device_tensor import DeviceTensor
+from py_ort.values.ort_value import OrtValue
 from py_ort.wire import Layout
 from py_ort.wire.tensors import dtype_of, on_gpu, pack
 

@@ -10,14 +10,13 @@ from typing import Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import DeviceLost
-from py_ort.io_binding import IOBinding
-from py_ort.opening import Providers
-from py_ort.options import SessionOptions
-from py_ort.ort_value import OrtValue, make_value
-from py_ort.output_location import OnGpu
-from py_ort.run_options import RunOptions
-from py_ort.running import in_thread
-from py_ort.session_base import SessionBase
+from py_ort.options import RunOptions, SessionOptions
+from py_ort.sessions.base import SessionBase
+from py_ort.sessions.opening import Providers
+from py_ort.sessions.running import in_thread
+from py_ort.values.io_binding import IOBinding
+from py_ort.values.ort_value import OrtValue, make_value
+from py_ort.values.output_location import OnGpu
 
 
 class InferenceSession(SessionBase):

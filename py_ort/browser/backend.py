@@ -11,11 +11,8 @@ from typing import Any
 from py_ort.browser.loop import LoopThread, loop_thread
 from py_ort.browser.page import Progress
 from py_ort.browser.pool import Lease, pool
-from py_ort.device_tensor import DeviceTensor
 from py_ort.exceptions import BrowserError, DeviceLost, EPFail, InvalidArgument, NoAdapter, PyOrtError
-from py_ort.feeds import Feed
-from py_ort.output_location import OnGpu
-from py_ort.parts import Part
+from py_ort.plan.parts import Part
 from py_ort.providers.options import for_adapter, for_page
 from py_ort.providers.resolution import Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
@@ -24,7 +21,10 @@ from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
-from py_ort.session_log import SessionLog
+from py_ort.sessions.log import SessionLog
+from py_ort.values.device_tensor import DeviceTensor
+from py_ort.values.feeds import Feed
+from py_ort.values.output_location import OnGpu
 from py_ort.wire import Answer, Layout
 from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from py_ort.exceptions import EngineError
-from py_ort.parts import LazyPart, Part, size_of
+from py_ort.plan.parts import LazyPart, Part, size_of
 
 ASSETS = Path(__file__).parent.parent / "assets"
 

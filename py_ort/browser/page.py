@@ -16,7 +16,7 @@ from py_ort.exceptions import BrowserError, ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
-from py_ort.session_log import LEVELS, SessionLog, log_for
+from py_ort.sessions.log import LEVELS, SessionLog, log_for
 from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport, ProtocolError
 from py_ort.wire.framing import Buffer
 

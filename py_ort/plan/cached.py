@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from py_ort.load.digest import FileStamp
 from py_ort.load.metadata import ModelMetadata
-from py_ort.parts import Part
 from py_ort.plan.node_arg import NodeArg
+from py_ort.plan.parts import Part
 from py_ort.providers.report import Placement
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, lo
 from py_ort.ops import INTERNAL, NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
-from py_ort.parts import Part
 from py_ort.passes.elementwise_chains import ElementwiseChains
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
@@ -25,6 +24,7 @@ from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
+from py_ort.plan.parts import Part
 from py_ort.plan.standard_form import save_standard_form
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.parts import LazyPart, Part
+from py_ort.plan.parts import LazyPart, Part
 
 ALIGNMENT = 64
 

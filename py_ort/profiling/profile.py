@@ -18,7 +18,7 @@ from py_ort.profiling.trace import Trace
 from py_ort.providers.names import onnxruntime_name
 
 if TYPE_CHECKING:
-    from py_ort.opening import Opened
+    from py_ort.sessions.opening import Opened
 
 #: What a few hundred megabytes hold.
 _MOST_EVENTS = 250_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.feeds import TYPE_NAMES
 from py_ort.plan import NodeArg
+from py_ort.values.feeds import TYPE_NAMES
 from py_ort.wire.tensors import NUMPY
 
 #: Heights and widths to try, in this order, for images whose size the model leaves open.

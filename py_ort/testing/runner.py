@@ -16,10 +16,10 @@ import numpy as np
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.options import SessionOptions
-from py_ort.ort_value import OrtValue
 from py_ort.session import InferenceSession
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
+from py_ort.values.ort_value import OrtValue
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20

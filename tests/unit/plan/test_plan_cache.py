@@ -20,7 +20,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.plan.cache import PlanCache
 from py_ort.plan.cached import CachedModel
 from py_ort.plan.options import CompileOptions
-from py_ort.planning import Planner
+from py_ort.sessions.planning import Planner
 
 PROVIDERS = ["webgpu", "wasm"]
 
@@ -143,7 +143,7 @@ def test_two_processes_share_a_folder(tmp_path):
         from pathlib import Path
         from py_ort.plan.cache import PlanCache
         from py_ort.plan.options import CompileOptions
-        from py_ort.planning import Planner
+        from py_ort.sessions.planning import Planner
         cache = PlanCache(Path(sys.argv[1]) / "plans")
         for n in range(6):
             planner = Planner(Path(sys.argv[1]) / "add.onnx", None, cache)

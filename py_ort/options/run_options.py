@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from py_ort.config_entries import ConfigEntries
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.option_types import check_option
+from py_ort.options.config_entries import ConfigEntries
+from py_ort.options.option_types import check_option
 
 #: onnxruntime's name of the configuration entry.
 GRAPH_ID = "gpu_graph_id"

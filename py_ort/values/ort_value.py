@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.ort_device import device_kind
+from py_ort.values.ort_device import device_kind
 
 if TYPE_CHECKING:
     from py_ort.browser.pool import Lease
-    from py_ort.device_tensor import DeviceTensor
+    from py_ort.values.device_tensor import DeviceTensor
 
 
 class OrtValue:
@@ -55,7 +55,7 @@ class OrtValue:
         _known(array)
         if _on_cpu(device_type, vendor_id):
             return OrtValue(array)
-        from py_ort.device_tensor import DeviceTensor
+        from py_ort.values.device_tensor import DeviceTensor
 
         return OrtValue(DeviceTensor.from_numpy(array, device_id))
 
@@ -237,7 +237,7 @@ def make_value(
     _known(zeros)
     if _on_cpu(device_type, vendor_id):
         return OrtValue(zeros)
-    from py_ort.device_tensor import DeviceTensor
+    from py_ort.values.device_tensor import DeviceTensor
 
     return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, device_id, lease))
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.ort_device import device_kind
+from py_ort.values.ort_device import device_kind
 
 if TYPE_CHECKING:
-    from py_ort.device_tensor import DeviceTensor
     from py_ort.plan.node_arg import NodeArg
+    from py_ort.values.device_tensor import DeviceTensor
 
 #: For all outputs, or by name; names that are not there stay on the CPU.
 OutputLocation: TypeAlias = "str | Mapping[str, str]"
@@ -50,7 +50,7 @@ def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequ
 
 
 def _fits(arg: NodeArg) -> bool:
-    from py_ort.device_tensor import has_form
+    from py_ort.values.device_tensor import has_form
     from py_ort.wire.tensors import TYPE_NUMBERS
 
     element = arg.type.removeprefix("tensor(").removesuffix(")")

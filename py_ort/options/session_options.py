@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn
 
-from py_ort.config_entries import ConfigEntries
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.option_types import check_option
-from py_ort.ort_value import OrtValue
-from py_ort.output_location import OutputLocation, check_location
+from py_ort.options.config_entries import ConfigEntries
+from py_ort.options.option_types import check_option
 from py_ort.providers.options import of_webgpu
+from py_ort.values.ort_value import OrtValue
+from py_ort.values.output_location import OutputLocation, check_location
 
 
 class _Choice(enum.IntEnum):

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
-from py_ort.feeds import check_mapping
-from py_ort.model_changes import ModelChanges
-from py_ort.opening import Opened, Progress, Providers, Source, open_session
-from py_ort.options import SessionOptions
-from py_ort.ort_value import OrtValue
-from py_ort.output_location import OnGpu, OutputLocation, preferred
-from py_ort.run_options import RunOptions
-from py_ort.running import Run, output_names
-from py_ort.session_log import SessionLog
+from py_ort.options import RunOptions, SessionOptions
+from py_ort.sessions.log import SessionLog
+from py_ort.sessions.model_changes import ModelChanges
+from py_ort.sessions.opening import Opened, Progress, Providers, Source, open_session
+from py_ort.sessions.running import Run, output_names
+from py_ort.values.feeds import check_mapping
+from py_ort.values.ort_value import OrtValue
+from py_ort.values.output_location import OnGpu, OutputLocation, preferred
 
 if TYPE_CHECKING:
     from py_ort.load import ModelMetadata
@@ -117,7 +116,7 @@ class SessionBase:
         return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling)
 
     def _finish(self, run: Run) -> list[Any]:
-        from py_ort.device_tensor import DeviceTensor
+        from py_ort.values.device_tensor import DeviceTensor
 
         outputs = [OrtValue(value) if isinstance(value, DeviceTensor) else value for value in run.outputs()]
         self._last_run = run.info
@@ -196,7 +195,7 @@ class SessionBase:
         """Return times and counters.
 
         Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
-        `shapes`: those that plans were made for (see `py_ort.shape_plans`);
+        `shapes`: those that plans were made for (see `py_ort.sessions.shape_plans`);
         `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
         here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
         and memory of the whole page.

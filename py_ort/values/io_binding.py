@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.ort_device import device_kind
-from py_ort.ort_value import OrtValue, copy_tensors
+from py_ort.values.ort_device import device_kind
+from py_ort.values.ort_value import OrtValue, copy_tensors
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
-    from py_ort.device_tensor import DeviceTensor
     from py_ort.session import InferenceSession
+    from py_ort.values.device_tensor import DeviceTensor
 
 
 class IOBinding:
@@ -146,7 +146,7 @@ class IOBinding:
         self._inputs[name] = value
 
     def _at(self, device_type: str, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
-        from py_ort.ort_value import element_dtype
+        from py_ort.values.ort_value import element_dtype
         from py_ort.wire.tensors import dtype_of
 
         dtype = element_dtype(element_type)

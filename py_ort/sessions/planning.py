@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from py_ort.load.digest import FileStamp, digest, file_digest, folder_of
-from py_ort.model_changes import ModelChanges
 from py_ort.plan.cache import PlanCache, cache_key
+from py_ort.sessions.model_changes import ModelChanges
 
 if TYPE_CHECKING:
     from py_ort.load import LoadedModel, ModelMetadata
-    from py_ort.parts import Part
     from py_ort.plan import CompiledModel, CompileOptions, NodeArg
+    from py_ort.plan.parts import Part
     from py_ort.providers import Placement
 
 _log = logging.getLogger("py_ort")

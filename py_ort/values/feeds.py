@@ -15,7 +15,7 @@ from py_ort.wire.values import element_type
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
-    from py_ort.device_tensor import DeviceTensor
+    from py_ort.values.device_tensor import DeviceTensor
 
 __all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names"]
 

@@ -13,13 +13,13 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import InvalidArgument, ModelLoadCanceled
-from py_ort.model_changes import ModelChanges
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
-from py_ort.planning import Planned, Planner, Source
-from py_ort.session_log import SessionLog
-from py_ort.shape_plans import ENTRY as SHAPES_ENTRY
-from py_ort.shape_plans import ShapePlans, worthwhile
+from py_ort.sessions.log import SessionLog
+from py_ort.sessions.model_changes import ModelChanges
+from py_ort.sessions.planning import Planned, Planner, Source
+from py_ort.sessions.shape_plans import ENTRY as SHAPES_ENTRY
+from py_ort.sessions.shape_plans import ShapePlans, worthwhile
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend

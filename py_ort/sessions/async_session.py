@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from py_ort.browser.options import BrowserOptions
-from py_ort.opening import Providers
-from py_ort.options import SessionOptions
-from py_ort.run_options import RunOptions
-from py_ort.session_base import SessionBase
+from py_ort.options import RunOptions, SessionOptions
+from py_ort.sessions.base import SessionBase
+from py_ort.sessions.opening import Providers
 
 
 class AsyncInferenceSession(SessionBase):

@@ -9,15 +9,15 @@ from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py_ort.exceptions import Cancelled, InvalidArgument
-from py_ort.feeds import as_feed, check_feed, check_names
-from py_ort.maps import maps_of_tensor, tensor_of_map
-from py_ort.output_location import OnGpu
-from py_ort.run_options import RunOptions
-from py_ort.session_log import SessionLog
+from py_ort.options import RunOptions
+from py_ort.sessions.log import SessionLog
+from py_ort.values.feeds import as_feed, check_feed, check_names
+from py_ort.values.maps import maps_of_tensor, tensor_of_map
+from py_ort.values.output_location import OnGpu
 
 if TYPE_CHECKING:
-    from py_ort.opening import Opened
     from py_ort.profiling.profile import RunTimes
+    from py_ort.sessions.opening import Opened
 
 T = TypeVar("T")
 
