@@ -2,6 +2,7 @@
 // py_ort.js (sessions for any page) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
+//   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -15,7 +16,7 @@ const root = path.dirname(web);
 const { values: args } = parseArgs({
   options: {
     minify: { type: 'boolean' }, tests: { type: 'boolean' },
-    page: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true },
+    page: { type: 'string' }, node: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true },
   },
 });
 
@@ -84,6 +85,11 @@ async function buildTestPage(name, folder, only) {
   await writeFile(path.join(folder, 'index.html'), `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`);
 }
 
+async function buildForNode(name, folder) {
+  const outfile = path.join(folder, 'main.mjs');
+  await esbuild.build({ ...common, platform: 'node', plugins: [kernelList()], entryPoints: [`test/${name}/main.ts`], outfile });
+}
+
 async function buildTests() {
   const out = path.join(root, 'build/web-tests');
   await rm(out, { recursive: true, force: true });
@@ -94,5 +100,6 @@ async function buildTests() {
 }
 
 if (args.tests) await buildTests();
+else if (args.node) await buildForNode(args.node, path.resolve(args.out));
 else if (args.page) await buildTestPage(args.page, path.resolve(args.out), args.only);
 else await buildAssets();

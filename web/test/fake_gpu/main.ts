@@ -1,0 +1,59 @@
+// Loads plans in Node and runs them twice on a GPU that computes nothing: what memory sessions plan, and which pipelines they make.
+//   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, feeds: {name: {dtype, dims}}}; answers: what each told, or {error}.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { cpuElementSize, dtypeOf, elementCount } from '../../src/jsep/elements';
+import type { DTypeName } from '../../src/jsep/kernel';
+import { sessionStats } from '../../src/page/stats';
+import { Runtime } from '../../src/session/runtime';
+import { Session } from '../../src/session/session';
+import { installFakeGpu } from './gpu';
+
+interface Job {
+  readonly plan: string;
+  readonly weights: string;
+  readonly core: string;
+  readonly software: boolean;
+  readonly f16?: boolean;
+  readonly feeds: { readonly [name: string]: { readonly dtype: DTypeName; readonly dims: readonly number[] } };
+}
+
+const { fetch } = globalThis;
+globalThis.fetch = (async (url: string | URL, options?: RequestInit) => {
+  if (!String(url).startsWith('file:')) return fetch(url, options);
+  const bytes = readFileSync(new URL(url));
+  const range = /bytes=(\d+)-(\d+)/.exec((options?.headers as Record<string, string>)?.Range ?? '');
+  if (range) return new Response(bytes.subarray(Number(range[1]), Number(range[2]) + 1), { status: 206 });
+  return new Response(bytes, { headers: { 'content-type': 'application/wasm' } });
+}) as typeof fetch;
+
+const url = (path: string): URL => pathToFileURL(path);
+
+async function tell({ plan, weights, core, software, f16, feeds }: Job) {
+  installFakeGpu({ software, f16 });
+  const runtime = new Runtime(url(core));
+  const session = await Session.load(url(plan).href, url(weights).href, { runtime });
+  const zeros = Object.fromEntries(Object.entries(feeds).map(([name, { dtype, dims }]) => {
+    const type = dtypeOf(dtype);
+    return [name, { dtype: type, dims, data: new Uint8Array(elementCount(dims) * cpuElementSize(type)!) }];
+  }));
+  const runs = [];
+  for (let i = 0; i < 2; i++) runs.push((await session.run(zeros)).info);
+  const { memory } = sessionStats(session);
+  const pipelines = session.provider?.pipelines.list().map(({ key }) => key) ?? [];
+  const told = { memory, pipelines, create: session.info.counters, runs: runs.map(({ counters, replayed, compile_ms }) => ({ counters, replayed, compile_ms })) };
+  await session.release();
+  return told;
+}
+
+const answers = [];
+for (const job of JSON.parse(readFileSync(process.argv[2], 'utf8')) as Job[]) {
+  try {
+    answers.push(await tell(job));
+  } catch (error) {
+    answers.push({ error: (error as Error).stack ?? String(error) });
+  }
+}
+writeFileSync(process.argv[3], JSON.stringify(answers));
+// The devices are never lost, which Node would wait for.
+process.exit(0);
