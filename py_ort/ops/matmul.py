@@ -48,6 +48,7 @@ OPERATORS = [
     Operator("MatMulInteger", tolerance="exact"),
     Operator("QLinearMatMul", tolerance="exact"),
     Operator("Det", tolerance="normal"),
+    Operator("Inverse", domain=MICROSOFT, tolerance="normal", infer=lambda node: like(node.outputs[0], node.inputs[0])),
 ]
 
 

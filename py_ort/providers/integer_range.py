@@ -32,6 +32,7 @@ _INDICES = {
     **dict.fromkeys(("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"), (1,)),
     **{"TensorScatter": (2,), "RoiAlign": (2,), "OneHot": (0,), "ReverseSequence": (1,), "MaxUnpool": (1,)},
     **{"RotaryEmbedding": (1, 3), "Attention": (6,)},
+    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), (1,)),
 }
 """Inputs that name places: what does not fit 32 bits is wrong there anyway, and is refused when it is uploaded."""
 

@@ -83,4 +83,19 @@ CASES = [
         [r(3, 5, 7, dtype="uint8"), r(7, 4, dtype="int8"), np.array([3], np.uint8), r(4, dtype="int8")],
         tolerance="exact",
     ),
+    *(
+        Case(
+            "Det",
+            [r(*shape)],
+            expected=lambda x: np.linalg.det(x.astype(np.float64)).astype(np.float32),
+            tolerance="normal",
+        )
+        for shape in [(1, 1), (3, 3), (2, 5, 4, 4), (0, 3, 3), (70, 2, 2)]
+    ),
+    Case("Det", [np.array([[1, 2], [2, 4]], np.float32)]),
+    Case("Det", [np.array([[0, 2, 1], [3, 0, 0], [0, 1, 0]], np.float32)]),
+    *(
+        Case("Inverse", [r(*shape, low=-1, high=1)], tolerance="loose", domain=MICROSOFT)
+        for shape in [(2, 2), (3, 5, 5), (0, 2, 2)]
+    ),
 ]

@@ -55,4 +55,15 @@ CASES = [
         tolerance="loose",
         host=(1, 2),
     ),
+    *(
+        Case(
+            "AffineGrid",
+            [r(2, axes, axes + 1), i64(2, 3, *size)],
+            {"align_corners": aligned},
+            host=[1],
+            tolerance="normal",
+        )
+        for axes, size in [(2, (5, 6)), (2, (2, 70)), (3, (2, 3, 4))]
+        for aligned in (0, 1)
+    ),
 ]

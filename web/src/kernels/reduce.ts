@@ -136,6 +136,11 @@ export function reduceMeanOf(ctx: Context, x: Tensor, axes: readonly number[], y
   reduce(ctx, TABLE.find(({ op }) => op === 'ReduceMean')!, x, axes, y);
 }
 
+/** The same for sums. */
+export function reduceSumOf(ctx: Context, x: Tensor, axes: readonly number[], y: Tensor): void {
+  reduce(ctx, TABLE.find(({ op }) => op === 'ReduceSum')!, x, axes, y);
+}
+
 /** One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an output. */
 function stage(
   ctx: Context, { combine, map, finish, peak }: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor, length: number, peaks: Tensor | undefined,

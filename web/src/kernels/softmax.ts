@@ -72,4 +72,9 @@ function kernel(kind: Kind): Kernel<{ axis: number }> {
   };
 }
 
-export default (Object.keys(KINDS) as Kind[]).map(kernel);
+const KERNELS = (Object.keys(KINDS) as Kind[]).map(kernel);
+
+/** For the losses. */
+export const logSoftmax = KERNELS.find(({ op }) => op === 'LogSoftmax')!;
+
+export default KERNELS;

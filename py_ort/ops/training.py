@@ -1,0 +1,15 @@
+"""Losses, and the optimizers' steps."""
+
+from __future__ import annotations
+
+from py_ort.ops.declaration import Operator
+
+TRAINING = "ai.onnx.preview.training"
+
+OPERATORS = [
+    *(
+        Operator(name, tolerance="normal", expand=False)
+        for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+    ),
+    *(Operator(name, TRAINING, host=(0, 1), tolerance="normal") for name in ("Adagrad", "Adam", "Momentum")),
+]
