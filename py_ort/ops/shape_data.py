@@ -164,12 +164,34 @@ def _constant_of_shape(node: ir.Node) -> list[Element] | None:
     return [int(value.numpy().reshape(-1)[0])] * min(count[0], _LIMIT + 1)
 
 
-def _where(node: ir.Node) -> list[Element] | None:
-    condition = array(node.inputs[0])
-    a, b = (shape_data(v) for v in node.inputs[1:])
-    if condition is None or a is None or b is None or len(a) != len(b) or condition.size != len(a):
+def _equal(node: ir.Node) -> list[Element] | None:
+    """Truths as 0, 1, or None: an unknown size still is no negative number."""
+    a, b = (shape_data(v) for v in node.inputs)
+    if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
         return None
-    return [x if c else y for c, x, y in zip(np.reshape(condition, -1), a, b, strict=True)]
+    width = max(len(a), len(b))
+    return [_same_size(x, y) for x, y in zip(*(e * (width if len(e) == 1 else 1) for e in (a, b)), strict=True)]
+
+
+def _same_size(x: Element, y: Element) -> Element:
+    if not (known(x) and known(y)):
+        return None
+    if x == y:
+        return 1
+    numbers = [n for n in (x, y) if isinstance(n, int)]
+    sizes = [n for n in (x, y) if isinstance(n, ir.SymbolicDim) and getattr(n._expr, "is_symbol", False)]
+    return 0 if len(numbers) == 2 or (len(sizes) == 1 and numbers and numbers[0] < 0) else None
+
+
+def _where(node: ir.Node) -> list[Element] | None:
+    contents = array(node.inputs[0])
+    condition = shape_data(node.inputs[0]) if contents is None else list(np.reshape(contents, -1))
+    a, b = (shape_data(v) for v in node.inputs[1:])
+    if condition is None or a is None or b is None or len({len(condition), len(a), len(b)} - {1}) > 1:
+        return None
+    width = max(len(condition), len(a), len(b))
+    choices = (e * (width if len(e) == 1 else 1) for e in (condition, a, b))
+    return [None if c is None else x if c else y for c, x, y in zip(*choices, strict=True)]
 
 
 _RULES = {
@@ -185,5 +207,6 @@ _RULES = {
     "Reshape": _squeeze,
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _arithmetic),
     "ConstantOfShape": _constant_of_shape,
+    "Equal": _equal,
     "Where": _where,
 }

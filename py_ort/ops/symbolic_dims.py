@@ -134,7 +134,7 @@ def _is_minimum_with(a: Element, b: Element) -> bool:
 
 
 def refine_slice(node: ir.Node) -> None:
-    """Dimensions of a Slice's output when an end is a symbol: x[:n] has min(size, n) elements."""
+    """Dimensions of a Slice's output by bounds that were computed; x[:n] has min(size, n) elements."""
     source, output = dims(node.inputs[0]), node.outputs[0]
     parts = [shape_data(v) for v in node.inputs[1:]]
     if source is None or len(parts) < 3 or any(part is None for part in parts):
@@ -147,9 +147,12 @@ def refine_slice(node: ir.Node) -> None:
     inferred = list(output.shape) if output.shape is not None else [None] * len(source)
     result: list[Element] = [inferred[i] if i in cut else dim for i, dim in enumerate(source)]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):  # type: ignore[arg-type]
+        size = source[axis]
+        if all(isinstance(n, int) for n in (start, end, step, size)) and step != 0:
+            result[axis] = len(range(size)[start:end:step])
+            continue
         if not all(isinstance(n, int) for n in (start, axis, step)) or isinstance(end, int) or step != 1 or start != 0:
             continue
-        size = source[axis]
         result[axis] = _minimum(size, end) if known(size) and known(end) else None
     output.shape = ir.Shape([d if known(d) else None for d in result])
 

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+from py_ort.passes.match import same_size
 from py_ort.passes.pass_base import Pass
 
 Rule = Callable[[ir.Node], bool]
@@ -108,14 +109,7 @@ def _same_shape(node: ir.Node) -> bool:
     before, after = dims(node.inputs[0]), dims(node.outputs[0])
     if before is None or after is None or len(before) != len(after):
         return False
-    # One dimension may be unknown by number: the element counts agree, so it agrees too.
-    return sum(1 for a, b in zip(before, after, strict=True) if not _equal(a, b)) == 0
-
-
-def _equal(a: object, b: object) -> bool:
-    if isinstance(a, ir.SymbolicDim) and a.value is None:
-        return False
-    return bool(a == b)
+    return all(map(same_size, before, after))
 
 
 def _no_permutation(node: ir.Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -60,14 +61,23 @@ def near(value: ir.Value | None, number: float, tolerance: float = 1e-4) -> bool
     return found is not None and abs(float(found) - number) <= tolerance * max(1.0, abs(number))
 
 
+def same_size(a: object, b: object) -> bool:
+    """Whether two sizes are known to be the same, by number or by name."""
+    return a is not None and not (isinstance(a, ir.SymbolicDim) and a.value is None) and bool(a == b)
+
+
+def size_at(value: ir.Value | None, axis: int = -1) -> Any:
+    """One dimension, or None when not even the rank is known, or too small."""
+    known = dims(value)
+    return None if known is None or not -len(known) <= axis < len(known) else known[axis]
+
+
 def same_dims(a: ir.Value, b: ir.Value) -> bool:
     """Whether two values are known to have the same shape, by number or by name."""
     first, second = dims(a), dims(b)
     if first is None or second is None or len(first) != len(second):
         return False
-    return all(
-        not (isinstance(x, ir.SymbolicDim) and x.value is None) and x == y for x, y in zip(first, second, strict=True)
-    )
+    return all(map(same_size, first, second))
 
 
 def per_channel(contents: np.ndarray, rank: int, channels: int) -> np.ndarray | None:

@@ -32,8 +32,10 @@ from py_ort.passes.quantized import Quantized
 from py_ort.passes.reshapes import Reshapes
 from py_ort.passes.residual import Residual
 from py_ort.passes.rms_norm import RmsNorm
+from py_ort.passes.rotary_embedding import RotaryEmbedding
 from py_ort.passes.scale_shift import ScaleShift
 from py_ort.passes.skip_norm import SkipNorm
+from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_products import TransposedProducts
 
@@ -79,6 +81,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         DeadCode(),
         BatchNormalization(),
         Subexpressions(),
+        StackedTransposes(),
         Reshapes(),
         HardSwish(),
         LayerNorm(),
@@ -96,6 +99,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     ]
     if level >= Level.EXTENDED:
         passes += [
+            RotaryEmbedding(has_operator),
             Attention(has_operator),
             Reshapes(),
             Identity(),

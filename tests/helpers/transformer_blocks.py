@@ -1,0 +1,169 @@
+"""Blocks of known architectures, as PyTorch's exporters and transformers write them: sizes by names.
+
+`form` chooses among what the exporters do differently. All are small: width 16 or so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from graph_writer import GraphWriter
+from onnx import TensorProto
+
+LEAST = -3.4028234663852886e38
+INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
+
+
+class Block(GraphWriter):
+    """What the architectures share."""
+
+    def __init__(self, heads: int, size: int, kv_heads: int | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.heads, self.size, self.kv_heads = heads, size, kv_heads or heads
+        self.width = heads * size
+
+    def rows(self, batch: str = "batch", places: str = "sequence") -> str:
+        return self.input("x", FLOAT, [batch, places, self.width])
+
+    def split_heads(self, x: str, heads: int, *, turned: bool = True) -> str:
+        four = self.op("Reshape", x, self.shape(self.size_of(x, 0), self.size_of(x, 1), heads, self.size))
+        return self.transpose(four, 0, 2, 1, 3) if turned else four
+
+    def size_of(self, x: str, axis: int) -> str:
+        return GraphWriter.size(self, x, axis)
+
+    def join_heads(self, x: str) -> str:
+        y = self.transpose(x, 0, 2, 1, 3)
+        return self.op("Reshape", y, self.shape(self.size_of(y, 0), self.size_of(y, 1), self.width))
+
+    def rms_norm(self, x: str, width: int) -> str:
+        mean = self.op("ReduceMean", self.op("Pow", x, self.constant(2.0)), axes=[-1])
+        root = self.op("Sqrt", self.op("Add", mean, self.constant(1e-6)))
+        normal = self.op("Mul", x, self.op("Div", self.constant(1.0), root))
+        return self.op("Mul", self.constant(1 + np.arange(width) / width), normal)
+
+    def expand(self, x: str, shape: str) -> str:
+        """Expand as the exporter of TorchScript writes it: sizes of -1 are kept."""
+        ones = self.op("ConstantOfShape", self.op("Shape", shape), value=onnx.helper.make_tensor("v", INT64, [1], [1]))
+        kept = self.op("Equal", shape, self.op("Mul", ones, self.constant(-1, np.int64)))
+        return self.op("Expand", x, self.op("Where", kept, ones, shape))
+
+    def repeat_kv(self, x: str, times: int) -> str:
+        batch, places = self.size_of(x, 0), self.size_of(x, 2)
+        five = self.expand(self.unsqueeze(x, 2), self.shape(batch, self.kv_heads, times, places, self.size))
+        return self.op("Reshape", five, self.shape(batch, self.heads, places, self.size))
+
+    def frequencies(self, pairs: int) -> str:
+        """Angles [batch, positions, pairs] of position_ids, as a product."""
+        places = self.input("position_ids", INT64, ["batch", "sequence"])
+        inverse = self.constant((10.0 ** -(np.arange(pairs) / pairs))[None, :, None])
+        wide = self.expand(inverse, self.shape(self.size_of(places, 0), -1, 1))
+        known = self.op("Cast", self.unsqueeze(places, 1), to=FLOAT)
+        return self.transpose(self.op("MatMul", wide, known), 0, 2, 1)
+
+    def rotate_half(self, x: str, form: str) -> str:
+        if form == "split":
+            a, b = self.ops("Split", x, outputs=2, axis=-1)
+        else:  # x.shape[-1] // 2 is asked of the tensor
+            half = self.op("Div", self.size_of(x, -1), self.ints(2))
+            a, b = self.slice(x, 3, 0, half), self.slice(x, 3, half)
+        return self.op("Concat", self.op("Neg", b), a, axis=-1)
+
+    def rotate(self, x: str, cos: str, sin: str, form: str = "slice") -> str:
+        return self.op("Add", self.op("Mul", x, cos), self.op("Mul", self.rotate_half(x, form), sin))
+
+    def swiglu(self, x: str) -> str:
+        gate = self.linear(x, self.width, 2 * self.width, bias=False)
+        up = self.linear(x, self.width, 2 * self.width, bias=False)
+        mixed = self.op("Mul", self.op("Mul", gate, self.op("Sigmoid", gate)), up)
+        return self.linear(mixed, 2 * self.width, self.width, bias=False)
+
+    def cached(self, new: str, name: str) -> str:
+        past = self.input(f"past_{name}", FLOAT, ["batch", self.kv_heads, "past", self.size])
+        joined = self.op("Concat", past, new, axis=-2)
+        self.output(joined, f"present_{name}", 4)
+        return joined
+
+    def decoder_mask(self, x: str, total: str) -> str:
+        """Causal and padded: [batch, 1, sequence, total], added to scores."""
+        given = self.input("attention_mask", INT64, ["batch", "total"])
+        end, new = (self.op("Squeeze", n, self.ints(0)) for n in (total, self.size_of(x, 1)))
+        past = self.op("Sub", end, new)
+        one, zero = self.constant(1, np.int64), self.constant(0, np.int64)
+        rows = self.op("Reshape", self.op("Range", past, end, one), self.ints(-1, 1))
+        hidden = self.op("Greater", self.op("Range", zero, end, one), rows)
+        seen = self.op("Cast", self.unsqueeze(given, 1, 2), to=TensorProto.BOOL)
+        allowed = self.op("And", self.op("Not", self.unsqueeze(hidden, 0, 1)), seen)
+        return self.op("Where", allowed, self.constant(0.0), self.constant(LEAST))
+
+
+def llama(
+    *,
+    rotary: str = "slice",
+    cache: bool = True,
+    kv_heads: int = 2,
+    mask: bool = True,
+    qk_norm: bool = False,
+    softcap: float = 0,
+    partial: int = 0,
+) -> onnx.ModelProto:
+    """A block of Llama: x, position_ids, attention_mask and past keys and values → y and present ones.
+
+    Args:
+        rotary: `slice` as TorchScript's exporter writes rotate_half, `split` as torch.export's, `table` with tables
+            of cosines and sines by position.
+        cache: There are past keys and values.
+        kv_heads: Of 4 heads.
+        mask: Causal and padded; without, every query sees every key.
+        qk_norm: Queries and keys are normalised by head.
+        softcap: Scores are kept below this.
+        partial: So many elements of each head turn.
+    """
+    g = Block(4, 8, kv_heads)
+    x = g.rows()
+    pairs = (partial or g.size) // 2
+    if rotary == "table":
+        places = g.input("position_ids", INT64, ["batch", "sequence"])
+        angles = np.outer(np.arange(32), 10.0 ** -(np.arange(pairs) / pairs))
+        tables = [f(np.concatenate([angles, angles], -1))[None, None] for f in (np.cos, np.sin)]
+        limit = g.op("Add", g.size_of("past_key", 2), g.size_of(x, 1)) if cache else g.size_of(x, 1)
+        cos, sin = (
+            g.unsqueeze(g.op("Gather", g.op("Squeeze", g.slice(g.constant(t), 2, 0, limit), g.ints(0, 1)), places), 1)
+            for t in tables
+        )
+    else:
+        angles = g.frequencies(pairs)
+        both = g.op("Concat", angles, angles, axis=-1)
+        cos, sin = (g.unsqueeze(g.op("Mul", g.op(f, both), g.constant(1.0)), 1) for f in ("Cos", "Sin"))
+    h = g.rms_norm(x, g.width)
+    q, k, v = (g.linear(h, g.width, n * g.size, bias=False) for n in (4, kv_heads, kv_heads))
+    if qk_norm:
+        q, k = (
+            g.transpose(g.rms_norm(g.split_heads(t, n, turned=False), g.size), 0, 2, 1, 3)
+            for t, n in ((q, 4), (k, kv_heads))
+        )
+    else:
+        q, k = g.split_heads(q, 4), g.split_heads(k, kv_heads)
+    v = g.split_heads(v, kv_heads)
+    if partial:
+        q, k = (
+            g.op("Concat", g.rotate(g.slice(t, 3, 0, partial), cos, sin, rotary), g.slice(t, 3, partial), axis=-1)
+            for t in (q, k)
+        )
+    else:
+        q, k = g.rotate(q, cos, sin, rotary), g.rotate(k, cos, sin, rotary)
+    if cache:
+        k, v = g.cached(k, "key"), g.cached(v, "value")
+    added = g.decoder_mask(x, g.size_of(k, 2)) if mask else ""
+    if kv_heads != 4:
+        k, v = g.repeat_kv(k, 4 // kv_heads), g.repeat_kv(v, 4 // kv_heads)
+    scores = g.op("Mul", g.op("MatMul", q, g.transpose(k, 0, 1, 3, 2)), g.constant(g.size**-0.5))
+    if softcap:
+        scores = g.op("Mul", g.op("Tanh", g.op("Div", scores, g.constant(softcap))), g.constant(softcap))
+    scores = g.op("Add", scores, added) if added else scores
+    context = g.op("MatMul", g.op("Softmax", scores, axis=-1), v)
+    x = g.op("Add", x, g.linear(g.join_heads(context), g.width, g.width, bias=False))
+    g.output(g.op("Add", x, g.swiglu(g.rms_norm(x, g.width))), "y", 3)
+    return g.model()
