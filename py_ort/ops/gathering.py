@@ -27,7 +27,6 @@ OPERATORS = [
     Operator("ScatterElements", tolerance="exact"),
     Operator("ScatterND", tolerance="exact"),
     Operator("TensorScatter", tolerance="exact"),
-    Operator("Compress", tolerance="exact"),
 ]
 
 

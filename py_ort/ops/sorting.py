@@ -1,4 +1,4 @@
-"""Operators that sort, select and count."""
+"""Operators that sort and select."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from py_ort.ops.declaration import Operator, lowering
 OPERATORS = [
     Operator("TopK", host=(1,), tolerance="exact"),
     Operator("Trilu", host=(1,), tolerance="exact"),
-    Operator("NonMaxSuppression", host=(2, 3, 4), tolerance="exact"),
-    Operator("NonZero", tolerance="exact"),
-    Operator("Unique", tolerance="exact"),
 ]
 
 

@@ -17,10 +17,11 @@ from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, lo
 from py_ort.ops import INTERNAL, NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
+from py_ort.passes.counts import Counts
 from py_ort.passes.elementwise_chains import ElementwiseChains
 from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
-from py_ort.passes.pass_base import HasOperator, PassReport, run_passes
+from py_ort.passes.pass_base import HasOperator, Pass, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
@@ -125,11 +126,11 @@ def compile_model(
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
     with _timed(timings, "placement"):
-        placed = place(loaded.model, names, manifests, options.force_cpu_node_names, options.wide_integers)
-        if level >= Level.EXTENDED:
-            passes += run_passes(loaded.model, [_chains(placed, manifests)])
-            if passes[-1].changes:
-                placed = place(loaded.model, names, manifests, options.force_cpu_node_names, options.wide_integers)
+        placed = _place(loaded.model, names, manifests, options)
+        made = run_passes(loaded.model, _passes_by_place(placed, manifests, level))
+        passes += made
+        if any(report.changes for report in made):
+            placed = _place(loaded.model, names, manifests, options)
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
             _refuse_fallback(placement)
@@ -161,6 +162,23 @@ def _operator_lookup(names: Sequence[str], manifests: Mapping[str, Manifest]) ->
         return True if runs[0] else False if any(runs) else None
 
     return has_operator
+
+
+def _place(
+    model: ir.Model, names: Sequence[str], manifests: Mapping[str, Manifest], options: CompileOptions
+) -> dict[ir.Node, PlacedNode]:
+    return place(
+        model, names, manifests, options.force_cpu_node_names, options.wide_integers, options.disable_cpu_fallback
+    )
+
+
+def _passes_by_place(
+    placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest], level: Level
+) -> Iterator[Pass]:
+    """Make the passes that depend on where nodes run."""
+    yield Counts(lambda node: placed[node].provider == "webgpu")
+    if level >= Level.EXTENDED:
+        yield _chains(placed, manifests)
 
 
 def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> ElementwiseChains:

@@ -250,6 +250,8 @@ def _scatter(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
 
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "MaxPool"), _always(*_POSITIONS)),
+    "NonMaxSuppression": _always(*_POSITIONS),
+    "Unique": lambda ranges, node, index: _POSITIONS if index else ranges.of(node.inputs[0]),
     **dict.fromkeys(("EyeLike",), _always(0, 1)),
     **dict.fromkeys(("Sign",), _always(-1, 1)),
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand"), _moves(0)),

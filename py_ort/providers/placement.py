@@ -10,11 +10,12 @@ import onnx_ir as ir
 from py_ort.exceptions import NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ops.counted import COUNTED
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.integer_range import IntegerRanges
 from py_ort.providers.islands import islands
 from py_ort.providers.manifest import Manifest
-from py_ort.providers.report import CONTROL, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.providers.report import CONTROL, COUNTED_THERE, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
 from py_ort.user_kernels import find_kernel
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
@@ -40,6 +41,7 @@ def place(
     manifests: Mapping[str, Manifest],
     force_cpu: Collection[str] = (),
     wide_integers: bool = False,
+    disable_cpu_fallback: bool = False,
 ) -> dict[ir.Node, PlacedNode]:
     """Give every node, at every depth, a provider.
 
@@ -49,6 +51,7 @@ def place(
         manifests: Their kernels.
         force_cpu: Names of nodes that go to "wasm" whatever there is.
         wide_integers: Whether integers that are fed may need 64 bits.
+        disable_cpu_fallback: What the first provider can run stays there, even where the CPU would be quicker.
 
     Raises:
         NotImplemented: A node has no kernel on any of the providers.
@@ -60,7 +63,15 @@ def place(
         placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
     if "wasm" in providers[1:]:
         wasm = manifests["wasm"]
-        for node in islands(model.graph, placed, lambda n: _refusal(n, "wasm", wasm, _dtypes(n), integers) is None):
+
+        def on_cpu_too(node: ir.Node) -> bool:
+            return _refusal(node, "wasm", wasm, _dtypes(node), integers) is None
+
+        if not disable_cpu_fallback:
+            for node in placed:
+                if _counts_on_cpu(node, placed) and on_cpu_too(node):
+                    placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
+        for node in islands(model.graph, placed, on_cpu_too):
             placed[node] = replace(placed[node], provider="wasm", reason=ISLAND)
     return placed
 
@@ -109,6 +120,15 @@ def _place_node(
             if v is not None and v.shape is not None
         },
     )
+
+
+def _counts_on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
+    """Whether a node of the GPU, for whose result's shape the run must wait there, had better be on the CPU."""
+    known = COUNTED.get(node.op_type) if node.domain == "" else None
+    if known is None or placed[node].provider == "wasm" or len(node.inputs) > known.inputs:
+        return False
+    makers = [v.producer() for v in node.inputs if v is not None]
+    return known.serial or all(maker is None or placed[maker].provider == "wasm" for maker in makers)
 
 
 def _dtypes(node: ir.Node) -> list[ir.DataType | None]:

@@ -20,7 +20,7 @@ const GATHER: Shader<GatherSpec> = {
   y[i] = x[(rest / u.indices_count * u.dim + index) * u.inner + column];`)}`,
 };
 
-const gather: Kernel<number> = {
+export const gather: Kernel<number> = {
   op: 'Gather',
   types: [ALL, INDICES],
   attributes: (given) => given.integer('axis', 0),

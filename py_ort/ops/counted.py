@@ -1,0 +1,71 @@
+"""Operators whose result's shape depends on data. On a GPU each is two nodes, which `passes/counts.py` makes.
+
+The first, in our own domain, finds what there is, and how much; the operator itself gets its results behind its own
+inputs, and the count, the last of them, as a host input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from py_ort.ops.declaration import INTERNAL, Operator
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How an operator is counted.
+
+    Attributes:
+        inputs: How many it has, those that may be left out included.
+        results: How many tensors the counting node finds, besides the count. All are int32.
+        host: Its host inputs; the count comes to them.
+        shape_only: Inputs of which the counting node reads the shape only.
+        serial: A CPU is as quick: it runs there when it may.
+    """
+
+    inputs: int
+    results: int
+    host: Sequence[int] = ()
+    shape_only: Sequence[int] = ()
+    serial: bool = False
+
+
+COUNTED = {
+    "NonZero": Counted(1, 1),
+    "Compress": Counted(2, 1, shape_only=(0,)),
+    "Unique": Counted(1, 3, serial=True),
+    "NonMaxSuppression": Counted(5, 2, host=(2, 3, 4), serial=True),
+}
+
+
+def count_of(op_type: str) -> str:
+    """Return the name of the counting node's operator."""
+    return f"{op_type}Count"
+
+
+def _infer_count(node: ir.Node) -> None:
+    for output in node.outputs:
+        output.type = ir.TensorType(ir.DataType.INT32)
+    node.outputs[-1].shape = ir.Shape([1])
+
+
+OPERATORS = [
+    *(
+        Operator(name, host=(*known.host, known.inputs + known.results), tolerance="exact")
+        for name, known in COUNTED.items()
+    ),
+    *(
+        Operator(
+            count_of(name),
+            INTERNAL,
+            host=known.host,
+            shape_only=known.shape_only,
+            infer=_infer_count,
+            tolerance="exact",
+        )
+        for name, known in COUNTED.items()
+    ),
+]
