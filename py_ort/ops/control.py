@@ -26,6 +26,15 @@ def infer_control(node: ir.Node, visit: Visit) -> None:
     _INFER.get(node.op_type, _infer_bodies)(node, visit)
 
 
+def handed_in(node: ir.Node, index: int) -> ir.Value | None:
+    """Return the value of the body that input `index` becomes, whole or row by row; None where it is read as it is."""
+    first = {"Loop": 2, "Scan": 0, "SequenceMap": 0}.get(node.op_type) if node.domain == "" else None
+    if first is None or index < first:
+        return None
+    inputs = attribute(node, "body").inputs
+    return inputs[index] if index < len(inputs) else None
+
+
 def _infer_bodies(node: ir.Node, visit: Visit) -> None:
     for body in subgraphs(node):
         visit(body)

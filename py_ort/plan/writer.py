@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import array, origins
+from py_ort.ops.control import handed_in
 from py_ort.ops.identity import key_of
 from py_ort.ops.infer import newest_opset
 from py_ort.plan.attributes import pack_attributes, string_vector
@@ -50,10 +51,15 @@ class PlanWriter:
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
     _wanted: dict[ir.Value, _Wanted] = field(default_factory=dict)
+    _handed: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)  # to a body, which reads it where it likes
 
     def write(self) -> bytes:
         """Return the plan; `weights` is filled."""
         self._collect(self.model.graph)
+        for outer, inner in reversed(self._handed):  # the innermost bodies first
+            wanted, within = self._wanted[outer], self._wanted.get(inner, _Wanted())
+            wanted.on_cpu |= within.on_cpu
+            wanted.on_gpu |= within.on_gpu
         constants = [v for v in self._values if v.const_value is not None]
         for value in constants:
             wanted = self._wanted.get(value, _Wanted())
@@ -97,7 +103,10 @@ class PlanWriter:
                 self._number(read)
                 use = declared.use(node, index)
                 wanted = self._wanted.setdefault(read, _Wanted())
-                if use == "host" or (use == "device" and not on_gpu):
+                inner = handed_in(node, index)
+                if inner is not None:
+                    self._handed.append((read, inner))
+                elif use == "host" or (use == "device" and not on_gpu):
                     wanted.on_cpu = True
                 elif use == "device":
                     wanted.on_gpu = True

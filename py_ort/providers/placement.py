@@ -176,42 +176,77 @@ def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
     them on the CPU, or they are small integers.
     """
     wanted_on_host = _host_values(graph)
-    found: set[ir.Node] = set()
-    # A small integer that the user feeds is as well fed to the CPU.
-    on_cpu: set[ir.Value] = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
+    refuted: set[ir.Value] = set()
+    while True:  # a carried number is taken to stay on the CPU, until its body makes it elsewhere
+        arithmetic = _Arithmetic(graph, wanted_on_host, refuted)
+        if not arithmetic.wrong:
+            return arithmetic.found
+        refuted |= arithmetic.wrong
 
-    def visit(inner: ir.Graph) -> None:
-        for node in inner:
+
+class _Arithmetic:
+    """One walk over a graph and those inside: what is on the CPU, and what is computed from that."""
+
+    def __init__(self, graph: ir.Graph, wanted_on_host: set[ir.Value], refuted: set[ir.Value]) -> None:
+        self.found: set[ir.Node] = set()
+        self.wrong: set[ir.Value] = set()  # carried values that are not on the CPU after all
+        self._wanted, self._refuted = wanted_on_host, refuted
+        # A small integer that the user feeds is as well fed to the CPU.
+        self._on_cpu = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
+        self._turns: set[ir.Value] = set()  # what the executor gives the body of a Loop: one number
+        self._visit(graph)
+
+    def _visit(self, graph: ir.Graph) -> None:
+        for node in graph:
+            if node.op_type == "Loop" and node.domain == "":
+                self._visit_loop(node)
+                continue
             for subgraph in subgraphs(node):
-                visit(subgraph)
-            if subgraphs(node):
-                continue
-            declared = operator(node.domain, node.op_type)
-            uses = [(v, declared.use(node, i)) for i, v in enumerate(node.inputs) if v is not None]
-            if not all(use == "shape" or v in on_cpu or _constant(v) for v, use in uses):
-                continue
-            if not uses or not node.outputs:
-                continue
-            only_shapes = all(use == "shape" for _, use in uses)
-            if (
-                all(v in wanted_on_host for v in node.outputs if v.uses())
-                or all(_small_integers(v) for v in node.outputs)
-            ) and (only_shapes or all(_small(v) for v, use in uses if use != "shape")):
-                found.add(node)
-                on_cpu.update(node.outputs)
+                self._visit(subgraph)
+            if not subgraphs(node) and self._belongs(node):
+                self.found.add(node)
+                self._on_cpu.update(node.outputs)
 
-    visit(graph)
-    return found
+    def _visit_loop(self, node: ir.Node) -> None:
+        body = subgraphs(node)[0]
+        self._turns.update(body.inputs[:2])
+        self._on_cpu.update(body.inputs[:2])
+        carried = [
+            (inner, made)
+            for inner, given, made in zip(body.inputs[2:], node.inputs[2:], body.outputs[1:], strict=False)
+            if given is not None and self._is_here(given) and _small_integers(inner) and inner not in self._refuted
+        ]
+        self._on_cpu.update(inner for inner, _ in carried)
+        self._visit(body)
+        self.wrong.update(inner for inner, made in carried if not self._is_here(made))
+
+    def _is_here(self, value: ir.Value) -> bool:
+        return value in self._on_cpu or _constant(value)
+
+    def _belongs(self, node: ir.Node) -> bool:
+        declared = operator(node.domain, node.op_type)
+        uses = [(v, declared.use(node, i)) for i, v in enumerate(node.inputs) if v is not None]
+        if not uses or not node.outputs or not all(use == "shape" or self._is_here(v) for v, use in uses):
+            return False
+        if not all(v in self._wanted for v in node.outputs if v.uses()) and not all(map(_small_integers, node.outputs)):
+            return False
+        return all(use == "shape" for _, use in uses) or all(
+            _small(v) or v in self._turns for v, use in uses if use != "shape"
+        )
 
 
 def _host_values(graph: ir.Graph) -> set[ir.Value]:
     """Return the values that are read on the CPU only, directly or through nodes whose results are."""
     found: set[ir.Value] = set()
+    # The body of a Loop gives its condition to the executor.
+    conditions = {
+        subgraphs(node)[0].outputs[0] for node in all_nodes(graph) if node.domain == "" and node.op_type == "Loop"
+    }
     for inner in reversed(list(all_graphs(graph))):
         for node in reversed(list(inner)):
             for output in node.outputs:
                 uses = output.uses()
-                if not uses or output.is_graph_output():
+                if output not in conditions and (not uses or output.is_graph_output()):
                     continue
                 if all(_read_on_host(user, index, found) for user, index in uses):
                     found.add(output)

@@ -2,7 +2,7 @@
 'use strict';
 const assert = require('node:assert/strict');
 const { test: plainTest } = require('node:test');
-const { bool, bytesOf, f32, fails, i64, noBuffersLeft, runOnce, start } = require('./harness.cjs');
+const { bool, bytesOf, elements, f32, fails, i64, noBuffersLeft, runOnce, start } = require('./harness.cjs');
 const { cpu, js, planOf } = require('./plan_of.cjs');
 
 const RUNTIME = 6;
@@ -103,5 +103,63 @@ test('Scan: slices in, sums out, in both directions', async () => {
   const reverse = { scan_input_directions: { ints: [1] }, scan_output_directions: { ints: [1] }, scan_output_axes: { ints: [-1] } };
   const { values, dims } = await runOnce(it, scan(reverse), feeds, 2);
   assert.deepEqual([values, dims[1]], [[[9, 12], [-9, -8, -5, -12, -10, -6]], [2, 3]]);
+  noBuffersLeft(provider);
+});
+
+test('Loop: a trip count alone needs nothing back, and its run can be replayed', async () => {
+  const { core, provider } = it;
+  const weights = { m: { dtype: 'int64', dims: [], size: 8 } };
+  const session = core.session(planOf({ inputs: ['x:float32[3]'], outputs: ['last', 'all'], weights, nodes: [cpu('Loop', ['m', '', 'x'], ['last', 'all'], { subgraphs: { body: doubling } })] }), [{ index: 0, offset: 0, size: 8 }], bytesOf(i64(3)));
+  provider.buffers.set(77, bytesOf(f32(1, 2, 3, 0)));
+  const run = core.begin(session);
+  core.feedGpu(run, 0, 1, [3], 77);
+  await core.execute(run);
+  const outputs = [0, 1].map((i) => core.output(run, i));
+  assert.deepEqual([outputs.map((v) => elements(v, provider)), outputs[1].dims], [[[8, 16, 24], [1, 2, 3, 2, 4, 6, 4, 8, 12]], [3, 3]]);
+  assert.equal(core.module._ort_run_replayable(run), 1);
+  core.module._ort_run_end(run);
+  assert.equal(provider.count('copyAsync'), 0);
+  provider.buffers.delete(77);
+  // Each row went to its place as it came.
+  const lines = provider.log.filter((line) => /^(move|run)/.test(line));
+  assert.deepEqual(lines, [1, 2, 3].flatMap((i) => ['run Add', `move ${[77, 1, 3][i - 1]} 2 12`]));
+  noBuffersLeft(provider);
+});
+
+test('Loop: the condition of the last turn is not read', async () => {
+  const { core, provider } = it;
+  const until = body(['i:int64', 'go:bool', 'v'], ['more', 'w'], [js('Add', ['v', 'v'], 'w'), js('Less', ['w', 'limit'], 'more')]);
+  const session = core.session(planOf({ inputs: ['m:int64', 'limit:float32[1]', 'x:float32[1]'], outputs: ['y'], nodes: [cpu('Loop', ['m', '', 'x'], 'y', { subgraphs: { body: until } })] }));
+  assert.deepEqual((await runOnce(it, session, [i64(3), f32(100), f32(3)])).values, [[24]]);
+  assert.equal(provider.count('copyAsync'), 2);
+  noBuffersLeft(provider);
+});
+
+test('Scan: rows stay where their readers are', async () => {
+  const { core, provider } = it;
+  const scan = (nodes) => core.session(planOf({ inputs: ['x:float32[3,2]'], outputs: ['z'], nodes: [
+    js('Neg', 'x', 'n'), cpu('Scan', 'n', 'y', { subgraphs: { body: body(['row'], ['out'], nodes) }, attributes: { num_scan_inputs: { i: 1 } } }), js('Neg', 'y', 'z')] }));
+  const feeds = [{ data: f32(1, 2, 3, 4, 5, 6), dims: [3, 2] }];
+  const gpu = await runOnce(it, scan([js('Add', ['row', 'row'], 'out')]), feeds);
+  assert.deepEqual([gpu.values, gpu.dims, gpu.replayable], [[[2, 4, 6, 8, 10, 12]], [[3, 2]], false]);  // x was fed to the CPU
+  assert.deepEqual([provider.count('copyAsync'), provider.count('copy'), provider.count('move')], [0, 1, 6]);
+  // Read on the CPU: down once, not row by row; what the CPU made is stacked there.
+  assert.deepEqual((await runOnce(it, scan([cpu('Neg', 'row', 'out')]), feeds)).values, [[-1, -2, -3, -4, -5, -6]]);
+  assert.deepEqual([provider.count('copyAsync'), provider.count('copy'), provider.count('move')], [1, 3, 6]);
+  // Through an inner Scan too.
+  const inner = cpu('Scan', 'row', 'out', { subgraphs: { body: body(['e'], ['o'], [js('Neg', 'e', 'o')]) }, attributes: { num_scan_inputs: { i: 1 } } });
+  assert.deepEqual((await runOnce(it, scan([inner]), feeds)).values, [[-1, -2, -3, -4, -5, -6]]);
+  assert.equal(provider.count('copyAsync'), 1);
+  noBuffersLeft(provider);
+});
+
+test('Scan: nothing to scan, and a single row', async () => {
+  const { core, provider } = it;
+  const session = core.session(planOf({ inputs: ['s0:float32[2]', 'x:float32[-1,2]'], outputs: ['last', 'all'], nodes: [
+    cpu('Scan', ['s0', 'x'], ['last', 'all'], { subgraphs: { body: body(['s', 'e'], ['t', 'n'], [js('Add', ['s', 'e'], 't'), js('Neg', 't', 'n')]) }, attributes: { num_scan_inputs: { i: 1 } } })] }));
+  const run = (rows) => runOnce(it, session, [f32(1, 2), { data: f32(3, 4).subarray(0, 2 * rows), dims: [rows, 2] }], 2);
+  const none = await run(0);
+  assert.deepEqual([none.values, none.dims[1][0]], [[[1, 2], []], 0]);
+  assert.deepEqual((await run(1)).values, [[4, 6], [-4, -6]]);
   noBuffersLeft(provider);
 });

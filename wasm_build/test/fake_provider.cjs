@@ -85,7 +85,7 @@ class FakeProvider {
       alloc: (size) => this.alloc(size),
       wideFloat16: () => this.wideFloat16,
       free: (id) => this.free(id),
-      copy: (source, target, size, toGpu) => this.copy(source, target, size, toGpu),
+      copy: (source, target, size, toGpu, dtype, blocks) => (toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks)),
       copyAsync: (id, target, size) => this.copyAsync(id, target, size),
       createKernel: (opType, id, attributes, size, domain) => this.createKernel(opType, id, attributes, size, domain),
       releaseKernel: (id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
@@ -112,10 +112,18 @@ class FakeProvider {
     this.buffers.delete(id);
     this.log.push(`free ${id}`);
   }
-  copy(source, target, size, toGpu) {
-    const bytes = toGpu ? this.core.bytes(source, size) : this.buffer(source).slice(0, size);
-    this.buffer(target).set(bytes);
+  upload(source, target, size) {
+    this.buffer(target).set(this.core.bytes(source, size));
     this.log.push(`copy ${target} ${size}`);
+  }
+  copy(source, target, size, blocks) {
+    const [count, from, fromStep, to, toStep] = [0, 1, 2, 3, 4].map((i) => this.core.word(blocks + 4 * i));
+    for (let i = 0; i < count; i++) {
+      const bytes = this.buffer(source).slice(from + i * fromStep, from + i * fromStep + size);
+      if (bytes.length !== size) throw new Error(`a copy of ${size} bytes behind the end of buffer ${source}`);
+      this.buffer(target).set(bytes, to + i * toStep);
+    }
+    this.log.push(`move ${source} ${target} ${count * size}`);
   }
   copyAsync(id, target, size) {
     this.log.push(`copyAsync ${id} ${size}`);

@@ -77,11 +77,13 @@ ORT_EXPORT void ort_jsep_error(int code, const char* message);
 // --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run, wideFloat16}) installs what these call.
 //   jsepAlloc(size) -> gpu id (0: failed)             size: a multiple of 16, above 0
 //   jsepFree(id)                                      ids of jsepAlloc only; the page keeps the buffers that it made itself
-//   jsepCopy(src, dst, size, to_gpu, dtype)           to_gpu: src is an address, else a GPU id; dst is a GPU id. The bytes are taken before it returns
+//   jsepCopy(src, dst, size, to_gpu, dtype, blocks)   to_gpu: src is an address; dst is a GPU id. The bytes are taken before it returns
+//                                                     else both are GPU ids; `blocks` points to uint32 words: count, source offset and step, target offset
+//                                                     and step. `count` blocks of `size` bytes are copied; all are multiples of the element's size there
 //   jsepCopyAsync(gpu_id, pointer, size)              undefined: the bytes are in the heap; a promise: suspends until it is settled. The only import that suspends
 //   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode       op_type, domain: JavaScript strings
 //   jsepReleaseKernel(id)
 //   jsepRun(id, context) -> 0, or an ErrorCode
 //   jsepWideFloat16() -> bool                         whether float16 is f32 on the GPU of the session at work; may be absent: no
-// An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies are multiples of 4 bytes.
+// An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies to and from the CPU are multiples of 4 bytes.
 // int64, bool, the 8 and 16-bit integers and, without f16, float16 are widened/narrowed by the core (see gpu_element_size): the page moves plain bytes.

@@ -76,6 +76,11 @@ Status read_on_cpu(Run& run, Slot& slot, std::string_view name) {
   return bring_to_cpu(slot, name);
 }
 
+Status read_on_gpu(Run& run, Slot& slot, std::string_view name) {
+  if (!slot.on_gpu() && slot.from_feeds) run.not_replayable();  // the upload would have to be done anew
+  return bring_to_gpu(slot, name);
+}
+
 Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out) {
   PY_ORT_TRY(read_on_cpu(run, slot, name));
   if (!slot.is_tensor() || slot.value.tensor.dtype != DType::bool_ || slot.value.tensor.count() != 1)

@@ -27,6 +27,8 @@ Status run_sequence_map(Run& run, const PlanNode& node);
 Status keep_going(Run& run);
 // The CPU is going to read the contents of this value.
 Status read_on_cpu(Run& run, Slot& slot, std::string_view name);
+// The GPU is.
+Status read_on_gpu(Run& run, Slot& slot, std::string_view name);
 // A scalar that decides how the run goes on.
 Status read_condition(Run& run, Slot& slot, std::string_view name, bool& out);
 Status read_integer(Run& run, Slot& slot, std::string_view name, int64_t& out);

@@ -16,9 +16,8 @@ Status bring_inputs(Run& run, const PlanNode& node) {
     if (node.uses[i] == gen::InputUse::host) {
       if (slot.value.tensor.dtype == DType::string_) return not_implemented("input ", i, " '", name, "' has strings: the JS provider takes none");
       PY_ORT_TRY(read_on_cpu(run, slot, name));
-    } else if (node.uses[i] == gen::InputUse::device && !slot.on_gpu()) {
-      if (slot.from_feeds) run.not_replayable();  // the upload would have to be done anew
-      PY_ORT_TRY(bring_to_gpu(slot, name));
+    } else if (node.uses[i] == gen::InputUse::device) {
+      PY_ORT_TRY(read_on_gpu(run, slot, name));
     }
   }
   return {};

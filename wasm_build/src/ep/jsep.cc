@@ -2,6 +2,8 @@
 
 #include <emscripten.h>
 
+#include <array>
+
 // Names that emcc keeps: the imports of core.wasm. Addresses and ids are unsigned, `>>> 0` makes them so above 2 GiB.
 extern "C" {
 EM_JS(uint32_t, jsep_alloc, (size_t size), {
@@ -20,9 +22,9 @@ EM_JS(void, jsep_free, (uint32_t id), {
   }
 });
 EM_JS(int, jsep_wide_float16, (), { return Module.jsepWideFloat16 && Module.jsepWideFloat16() ? 1 : 0; });
-EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu, int dtype), {
+EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu, int dtype, const void* blocks), {
   try {
-    Module.jsepCopy(source >>> 0, target >>> 0, size >>> 0, to_gpu !== 0, dtype);
+    Module.jsepCopy(source >>> 0, target >>> 0, size >>> 0, to_gpu !== 0, dtype, blocks >>> 0);
     return 1;
   } catch (error) {
     Module.jsepCaught(error);
@@ -110,8 +112,16 @@ bool wide_float16() { return jsep_wide_float16() != 0; }
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype) {
   last_error() = {};
   const auto address = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data));
-  if (jsep_copy(address, gpu_id, size, 1, static_cast<int>(dtype))) return {};
+  if (jsep_copy(address, gpu_id, size, 1, static_cast<int>(dtype), nullptr)) return {};
   return failure(1, to_text("copying ", size, " bytes to the GPU failed"));
+}
+
+Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks) {
+  last_error() = {};
+  const std::array<uint32_t, 5> words = {static_cast<uint32_t>(blocks.count), static_cast<uint32_t>(blocks.source_offset), static_cast<uint32_t>(blocks.source_step),
+                                         static_cast<uint32_t>(blocks.target_offset), static_cast<uint32_t>(blocks.target_step)};
+  if (jsep_copy(source, target, blocks.size, 0, static_cast<int>(dtype), words.data())) return {};
+  return failure(1, to_text("copying ", blocks.count, " times ", blocks.size, " bytes on the GPU failed"));
 }
 
 Status download(uint32_t gpu_id, void* data, size_t size) {

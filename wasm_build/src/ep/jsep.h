@@ -15,6 +15,12 @@ void free(uint32_t gpu_id);
 bool wide_float16();
 // CPU to GPU. The page takes the bytes before it returns.
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
+// GPU to GPU: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are multiples of the
+// element's size.
+struct Blocks {
+  size_t size, count, source_offset, source_step, target_offset, target_step;
+};
+Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks);
 // GPU to CPU. The one call of the core that may suspend: call it directly, all the way from ort_run_execute.
 Status download(uint32_t gpu_id, void* data, size_t size);
 // Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no buffer.

@@ -50,8 +50,11 @@ export interface JsepFunctions {
   /** Whether float16 elements lie as f32 on the GPU of the session at work. */
   wideFloat16(): boolean;
   free(id: number): void;
-  /** toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer. */
-  copy(source: number, target: number, size: number, toGpu: boolean, dtype: number): void;
+  /**
+   * toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer, and `blocks` points to five words: count,
+   * source offset and step, target offset and step. So many blocks of `size` bytes are copied.
+   */
+  copy(source: number, target: number, size: number, toGpu: boolean, dtype: number, blocks: number): void;
   /** From buffer `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended meanwhile. */
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined;
   /** 0, or an ErrorCode. */

@@ -31,9 +31,9 @@ export interface CopyCommand {
 
 export interface Region {
   readonly id: number;
-  /** Bytes before it in the tensor's memory, 0 by default: a multiple of 256. */
+  /** Bytes before it in the tensor's memory, 0 by default: a multiple of 256, of 4 in copies. */
   readonly offset?: number;
-  /** A multiple of 16. */
+  /** A multiple of 16, of 4 in copies. */
   readonly bytes: number;
 }
 

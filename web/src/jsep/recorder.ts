@@ -3,9 +3,10 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
-import { type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
+import { type Command, type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
+import type { Blocks, BlocksAt } from './copy_blocks';
 import { type Event, Recording, Segment } from './recording';
 
 /** Bytes to read back. */
@@ -120,11 +121,10 @@ export class Recorder {
     this.known.set(id, data);
   }
 
-  copy(source: number, target: number, bytes: number): void {
-    const same = this.expect('copy', ({ command }) =>
-      command.kind === 'copy' && command.source.id === source && command.target.id === target && command.source.bytes === bytes);
-    this.known.delete(target);
-    if (!same) this.record({ kind: 'copy', command: { kind: 'copy', source: { id: source, bytes }, target: { id: target, bytes } } });
+  /** Between tensors; `commands` makes it if it is new. */
+  copy(blocks: Blocks, commands: () => readonly Command[]): void {
+    this.known.delete(blocks.target.id);
+    if (!this.expect('copy', (event) => sameBlocks(event.blocks, blocks))) this.record({ kind: 'copy', blocks, commands: commands() });
   }
 
   /** The bytes of a tensor that came from the CPU in this run. */
@@ -235,4 +235,9 @@ export class Recorder {
     const { slot, offset } = this.recording.placeOf(id, this.index);
     return { buffer: slot.buffer, offset };
   }
+}
+
+function sameBlocks(a: Blocks, b: Blocks): boolean {
+  const same = (x: BlocksAt, y: BlocksAt) => x.id === y.id && x.offset === y.offset && x.step === y.step;
+  return a.size === b.size && a.count === b.count && same(a.source, b.source) && same(a.target, b.target);
 }

@@ -1,7 +1,7 @@
 // Whether a model can be captured (`enableGraphCapture`): all that depends on the feeds' contents must happen on the GPU, in one go.
 // What the CPU computes from shapes alone is the same in every run, so it is captured as well.
 import * as flatbuffers from 'flatbuffers';
-import { ErrorCode, InputUse, Plan, Provider } from '../schema';
+import { ErrorCode, InputUse, type Node, Plan, Provider } from '../schema';
 import { RuntimeError } from '../errors';
 
 interface Obstacle {
@@ -27,33 +27,95 @@ export function notCapturable(why: string, { node, opType }: { node?: string; op
 }
 
 function obstacles(plan: Plan): Obstacle[] {
-  const graph = plan.graphs(0)!;
-  // Values whose contents depend on those of the feeds.
-  const fed = new Set<number>(Array.from({ length: graph.inputsLength() }, (_, i) => graph.inputs(i)!));
-  const found: Obstacle[] = [];
-  let onGpu = 0;
-  for (let i = 0; i < graph.nodesLength(); i++) {
-    const node = graph.nodes(i)!;
+  const walk = new Walk(plan);
+  walk.graph(0);
+  const { found, onGpu } = walk;
+  if (!onGpu && found.size === 0) return [{ node: '', opType: '', why: 'no node runs on webgpu' }];
+  return [...found.values()];
+}
+
+/** Through the main graph and those in it, with what depends on the feeds' contents. */
+class Walk {
+  readonly found = new Map<Node, Obstacle>();
+  onGpu = false;
+  private readonly fed = new Set<number>();
+  private readonly nodes = new Map<number, readonly Node[]>();
+
+  constructor(private readonly plan: Plan) {
+    const main = plan.graphs(0)!;
+    for (let i = 0; i < main.inputsLength(); i++) this.fed.add(main.inputs(i)!);
+  }
+
+  graph(index: number): void {
+    for (const node of this.nodesOf(index)) {
+      if (node.subgraphsLength() > 0) this.control(node);
+      else this.kernel(node);
+    }
+  }
+
+  private nodesOf(index: number): readonly Node[] {
+    let nodes = this.nodes.get(index);
+    if (!nodes) {
+      const graph = this.plan.graphs(index)!;
+      nodes = Array.from({ length: graph.nodesLength() }, (_, i) => graph.nodes(i)!);
+      this.nodes.set(index, nodes);
+    }
+    return nodes;
+  }
+
+  private kernel(node: Node): void {
     const js = node.provider() === Provider.js;
-    const obstacle = (why: string) => found.push({ node: node.origin() || node.name() || '', opType: node.opType()!, why });
     let depends = false;
     let reads = false;
     for (let input = 0; input < node.inputsLength(); input++) {
       const use = input < node.usesLength() ? node.uses(input) : InputUse.device;
-      if (use === InputUse.shape || !fed.has(node.inputs(input)!)) continue;
+      if (use === InputUse.shape || !this.fed.has(node.inputs(input)!)) continue;
       depends = true;
       reads ||= !js || use === InputUse.host;
     }
-    // A subgraph may read any outer value.
-    if (node.subgraphsLength() > 0) {
-      obstacle('is control flow');
-      depends = true;
-    } else if (reads) {
-      obstacle(js ? 'takes shapes or the like from data of the run' : 'runs on the CPU, on data of the run');
-    }
-    if (depends) for (let o = 0; o < node.outputsLength(); o++) fed.add(node.outputs(o)!);
-    if (js) onGpu++;
+    if (reads) this.obstacle(node, js ? 'takes shapes or the like from data of the run' : 'runs on the CPU, on data of the run');
+    if (depends) for (let o = 0; o < node.outputsLength(); o++) this.fed.add(node.outputs(o)!);
+    this.onGpu ||= js;
   }
-  if (onGpu === 0 && found.length === 0) found.push({ node: '', opType: '', why: 'no node runs on webgpu' });
-  return found;
+
+  /** No obstacle as long as nothing that it decides by depends on the feeds: what a Loop carries may come to, in a later turn. */
+  private control(node: Node): void {
+    const kind = CONTROL[node.opType()!];
+    if (!kind) return this.obstacle(node, 'is control flow over sequences, which are on the CPU');
+    const decides = (value: number) => {
+      if (this.fed.has(value)) this.obstacle(node, 'is control flow that goes by data of the run');
+    };
+    for (let i = 0; i < kind.deciding; i++) if (i < node.inputsLength()) decides(node.inputs(i)!);
+    for (let before = -1; before !== this.fed.size;) {
+      before = this.fed.size;
+      for (let k = 0; k < node.subgraphsLength(); k++) {
+        const index = node.subgraphs(k)!.graph();
+        const body = this.plan.graphs(index)!;
+        if (kind.body) for (let i = kind.deciding; i < node.inputsLength(); i++) this.pass(node.inputs(i)!, body.inputs(i)!);
+        this.graph(index);
+        if (kind.condition) decides(body.outputs(0)!);
+        const first = Number(kind.condition);
+        for (let o = 0; o < node.outputsLength(); o++) this.pass(body.outputs(first + o)!, node.outputs(o)!);
+        if (!kind.body) continue;
+        // What comes out of one turn goes into the next.
+        const carried = Math.min(node.inputsLength() - kind.deciding, body.outputsLength() - first);
+        for (let i = 0; i < carried; i++) this.pass(body.outputs(first + i)!, body.inputs(kind.deciding + i)!);
+      }
+    }
+  }
+
+  private pass(from: number, to: number): void {
+    if (from >= 0 && to >= 0 && this.fed.has(from)) this.fed.add(to);
+  }
+
+  private obstacle(node: Node, why: string): void {
+    this.found.set(node, { node: node.origin() || node.name() || '', opType: node.opType()!, why });
+  }
 }
+
+/** By operator: how many inputs decide how it goes on, whether the others go into a body, and whether the body's first output is a condition. */
+const CONTROL: { readonly [opType: string]: { readonly deciding: number; readonly body: boolean; readonly condition: boolean } | undefined } = {
+  If: { deciding: 1, body: false, condition: false },
+  Loop: { deciding: 2, body: true, condition: true },
+  Scan: { deciding: 0, body: true, condition: false },
+};

@@ -14,6 +14,16 @@ Status scalar(T value, Slot& out) {
   return {};
 }
 
+// Whether the body's condition is only ever the one that it was given, or a constant that is true: the trip count alone decides.
+bool always_goes_on(const Run& run, const PlanGraph& body) {
+  int32_t value = body.outputs[0];
+  for (size_t i = body.nodes.size(); i-- > 0;)
+    if (const PlanNode& node = body.nodes[i]; node.op_type == "Identity" && !node.outputs.empty() && node.outputs[0] == value) value = node.input(0);
+  if (value == body.inputs[1]) return true;
+  const Slot& constant = run.session().constants()[static_cast<size_t>(value)];
+  return constant.is_tensor() && constant.on_cpu() && constant.value.tensor.dtype == DType::bool_ && constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
+}
+
 }  // namespace
 
 Status run_loop(Run& run, const PlanNode& node) {
@@ -26,7 +36,10 @@ Status run_loop(Run& run, const PlanNode& node) {
 
   std::vector<Slot> carried;
   for (size_t i = 0; i < carried_count; ++i) carried.push_back(node.input(i + 2) == kOmitted ? Slot{} : run.slot(node.input(i + 2)));
-  std::vector<std::vector<Slot>> scanned(node.outputs.size() - carried_count);
+  const bool counted = trips != INT64_MAX && always_goes_on(run, body);
+  std::vector<Stack> scanned;
+  for (size_t k = 1 + carried_count; k < body.outputs.size(); ++k) scanned.emplace_back(run, body.outputs[k], 0, false, counted && condition ? std::max<int64_t>(trips, 0) : -1);
+  const auto wanted = [&](size_t k) { return node.outputs[carried_count + k] != kOmitted; };
 
   for (int64_t i = 0; i < trips && condition; ++i) {
     PY_ORT_TRY(keep_going(run));
@@ -35,17 +48,18 @@ Status run_loop(Run& run, const PlanNode& node) {
     for (size_t k = 0; k < carried_count; ++k) run.slot(body.inputs[k + 2]) = std::move(carried[k]);
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
-    PY_ORT_TRY(read_condition(run, made[0], run.name(body.outputs[0]), condition));
+    // Behind the last turn nothing depends on it: it may stay on the GPU.
+    if (!counted && i + 1 < trips) PY_ORT_TRY(read_condition(run, made[0], run.name(body.outputs[0]), condition));
     for (size_t k = 0; k < carried_count; ++k) carried[k] = std::move(made[k + 1]);
     for (size_t k = 0; k < scanned.size(); ++k)
-      if (node.outputs[carried_count + k] != kOmitted) scanned[k].push_back(std::move(made[1 + carried_count + k]));
+      if (wanted(k)) PY_ORT_TRY(scanned[k].push(std::move(made[1 + carried_count + k])));
   }
 
   for (size_t k = 0; k < carried_count; ++k) put_output(run, node, k, std::move(carried[k]));
   for (size_t k = 0; k < scanned.size(); ++k) {
-    if (node.outputs[carried_count + k] == kOmitted) continue;
+    if (!wanted(k)) continue;
     Slot stacked;
-    PY_ORT_TRY(stack(run, scanned[k], body.outputs[1 + carried_count + k], 0, false, stacked));
+    PY_ORT_TRY(scanned[k].finish(stacked));
     put_output(run, node, carried_count + k, std::move(stacked));
   }
   return {};

@@ -25,10 +25,12 @@ Status run_scan(Run& run, const PlanNode& node) {
   const Choices output_axes(node, "scan_output_axes"), output_directions(node, "scan_output_directions");
 
   int64_t length = -1;
+  std::vector<Readers> readers;
   for (size_t k = 0; k < scans; ++k) {
     const int32_t value = node.input(states + k);
     if (value == kOmitted || !run.slot(value).is_tensor()) return runtime_error("scan input ", k, " is no tensor");
-    PY_ORT_TRY(read_on_cpu(run, run.slot(value), run.name(value)));
+    readers.push_back(readers_of(run.session().plan(), body, body.inputs[states + k]));
+    PY_ORT_TRY(bring_to_readers(run, run.slot(value), run.name(value), readers[k]));
     const Tensor& tensor = run.slot(value).value.tensor;
     int64_t axis = input_axes.at(k);
     if (axis < -tensor.rank() || axis >= tensor.rank()) return runtime_error("scan input ", k, " of shape ", tensor.dims, " has no axis ", axis);
@@ -39,26 +41,27 @@ Status run_scan(Run& run, const PlanNode& node) {
 
   std::vector<Slot> state;
   for (size_t k = 0; k < states; ++k) state.push_back(node.input(k) == kOmitted ? Slot{} : run.slot(node.input(k)));
-  std::vector<std::vector<Slot>> scanned(node.outputs.size() - states);
+  std::vector<Stack> scanned;
+  for (size_t k = 0; states + k < node.outputs.size(); ++k) scanned.emplace_back(run, body.outputs[states + k], output_axes.at(k), output_directions.at(k) != 0, length);
   for (int64_t i = 0; i < length; ++i) {
     PY_ORT_TRY(keep_going(run));
     for (size_t k = 0; k < states; ++k) run.slot(body.inputs[k]) = std::move(state[k]);
     for (size_t k = 0; k < scans; ++k) {
       const Slot& whole = run.slot(node.input(states + k));
-      PY_ORT_TRY(slice(whole, input_axes.at(k), input_directions.at(k) ? length - 1 - i : i, run.slot(body.inputs[states + k])));
+      PY_ORT_TRY(slice(whole, input_axes.at(k), input_directions.at(k) ? length - 1 - i : i, readers[k], run.slot(body.inputs[states + k])));
     }
     PY_ORT_TRY(run_graph(run, body));
     std::vector<Slot> made = take_outputs(run, body);
     for (size_t k = 0; k < states; ++k) state[k] = std::move(made[k]);
     for (size_t k = 0; k < scanned.size(); ++k)
-      if (node.outputs[states + k] != kOmitted) scanned[k].push_back(std::move(made[states + k]));
+      if (node.outputs[states + k] != kOmitted) PY_ORT_TRY(scanned[k].push(std::move(made[states + k])));
   }
 
   for (size_t k = 0; k < states; ++k) put_output(run, node, k, std::move(state[k]));
   for (size_t k = 0; k < scanned.size(); ++k) {
     if (node.outputs[states + k] == kOmitted) continue;
     Slot stacked;
-    PY_ORT_TRY(stack(run, scanned[k], body.outputs[states + k], output_axes.at(k), output_directions.at(k) != 0, stacked));
+    PY_ORT_TRY(scanned[k].finish(stacked));
     put_output(run, node, states + k, std::move(stacked));
   }
   return {};

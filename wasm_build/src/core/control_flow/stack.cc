@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/executor.h"
+#include "ep/jsep.h"
 
 namespace py_ort {
 namespace {
@@ -15,17 +16,29 @@ struct Strides {
   }
 };
 
-// Copies `inner` elements, `outer` times, from one layout to the other. Steps are in elements.
-void copy_blocks(const Tensor& from, int64_t from_offset, int64_t from_step, Tensor& to, int64_t to_offset, int64_t to_step, int64_t outer, int64_t inner) {
+// `count` blocks of `size` elements, each `step` behind the one before it. Numbers of elements.
+struct Place {
+  int64_t offset, step;
+};
+
+void copy_on_cpu(const Tensor& from, Place source, Tensor& to, Place target, int64_t count, int64_t elements) {
   const size_t size = byte_size(from.dtype, 1);
-  for (int64_t o = 0; o < outer; ++o) {
-    const int64_t source = from_offset + o * from_step, target = to_offset + o * to_step;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t read = source.offset + i * source.step, written = target.offset + i * target.step;
     if (from.dtype == DType::string_) {
-      std::copy_n(from.strings() + source, inner, to.mutable_strings() + target);
+      std::copy_n(from.strings() + read, elements, to.mutable_strings() + written);
     } else {
-      std::memcpy(to.mutable_data<uint8_t>() + static_cast<size_t>(target) * size, from.data<uint8_t>() + static_cast<size_t>(source) * size, static_cast<size_t>(inner) * size);
+      std::memcpy(to.mutable_data<uint8_t>() + static_cast<size_t>(written) * size, from.data<uint8_t>() + static_cast<size_t>(read) * size, static_cast<size_t>(elements) * size);
     }
   }
+}
+
+Status copy_on_gpu(const Tensor& from, Place source, const Tensor& to, Place target, int64_t count, int64_t elements) {
+  if (count * elements == 0) return {};
+  const size_t size = gpu_element_size(from.dtype);
+  const auto bytes = [size](int64_t n) { return static_cast<size_t>(n) * size; };
+  return jsep::copy(from.storage->gpu_id(), to.storage->gpu_id(), from.dtype,
+                    {bytes(elements), static_cast<size_t>(count), bytes(source.offset), bytes(source.step), bytes(target.offset), bytes(target.step)});
 }
 
 Status check_whole_bytes(DType dtype) {
@@ -43,53 +56,138 @@ Status empty_stack(const gen::Value& value, int64_t axis, Tensor& out) {
   return Tensor::make(value.dtype() == DType::undefined ? DType::float32 : value.dtype(), std::move(dims), out);
 }
 
+// The body's input that the node hands its input `i` to, or kOmitted.
+int32_t inside(const PlanNode& node, const PlanGraph& body, size_t i) {
+  const bool carried = node.form == Form::scan || node.form == Form::sequence_map || (node.form == Form::loop && i >= 2);
+  return carried && i < body.inputs.size() ? body.inputs[i] : kOmitted;
+}
+
 }  // namespace
 
-Status stack(Run& run, std::vector<Slot>& parts, int32_t value, int64_t axis, bool reverse, Slot& out) {
-  Tensor whole;
-  bool from_feeds = false;
-  if (parts.empty()) {
-    PY_ORT_TRY(empty_stack(run.session().plan().value(value), axis, whole));
-    out = Slot::of(Value::of(std::move(whole)), false);
-    return {};
-  }
-  for (Slot& part : parts) {
-    if (!part.is_tensor()) return runtime_error("scan output '", run.name(value), "' is ", describe(&part), ", not a tensor");
-    PY_ORT_TRY(read_on_cpu(run, part, run.name(value)));
-    from_feeds |= part.from_feeds;
-    const Tensor &here = part.value.tensor, &first = parts[0].value.tensor;
-    if (here.dtype != first.dtype || here.dims != first.dims)
-      return runtime_error("scan output '", run.name(value), "' is ", describe(&part), " after ", describe(&parts[0]));
-  }
-  const Tensor& first = parts[0].value.tensor;
-  PY_ORT_TRY(check_whole_bytes(first.dtype));
-  const int64_t rank = first.rank() + 1;
-  if (axis < -rank || axis >= rank) return runtime_error("scan output '", run.name(value), "' of rank ", rank, " has no axis ", axis);
-  if (axis < 0) axis += rank;
-  Dims dims = first.dims;
-  const auto length = static_cast<int64_t>(parts.size());
-  dims.insert(dims.begin() + axis, length);
-  PY_ORT_TRY(Tensor::make(first.dtype, dims, whole));
-  const Strides strides(dims, axis);
-  for (int64_t i = 0; i < length; ++i) {
-    const Tensor& part = parts[static_cast<size_t>(reverse ? length - 1 - i : i)].value.tensor;
-    copy_blocks(part, 0, strides.inner, whole, i * strides.inner, length * strides.inner, strides.outer, strides.inner);
-  }
-  out = Slot::of(Value::of(std::move(whole)), from_feeds);
+Status Stack::check(const Slot& part) {
+  if (!part.is_tensor()) return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), ", not a tensor");
+  const Slot& first = parts_.empty() ? whole_ : parts_.front();
+  const Tensor& here = part.value.tensor;
+  if (first.empty()) return check_whole_bytes(here.dtype);
+  Dims dims = first.value.tensor.dims;
+  if (parts_.empty()) dims.erase(dims.begin() + axis_);
+  if (here.dtype != first.value.tensor.dtype || here.dims != dims)
+    return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), " after ", dtype_name(first.value.tensor.dtype), dims);
   return {};
 }
 
-Status slice(const Slot& whole, int64_t axis, int64_t index, Slot& out) {
+Status Stack::begin(const Slot& part) {
+  const Tensor& first = part.value.tensor;
+  const int64_t rank = first.rank() + 1;
+  if (axis_ < -rank || axis_ >= rank) return runtime_error("scan output '", run_.name(value_), "' of rank ", rank, " has no axis ", axis_);
+  if (axis_ < 0) axis_ += rank;
+  Dims dims = first.dims;
+  dims.insert(dims.begin() + axis_, length_);
+  Tensor whole;
+  if (part.on_gpu()) {
+    PY_ORT_TRY(make_on_gpu(first.dtype, std::move(dims), whole));
+    whole_ = Slot::of_gpu(std::move(whole), false);
+  } else {
+    PY_ORT_TRY(Tensor::make(first.dtype, std::move(dims), whole));
+    whole_ = Slot::of(Value::of(std::move(whole)), false);
+  }
+  return {};
+}
+
+Status Stack::write(Slot& part, int64_t index) {
+  if (index == 0) PY_ORT_TRY(begin(part));
+  whole_.from_feeds |= part.from_feeds;
+  const Strides strides(whole_.value.tensor.dims, axis_);
+  const Place from{0, strides.inner}, to{(reverse_ ? length_ - 1 - index : index) * strides.inner, length_ * strides.inner};
+  if (whole_.on_gpu()) {
+    PY_ORT_TRY(read_on_gpu(run_, part, run_.name(value_)));
+    return copy_on_gpu(part.gpu, from, whole_.gpu, to, strides.outer, strides.inner);
+  }
+  PY_ORT_TRY(read_on_cpu(run_, part, run_.name(value_)));
+  copy_on_cpu(part.value.tensor, from, whole_.value.tensor, to, strides.outer, strides.inner);
+  return {};
+}
+
+Status Stack::push(Slot part) {
+  PY_ORT_TRY(check(part));
+  if (length_ >= 0) PY_ORT_TRY(write(part, count_));
+  else parts_.push_back(std::move(part));
+  ++count_;
+  return {};
+}
+
+Status Stack::finish(Slot& out) {
+  if (count_ == 0) {
+    Tensor none;
+    PY_ORT_TRY(empty_stack(run_.session().plan().value(value_), axis_, none));
+    out = Slot::of(Value::of(std::move(none)), false);
+    return {};
+  }
+  if (length_ < 0) {
+    length_ = count_;
+    for (int64_t i = 0; i < count_; ++i) {
+      PY_ORT_TRY(write(parts_[static_cast<size_t>(i)], i));
+      parts_[static_cast<size_t>(i)] = {};
+    }
+  }
+  out = std::move(whole_);
+  return {};
+}
+
+Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value) {
+  Readers found;
+  const auto add = [&found](Readers more) {
+    found.cpu |= more.cpu;
+    found.gpu |= more.gpu;
+  };
+  for (const PlanNode& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != value || node.uses[i] == gen::InputUse::shape) continue;
+      if (node.form == Form::kernel || node.uses[i] == gen::InputUse::host) {
+        const bool gpu = node.provider == gen::Provider::js && node.uses[i] == gen::InputUse::device;
+        (gpu ? found.gpu : found.cpu) = true;
+      }
+      for (const auto& [name, index] : node.subgraphs)
+        if (const int32_t local = inside(node, plan.graphs()[index], i); local != kOmitted) add(readers_of(plan, plan.graphs()[index], local));
+    }
+    for (const auto& [name, index] : node.subgraphs) add(readers_of(plan, plan.graphs()[index], value));
+  }
+  return found;
+}
+
+Status bring_to_readers(Run& run, Slot& whole, std::string_view name, Readers readers) {
+  if (readers.cpu) PY_ORT_TRY(read_on_cpu(run, whole, name));
+  if (readers.gpu) PY_ORT_TRY(read_on_gpu(run, whole, name));
+  return readers.cpu || readers.gpu || whole.on_cpu() || whole.on_gpu() ? Status{} : runtime_error("'", name, "' has no contents: only its shape is known here");
+}
+
+Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Slot& out) {
   const Tensor& tensor = whole.value.tensor;
   PY_ORT_TRY(check_whole_bytes(tensor.dtype));
   if (axis < 0) axis += tensor.rank();
   Dims dims = tensor.dims;
   dims.erase(dims.begin() + axis);
-  Tensor part;
-  PY_ORT_TRY(Tensor::make(tensor.dtype, std::move(dims), part));
   const Strides strides(tensor.dims, axis);
-  copy_blocks(tensor, index * strides.inner, strides.length * strides.inner, part, 0, strides.inner, strides.outer, strides.inner);
-  out = Slot::of(Value::of(std::move(part)), whole.from_feeds);
+  const Place from{index * strides.inner, strides.length * strides.inner}, to{0, strides.inner};
+  const bool nobody = !readers.cpu && !readers.gpu;
+  out = {};
+  if (whole.on_gpu() && (readers.gpu || nobody)) {
+    Tensor part;
+    if (strides.length == 1) {
+      part = whole.gpu.reshaped(dims);
+    } else {
+      PY_ORT_TRY(make_on_gpu(tensor.dtype, dims, part));
+      PY_ORT_TRY(copy_on_gpu(whole.gpu, from, part, to, strides.outer, strides.inner));
+    }
+    out = Slot::of_gpu(std::move(part), whole.from_feeds);
+  }
+  if (whole.on_cpu() && (readers.cpu || out.empty())) {
+    Tensor part;
+    PY_ORT_TRY(Tensor::make(tensor.dtype, std::move(dims), part));
+    copy_on_cpu(tensor, from, part, to, strides.outer, strides.inner);
+    out.value = Value::of(std::move(part));
+    out.from_feeds = whole.from_feeds;
+  }
   return {};
 }
 

@@ -1,14 +1,43 @@
-// Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies.
+// Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies, each where the tensors are.
 #pragma once
 
 #include "core/run.h"
 
 namespace py_ort {
 
-// parts -> one CPU tensor with a new axis; `value` is the body's output, for its name, and for dtype and shape when there are no parts.
-// May suspend.
-Status stack(Run& run, std::vector<Slot>& parts, int32_t value, int64_t axis, bool reverse, Slot& out);
-// Element `index` along `axis`, of a tensor on the CPU; the axis goes.
-Status slice(const Slot& whole, int64_t axis, int64_t index, Slot& out);
+// A scan output: parts of one shape, along a new axis.
+class Stack {
+ public:
+  // `value` is the body's output, for its name, and for dtype and shape when there are no parts. `length`: how many parts there will be,
+  // -1 when nobody knows: with it each part goes to its place as it comes, without it they are kept until the last one.
+  Stack(Run& run, int32_t value, int64_t axis, bool reverse, int64_t length) : run_(run), value_(value), axis_(axis), length_(length), reverse_(reverse) {}
+  // The result is where the first part is. May suspend.
+  Status push(Slot part);
+  Status finish(Slot& out);
+
+ private:
+  Status check(const Slot& part);
+  Status begin(const Slot& part);
+  Status write(Slot& part, int64_t index);
+
+  Run& run_;
+  int32_t value_;
+  int64_t axis_, length_;
+  bool reverse_;
+  int64_t count_ = 0;
+  std::vector<Slot> parts_;  // only without a length
+  Slot whole_;
+};
+
+// Where a graph's kernels read a value of its own, through the graphs inside too.
+struct Readers {
+  bool cpu = false, gpu = false;
+};
+Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value);
+
+// Brings a tensor to where the `readers` of its slices are, if it is not there. May suspend.
+Status bring_to_readers(Run& run, Slot& whole, std::string_view name, Readers readers);
+// Element `index` along `axis`, in each place where the tensor is and somebody reads it; the axis goes.
+Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Slot& out);
 
 }  // namespace py_ort
