@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx_ir as ir
 
 from py_ort.ops.builder import attribute, dims
@@ -11,11 +13,56 @@ from py_ort.ops.infer import like
 
 def _infer_first(node: ir.Node) -> None:
     like(node.outputs[0], node.inputs[0])
-    if node.op_type == "Attention":
-        node.outputs[0].shape = None
     for output in node.outputs[1:]:
         like(output, node.inputs[0])
         output.shape = None
+
+
+def _known(size: Any) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+def _infer_projected(node: ir.Node) -> None:
+    """com.microsoft's Attention: queries, keys and values are columns of one product."""
+    _infer_first(node)
+    x, weights = dims(node.inputs[0]), dims(node.inputs[1])
+    sizes = attribute(node, "qkv_hidden_sizes")
+    columns = _known(weights[1]) if weights is not None else None
+    width = sizes[2] if sizes else columns // 3 if columns is not None else None
+    node.outputs[0].shape = ir.Shape([*x[:2], width]) if x is not None else None
+
+
+def _infer_multi_head(node: ir.Node) -> None:
+    """Packed inputs have [..., heads, parts, size]; keys and values from elsewhere [batch, heads, rows, size]."""
+    _infer_first(node)
+    query, heads = dims(node.inputs[0]), attribute(node, "num_heads")
+    key, value = (dims(node.inputs[i]) if len(node.inputs) > i else None for i in (1, 2))
+    if query is None or (len(node.inputs) > 2 and node.inputs[2] is not None and value is None):
+        node.outputs[0].shape = None
+        return
+    size: int | None = None
+    if len(query) == 5:
+        size = _known(query[4])
+    elif key is not None and len(key) == 5:
+        size = _known(key[4])
+    elif value is not None and len(value) == 4:
+        size = _known(value[3])
+    width = heads * size if size is not None else _known(value[2]) if value is not None and len(value) == 3 else None
+    node.outputs[0].shape = ir.Shape([*query[:2], width])
+
+
+def _infer_grouped(node: ir.Node) -> None:
+    """Without a key, all three are in the query; caches have the length of the past or of all, whichever is more."""
+    _infer_first(node)
+    query, key = dims(node.inputs[0]), node.inputs[1]
+    if query is None:
+        return
+    heads, kv_heads = attribute(node, "num_heads"), attribute(node, "kv_num_heads")
+    width = _known(query[2])
+    size = width // (heads if key is not None else heads + 2 * kv_heads) if width is not None else None
+    node.outputs[0].shape = ir.Shape([*query[:2], heads * size if size is not None else None])
+    for cache in node.outputs[1:3]:
+        cache.shape = ir.Shape([query[0], kv_heads, None, size])
 
 
 def _infer_attention(node: ir.Node) -> None:
@@ -33,14 +80,14 @@ OPERATORS = [
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_first)
         for name in (
-            "Attention",
-            "MultiHeadAttention",
-            "GroupQueryAttention",
             "RotaryEmbedding",
             "QAttention",
             "PackedAttention",
             "DecoderMaskedMultiHeadAttention",
         )
     ),
+    Operator("Attention", domain=MICROSOFT, tolerance="normal", infer=_infer_projected),
+    Operator("MultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head),
+    Operator("GroupQueryAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_grouped, host=(6,)),
     Operator("EmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
 ]

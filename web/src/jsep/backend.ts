@@ -8,12 +8,12 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
 import { Attributes } from './attributes';
-import { copyCommands } from './copy_blocks';
 import type { Kernel } from './kernel';
 import { Recorder } from './recorder';
 import type { OutputCall, RunEvent } from './recording';
 import { findKernel } from './registry';
-import { type CallInput, makeTensor, resolveKernel } from './resolve';
+import { toNumbers } from './elements';
+import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
 
 interface KernelInstance {
   readonly kernel: Kernel;
@@ -25,6 +25,8 @@ export class SessionBackend {
   readonly kernels = new Map<number, KernelInstance>();
   readonly memory: SessionMemory;
   recorder: Recorder | undefined;
+  /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
+  boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
   /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile. */
   dry = false;
 
@@ -60,12 +62,9 @@ export class JsepBackend implements JsepFunctions {
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
   }
 
-  copy(source: number, target: number, size: number, toGpu: boolean, dtype: DType, address: number): void {
-    const recorder = this.recorder();
-    if (toGpu) return recorder.upload(target, this.core.bytes(source, size));
-    const words = this.core.words(address);
-    const blocks = { size, count: words.next(), source: { id: source, offset: words.next(), step: words.next() }, target: { id: target, offset: words.next(), step: words.next() } };
-    recorder.copy(blocks, () => copyCommands(blocks, dtype, this.owner().provider));
+  copy(source: number, target: number, size: number, toGpu: boolean): void {
+    if (toGpu) this.recorder().upload(target, this.core.bytes(source, size));
+    else this.recorder().copy(source, target, Math.ceil(size / 4) * 4);
   }
 
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined {
@@ -132,10 +131,10 @@ export class JsepBackend implements JsepFunctions {
     const host = new Map<number, Uint8Array>();
     const outputs: OutputCall[] = [];
     const temps: { id: number; bytes: number }[] = [];
-    const event = { kind: 'run' as const, kernel: id, words, host, outputs, commands: [] as RunEvent['commands'][number][], temps };
+    const event = { kind: 'run' as const, kernel: id, words, host, outputs, commands: [] as RunEvent['commands'][number][], temps, tests: [] as HostTest[] };
     // Recorded before the allocations that it causes; filled in below.
     recorder.record(event);
-    const { commands, hostReads } = resolveKernel(
+    const { commands, hostReads, hostTests } = resolveKernel(
       instance.kernel, instance.attributes, inputs.map((input) => this.callInput(input)), wants,
       {
         unchecked,
@@ -153,11 +152,13 @@ export class JsepBackend implements JsepFunctions {
           temps.push({ id: recorder.newId(), bytes });
           return temps[temps.length - 1].id;
         },
+        boundTogether: (i, j) => this.owner().boundTogether.get(id)?.some(([output, input]) => output === i && input === j) ?? false,
       },
       provider,
     );
     for (const command of commands) if (command.kind === 'dispatch') command.instance = id;
     event.commands.push(...commands);
+    event.tests.push(...hostTests);
     for (const index of hostReads) host.set(index, this.core.bytes(inputs[index].data, inputs[index].bytes));
   }
 
@@ -174,7 +175,11 @@ export class JsepBackend implements JsepFunctions {
     return dtype === UNDEFINED ? undefined : { tensor: makeTensor(elements, 0, dtype, dims, 'none') };
   }
 
-  private sameHost({ host }: RunEvent, inputs: readonly CoreTensor[]): boolean {
+  private sameHost({ host, tests }: RunEvent, inputs: readonly CoreTensor[]): boolean {
+    for (const { index, test, answer } of tests) {
+      const { dtype, data, bytes, location } = inputs[index];
+      if (location !== Location.cpu || test(toNumbers(dtype, this.core.bytes(data, bytes))) !== answer) return false;
+    }
     for (const [index, bytes] of host) {
       const { data, location } = inputs[index];
       if (location !== Location.cpu || bytes.some((byte, i) => this.core.heap[data + i] !== byte)) return false;

@@ -92,10 +92,17 @@ export interface Context {
   input(i: number): Tensor;
   /** Elements of host input i as numbers (int64 too: beyond 2^53 they are clamped to it, as Slice's "to the end"); undefined when omitted. */
   data(i: number): number[] | undefined;
+  /** Whether `test` holds for the elements of host input i. What was resolved stays valid for other elements for which it is the same. */
+  holds(i: number, test: (elements: readonly number[]) => boolean): boolean;
   /** Declares output i. dtype: that of input 0 unless given. */
   output(i: number, dims: readonly number[], dtype?: DType): Tensor;
   /** Output i is `input` (one of ctx.inputs) under another shape, without a copy. */
   view(i: number, input: Tensor, dims: readonly number[]): void;
+  /**
+   * Whether output i was bound to the very buffer that was fed as input j, which nothing else reads: a kernel that only adds to it (to a cache
+   * of keys, say) may make the output a view of the input and write what is new there.
+   */
+  boundTogether(i: number, j: number): boolean;
   /** Scratch memory of this call. */
   temp(dims: readonly number[], dtype: DType): Tensor;
   /** The same bytes under another shape, for a dispatch. */

@@ -4,7 +4,7 @@ import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
 import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
 import type { Command, CompiledSegment } from '../gpu/segment';
 import type { Container } from '../session/tensors';
-import type { Blocks } from './copy_blocks';
+import type { HostTest } from './resolve';
 
 /** How a kernel gave an output: by its shape, or as a view of input `view`. */
 export interface OutputCall {
@@ -21,15 +21,11 @@ export interface RunEvent {
   readonly words: Uint32Array;
   /** Contents of the host inputs that the kernel looked at. */
   readonly host: ReadonlyMap<number, Uint8Array>;
+  /** What it asked of other host inputs. */
+  readonly tests: readonly HostTest[];
   readonly outputs: readonly OutputCall[];
   readonly commands: readonly Command[];
   readonly temps: readonly { readonly id: number; readonly bytes: number }[];
-}
-
-export interface CopyEvent {
-  readonly kind: 'copy';
-  readonly blocks: Blocks;
-  readonly commands: readonly Command[];
 }
 
 /** In the order in which the core asked. Ids are virtual, or persistent where they name weights and the like. */
@@ -38,12 +34,8 @@ export type Event =
   | { readonly kind: 'alloc'; readonly id: number; readonly bytes: number }
   | { readonly kind: 'free'; readonly id: number }
   | { readonly kind: 'upload'; readonly id: number; data: Uint8Array }
-  | CopyEvent
+  | { readonly kind: 'copy'; readonly command: Command }
   | RunEvent;
-
-function commandsOf(event: Event): readonly Command[] {
-  return event.kind === 'run' || event.kind === 'copy' ? event.commands : [];
-}
 
 /** From one wait for the GPU to the next. */
 export class Segment {
@@ -56,7 +48,7 @@ export class Segment {
   places = new Map<number, ArenaPlace>();
 
   commands(): Command[] {
-    return this.events.flatMap(commandsOf);
+    return this.events.flatMap((event) => (event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : []));
   }
 
   /** Keeps the first `count` events only. */
@@ -153,7 +145,7 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     else if (event.kind === 'alloc') born.set(event.id, { bytes: event.bytes, start: commands });
     else if (event.kind === 'free') freedAt.set(event.id, commands - 1);
     else if (event.kind === 'upload' && born.has(event.id)) born.get(event.id)!.start = -1;
-    else if (event.kind === 'copy') commands += event.commands.length;
+    else if (event.kind === 'copy') commands++;
     else if (event.kind === 'run') {
       for (const { id, bytes } of event.temps) temps.push({ id, bytes, start: commands, end: commands });
       commands += event.commands.length;
@@ -198,7 +190,8 @@ function usesOf(events: readonly Event[]): Map<number, { first: number; last: nu
   const uses = new Map<number, { first: number; last: number }>();
   let commands = 0;
   for (const event of events) {
-    for (const command of commandsOf(event)) {
+    const list = event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : [];
+    for (const command of list) {
       for (const { id } of command.kind === 'dispatch' ? command.bindings : [command.source, command.target]) {
         const use = uses.get(id);
         if (use) use.last = commands;

@@ -16,6 +16,8 @@ export interface Host {
   view(i: number, j: number, dims: readonly number[]): void;
   /** Scratch memory until the call's last command. */
   temp(bytes: number): number;
+  /** Whether output i lies where input j does; see Context. */
+  boundTogether?(i: number, j: number): boolean;
   /** Whether dispatches are taken as they are. */
   readonly unchecked?: boolean;
 }
@@ -30,6 +32,14 @@ export interface Resolved {
   readonly commands: Command[];
   /** The host inputs that the kernel looked at: the result holds for these contents only. */
   readonly hostReads: Set<number>;
+  /** What it asked of others: the result holds as long as the answers are the same. */
+  readonly hostTests: HostTest[];
+}
+
+export interface HostTest {
+  readonly index: number;
+  readonly test: (elements: readonly number[]) => boolean;
+  readonly answer: boolean;
 }
 
 export function makeTensor(forms: ElementForms, id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
@@ -42,7 +52,7 @@ export function resolveKernel<A>(
   kernel: Kernel<A>, attributes: A, inputs: readonly (CallInput | undefined)[], wants: readonly boolean[],
   host: Host, provider: GpuProvider,
 ): Resolved {
-  const resolved: Resolved = { commands: [], hostReads: new Set() };
+  const resolved: Resolved = { commands: [], hostReads: new Set(), hostTests: [] };
   const hostBytes = new Map<Tensor, { bytes: Uint8Array; index: number }>();
   inputs.forEach((input, index) => {
     if (input?.bytes) hostBytes.set(input.tensor, { bytes: input.bytes, index });
@@ -91,10 +101,26 @@ class CallContext implements Context {
   data(i: number): number[] | undefined {
     const tensor = this.inputs[i];
     if (!tensor) return undefined;
+    const { index, elements } = this.elementsOf(tensor, i);
+    this.run.resolved.hostReads.add(index);
+    return elements;
+  }
+
+  holds(i: number, test: HostTest['test']): boolean {
+    const { index, elements } = this.elementsOf(this.input(i), i);
+    const answer = test(elements);
+    this.run.resolved.hostTests.push({ index, test, answer });
+    return answer;
+  }
+
+  private elementsOf(tensor: Tensor, i: number): { index: number; elements: number[] } {
     const found = this.run.hostBytes.get(tensor);
     if (!found) throw new KernelError(`${this.op} reads the elements of its input ${i}, which must be a host input for that`);
-    this.run.resolved.hostReads.add(found.index);
-    return toNumbers(tensor.dtype, found.bytes);
+    return { index: found.index, elements: toNumbers(tensor.dtype, found.bytes) };
+  }
+
+  boundTogether(i: number, j: number): boolean {
+    return !this.given && (this.run.host.boundTogether?.(i, j) ?? false);
   }
 
   output(i: number, dims: readonly number[], dtype?: DType): Tensor {

@@ -19,10 +19,14 @@ export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: rea
   }
 }
 
+/** The kernels of the nodes on the GPU: the core makes them in the nodes' order, and numbers them upwards. */
+export function kernelIds(backend: SessionBackend): number[] {
+  return [...backend.kernels.keys()].sort((a, b) => a - b);
+}
+
 /** The rows of a profile, with the node that each dispatch was made for. */
 export function withNodes(rows: readonly ProfileRow[], backend: SessionBackend, nodes: readonly PlanNode[]): ProfileRow[] {
-  // The core makes its kernels in the nodes' order, and numbers them upwards.
-  const ids = [...backend.kernels.keys()].sort((a, b) => a - b);
+  const ids = kernelIds(backend);
   const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
   const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));
   return rows.map(({ instance, ...row }) => {

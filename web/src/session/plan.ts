@@ -2,6 +2,7 @@
 import * as flatbuffers from 'flatbuffers';
 import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
+import type { FedOutput } from './bound_together';
 
 export interface PlanWeight {
   readonly index: number;
@@ -49,6 +50,8 @@ export interface PlanInfo {
   readonly userKernels: string;
   /** The nodes of all graphs, read when they are asked for. */
   nodes(): readonly PlanNode[];
+  /** See FedOutput. */
+  fedOutputs(): readonly FedOutput[];
 }
 
 export function readPlan(bytes: Uint8Array): PlanInfo {
@@ -74,6 +77,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     const [onCpu, onGpu] = [placement?.onCpu() ?? true, placement?.onGpu() ?? false];
     return { name: value.name()!, kind: value.kind(), dtype: value.dtype(), dims, onCpu, onGpu };
   });
+  let fedOutputs: FedOutput[] | undefined;
   const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
     list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js));
   return {
@@ -84,6 +88,7 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
     weightsSize: Number(plan.weightsSize()),
     userKernels: plan.userKernels() ?? '',
     nodes: () => readNodes(plan),
+    fedOutputs: () => (fedOutputs ??= readFedOutputs(plan)),
     needsGpu: nodesOnGpu || weights.some(({ onGpu }) => onGpu) || inputs.some(({ onGpu }) => onGpu),
   };
 }
@@ -100,4 +105,33 @@ function readNodes(plan: Plan): PlanNode[] {
     }
   }
   return nodes;
+}
+
+function readFedOutputs(plan: Plan): FedOutput[] {
+  const main = plan.graphs(0)!;
+  const readers = new Map<number, number>();
+  const read = (value: number) => readers.set(value, (readers.get(value) ?? 0) + 1);
+  for (let g = 0; g < plan.graphsLength(); g++) {
+    const graph = plan.graphs(g)!;
+    for (let i = 0; i < graph.nodesLength(); i++) for (let j = 0; j < graph.nodes(i)!.inputsLength(); j++) read(graph.nodes(i)!.inputs(j)!);
+    for (let i = 0; i < graph.outputsLength(); i++) read(graph.outputs(i)!);
+  }
+  const feeds = new Map(Array.from({ length: main.inputsLength() }, (_, i) => [main.inputs(i)!, i]));
+  const outputs = new Map(Array.from({ length: main.outputsLength() }, (_, i) => [main.outputs(i)!, plan.values(main.outputs(i)!)!.name()!]));
+  const found: FedOutput[] = [];
+  let onGpu = 0;
+  for (let n = 0; n < main.nodesLength(); n++) {
+    const node = main.nodes(n)!;
+    if (node.provider() !== Provider.js) continue;
+    for (let input = 0; input < node.inputsLength(); input++) {
+      const feed = feeds.get(node.inputs(input)!);
+      if (feed === undefined || readers.get(node.inputs(input)!) !== 1) continue;
+      for (let output = 0; output < node.outputsLength(); output++) {
+        const name = outputs.get(node.outputs(output)!);
+        if (name !== undefined) found.push({ node: onGpu, input, output, feed, name });
+      }
+    }
+    onGpu++;
+  }
+  return found;
 }

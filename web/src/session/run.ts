@@ -11,6 +11,8 @@ import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
+import type { SessionBackend } from '../jsep/backend';
+import { boundTogether } from './bound_together';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
@@ -93,7 +95,8 @@ export class SessionRun {
     session.loaded.jsep.session = session.backend;
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
-    const recording = recordings!.take(this.recordingKey());
+    backend.boundTogether = boundTogether(session.plan, backend, this.feeds, this.options.bind);
+    const recording = recordings!.take(this.recordingKey(backend.boundTogether));
     const recorder = new Recorder(backend.provider, backend.memory, recording,
       (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.timeline);
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
@@ -110,9 +113,9 @@ export class SessionRun {
     }
   }
 
-  private recordingKey(): string {
+  private recordingKey(together: SessionBackend['boundTogether']): string {
     const { graphId } = this.options;
-    const key = RecordingCache.key(this.feeds);
+    const key = RecordingCache.key(this.feeds) + [...together].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
     if (graphId === undefined) return key;
     const { webgpu, captures } = this.session;
     if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);

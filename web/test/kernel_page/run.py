@@ -42,6 +42,7 @@ HOST_INPUTS: dict[str, Sequence[int]] = {
     "Range": [0, 1, 2],
     "Trilu": [1],
     "Clip": [1, 2],
+    "GroupQueryAttention": [6],
 }
 
 

@@ -1,35 +1,51 @@
 // What hides keys from queries: masks, causality, windows, padding. Part of every shader that looks at scores.
 import type { Binding, Spec, StorageType, Tensor } from '../../jsep/kernel';
 
-/** A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is added. */
+/**
+ * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is added.
+ * With `ranges` it has, for each batch, where the keys that count end, and from that element on where they begin (0: at the first).
+ */
 export interface Mask {
   readonly tensor: Tensor;
   readonly strides: readonly [number, number, number, number];
   /** Keys from here on are hidden. */
   readonly length: number;
+  readonly ranges?: number;
 }
 
 export interface Hiding {
   readonly masks: readonly Mask[];
+  /** What masks of integers add where they are 0, instead of hiding. */
+  readonly fill?: number;
   readonly causal: boolean;
   /** Keys before and after a query's own position that it sees; -1: all. */
   readonly left: number;
   readonly right: number;
-  /** Position of the first query. */
+  /** Position of the first query, where `place` is `past`. */
   readonly past: number;
-  /** Number of keys that count, for each batch. */
+  /** Number of keys that count, for each batch, less `more`. */
   readonly lengths?: Tensor;
-  /** Whether the queries are the last of the keys that count, and not those after `past`. */
-  readonly atEnd?: boolean;
+  readonly more?: number;
+  /** The queries come after `past` keys (the default), are the last of those that count, or are so unless there are fewer of those. */
+  readonly place?: 'past' | 'end' | 'appended';
   readonly softcap: number;
+  /** A score that takes part in the softmax without a value: 0, or one for each head. */
+  readonly sink?: Tensor | 0;
+}
+
+interface MaskSpec extends Spec {
+  readonly storage: StorageType;
+  readonly ranges: 'none' | 'ends' | 'both';
 }
 
 export interface HidingSpec extends Spec {
-  readonly masks: readonly StorageType[];
+  readonly masks: readonly MaskSpec[];
+  readonly fill: boolean;
   readonly positions: boolean;
   readonly lengths: boolean;
-  readonly atEnd: boolean;
+  readonly place: 'past' | 'end' | 'appended';
   readonly softcap: boolean;
+  readonly sink: 'none' | 'zero' | 'given';
 }
 
 /** The score of a key that is hidden; LEAST is that of one that is seen, but masked by a finite number, however large. */
@@ -37,58 +53,99 @@ export const HIDDEN = '-3.4028234663852886e38';
 export const LEAST = '-3.4028230607370965e38';
 
 /** Names for Dispatch.i32 and Dispatch.f32. */
-export const HIDING_I32 = ['past', 'left', 'right'];
-export const HIDING_F32 = ['softcap'];
+export const HIDING_I32 = ['past', 'left', 'right', 'more'];
+export const HIDING_F32 = ['softcap', 'fill'];
 
-export function hidingParts(r: Hiding): { spec: HidingSpec; inputs: { [name: string]: Binding }; uniforms: { [name: string]: number | readonly number[] } } {
+export interface HidingParts {
+  readonly spec: HidingSpec;
+  readonly inputs: { [name: string]: Binding };
+  readonly uniforms: { [name: string]: number | readonly number[] };
+}
+
+export function hidingParts(r: Hiding): HidingParts {
   const positions = r.causal || r.left >= 0 || r.right >= 0;
-  const inputs: { [name: string]: Binding } = {};
-  const uniforms: { [name: string]: number | readonly number[] } = {};
-  r.masks.forEach(({ tensor, strides, length }, i) => {
+  const inputs: HidingParts['inputs'] = {};
+  const uniforms: HidingParts['uniforms'] = {};
+  r.masks.forEach(({ tensor, strides, length, ranges }, i) => {
     inputs[`mask${i}`] = tensor;
-    uniforms[`mask${i}`] = strides;
-    uniforms[`mask${i}_length`] = length;
+    if (ranges === undefined) Object.assign(uniforms, { [`mask${i}`]: strides, [`mask${i}_length`]: length });
+    else if (ranges > 0) uniforms[`mask${i}_starts`] = ranges;
   });
-  if (r.lengths) inputs.lengths = r.lengths;
+  if (r.fill !== undefined) uniforms.fill = r.fill;
+  if (r.lengths) {
+    inputs.lengths = r.lengths;
+    uniforms.more = r.more ?? 0;
+  }
   if (positions) {
     const far = 2 ** 30;
     Object.assign(uniforms, { past: r.past, left: r.left < 0 ? far : r.left, right: Math.min(r.causal ? 0 : far, r.right < 0 ? far : r.right) });
   }
   if (r.softcap !== 0) uniforms.softcap = r.softcap;
+  if (r.sink) inputs.sink = r.sink;
   const spec: HidingSpec = {
-    masks: r.masks.map(({ tensor }) => tensor.storage), positions, lengths: r.lengths !== undefined, atEnd: r.atEnd ?? false, softcap: r.softcap !== 0,
+    masks: r.masks.map(({ tensor, ranges }) => ({ storage: tensor.storage, ranges: ranges === undefined ? 'none' : ranges > 0 ? 'both' : 'ends' })),
+    fill: r.fill !== undefined, positions, lengths: r.lengths !== undefined, place: r.lengths ? r.place ?? 'past' : 'past', softcap: r.softcap !== 0,
+    sink: r.sink === undefined ? 'none' : r.sink === 0 ? 'zero' : 'given',
   };
   return { spec, inputs, uniforms };
 }
 
-/** WGSL of `capped(raw)` and `seen(batch, head, query, key, score)`, the score with masks added, or HIDDEN. u.queries must be there. */
-export function hidingText({ masks, positions, lengths, atEnd, softcap }: HidingSpec): string {
+const PLACES = { past: 'u.past', end: 'length - i32(u.queries)', appended: 'max(length - i32(u.queries), 0)' };
+
+/**
+ * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or HIDDEN, `sink_of(head)`, and the keys
+ * outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`. u.queries and u.keys must be there.
+ */
+export function hidingText({ masks, fill, positions, lengths, place, softcap, sink }: HidingSpec): string {
   const lines: string[] = [];
   const hides: string[] = [];
   const adds: string[] = [];
-  masks.forEach((storage, i) => {
+  const integers = (hidden: string) => (fill ? adds.push(`select(0.0, u.fill, ${hidden})`) : hides.push(hidden));
+  masks.forEach(({ storage, ranges }, i) => {
+    if (ranges !== 'none') {
+      const before = ranges === 'both' ? ` | (i32(key) < mask${i}[u.mask${i}_starts + batch])` : '';
+      lines.push(`  let value${i} = (i32(key) >= mask${i}[batch])${before};`);
+      integers(`value${i}`);
+      return;
+    }
     lines.push(`  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2 + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`);
     hides.push(`key >= u.mask${i}_length`);
-    if (storage === 'u32' || storage === 'i32') hides.push(`value${i} == ${storage}(0)`);
+    if (storage === 'u32' || storage === 'i32') integers(`value${i} == ${storage}(0)`);
     else {
       // By bits: a compiler may assume that there are no infinities.
       hides.push(`bitcast<u32>(f32(value${i})) == 0xff800000u`);
       adds.push(`f32(value${i})`);
     }
   });
-  if (lengths) hides.push('i32(key) >= lengths[batch]');
+  const begin: string[] = ['0'];
+  const end: string[] = ['i32(u.keys)'];
+  const length = lengths ? '  let length = lengths[batch] + u.more;\n' : '';
+  if (lengths) {
+    hides.push('i32(key) >= length');
+    end.push('length');
+  }
+  const own = positions ? `  let place = i32(query) + ${PLACES[place]};\n` : '';
   if (positions) {
-    lines.push(`  let place = i32(query) + ${lengths && atEnd ? 'lengths[batch] - i32(u.queries)' : 'u.past'};`);
     hides.push('i32(key) > place + u.right', 'i32(key) < place - u.left');
+    begin.push('place - u.left');
+    end.push('place + u.right + 1');
   }
   const cap = softcap ? 'u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0))' : 'raw';
   const sum = adds.length > 0 ? `max(${['score', ...adds].join(' + ')}, ${LEAST})` : 'score';
   // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
   const hidden = hides.map((condition) => `(${condition})`).join(' | ');
+  const nested = (operation: string, terms: readonly string[]) => terms.reduce((all, term) => `${operation}(${all}, ${term})`);
   return `fn capped(raw: f32) -> f32 { return ${cap}; }
 fn seen(batch: u32, head: u32, query: u32, key: u32, score: f32) -> f32 {
-${lines.join('\n')}
+${length}${own}${lines.join('\n')}
   return ${hides.length > 0 ? `select(${sum}, ${HIDDEN}, ${hidden})` : sum};
 }
-`;
+fn begin_of(batch: u32, query: u32) -> u32 {
+${length}${own}  return u32(${nested('max', begin)});
+}
+fn end_of(batch: u32, query: u32) -> u32 {
+${length}${own}  return u32(max(0, ${nested('min', end)}));
+}
+${sink === 'none' ? '' : `fn sink_of(head: u32) -> f32 { return ${sink === 'zero' ? '0.0' : 'f32(sink[head])'}; }
+`}`;
 }

@@ -2,6 +2,7 @@
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../jsep/kernel';
 import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
+import { groupQueryAttention } from './group_query';
 import { maskOf } from './mask';
 import { microsoftAttention, multiHeadAttention } from './multi_head';
 
@@ -64,7 +65,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   attend(ctx, {
     batch, heads, kvHeads, queries, keys, size, valueSize, q: q.where, k: joined(1, pastKey, k), v: joined(2, pastValue, v),
     y: flat ? headsWithin(y, valueSize) : headsOf(y), scale: a.scale || 1 / Math.sqrt(size),
-    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, atEnd: lengths !== undefined, softcap: a.softcap },
+    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, place: 'end', softcap: a.softcap },
     debug: ctx.wants(3) ? { mode: a.debugMode, tensor: ctx.output(3, dims) } : undefined,
   });
 }
@@ -73,4 +74,4 @@ const attention: Kernel<AttentionAttributes> = {
   op: 'Attention', types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']], attributes, resolve,
 };
 
-export default [attention as Kernel, multiHeadAttention as Kernel, microsoftAttention as Kernel];
+export default [attention as Kernel, multiHeadAttention as Kernel, microsoftAttention as Kernel, groupQueryAttention as Kernel];

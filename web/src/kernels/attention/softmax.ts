@@ -35,7 +35,7 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
     shader: { name: `attention_softmax__team_${rows.layout.team}`, wgsl } satisfies Shader<AttentionSpec>, spec,
     inputs: { scores: inLanes(r.scores, rows.lanes), ...hiding.inputs },
     outputs: { y: inLanes(r.probabilities, rows.lanes), ...(r.debug && { debug: inLanes(r.debug.tensor, rows.lanes) }) },
-    uniforms: { ...rows.uniforms, heads, queries, ...hiding.uniforms }, i32: HIDING_I32, f32: HIDING_F32, workgroups: rows.workgroups,
+    uniforms: { ...rows.uniforms, heads, queries, keys, ...hiding.uniforms }, i32: HIDING_I32, f32: HIDING_F32, workgroups: rows.workgroups,
   });
 }
 
@@ -56,7 +56,8 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
       { accumulators: [{ name: 'largest', type: 'F', start: LEAST }], step: 'largest = max(largest, x);', merge: 'largest = max(largest, other_largest);' },
       {
         accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: `total += select(exp(x - largest), F(0.0), x == F(${HIDDEN}));`,
-        merge: 'total += other_total;', after: 'let share = select(1.0 / total, 0.0, total == 0.0);',
+        merge: 'total += other_total;',
+        after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'} let share = select(1.0 / total, 0.0, total == 0.0);`,
       },
     ],
     write: `let weight = select(exp(x - largest), F(0.0), x == F(${HIDDEN})); ${write.join(' ')}`,

@@ -1,0 +1,157 @@
+"""A decoder that writes word by word: caches bound as inputs and outputs at once are written in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import small_models
+from onnx import TensorProto, helper, numpy_helper
+
+from py_ort import OrtValue
+from py_ort.exceptions import PyOrtError
+
+pytestmark = pytest.mark.browser
+HEADS, KV_HEADS, SIZE, LAYERS, CAPACITY = 4, 2, 16, 2, 96
+WIDTH = HEADS * SIZE
+UNTOUCHED = 7.0
+#: What a step makes that needs nothing new.
+MADE = ("pipelines", "buffers", "bind_groups", "suspensions")
+ELEMENT = {np.float32: TensorProto.FLOAT, np.float16: TensorProto.FLOAT16}
+CACHES = [f"{kind}.{layer}" for layer in range(LAYERS) for kind in ("key", "value")]
+
+
+def decoder(dtype: Any, batch: int) -> bytes:
+    """LAYERS of y = x + attention(x W) V, with caches past.KIND.LAYER and present.KIND.LAYER."""
+    rng = np.random.default_rng(5)
+    nodes, weights = [], {}
+    angles = np.arange(CAPACITY)[:, None] / 10 ** np.linspace(0, 3, SIZE // 2)
+    weights["cos"], weights["sin"] = np.cos(angles), np.sin(angles)
+    x = "x"
+    for layer in range(LAYERS):
+        weights[f"w{layer}"] = rng.standard_normal((WIDTH, (HEADS + 2 * KV_HEADS) * SIZE)) / 8
+        weights[f"v{layer}"] = rng.standard_normal((WIDTH, WIDTH)) / 8
+        past, present = ([f"{when}.{kind}.{layer}" for kind in ("key", "value")] for when in ("past", "present"))
+        inputs = [f"qkv{layer}", "", "", *past, "lengths", "total", "cos", "sin"]
+        nodes += [
+            helper.make_node("MatMul", [x, f"w{layer}"], [f"qkv{layer}"]),
+            helper.make_node(
+                "GroupQueryAttention",
+                inputs,
+                [f"a{layer}", *present],
+                domain="com.microsoft",
+                num_heads=HEADS,
+                kv_num_heads=KV_HEADS,
+                do_rotary=1,
+            ),
+            helper.make_node("MatMul", [f"a{layer}", f"v{layer}"], [f"o{layer}"]),
+            helper.make_node("Add", [x, f"o{layer}"], [f"x{layer}" if layer + 1 < LAYERS else "y"]),
+        ]
+        x = f"x{layer}"
+    element = ELEMENT[dtype]
+    cache = [batch, KV_HEADS, CAPACITY, SIZE]
+    infos = [
+        helper.make_tensor_value_info("x", element, [batch, "rows", WIDTH]),
+        helper.make_tensor_value_info("lengths", TensorProto.INT32, [batch]),
+        helper.make_tensor_value_info("total", TensorProto.INT32, [1]),
+        *(helper.make_tensor_value_info(f"past.{name}", element, cache) for name in CACHES),
+    ]
+    outputs = [helper.make_tensor_value_info("y", element, [batch, "rows", WIDTH])]
+    outputs += [helper.make_tensor_value_info(f"present.{name}", element, cache) for name in CACHES]
+    initializers = [numpy_helper.from_array(value.astype(dtype), name) for name, value in weights.items()]
+    return small_models.model(nodes, infos, outputs, initializers, domains=["com.microsoft"])
+
+
+def steps(dtype: Any, batch: int) -> list[dict[str, np.ndarray]]:
+    """The feeds of a prompt of three words and of five words after it; the last batch's prompt is shorter by one."""
+    rng, total, made = np.random.default_rng(6), 0, []
+    for rows in (3, 1, 1, 1, 1, 1):
+        total += rows
+        x = rng.standard_normal((batch, rows, WIDTH)).astype(dtype)
+        lengths = np.full(batch, total - 1, np.int32)
+        if batch > 1:
+            lengths[-1] -= 1
+        made.append({"x": x, "lengths": lengths, "total": np.array([total], np.int32)})
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["f32", "f16"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_caches_in_place_are_those_that_are_copied(new_session, dtype, batch):
+    model = decoder(dtype, batch)
+    session = new_session(model, providers=["webgpu"])
+    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 2e-2, "atol": 2e-2}
+    start = np.full((batch, KV_HEADS, CAPACITY, SIZE), UNTOUCHED, dtype)
+    caches = {name: session.create_ortvalue_from_shape_and_type(start.shape, dtype, "webgpu") for name in CACHES}
+    for value in caches.values():
+        value.update_inplace(start)
+    copied = {f"past.{name}": start for name in CACHES}
+    theirs = dict(copied)
+    for step, feeds in enumerate(steps(dtype, batch)):
+        binding = bound(session, feeds, caches)
+        session.run_with_iobinding(binding)
+        counters = session.stats()["last_run"]["counters"]
+        # All but y stays where it is.
+        assert (counters["downloads"], counters["submits"]) == (1, 1)
+        if step > 2:
+            assert [counters[name] for name in MADE] == [0] * len(MADE), step
+        (y,) = binding.copy_outputs_to_cpu()[:1]
+        expected, *presents = native.run(None, {**feeds, **theirs})
+        theirs = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
+        np.testing.assert_allclose(y, expected, **tolerance, err_msg=f"step {step}")
+        again, *presents = session.run(None, {**feeds, **copied})
+        copied = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
+        np.testing.assert_allclose(y, again, **tolerance)
+    for name, value in caches.items():
+        array = value.numpy()
+        for b, last in enumerate(feeds["lengths"]):
+            written = array[b, :, : last + 1]
+            np.testing.assert_allclose(written, copied[f"past.{name}"][b, :, : last + 1], **tolerance)
+            np.testing.assert_allclose(written, theirs[f"past.{name}"][b, :, : last + 1], **tolerance)
+        assert (array[:, :, feeds["total"][0] :] == UNTOUCHED).all(), "more than the new rows was written"
+
+
+def bound(session: Any, feeds: dict[str, np.ndarray], caches: dict[str, OrtValue]) -> Any:
+    """All inputs and outputs; caches are both."""
+    binding = session.io_binding()
+    for name, array in feeds.items():
+        binding.bind_cpu_input(name, array)
+    binding.bind_output("y", "cpu")
+    for name, value in caches.items():
+        binding.bind_ortvalue_input(f"past.{name}", value)
+        binding.bind_ortvalue_output(f"present.{name}", value)
+    return binding
+
+
+def test_caches_that_are_too_short_are_an_error(new_session):
+    session = new_session(decoder(np.float32, 1), providers=["webgpu"])
+    caches = {
+        name: session.create_ortvalue_from_shape_and_type([1, KV_HEADS, CAPACITY, SIZE], np.float32, "webgpu")
+        for name in CACHES
+    }
+    feeds = {**steps(np.float32, 1)[1], "total": np.array([CAPACITY + 1], np.int32)}
+    with pytest.raises(PyOrtError, match=f"beyond the {CAPACITY} positions"):
+        session.run_with_iobinding(bound(session, feeds, caches))
+
+
+def test_a_cache_that_is_both_keys_and_values_is_not_written_in_place(new_session):
+    """One buffer in two places: all is read before anything is written."""
+    session = new_session(decoder(np.float32, 1), providers=["webgpu"])
+    start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
+    one = session.create_ortvalue_from_shape_and_type(start.shape, np.float32, "webgpu")
+    one.update_inplace(start)
+    feeds = steps(np.float32, 1)[0]
+    expected = session.run(None, {**feeds, **{f"past.{name}": start for name in CACHES}})
+    binding = session.io_binding()
+    for name, array in feeds.items():
+        binding.bind_cpu_input(name, array)
+    for name in CACHES:
+        binding.bind_ortvalue_input(f"past.{name}", one)
+    binding.bind_output("y", "cpu")
+    binding.bind_ortvalue_output("present.key.0", one)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], expected[0])
+    np.testing.assert_array_equal(one.numpy(), expected[1])

@@ -1,0 +1,37 @@
+// Outputs that are bound to the very buffers that are fed: where a node takes such a feed and makes such an output (a cache of keys, say), its
+// kernel may write only what is new.
+import type { SessionBackend } from '../jsep/backend';
+import { kernelIds } from './node_times';
+import type { PlanInfo } from './plan';
+import { isContainer, isOnGpu, type TensorOnGpu, type Value } from './tensors';
+
+/** A feed that one node alone reads, and an output of the model that this node makes. */
+export interface FedOutput {
+  /** Among the nodes on the GPU. */
+  readonly node: number;
+  /** Of the node. */
+  readonly input: number;
+  readonly output: number;
+  /** Of the model. */
+  readonly feed: number;
+  readonly name: string;
+}
+
+/** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
+export function boundTogether(
+  plan: PlanInfo, backend: SessionBackend, feeds: readonly Value[], bind: { readonly [name: string]: TensorOnGpu } = {},
+): Map<number, (readonly [output: number, input: number])[]> {
+  const found = new Map<number, (readonly [number, number])[]>();
+  const bound = Object.values(bind).map(({ gpuId }) => gpuId);
+  const fed = feeds.flatMap((feed) => (!isContainer(feed) && isOnGpu(feed) ? [feed.gpuId] : []));
+  if (bound.length === 0 || fed.length === 0) return found;
+  const once = (ids: readonly number[], id: number) => ids.indexOf(id) === ids.lastIndexOf(id);
+  const kernels = kernelIds(backend);
+  for (const { node, input, output, feed, name } of plan.fedOutputs()) {
+    const [value, place] = [feeds[feed], bind[name]];
+    if (!place || isContainer(value) || !isOnGpu(value) || value.gpuId !== place.gpuId || !once(fed, value.gpuId) || !once(bound, place.gpuId)) continue;
+    if (value.dtype !== place.dtype || value.dims.join() !== place.dims.join()) continue;
+    found.set(kernels[node], [...(found.get(kernels[node]) ?? []), [output, input]]);
+  }
+  return found;
+}
