@@ -8,6 +8,7 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
 import { Attributes } from './attributes';
+import { copyCommands } from './copy_blocks';
 import type { Kernel } from './kernel';
 import { Recorder } from './recorder';
 import type { OutputCall, RunEvent } from './recording';
@@ -62,9 +63,12 @@ export class JsepBackend implements JsepFunctions {
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
   }
 
-  copy(source: number, target: number, size: number, toGpu: boolean): void {
-    if (toGpu) this.recorder().upload(target, this.core.bytes(source, size));
-    else this.recorder().copy(source, target, Math.ceil(size / 4) * 4);
+  copy(source: number, target: number, size: number, toGpu: boolean, dtype: DType, address: number): void {
+    const recorder = this.recorder();
+    if (toGpu) return recorder.upload(target, this.core.bytes(source, size));
+    const words = this.core.words(address);
+    const blocks = { size, count: words.next(), source: { id: source, offset: words.next(), step: words.next() }, target: { id: target, offset: words.next(), step: words.next() } };
+    recorder.copy(blocks, () => copyCommands(blocks, dtype, this.owner().provider));
   }
 
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined {

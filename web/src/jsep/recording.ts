@@ -4,6 +4,7 @@ import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
 import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
 import type { Command, CompiledSegment } from '../gpu/segment';
 import type { Container } from '../session/tensors';
+import type { Blocks } from './copy_blocks';
 import type { HostTest } from './resolve';
 
 /** How a kernel gave an output: by its shape, or as a view of input `view`. */
@@ -28,14 +29,24 @@ export interface RunEvent {
   readonly temps: readonly { readonly id: number; readonly bytes: number }[];
 }
 
+export interface CopyEvent {
+  readonly kind: 'copy';
+  readonly blocks: Blocks;
+  readonly commands: readonly Command[];
+}
+
 /** In the order in which the core asked. Ids are virtual, or persistent where they name weights and the like. */
 export type Event =
   | { readonly kind: 'feed'; readonly id: number; readonly bytes: number; readonly input: number }
   | { readonly kind: 'alloc'; readonly id: number; readonly bytes: number }
   | { readonly kind: 'free'; readonly id: number }
   | { readonly kind: 'upload'; readonly id: number; data: Uint8Array }
-  | { readonly kind: 'copy'; readonly command: Command }
+  | CopyEvent
   | RunEvent;
+
+function commandsOf(event: Event): readonly Command[] {
+  return event.kind === 'run' || event.kind === 'copy' ? event.commands : [];
+}
 
 /** From one wait for the GPU to the next. */
 export class Segment {
@@ -48,7 +59,7 @@ export class Segment {
   places = new Map<number, ArenaPlace>();
 
   commands(): Command[] {
-    return this.events.flatMap((event) => (event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : []));
+    return this.events.flatMap(commandsOf);
   }
 
   /** Keeps the first `count` events only. */
@@ -145,7 +156,7 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     else if (event.kind === 'alloc') born.set(event.id, { bytes: event.bytes, start: commands });
     else if (event.kind === 'free') freedAt.set(event.id, commands - 1);
     else if (event.kind === 'upload' && born.has(event.id)) born.get(event.id)!.start = -1;
-    else if (event.kind === 'copy') commands++;
+    else if (event.kind === 'copy') commands += event.commands.length;
     else if (event.kind === 'run') {
       for (const { id, bytes } of event.temps) temps.push({ id, bytes, start: commands, end: commands });
       commands += event.commands.length;
@@ -190,8 +201,7 @@ function usesOf(events: readonly Event[]): Map<number, { first: number; last: nu
   const uses = new Map<number, { first: number; last: number }>();
   let commands = 0;
   for (const event of events) {
-    const list = event.kind === 'run' ? event.commands : event.kind === 'copy' ? [event.command] : [];
-    for (const command of list) {
+    for (const command of commandsOf(event)) {
       for (const { id } of command.kind === 'dispatch' ? command.bindings : [command.source, command.target]) {
         const use = uses.get(id);
         if (use) use.last = commands;
