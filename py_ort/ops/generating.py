@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, set_attributes
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import infer_constant_of_shape
+from py_ort.ops.symbolic_dims import infer_constant_of_shape, refine_range
 
 
 def _fold_constant_of_shape(node: ir.Node, inputs: Any) -> np.ndarray:
@@ -35,7 +35,7 @@ OPERATORS = [
     Operator(
         "ConstantOfShape", host=(0,), tolerance="exact", fold=_fold_constant_of_shape, infer=infer_constant_of_shape
     ),
-    Operator("Range", host=(0, 1, 2), tolerance="tight", fold=_fold_range, expand=False),
+    Operator("Range", refine=refine_range, host=(0, 1, 2), tolerance="tight", fold=_fold_range, expand=False),
     Operator("OneHot", host=(1,), tolerance="exact"),
     Operator("EyeLike", shape_only=(0,), tolerance="exact"),
     *(Operator(name, pure=False) for name in _RANDOM),

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, set_attributes
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import refine_slice
+from py_ort.ops.symbolic_dims import refine_concat, refine_slice
 
 
 def _fold_slice(node: ir.Node, inputs: Any) -> np.ndarray:
@@ -35,7 +35,7 @@ def _fold_split(node: ir.Node, inputs: Any) -> tuple[np.ndarray, ...] | None:
 
 
 OPERATORS = [
-    Operator("Concat", layout="concat", tolerance="exact", fold=_fold_concat),
+    Operator("Concat", refine=refine_concat, layout="concat", tolerance="exact", fold=_fold_concat),
     Operator("Split", host=(1,), layout="axis", tolerance="exact", fold=_fold_split),
     Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice", tolerance="exact", fold=_fold_slice),
     Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", tolerance="exact"),

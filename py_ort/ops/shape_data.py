@@ -77,6 +77,16 @@ def product(elements: Sequence[Element]) -> Element:
     return result
 
 
+def total(elements: Sequence[Element]) -> Element:
+    """Return the sum of dimensions; None when one is unknown."""
+    result: Element = 0
+    for element in sorted(elements, key=lambda each: isinstance(each, int)):
+        if not known(element):
+            return None
+        result = element if isinstance(result, int) and result == 0 else result + element
+    return result
+
+
 def _same(node: ir.Node) -> list[Element] | None:
     return shape_data(node.inputs[0])
 
@@ -179,8 +189,13 @@ def _same_size(x: Element, y: Element) -> Element:
     if x == y:
         return 1
     numbers = [n for n in (x, y) if isinstance(n, int)]
-    sizes = [n for n in (x, y) if isinstance(n, ir.SymbolicDim) and getattr(n._expr, "is_symbol", False)]
-    return 0 if len(numbers) == 2 or (len(sizes) == 1 and numbers and numbers[0] < 0) else None
+    sums = [n for n in (x, y) if not isinstance(n, int) and not _has_minus(n)]
+    return 0 if len(numbers) == 2 or (sums and numbers and numbers[0] < 0) else None
+
+
+def _has_minus(element: ir.SymbolicDim) -> bool:
+    expression: Any = element._expr
+    return any(term.could_extract_minus_sign() for term in expression.as_ordered_terms())
 
 
 def _where(node: ir.Node) -> list[Element] | None:

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
 from py_ort.ops.builder import attribute, dims
-from py_ort.ops.shape_data import known, product, shape_data
+from py_ort.ops.shape_data import known, product, shape_data, total
 
 Element = Any  # int, ir.SymbolicDim or None
 
@@ -155,6 +155,29 @@ def refine_slice(node: ir.Node) -> None:
             continue
         result[axis] = _minimum(size, end) if known(size) and known(end) else None
     output.shape = ir.Shape([d if known(d) else None for d in result])
+
+
+def refine_concat(node: ir.Node) -> None:
+    """Dimensions of a Concat's output: along the axis, the sum."""
+    shapes, output = [dims(v) for v in node.inputs], node.outputs[0]
+    if any(not shape or len(shape) != len(shapes[0] or []) for shape in shapes):
+        return
+    columns = list(zip(*shapes, strict=True))
+    axis = attribute(node, "axis") % len(columns)
+    result: list[Element] = [next((d for d in sorted(c, key=_by_number) if known(d)), None) for c in columns]
+    result[axis] = total(columns[axis])
+    output.shape = ir.Shape(result)
+
+
+def _by_number(element: Element) -> bool:
+    return not isinstance(element, int)
+
+
+def refine_range(node: ir.Node) -> None:
+    """Dimensions of a Range's output whose bounds are sizes: a limit before the start is taken not to be."""
+    start, limit, step = (shape_data(v) for v in node.inputs)
+    if step == [1] and start and limit and known(start[0]) and known(limit[0]) and not isinstance(limit[0], int):
+        node.outputs[0].shape = ir.Shape([limit[0] - start[0]])
 
 
 def _minimum(size: Element, end: Element) -> Element:

@@ -1,139 +1,51 @@
 """softmax(q kᵀ · scale + mask) v → Attention, which never writes the scores.
 
-Found from the Softmax. What exporters put around it is taken in: scales of the scores, of queries or of keys; masks
-that are
-added or chosen by Where; guards against rows without any key; heads made by reshapes and transposes, or cut out of
-one tensor.
+Found from the Softmax. What exporters put around it is taken in: scales of the scores, of queries or of keys; caps;
+masks that are added or chosen by Where; guards against rows without any key; heads made by reshapes and transposes, or
+cut out of one tensor; keys and values that are repeated for groups of heads, or put behind those of earlier runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.layout.forms import reshape_target
+from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.passes.attention_scores import HIDES, combined_masks, factor_of, scores_of, stacked_mask, unscaled
+from py_ort.passes.causal_masks import added_mask, same_offset, truths
 from py_ort.passes.head_views import Heads, heads_of
-from py_ort.passes.match import made_by, nodes_of, only_user, split_constant
+from py_ort.passes.kept_heads import Kept, give_present, kept
+from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _HEADS = (0, 2, 1, 3)
-_SWAPPED = (0, 1, 3, 2)
-_HIDES = -1e4  # numbers in masks that no score gets over
-_VIEWS = ("Transpose", "Reshape", "Squeeze", "Unsqueeze")
-_Mask = Callable[[Builder], ir.Value]
+_STACKED = 3
+_MASK, _PAST = 3, 4  # inputs
 
 
 class Attention(Pass):
-    """Each attention of heads on its own, [batch, heads, positions, size]."""
+    """Each attention of heads on its own, [batch, heads, positions, size], or [batch * heads, positions, size]."""
 
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells whether the first provider has Attention."""
         self._has_operator = has_operator
 
     def call(self, model: ir.Model) -> int:
-        """Take each Softmax between two products."""
+        """Take each Softmax between two products, then each Attention that could read its operands where they lie."""
         if not self._has_operator("", "Attention"):
             return 0
         fused = sum(_fuse(node) for node in nodes_of(model, "Softmax"))
-        return fused + sum(_lay_in_rows(node) for node in nodes_of(model, "Attention"))
-
-
-@dataclass
-class _Scores:
-    product: ir.Node
-    scale: float = 1.0
-    masks: list[_Mask] = field(default_factory=list)
-    constant: np.ndarray | None = None
-    nodes: list[ir.Node] = field(default_factory=list)
-
-
-def _scores(value: ir.Value | None, user: ir.Node) -> _Scores | None:
-    """What the softmax is taken of: a product, scaled and masked."""
-    if value is None or only_user(value) is not user:
-        return None
-    node = made_by(value, "MatMul", "Mul", "Div", "Add", "Where")
-    if node is None:
-        return None
-    if node.op_type == "MatMul":
-        constants = any(v is None or v.const_value is not None for v in node.inputs)
-        return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else _Scores(node)
-    found: _Scores | None = None
-    if node.op_type in ("Mul", "Div"):
-        factor = _factor(node)
-        found = None if factor is None else _scores(factor[0], node)
-        if found is None or factor is None or found.masks:
-            return None
-        found.scale *= factor[1]
-    elif node.op_type == "Add":
-        for at in (0, 1):
-            mask = node.inputs[1 - at]
-            if mask is not None and mask is not node.inputs[at] and _is_mask(mask, value):
-                found = _scores(node.inputs[at], node)
-            if found is not None:
-                found.constant = array(mask) if not found.masks else None
-                found.masks.append(lambda build, mask=mask: mask)  # type: ignore[misc]
-                break
-    else:
-        found = _chosen(node)
-    if found is not None:
-        found.nodes.append(node)
-    return found
-
-
-def _factor(node: ir.Node) -> tuple[ir.Value, float] | None:
-    """For a product with, or a quotient by, one number: the other operand, and the factor."""
-    found = split_constant(node)
-    if found is None or found[1].size != 1 or found[1].ndim > 1 or found[1].dtype.kind != "f":
-        return None
-    number = float(found[1].reshape(-1)[0])
-    if node.op_type == "Mul":
-        return found[0], number
-    return (found[0], 1.0 / number) if node.inputs[0] is found[0] and number != 0 else None
-
-
-def _is_mask(mask: ir.Value, scores: ir.Value) -> bool:
-    """Whether it broadcasts to the scores, and goes over all keys."""
-    known, wide = dims(mask), dims(scores)
-    if known is None or wide is None or not 2 <= len(known) <= len(wide) or known[-1] == 1:
-        return False
-    return not any(
-        isinstance(size, int) and size != 1 and isinstance(other, int) and other != size
-        for size, other in zip(reversed(known), reversed(wide), strict=False)
-    )
-
-
-def _chosen(node: ir.Node) -> _Scores | None:
-    """Where(condition, scores, number), or the other way round."""
-    condition = node.inputs[0]
-    if condition is None or not _is_mask(condition, node.outputs[0]):
-        return None
-    for at in (1, 2):
-        fill = scalar(node.inputs[3 - at])
-        if fill is None or fill > _HIDES:
-            continue
-        found = _scores(node.inputs[at], node)
-        if found is None:
-            return None
-        dtype = (node.outputs[0].dtype or ir.DataType.FLOAT).numpy()
-
-        def mask(build: Builder, at: int = at, fill: float = float(fill), dtype: Any = dtype) -> ir.Value:
-            pair = [np.zeros((), dtype), np.asarray(fill, dtype)]
-            made: ir.Value = build.op("Where", condition, *(pair if at == 1 else pair[::-1]))
-            return made
-
-        found.masks.append(mask)
-        found.constant = None
-        return found
-    return None
+        return fused + sum(_lay(node) for node in nodes_of(model, "Attention"))
 
 
 def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
-    """The product with the values, and the nodes of a guard against rows of NaN (no key is seen: the result is 0)."""
+    """The product with the values, and the nodes between: a Cast back to float16, and a guard against rows of NaN.
+
+    (No key is seen: the result is 0.)
+    """
     value = softmax.outputs[0]
     between: list[ir.Node] = []
     users = [use.node for use in value.uses()]
@@ -144,6 +56,11 @@ def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
             return None
         between, value = [guard, where], where.outputs[0]
     product = only_user(value)
+    if product is not None and product.domain == "" and product.op_type == "Cast":
+        if product.outputs[0].dtype != ir.DataType.FLOAT16:
+            return None
+        between, value = [*between, product], product.outputs[0]
+        product = only_user(value)
     if product is None or product.domain != "" or product.op_type != "MatMul" or product.inputs[0] is not value:
         return None
     if len(product.inputs) > 2 or attribute(product, "activation") or product.graph is not softmax.graph:
@@ -151,143 +68,210 @@ def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
     return product, between
 
 
-def _unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
-    """The factor of a Mul by a number behind views of `value` that nothing else reads; the Mul is put on the list."""
-    while value is not None:
-        node = made_by(value, *_VIEWS, "Mul", "Div")
-        if node is None or only_user(value) is None:
-            return 1.0
-        if node.op_type in ("Mul", "Div"):
-            factor = _factor(node)
-            if factor is None:
-                return 1.0
-            scales.append(node)
-            return factor[1]
-        value = node.inputs[0]
-    return 1.0
-
-
 def _fuse(softmax: ir.Node) -> bool:
-    after = _product_after(softmax)
-    if after is None or attribute(softmax, "axis", -1) not in (-1, 3) or rank(softmax.inputs[0]) != 4:
-        return False
-    if softmax.outputs[0].dtype not in _FLOATS:
+    after, count = _product_after(softmax), rank(softmax.inputs[0])
+    if after is None or count not in (3, 4) or attribute(softmax, "axis", -1) not in (-1, count - 1):
         return False
     last, between = after
-    scores = _scores(softmax.inputs[0], softmax)
-    if scores is None or scores.product.graph is not softmax.graph:
+    scores = scores_of(softmax.inputs[0], softmax)
+    if scores is None or scores.product.graph is not softmax.graph or scores.scale == 0:
         return False
-    query, turned = scores.product.inputs
-    value = last.inputs[1]
-    if query is None or turned is None or value is None or value.const_value is not None:
+    product, result = scores.product, last.outputs[0]
+    operands = [*product.inputs, last.inputs[1]]
+    stacked = rank(product.outputs[0]) == _STACKED
+    if any(rank(v) != rank(product.outputs[0]) for v in (*operands, result)) or not _one_batch(operands):
         return False
-    if any(rank(v) != 4 for v in (query, turned, value)):
+    if any(v is None or v.dtype not in _FLOATS or v.dtype != result.dtype for v in operands):
         return False
-    scales: list[ir.Node] = []
-    scale = scores.scale * _unscaled(query, scales) * _unscaled(turned, scales)
-    sizes = dims(query) or []
-    if not isinstance(sizes[3], int) or scale == 0:
+    if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
+        return False
+    if stacked and not (all(map(stacked_mask, scores.masks)) and reshape_target(dims(result) or [], None)):
         return False
     # Nothing can go wrong from here on.
-    inner = [scores.product, *scores.nodes, softmax, *between, last]
-    build = Builder(last, origin=[name for node in inner for name in origins(node)])
+    scales: list[ir.Node] = []
+    scores.scale *= unscaled(operands[0], scales) * unscaled(operands[1], scales)
     for node in scales:
-        replace_value(node.outputs[0], _factor(node)[0])  # type: ignore[index]
+        replace_value(node.outputs[0], factor_of(node)[0])  # type: ignore[index]
         remove(node)
-    query, turned = scores.product.inputs
-    masks = [mask(build) for mask in scores.masks]
-    causal = len(masks) == 1 and scores.constant is not None and _is_causal(scores.constant)
-    mask = None if causal or not masks else masks[0]
-    for more in masks[1:]:
-        mask = build.op("Add", mask, more)
-    attributes = {"scale": scale, "is_causal": int(causal)}
-    parts = heads_of(query), heads_of(turned, _SWAPPED), heads_of(value)
-    q, k, v = parts
-    if q is not None and k is not None and v is not None and q.count % k.count == 0 and k.count == v.count:
-        _in_rows(build, (q, k, v), mask, attributes, last.outputs[0])
+    query, turned, value = product.inputs[0], product.inputs[1], last.inputs[1]
+    inner = [product, *scores.nodes, softmax, *between, last]
+    build = Builder(last, origin=[name for node in inner for name in origins(node)])
+    if stacked:
+        parts = _unstack(build, query, turned, value)  # type: ignore[arg-type]
     else:
-        replace_value(last.outputs[0], _by_head(build, query, turned, value, mask, attributes, last.outputs[0]))  # type: ignore[arg-type]
+        parts = query, kept(turned, product, True), kept(value, last, False)  # type: ignore[assignment,arg-type]
+    attend = _Attend(build, *parts)
+    causal, mask = combined_masks(build, scores.masks, attend.past)
+    made = attend.write(mask, {"scale": scores.scale, "is_causal": int(causal), "softcap": scores.softcap or None})
+    attend.give(made[0], result, stacked)
     for node in reversed(inner):
         remove(node)
+    drop(turned)
+    drop(value)
+    attend.give_presents(made)
     return True
 
 
-def _lay_in_rows(node: ir.Node) -> bool:
-    """An Attention on [batch, heads, positions, size] that need not have been transposed for it."""
-    if len(node.outputs) > 1 and any(o.uses() or o.is_graph_output() for o in node.outputs[1:]):
-        return False
-    if len(node.inputs) < 3 or any(v is not None for v in node.inputs[4:]):
-        return False
-    if any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
-        return False
-    q, k, v = (heads_of(value) for value in node.inputs[:3])
-    if q is None or k is None or v is None or q.count % k.count != 0 or k.count != v.count:
-        return False
-    known = ("q_num_heads", "kv_num_heads")
-    attributes = {name: item.value for name, item in node.attributes.items() if name not in known}
-    mask = node.inputs[3] if len(node.inputs) > 3 else None
-    _in_rows(Builder(node), (q, k, v), mask, attributes, node.outputs[0])
-    remove(node)
-    return True
+def _one_batch(operands: list[ir.Value | None]) -> bool:
+    """Whether no operand is for the whole of a batch alike."""
+    first = [size_at(v, 0) for v in operands]
+    return not any(isinstance(size, int) and size != other for size in first for other in first)
 
 
-def _is_causal(mask: np.ndarray) -> bool:
-    """Whether a mask lets each query see the keys up to its own position, and only those."""
-    if mask.ndim < 2 or mask.shape[-1] != mask.shape[-2] or mask.size != mask.shape[-1] ** 2 or mask.shape[-1] < 2:
-        return False
-    seen = np.tril(np.ones(mask.shape[-2:], bool))
-    flat = mask.reshape(mask.shape[-2:])
-    return bool(np.all(flat[seen] == 0) and np.all(flat[~seen] <= _HIDES))
+def _unstack(build: Builder, query: ir.Value, turned: ir.Value, value: ir.Value) -> tuple[ir.Value, Kept, Kept]:
+    """Operands [batch * heads, …] as the [batch, heads, …] that they were made of, else as heads of a batch of one."""
+    turn = made_by(turned, "Transpose")
+    key = turn.inputs[0] if turn is not None and tuple(attribute(turn, "perm", ())) == (0, 2, 1) else None
+    sources = [_unstacked(query), _unstacked(turned if key is None else key), _unstacked(value)]
+    heads = {size_at(v, 1) for v in sources}
+    if None not in heads and len(heads) == 1 and isinstance(next(iter(heads)), int):
+        q, k, v = sources
+        return (
+            q,  # type: ignore[return-value]
+            Kept(k, turned=True) if key is None else kept(k, key.producer(), False),  # type: ignore[arg-type]
+            kept(v, value.producer(), False),  # type: ignore[arg-type]
+        )
+    q, k, v = (build.op("Unsqueeze", each, [0]) for each in (query, turned if key is None else key, value))
+    return q, Kept(k, turned=key is None), Kept(v)
 
 
-def _in_rows(
-    build: Builder,
-    parts: tuple[Heads, Heads, Heads],
-    mask: ir.Value | None,
-    attributes: dict[str, Any],
-    output: ir.Value,
-) -> None:
-    """On [batch, positions, width]; so is the result, and transposed back for readers that do not do that anyway."""
-    q, k, v = parts
-    rows = [part.rows(build) for part in parts]
-    plain = all(part.offset == 0 and part.width == part.count * part.size for part in parts)
-    if not plain:
-        attributes = {**attributes, "offsets": [p.offset for p in parts], "head_sizes": [q.size, v.size]}
-    made: ir.Value = build.op("Attention", *rows, mask, q_num_heads=q.count, kv_num_heads=k.count, **attributes)
-    unknown: list[Any] = [None] * 4
-    known, queries = dims(output) or unknown, (dims(rows[0]) or unknown)[:2]
-    made.type, made.shape = output.type, ir.Shape([*queries, q.count * v.size])
-    split = build.op("Reshape", made, [0, 0, q.count, v.size])
-    split.shape = ir.Shape([*queries, q.count, v.size])
-    reader = only_user(output)
-    if reader is not None and reader.domain == "" and reader.op_type == "Transpose" and _swaps_heads(reader):
-        replace_value(reader.outputs[0], split)
-        remove(reader)
-        return
-    back: ir.Value = build.op("Transpose", split, perm=list(_HEADS))
-    back.shape = ir.Shape([known[0], q.count, known[2], v.size])
-    replace_value(output, back)
+def _unstacked(value: ir.Value | None) -> ir.Value | None:
+    """For [batch * heads, …] made of [batch, heads, …]: that."""
+    node = made_by(value, "Reshape")
+    wide, known = (None if node is None else dims(node.inputs[0])), dims(value)
+    if node is None or wide is None or known is None or len(wide) != len(known) + 1:
+        return None
+    return node.inputs[0] if all(map(same_size, wide[2:], known[1:])) else None
+
+
+class _Attend:
+    """Attention of queries [batch, heads, positions, size] over keys and values, wherever they lie."""
+
+    def __init__(self, build: Builder, query: ir.Value, key: Kept, value: Kept, *, join: bool = True) -> None:
+        """Decide which form: with what was kept of earlier runs (unless not `join`), and in rows, or by head."""
+        self.build = build
+        self.query, self.key, self.value = query, key, value
+        ends = size_at(key.past, 2), size_at(value.past, 2)
+        self.joined = join and key.joined is not None and value.joined not in (None, key.joined) and same_size(*ends)
+        self.past: Any = ends[0] if self.joined else 0
+        heads = heads_of(query), *(s.new_heads() if self.joined else s.heads() for s in (key, value))
+        q, k, v = heads
+        self.rows: tuple[Heads, Heads, Heads] | None = None
+        if q is not None and k is not None and v is not None and q.count % k.count == 0 and k.count == v.count:
+            self.rows = q, k, v
+
+    def write(self, mask: ir.Value | None, attributes: dict[str, Any], *more: ir.Value | None, outputs: int = 1) -> Any:
+        """Make the node; `more` are inputs behind the mask. Returns its outputs, the first as [batch, heads, …]."""
+        build = self.build
+        outputs = max(outputs, 3) if self.joined else outputs
+        if self.joined:
+            more = self.key.past, self.value.past, *more[2:]
+        if self.rows is None:
+            plain = self.key.new if self.joined else self.key.plain(build)
+            value = self.value.new if self.joined else self.value.plain(build)
+            made = build.op("Attention", self.query, plain, value, mask, *more, outputs=outputs, **attributes)
+            made = made if isinstance(made, tuple) else (made,)
+            made[0].type = self.query.type
+            made[0].shape = ir.Shape([*(dims(self.query) or [])[:3], size_at(value)])
+            return made
+        q, k, v = self.rows
+        rows = [part.rows(build) for part in self.rows]
+        if not all(part.offset == 0 and part.width == part.count * part.size for part in self.rows):
+            attributes = {**attributes, "offsets": [p.offset for p in self.rows], "head_sizes": [q.size, v.size]}
+        counts: dict[str, Any] = {"q_num_heads": q.count, "kv_num_heads": k.count}
+        made = build.op("Attention", *rows, mask, *more, outputs=outputs, **counts, **attributes)
+        made = made if isinstance(made, tuple) else (made,)
+        queries = size_at(rows[0], 0), size_at(rows[0], 1)
+        made[0].type, made[0].shape = self.query.type, ir.Shape([*queries, q.count * v.size])
+        split = build.op("Reshape", made[0], [0, 0, q.count, v.size])
+        split.shape = ir.Shape([*queries, q.count, v.size])
+        return (split, *made[1:])
+
+    def give(self, made: ir.Value, output: ir.Value, stacked: bool = False) -> None:
+        """Put the result in the place of `output`; transposed back, unless readers do that anyway."""
+        known = dims(made) or []
+        heads_first = [known[0], known[2], known[1], known[3]] if self.rows is not None else known
+        reader = only_user(output)
+        if not stacked:
+            self._give(made, output, heads_first)
+        elif reader is not None and made_by(reader.outputs[0], "Reshape") and _has(reader.outputs[0], heads_first):
+            self._give(made, reader.outputs[0], heads_first)
+            remove(reader)
+        else:
+            wide = self.build.op("Transpose", made, perm=list(_HEADS)) if self.rows is not None else made
+            replace_value(output, self.build.op("Reshape", wide, reshape_target(dims(output) or [], None)))
+
+    def _give(self, made: ir.Value, output: ir.Value, heads_first: list[Any]) -> None:
+        reader = only_user(output)
+        if self.rows is None:
+            replace_value(output, made)
+        elif reader is not None and made_by(reader.outputs[0], "Transpose") and _swaps_heads(reader):
+            replace_value(reader.outputs[0], made)
+            remove(reader)
+        else:
+            back = self.build.op("Transpose", made, perm=list(_HEADS))
+            back.shape = ir.Shape(heads_first)
+            replace_value(output, back)
+
+    def give_presents(self, made: Any) -> None:
+        """What the Concats made is the node's output now; the nodes that read them must be gone."""
+        if not self.joined:
+            return
+        for i, side in enumerate((self.key, self.value), start=1):
+            if side.joined is not None and side.joined.graph is not None:
+                give_present(self.build, side, made[i], None if self.rows is None else self.rows[i])
+
+
+def _has(value: ir.Value, wanted: list[Any]) -> bool:
+    known = dims(value) or []
+    return len(known) == len(wanted) and all(map(same_size, known, wanted))
 
 
 def _swaps_heads(node: ir.Node) -> bool:
     return tuple(attribute(node, "perm", ())) == _HEADS
 
 
-def _by_head(
-    build: Builder,
-    query: ir.Value,
-    turned: ir.Value,
-    value: ir.Value,
-    mask: ir.Value | None,
-    attributes: dict[str, Any],
-    output: ir.Value,
-) -> ir.Value:
-    """On [batch, heads, positions, size]."""
-    before = made_by(turned, "Transpose")
-    if before is not None and tuple(attribute(before, "perm")) == _SWAPPED:
-        key = before.inputs[0]
-    else:
-        key = build.op("Transpose", turned, perm=list(_SWAPPED))
-    made: ir.Value = build.op("Attention", query, key, value, mask, **attributes)
-    made.type, made.shape = output.type, output.shape
-    return made
+def _lay(node: ir.Node) -> bool:
+    """An Attention on [batch, heads, positions, size]: read where its operands lie, without copies made for it."""
+    if len(node.inputs) < 3 or any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
+        return False
+    query, key, value = node.inputs[:3]
+    more = node.inputs[_MASK:]
+    mask = more[0] if more else None
+    causal = bool(attribute(node, "is_causal", 0))
+    build = Builder(node)
+    sides = kept(key, node, False), kept(value, node, False)  # type: ignore[arg-type]
+    if key is value or query in (key, value):
+        sides = Kept(key), Kept(value)  # type: ignore[arg-type]
+    # What is causal without a past begins at the first key.
+    open_end = not causal and all(v is None for v in more[1:]) and not any(o.uses() for o in node.outputs[1:])
+    attend = _Attend(build, query, *sides, join=open_end)  # type: ignore[arg-type]
+    past = size_at(more[1], 2) if len(more) > 1 and more[1] is not None else attend.past
+    becomes_causal = not causal and mask is not None and _hides_the_future(mask, past, size_at(query, 2))
+    repeated = any(side.value is not given for side, given in zip(sides, (key, value), strict=True))
+    if attend.rows is None and not (attend.joined or repeated or becomes_causal):
+        return False
+    attributes = {n: item.value for n, item in node.attributes.items() if n not in ("q_num_heads", "kv_num_heads")}
+    if becomes_causal:
+        attributes["is_causal"] = 1
+    made = attend.write(None if becomes_causal else mask, attributes, *more[1:], outputs=len(node.outputs))
+    attend.give(made[0], node.outputs[0])
+    for old, new in zip(node.outputs[1:], made[1:], strict=False):
+        new.type, new.shape = old.type, old.shape
+        replace_value(old, new)
+    remove(node)
+    drop(key)
+    drop(value)
+    attend.give_presents(made)
+    return True
+
+
+def _hides_the_future(mask: ir.Value, past: Any, queries: Any) -> bool:
+    """Whether a mask says no more than that queries see the keys up to their own position."""
+    if size_at(mask, -2) == 1 and queries != 1:
+        return False
+    if mask.dtype == ir.DataType.BOOL:
+        found = truths(mask)
+        return found is not None and found.inside and same_offset(found.offset, past)
+    added = added_mask(mask)
+    return added is not None and added[1] <= HIDES and same_offset(added[0], past)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_nodes, array, dims, scalar
+from py_ort.ops.builder import all_nodes, array, dims, remove, scalar
 
 
 def nodes_of(model: ir.Model, *op_types: str) -> Iterator[ir.Node]:
@@ -35,6 +35,22 @@ def only_user(value: ir.Value) -> ir.Node | None:
     """Return the one node that reads the value, once; None when there are others or it is given out."""
     uses = list(value.uses())
     return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+
+
+def nodes_reading(value: ir.Value) -> list[ir.Node]:
+    """Return the nodes that read the value, each once."""
+    return list(dict.fromkeys(use.node for use in value.uses()))
+
+
+def drop(value: ir.Value | None) -> None:
+    """Remove the node that makes `value`, when nothing reads any of what it makes, and then those before it."""
+    node = None if value is None else value.producer()
+    if node is None or node.graph is None or any(o.uses() or o.is_graph_output() for o in node.outputs):
+        return
+    inputs = list(node.inputs)
+    remove(node)
+    for each in inputs:
+        drop(each)
 
 
 def split_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:

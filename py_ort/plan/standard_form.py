@@ -149,7 +149,7 @@ class StandardForm:
         inputs = [self.name(v) for v in node.inputs]
         if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
             self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
-        elif node.domain == "" and node.op_type == "Attention" and len(node.outputs) == 1:
+        elif node.domain == "" and node.op_type == "Attention":
             self._attention(proto, node, inputs)
         elif node.domain == "" and (get(node, "activation") or len(inputs) > _inputs_of(node.op_type)):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
@@ -214,7 +214,8 @@ class StandardForm:
                 inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
         kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
         self._since = max(self._since, _ATTENTION_SINCE)
-        self.give(proto, node, self.emit(proto, "Attention", inputs, **kept))
+        outputs = [self.name(v) for v in node.outputs]
+        proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self._node_name(node), **kept))
 
     def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
         """Append the activation that is fused into a node, if there is one; return the result's name."""

@@ -1,0 +1,205 @@
+"""What a softmax of attention is taken of: a product, scaled, capped and masked, in whatever order it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims, rank, scalar
+from py_ort.passes.causal_masks import added_mask, same_offset, truths
+from py_ort.passes.match import made_by, only_user, same_size, size_at, split_constant
+
+HIDES = -1e4  # numbers in masks that no score gets over
+_STACKED = 3  # the rank of [batch * heads, positions, size]
+_STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape")
+
+
+@dataclass
+class Mask:
+    """`make` makes what is added. `offset`: the mask is causal from there on, and hides with `fill`."""
+
+    make: Callable[[Builder], ir.Value]
+    value: ir.Value
+    offset: Any = None
+    fill: float = 0.0
+
+
+@dataclass
+class Scores:
+    """`product` times `scale`, kept below `softcap` (0: it is not), and masked; `nodes` are behind the product."""
+
+    product: ir.Node
+    scale: float = 1.0
+    softcap: float = 0.0
+    masks: list[Mask] = field(default_factory=list)
+    nodes: list[ir.Node] = field(default_factory=list)
+
+
+def scores_of(value: ir.Value | None, user: ir.Node) -> Scores | None:
+    """Take the scores apart; nothing but `user` may read them."""
+    if value is None or only_user(value) is not user:
+        return None
+    node = made_by(value, *_STEPS)
+    if node is None:
+        return None
+    if node.op_type == "MatMul":
+        constants = any(v is None or v.const_value is not None for v in node.inputs)
+        return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else Scores(node)
+    found = {"Add": _added, "Where": _chosen, "Cast": _widened, "Reshape": _stacked}.get(node.op_type, _scaled)(node)
+    if found is not None:
+        found.nodes.append(node)
+    return found
+
+
+def factor_of(node: ir.Node) -> tuple[ir.Value, float] | None:
+    """For a product with, or a quotient by, one number: the other operand, and the factor."""
+    found = split_constant(node)
+    if found is None or found[1].size != 1 or found[1].ndim > 1 or found[1].dtype.kind != "f":
+        return None
+    number = float(found[1].reshape(-1)[0])
+    if node.op_type == "Mul":
+        return found[0], number
+    return (found[0], 1.0 / number) if node.inputs[0] is found[0] and number != 0 else None
+
+
+def _scaled(node: ir.Node) -> Scores | None:
+    factor = factor_of(node)
+    if factor is None:
+        return None
+    bent = made_by(factor[0], "Tanh")
+    if bent is not None and only_user(bent.outputs[0]) is node:
+        return _capped(bent, factor[1])
+    found = scores_of(factor[0], node)
+    if found is None or found.masks or found.softcap:
+        return None
+    found.scale *= factor[1]
+    return found
+
+
+def _capped(bent: ir.Node, cap: float) -> Scores | None:
+    """cap · tanh(scores / cap)."""
+    found = scores_of(bent.inputs[0], bent)
+    if found is None or found.masks or found.softcap or cap <= 0:
+        return None
+    found.scale *= cap
+    found.softcap = cap
+    found.nodes.append(bent)
+    return found
+
+
+def _added(node: ir.Node) -> Scores | None:
+    for at in (0, 1):
+        mask = node.inputs[1 - at]
+        if mask is None or mask is node.inputs[at] or not _is_mask(mask, node.inputs[at]):
+            continue
+        found = scores_of(node.inputs[at], node)
+        if found is None:
+            continue
+        offset, fill = added_mask(mask) or (None, 0.0)
+        known = fill <= HIDES and _has_rows(mask, node.outputs[0])
+        found.masks.append(Mask(partial(_as_it_is, mask), mask, offset if known else None, fill))
+        return found
+    return None
+
+
+def _as_it_is(mask: ir.Value, build: Builder) -> ir.Value:
+    return mask
+
+
+def _is_mask(mask: ir.Value, scores: ir.Value | None) -> bool:
+    """Whether it broadcasts to the scores, and goes over all keys."""
+    known, wide = dims(mask), dims(scores)
+    if known is None or wide is None or not 2 <= len(known) <= len(wide) or known[-1] == 1:
+        return False
+    return not any(
+        isinstance(size, int) and size != 1 and isinstance(other, int) and other != size
+        for size, other in zip(reversed(known), reversed(wide), strict=False)
+    )
+
+
+def _has_rows(mask: ir.Value, scores: ir.Value) -> bool:
+    """Whether each query has a row of its own in the mask."""
+    return size_at(mask, -2) != 1 or size_at(scores, -2) == 1
+
+
+def _chosen(node: ir.Node) -> Scores | None:
+    """Where(condition, scores, number), or the other way round."""
+    condition = node.inputs[0]
+    if condition is None or not _is_mask(condition, node.outputs[0]):
+        return None
+    for at in (1, 2):
+        fill = scalar(node.inputs[3 - at])
+        if fill is None or fill > HIDES:
+            continue
+        found = scores_of(node.inputs[at], node)
+        if found is None:
+            return None
+        dtype = (node.outputs[0].dtype or ir.DataType.FLOAT).numpy()
+
+        def make(build: Builder, at: int = at, fill: float = float(fill), dtype: Any = dtype) -> ir.Value:
+            pair = [np.zeros((), dtype), np.asarray(fill, dtype)]
+            made: ir.Value = build.op("Where", condition, *(pair if at == 1 else pair[::-1]))
+            return made
+
+        seen = truths(condition)
+        causal = seen is not None and seen.inside == (at == 1) and _has_rows(condition, node.outputs[0])
+        found.masks.append(Mask(make, condition, seen.offset if causal and seen is not None else None, float(fill)))
+        return found
+    return None
+
+
+def _widened(node: ir.Node) -> Scores | None:
+    """float16 scores, of which the softmax is taken in float32."""
+    if node.inputs[0] is None or node.inputs[0].dtype != ir.DataType.FLOAT16:
+        return None
+    return scores_of(node.inputs[0], node) if node.outputs[0].dtype == ir.DataType.FLOAT else None
+
+
+def _stacked(node: ir.Node) -> Scores | None:
+    """[batch * heads, queries, keys] to [batch, heads, queries, keys], or back."""
+    before, after = dims(node.inputs[0]), dims(node.outputs[0])
+    if before is None or after is None or {len(before), len(after)} != {_STACKED, _STACKED + 1}:
+        return None
+    return scores_of(node.inputs[0], node) if all(map(same_size, before[-2:], after[-2:])) else None
+
+
+def combined_masks(build: Builder, masks: list[Mask], past: Any) -> tuple[bool, ir.Value | None]:
+    """Whether queries see only the keys before them, `past` of which come before all of them, and the other masks' sum.
+
+    Where a row may have no key at all, what hides decides what it is: only masks of -∞ are the same as causality then.
+    """
+    alone = len(masks) == 1
+    causal = [m for m in masks if same_offset(m.offset, past) and (alone or m.fill == -np.inf)]
+    total: ir.Value | None = None
+    for mask in masks:
+        if not any(mask is m for m in causal[:1]):
+            made = mask.make(build)
+            total = made if total is None else build.op("Add", total, made)
+    return bool(causal), total
+
+
+def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
+    """The factor of a Mul by a number behind views of `value` that nothing else reads; the Mul is put on the list."""
+    while value is not None:
+        node = made_by(value, "Transpose", "Reshape", "Squeeze", "Unsqueeze", "RotaryEmbedding", "Mul", "Div")
+        if node is None or only_user(value) is None:
+            return 1.0
+        if node.op_type in ("Mul", "Div"):
+            factor = factor_of(node)
+            if factor is None:
+                return 1.0
+            scales.append(node)
+            return factor[1]
+        value = node.inputs[0]
+    return 1.0
+
+
+def stacked_mask(mask: Mask) -> bool:
+    """Whether it may be added to [batch, heads, queries, keys] as well as to [batch * heads, queries, keys]."""
+    count = rank(mask.value)
+    return count is not None and (count != _STACKED or size_at(mask.value, 0) == 1)
