@@ -57,6 +57,11 @@ export class Gpu {
     });
   }
 
+  /** What kernels see whose tensors are bound in parts: each access is a choice among them, so short texts are wanted. */
+  get traitsForLarge(): DeviceTraits {
+    return { ...this.traits, slowCompiler: this.traits.slowCompiler || this.traits.software };
+  }
+
   /** Whether we gave it up ourselves. */
   closed = false;
 

@@ -33,6 +33,8 @@ export interface Pass<S extends Spec> {
 /** A binding with its windows in a pass. */
 interface Share {
   readonly bound: Bound;
+  /** The binding after which the windows are called: itself, or one before it that binds the same. */
+  readonly owner: Bound;
   readonly windows: readonly Region[];
   /** Elements before the first of them, where they are not all. */
   readonly first?: number;
@@ -43,8 +45,11 @@ const ALIGNMENT = 256;
 /** The dispatches that take the place of one whose bindings (of which the last `written` are outputs) are too large. */
 export function inWindows<S extends Spec>(shader: Shader<S>, spec: S, bounds: readonly Bound[], written: number, uniforms: Uniforms, limits: Limits): Pass<S>[] {
   const step = Math.floor(limits.maxStorageBindingSize / ALIGNMENT) * ALIGNMENT;
-  const all = bounds.map((bound): Share => ({ bound, windows: windowsOf(bound.region, limits.maxStorageBindingSize, step) }));
-  const count = (shares: readonly Share[]) => shares.reduce((sum, { windows }) => sum + windows.length, 0);
+  const all = bounds.map((bound): Share => {
+    const windows = windowsOf(bound.region, limits.maxStorageBindingSize, step);
+    return { bound, owner: windows.length > 1 ? bounds.find((other) => sameRegion(bound, other))! : bound, windows };
+  });
+  const count = (shares: readonly Share[]) => shares.filter(owned).reduce((sum, { windows }) => sum + windows.length, 0);
   if (count(all) <= limits.maxStorageBuffersPerStage) return [passOf(shader, all, written, uniforms, step)];
   const inputs = all.slice(0, bounds.length - written);
   const outputs = all.slice(bounds.length - written);
@@ -62,6 +67,14 @@ export function inWindows<S extends Spec>(shader: Shader<S>, spec: S, bounds: re
     });
     return passOf(shader, [...inputs, ...parts], written, uniforms, step);
   });
+}
+
+function owned({ bound, owner }: Share): boolean {
+  return bound === owner;
+}
+
+function sameRegion(a: Bound, b: Bound): boolean {
+  return a.region.id === b.region.id && (a.region.offset ?? 0) === (b.region.offset ?? 0) && a.region.bytes === b.region.bytes && a.type === b.type;
 }
 
 function tooLarge(name: string, shares: readonly Share[], limits: Limits, windows: number): KernelError {
@@ -83,25 +96,26 @@ function windowsOf(region: Region, limit: number, step: number): Region[] {
 function passOf<S extends Spec>(shader: Shader<S>, shares: readonly Share[], written: number, uniforms: Uniforms, step: number): Pass<S> {
   const cut = shares.filter(({ windows, first }) => windows.length > 1 || first !== undefined);
   const firsts = cut.filter(({ first }) => first !== undefined);
+  // Which windows there are is in the bindings' names, so in the key; which bindings share theirs is in the shader's.
+  const sharing = shares.filter((share) => !owned(share)).map((share) => `_${share.bound.name}_in_${share.owner.name}`);
   return {
-    // Which windows there are is in the bindings' names, so in the key.
-    shader: { ...shader, name: `${shader.name}_windows`, wgsl: (spec) => windowedText(shader.wgsl(spec), cut, step) },
-    bindings: shares.flatMap((share) => (cut.includes(share)
+    shader: { ...shader, name: `${shader.name}_windows${sharing.join('')}`, wgsl: (spec) => windowedText(shader.wgsl(spec), cut, step) },
+    bindings: shares.filter(owned).flatMap((share) => (cut.includes(share)
       ? share.windows.map((_, k) => ({ name: windowName(share, k, step), type: share.bound.type, writable: share.bound.writable }))
       : [{ name: share.bound.name, type: share.bound.type, writable: share.bound.writable }])),
-    regions: shares.flatMap(({ windows }) => windows),
+    regions: shares.filter(owned).flatMap(({ windows }) => windows),
     written: shares.slice(-written).reduce((sum, { windows }) => sum + windows.length, 0),
     uniforms: { ...uniforms, ...Object.fromEntries(firsts.map((share) => [firstName(share), share.first!])) },
   };
 }
 
-function windowName({ bound, first }: Share, k: number, step: number): string {
-  const elements = step / bound.elementBytes;
-  return `${bound.name}_${first === undefined ? 'from' : 'part'}_${k * elements}_to_${(k + 1) * elements}`;
+function windowName({ owner, first }: Share, k: number, step: number): string {
+  const elements = step / owner.elementBytes;
+  return `${owner.name}_${first === undefined ? 'from' : 'part'}_${k * elements}_to_${(k + 1) * elements}`;
 }
 
 function firstName({ bound }: Share): string {
-  return `${bound.name}_first`;
+  return `${bound.name}_part_begins`;
 }
 
 function windowedText(text: string, cut: readonly Share[], step: number): string {
@@ -113,18 +127,20 @@ function windowedText(text: string, cut: readonly Share[], step: number): string
 function accessorsOf(share: Share, { reads, writes, laneWrites }: AccessedText, step: number): string {
   const { bound: { name, type, elementBytes }, windows, first } = share;
   const elements = step / elementBytes;
-  const place = first === undefined ? 'i' : `i - u.${firstName(share)}`;
   const last = windows.length - 1;
+  const found = `let at = i${first === undefined ? '' : ` - u.${firstName(share)}`};`;
+  const element = (k: number) => `${windowName(share, k, step)}[at${k > 0 ? ` - ${k * elements}u` : ''}]`;
   // Of all windows, what is beyond the others is in the last one; of a pass's, it is another pass's.
-  const choose = (statement: (element: string) => string) => windows.map((_, k) => {
+  const write = (lane: string) => windows.map((_, k) => {
     const condition = k === last && first === undefined ? '' : `if (at < ${(k + 1) * elements}u) `;
-    return `${condition}{ ${statement(`${windowName(share, k, step)}[at${k > 0 ? ` - ${k * elements}u` : ''}]`)} }`;
+    return `${condition}{ ${element(k)}${lane} = value; }`;
   }).join(' else ');
-  const found = `let at = ${place};`;
+  // No branches: SwiftShader takes minutes to compile a tile of loads that have them. What is read beyond a window's end is not taken.
+  const read = windows.reduce((value, _, k) => (k === 0 ? element(0) : `select(${value}, ${element(k)}, at >= ${k * elements}u)`), '');
   return [
-    reads.has(name) ? `fn read_${name}(i: u32) -> ${type} { ${found} var value: ${type}; ${choose((element) => `value = ${element};`)} return value; }\n` : '',
-    writes.has(name) ? `fn write_${name}(i: u32, value: ${type}) { ${found} ${choose((element) => `${element} = value;`)} }\n` : '',
+    reads.has(name) ? `fn read_${name}(i: u32) -> ${type} { ${found} return ${read}; }\n` : '',
+    writes.has(name) ? `fn write_${name}(i: u32, value: ${type}) { ${found} ${write('')} }\n` : '',
     laneWrites.has(name)
-      ? `fn write_lane_${name}(i: u32, lane: u32, value: ${type.replace(/^vec\d<(.*)>$/, '$1')}) { ${found} ${choose((element) => `${element}[lane] = value;`)} }\n` : '',
+      ? `fn write_lane_${name}(i: u32, lane: u32, value: ${type.replace(/^vec\d<(.*)>$/, '$1')}) { ${found} ${write('[lane]')} }\n` : '',
   ].join('');
 }

@@ -2,7 +2,8 @@
 import type { DType } from '../schema';
 import type { Command, Region } from '../gpu/segment';
 import { foldGrid } from '../gpu/folded_grid';
-import { elementType, packUniforms, type ShaderBinding } from '../gpu/shader';
+import { elementType, packUniforms } from '../gpu/shader';
+import { type Bound, inWindows } from '../gpu/windows';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
@@ -75,13 +76,24 @@ interface Call {
 
 class CallContext implements Context {
   readonly made: Tensor[] = [];
-  readonly device: DeviceTraits;
+  /** Whether a tensor of the call is larger than can be bound at once. */
+  private large = false;
 
   constructor(
     private readonly op: string, readonly inputs: readonly (Tensor | undefined)[], private readonly wanted: readonly boolean[],
     private readonly run: Call, private readonly given?: readonly Tensor[],
   ) {
-    this.device = run.provider.gpu.traits;
+    for (const tensor of [...inputs, ...(given ?? [])]) if (tensor?.location === 'gpu') this.look(tensor);
+  }
+
+  get device(): DeviceTraits {
+    const { gpu } = this.run.provider;
+    return this.large ? gpu.traitsForLarge : gpu.traits;
+  }
+
+  private look(tensor: Tensor): Tensor {
+    this.large ||= regionOf(tensor).bytes > this.run.provider.gpu.traits.maxStorageBindingSize;
+    return tensor;
   }
 
   get outputCount(): number {
@@ -163,7 +175,7 @@ class CallContext implements Context {
   private newTensor(dtype: DType, dims: readonly number[], allocate: (bytes: number) => number): Tensor {
     if (!hasGpuForm(dtype)) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
     const tensor = makeTensor(this.run.provider.gpu.elements, 0, dtype, dims, 'gpu');
-    return { ...tensor, id: allocate(regionOf(tensor).bytes) };
+    return this.look({ ...tensor, id: allocate(regionOf(tensor).bytes) });
   }
 
   reshape(tensor: Tensor, dims: readonly number[]): Tensor {
@@ -187,16 +199,21 @@ class CallContext implements Context {
     const { shader, uniforms, workgroups } = foldGrid(dispatch.shader, dispatch.uniforms ?? {}, dispatch.workgroups, this.device.maxWorkgroupsPerDimension);
     // A tensor that is bound twice may not be writable.
     const beside = (dispatch.shader.beside ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
-    const bindings = [
-      ...inputs.map(([key, binding]) => declare(name, key, binding, beside)),
-      ...outputs.map(([key, binding]) => declare(name, key, binding, true)),
+    const bounds = [
+      ...inputs.map(([key, binding]) => bind(name, key, binding, beside)),
+      ...outputs.map(([key, binding]) => bind(name, key, binding, true)),
     ];
-    const { fields, bytes } = packUniforms(uniforms, dispatch.f32, dispatch.i32);
-    const pipeline = this.run.provider.pipelines.get({ shader, spec: dispatch.spec, bindings, uniforms: fields, hoisted: this.device.software });
-    this.run.resolved.commands.push({
-      kind: 'dispatch', pipeline, bindings: all.map(regionOf), written: written.length,
-      uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside,
-    });
+    const passes = bounds.every(({ region }) => region.bytes <= this.device.maxStorageBindingSize)
+      ? [{ shader, bindings: bounds, regions: bounds.map(({ region }) => region), written: written.length, uniforms }]
+      : inWindows(shader, dispatch.spec, bounds, written.length, uniforms, this.device);
+    for (const pass of passes) {
+      const { fields, bytes } = packUniforms(pass.uniforms, dispatch.f32, dispatch.i32);
+      const request = { shader: pass.shader, spec: dispatch.spec, bindings: pass.bindings, uniforms: fields, hoisted: this.device.software };
+      this.run.resolved.commands.push({
+        kind: 'dispatch', pipeline: this.run.provider.pipelines.get(request), bindings: pass.regions, written: pass.written,
+        uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside,
+      });
+    }
   }
 
   call<A>(kernel: Kernel<A>, attributes: A, inputs: readonly (Tensor | undefined)[], outputs: readonly Tensor[]): void {
@@ -205,17 +222,13 @@ class CallContext implements Context {
 
   /** What WebGPU would only complain of later, and less clearly. */
   private check(name: string, all: readonly Tensor[], written: readonly Tensor[], workgroups: readonly number[]): void {
-    const { maxStorageBuffersPerStage, maxStorageBindingSize } = this.device;
+    const { maxStorageBuffersPerStage } = this.device;
     if (all.length > maxStorageBuffersPerStage) {
       throw new KernelError(`${name} binds ${all.length} tensors; this device allows ${maxStorageBuffersPerStage}`, true);
     }
     if (workgroups.some((count) => !Number.isInteger(count) || count < 0)) throw new KernelError(`${name} asks for [${workgroups}] workgroups`);
     for (const tensor of all) {
       if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a host input, which is on the CPU (read it with ctx.data)`);
-      if (regionOf(tensor).bytes > maxStorageBindingSize) {
-        const size = `${typeName(tensor.dtype)}[${tensor.dims}]`;
-        throw new KernelError(`${name}: ${size} is beyond the ${maxStorageBindingSize} bytes that this device can bind`, true);
-      }
     }
     written.forEach((tensor, i) => {
       const place = all.length - written.length + i;
@@ -231,8 +244,11 @@ function regionOf(tensor: Tensor): Region {
   return { id: tensor.id, offset: (tensor.start ?? 0) * size, bytes: storageBytes(elementCount(tensor.dims) * size) };
 }
 
-function declare(shader: string, name: string, binding: Binding, writable: boolean): ShaderBinding {
+function bind(shader: string, name: string, binding: Binding, writable: boolean): Bound {
   const { tensor, vec } = 'tensor' in binding ? binding : { tensor: binding, vec: 1 as const };
   if (tensor.size % vec !== 0) throw new KernelError(`${shader}: ${name} has ${tensor.size} elements, not a multiple of ${vec}`);
-  return { name, type: elementType(tensor.storage, vec), writable };
+  return {
+    name, type: elementType(tensor.storage, vec), writable, region: regionOf(tensor), elementBytes: vec * storageSize(tensor.storage),
+    described: `${typeName(tensor.dtype)}[${tensor.dims}]`,
+  };
 }

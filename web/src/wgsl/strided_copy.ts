@@ -37,8 +37,9 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
   if (sizeOf(dims) === 0) return;
   const folded = foldWalk({ dims, strides: [from.strides, to.strides] });
   const offsets = [from.offset ?? 0, to.offset ?? 0];
-  if (!bindsWhole(source, ctx.device) || !bindsWhole(target, ctx.device)) {
-    copyInParts(ctx, [source, target], folded, offsets);
+  const tensors = [source, target] as const;
+  if (tensors.some((tensor) => !bindsWhole(tensor, ctx.device)) && tensors.every((tensor) => bindable(tensor, ctx.device) > WINDOW_STEP)) {
+    copyInParts(ctx, tensors, folded, offsets);
     return;
   }
   const fours = folded.strides[1].at(-1) === 1 ? wideWalk(folded, 4, offsets) : undefined;
