@@ -59,7 +59,7 @@ async function manifest() {
     stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
   const { kernels } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
-  return kernels.map(({ domain = '', op, types, requires }) => ({ domain, op_type: op, types, requires }));
+  return kernels.map(({ domain = '', op, types, requires, columns }) => ({ domain, op_type: op, types, requires, columns }));
 }
 
 async function buildAssets() {

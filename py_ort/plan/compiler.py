@@ -17,6 +17,7 @@ from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, lo
 from py_ort.ops import INTERNAL, NHWC
 from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
+from py_ort.passes.columns import Columns
 from py_ort.passes.counts import Counts
 from py_ort.passes.elementwise_chains import ElementwiseChains
 from py_ort.passes.free_dimensions import override_free_dimensions
@@ -131,6 +132,9 @@ def compile_model(
         passes += made
         if any(report.changes for report in made):
             placed = _place(loaded.model, names, manifests, options)
+        if level >= Level.EXTENDED:
+            passes += run_passes(loaded.model, [_columns(placed, manifests)])
+            placed = {node: where for node, where in placed.items() if node.graph is not None}
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
             _refuse_fallback(placement)
@@ -191,6 +195,15 @@ def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manife
         return manifests[provider].refusal(INTERNAL, "ElementwiseChain", dtypes) is None
 
     return ElementwiseChains(provider_of, takes)
+
+
+def _columns(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> Columns:
+    """Make the pass that does without Concat and Split where kernels read and write columns."""
+
+    def takes(node: ir.Node) -> bool:
+        return (node.domain, node.op_type) in manifests[placed[node].provider].columns
+
+    return Columns(takes)
 
 
 def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:

@@ -71,15 +71,18 @@ class Manifest:
             inputs,
             an empty entry accepts all.
         requirements: What nodes must be like besides.
+        columns: Those that read and write columns of wider tensors (`py_ort.passes.columns`).
     """
 
     provider: str
     kernels: Mapping[tuple[str, str], Sequence[frozenset[str]]] = field(default_factory=dict)
     requirements: Mapping[tuple[str, str], Sequence[Requirement]] = field(default_factory=dict)
+    columns: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
-        """Read a manifest's JSON: [{domain, op_type, types, requires?}]. Several entries of one operator add up."""
+        """Read a manifest's JSON: [{domain, op_type, types, requires?, columns?}]. Entries of one operator add up."""
+        entries = list(entries)
         kernels: dict[tuple[str, str], list[frozenset[str]]] = {}
         requirements: dict[tuple[str, str], list[Requirement]] = {}
         for entry in entries:
@@ -88,7 +91,8 @@ class Manifest:
             known = kernels.get(key)
             kernels[key] = types if known is None else _union(known, types)
             requirements.setdefault(key, []).extend(Requirement.read(item) for item in entry.get("requires", ()))
-        return cls(provider, kernels, requirements)
+        columns = frozenset((e.get("domain", ""), e["op_type"]) for e in entries if e.get("columns"))
+        return cls(provider, kernels, requirements, columns)
 
     def has(self, domain: str, op_type: str) -> bool:
         """Whether there is a kernel of this operator."""

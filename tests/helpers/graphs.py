@@ -31,13 +31,13 @@ def compiled(
     providers: Sequence[str] = ("webgpu", "wasm"),
     level: str = "all",
     chains: bool = False,
+    columns: bool = False,
     **options: Any,
 ) -> CompiledModel:
-    """Compile with the provisional manifests; with `chains`, they have ElementwiseChain."""
+    """Compile with the provisional manifests; `chains` and `columns` say what they have besides."""
+    manifests = provisional.manifests(chains=chains, columns=columns)
     chosen = CompileOptions(graph_optimization_level=level, **options)
-    return compile_model(
-        model.SerializeToString(), providers=providers, options=chosen, manifests=provisional.manifests(chains=chains)
-    )
+    return compile_model(model.SerializeToString(), providers=providers, options=chosen, manifests=manifests)
 
 
 def operators(model: CompiledModel) -> dict[str, int]:

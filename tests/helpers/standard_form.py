@@ -17,7 +17,8 @@ _NUMBERS = {
     **dict.fromkeys(("LeakyRelu", "Elu", "ThresholdedRelu"), ("alpha",)),
     "HardSigmoid": ("alpha", "beta"),
 }
-_OURS = (*FUSED, "weight_layout", "out_channels", "packed_n")
+_COLUMNS = ("x_columns", "residual_columns", "y_columns", "into")
+_OURS = (*FUSED, *_COLUMNS, "weight_layout", "out_channels", "packed_n")
 
 
 def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
@@ -77,11 +78,16 @@ class _Writer(StandardForm):
         if node.domain == INTERNAL:
             self._chain(proto, node)
             return
-        if node.domain != NHWC and "weight_layout" not in node.attributes and "packed_n" not in node.attributes:
+        columns = any(name in node.attributes for name in _COLUMNS)
+        if node.domain != NHWC and not columns and not {"weight_layout", "packed_n"} & set(node.attributes):
             super().node(proto, node)
             return
         nhwc = node.domain == NHWC
         inputs = [self.name(v) for v in node.inputs]
+        wide = inputs.pop(get(node, "into")) if "into" in node.attributes else ""
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        self._cut_inputs(proto, node, inputs)
         weights = node.inputs[1] if len(inputs) > 1 else None
         if "weight_layout" in node.attributes:
             inputs[1] = self.array(proto, unpack_conv(weights.const_value.numpy(), node))
@@ -96,7 +102,32 @@ class _Writer(StandardForm):
         result = self.fused(proto, node, inputs, kept)
         if nhwc:
             result = self.emit(proto, "Transpose", [result], perm=[0, 2, 3, 1])
+        if "y_columns" in node.attributes:
+            result = self._put_into(proto, node, result, wide)
         self.give(proto, node, result)
+
+    def _cut_inputs(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
+        """Cut columns out of the wider tensors they are in."""
+        given = list(get(node, "x_columns", ()))
+        found = {i: given[2 * i : 2 * i + 2] for i in range(len(given) // 2)}
+        found |= {3: get(node, "residual_columns")} if "residual_columns" in node.attributes else {}
+        for i, (first, count) in found.items():
+            bounds = [self.array(proto, np.array([n], np.int64)) for n in (first, first + count, -1)]
+            inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
+
+    def _put_into(self, proto: onnx.GraphProto, node: ir.Node, result: str, wide: str) -> str:
+        """Put columns into a wider tensor, of zeros where the node makes it."""
+        first, width = get(node, "y_columns")
+        size = self.emit(proto, "Shape", [result], start=-1)
+        start, every = (self.array(proto, np.array([n], np.int64)) for n in (first, width))
+        end = self.emit(proto, "Add", [start, size])
+        axis, none = (self.array(proto, np.array([n], np.int64)) for n in (-1, 0))
+        if wide:
+            before = self.emit(proto, "Slice", [wide, none, start, axis])
+            behind = self.emit(proto, "Slice", [wide, end, every, axis])
+            return self.emit(proto, "Concat", [before, result, behind], axis=-1)
+        pads = self.emit(proto, "Concat", [start, self.emit(proto, "Sub", [every, end])], axis=0)
+        return self.emit(proto, "Pad", [result, pads, "", axis])
 
     def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         """Write a chain's instructions as the nodes that they were."""

@@ -70,6 +70,7 @@ class Case:
         outputs: How many.
         tolerance: A word of TOLERANCES.
         host: Indices of host inputs where they differ from the operator's declaration.
+        same: Inputs that are the very tensor of another one.
         name: Added to the id, where inputs and attributes do not tell cases apart.
     """
 
@@ -81,6 +82,7 @@ class Case:
     tolerance: str = "tight"
     domain: str = ""
     host: Sequence[int] | None = None
+    same: Mapping[int, int] = field(default_factory=dict)
     name: str = ""
 
     @property
@@ -93,7 +95,8 @@ class Case:
     def arrays(self) -> list[np.ndarray | None]:
         """The inputs; random ones depend on the case's id alone."""
         seed = zlib.crc32(self.id.encode())
-        return [x.make(seed + k) if isinstance(x, Random) else x for k, x in enumerate(self.inputs)]
+        made = [x.make(seed + k) if isinstance(x, Random) else x for k, x in enumerate(self.inputs)]
+        return [made[self.same.get(k, k)] for k in range(len(made))]
 
     def expectation(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """What the outputs should be."""

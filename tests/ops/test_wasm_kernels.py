@@ -24,7 +24,9 @@ sys.path[:0] = [str(HERE), str(HERE / "wasm"), str(HERE.parents[1] / "wasm_build
 
 from case import MICROSOFT, TOLERANCES, Case  # noqa: E402
 
-SHARED = sorted(file.stem for file in HERE.glob("*.py") if file.stem != "case" and not file.stem.startswith("test_"))
+#: Columns of wider tensors are for WebGPU only.
+APART = ("case", "columns")
+SHARED = sorted(f.stem for f in HERE.glob("*.py") if f.stem not in APART and not f.stem.startswith("test_"))
 OWN = sorted(file.stem for file in (HERE / "wasm").glob("*.py"))
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
 CASES: dict[str, Case] = {

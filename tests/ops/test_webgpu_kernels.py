@@ -25,17 +25,21 @@ TWOFOLD = (
     "pool/Global",
     "normalization",
     "sequence_models/Attention",
+    "attention/GroupQuery",
     "reduce",
     "movement/Concat",
     "blocks/MatMulNBits",
     "fused/Attention",
     "fused/Conv",
+    "columns/Conv",
 )
 HARDWARE = {
     f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")
 }
 #: Families with shorter shaders for adapters whose compiler is slow.
-COMPACT = {f"{name}@compact": case for name, case in CASES.items() if name.startswith(("product/", "conv/"))}
+COMPACT = {
+    f"{name}@compact": case for name, case in CASES.items() if name.startswith(("product/", "conv/", "columns/Conv"))
+}
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,12 @@ export interface Dispatch<S extends Spec = Spec> {
   readonly uniforms?: Uniforms;
   readonly f32?: readonly string[];
   readonly i32?: readonly string[];
+  /**
+   * Inputs that may lie where an output does, by the output's name, where they are not needed any more: what a thread reads of such an
+   * input nobody has written before, because it is what only this thread writes, and later. The shader's text names the input only as
+   * NAME[index]; it is given the output's name then.
+   */
+  readonly inPlace?: { readonly [input: string]: string };
   /** Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts). */
   readonly workgroups: readonly [number, number, number];
 }
@@ -144,6 +150,8 @@ export interface Kernel<A = unknown> {
   /** Accepted dtypes, per input; the last entry stands for all further inputs. Host inputs take any: []. Python places nodes by this. */
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
+  /** It reads and writes columns of wider tensors where attributes say so (kernels/_columns.ts). */
+  readonly columns?: boolean;
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;

@@ -2,6 +2,7 @@
 import type { Attributes } from '../jsep/attributes';
 import { KernelError, type Tensor } from '../jsep/kernel';
 import type { Activation } from '../wgsl/activation';
+import type { Columns } from './_columns';
 
 /** The attributes as the node has them; empty lists where it does not say. */
 export interface WindowAttributes {
@@ -45,6 +46,11 @@ export interface ConvolutionOperands {
   readonly residual?: Tensor;
   readonly activation?: Activation;
   readonly geometry: Geometry;
+}
+
+/** A convolution with channels last, of some of the channels of x, residual and y. */
+export interface ChannelsLast extends ConvolutionOperands {
+  readonly columns: { readonly x: Columns; readonly y: Columns; readonly residual?: Columns };
 }
 
 /** The geometry of a convolution or a pool. */

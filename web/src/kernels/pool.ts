@@ -4,6 +4,8 @@ import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, ty
 import { DType } from '../schema';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
+import { sizeOf } from '../wgsl/shape';
+import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from './_columns';
 import { readWindow, slide, type WindowAttributes } from './_conv_geometry';
 
 interface PoolKind {
@@ -31,6 +33,7 @@ interface PoolAttributes {
   readonly includePad: boolean;
   readonly columnMajor: boolean;
   readonly p: number;
+  readonly columns: ColumnAttributes;
 }
 
 interface PoolSpec extends Spec {
@@ -40,43 +43,49 @@ interface PoolSpec extends Spec {
   readonly last: boolean;
   readonly includePad: boolean;
   readonly indices: boolean;
+  /** x is in y, which must not be bound twice. */
+  readonly inPlace?: boolean;
   readonly storage: StorageType;
 }
 
 function attributes(a: Attributes): PoolAttributes {
-  return { window: readWindow(a), includePad: a.integer('count_include_pad', 0) !== 0, columnMajor: a.integer('storage_order', 0) !== 0, p: a.number('p', 2) };
+  return { window: readWindow(a), includePad: a.integer('count_include_pad', 0) !== 0, columnMajor: a.integer('storage_order', 0) !== 0, p: a.number('p', 2), columns: readColumns(a) };
 }
 
-function resolve(ctx: Context, op: string, last: boolean, { window, includePad, columnMajor, p }: PoolAttributes): void {
+function resolve(ctx: Context, op: string, last: boolean, { window, includePad, columnMajor, p, columns }: PoolAttributes): void {
   const x = ctx.input(0);
   const rank = x.dims.length;
   if (rank < 3 || window.kernelShape.length !== rank - 2) throw new KernelError(`${op} of [${x.dims}] with a window of [${window.kernelShape}]`);
   const geometry = slide(window, last ? x.dims.slice(1, -1) : x.dims.slice(2), window.kernelShape);
-  const channels = last ? x.dims[rank - 1] : x.dims[1];
+  const from = columnsOf(x, columns.x);
+  const channels = last ? from.count : x.dims[1];
   const dims = last ? [x.dims[0], ...geometry.output, channels] : [x.dims[0], channels, ...geometry.output];
-  const y = ctx.output(0, dims);
+  const { y, at } = outputColumns(ctx, dims, columns);
   const indices = ctx.wants(1) ? ctx.output(1, dims, DType.int64) : undefined;
-  const lanes = last && !indices && channels % 4 === 0 ? 4 : 1;
+  const places = last ? [from.pitch, from.first, at.pitch, at.first] : [];
+  const lanes = last && !indices && [channels, ...places].every((number) => number % 4 === 0) ? 4 : 1;
+  const inPlace = x.id === y.id;
+  const count = sizeOf(dims) / lanes;
   // Strides of an index in one plane of the input, channels second.
   const inPlane = geometry.input.map((_, axis) =>
     (columnMajor ? geometry.input.slice(0, axis) : geometry.input.slice(axis + 1)).reduce((product, size) => product * size, 1));
-  const spec: PoolSpec = { op, axes: rank - 2, lanes, last, includePad, indices: indices !== undefined, storage: x.storage };
+  const spec: PoolSpec = { op, axes: rank - 2, lanes, last, includePad, indices: indices !== undefined, storage: x.storage, ...(inPlace && { inPlace }) };
   ctx.dispatch({
-    shader: SHADER, spec, inputs: { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes), ...(indices && { indices }) },
+    shader: SHADER, spec, inputs: inPlace ? {} : { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes), ...(indices && { indices }) },
     uniforms: {
-      count: y.size / lanes, channels: channels / lanes, input: geometry.input, output: geometry.output, kernel: geometry.kernel,
+      count, channels: channels / lanes, ...(last && { pitch: from.pitch / lanes, first: from.first / lanes, y_pitch: at.pitch / lanes, y_first: at.first / lanes }), input: geometry.input, output: geometry.output, kernel: geometry.kernel,
       stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
       ...(includePad && { end: geometry.input.map((size, axis) => size + geometry.begins[axis] + geometry.ends[axis]) }),
       ...(op === 'LpPool' && { p }), ...(indices && { plane: inPlane }),
     },
     f32: ['p'],
-    workgroups: linearWorkgroups(y.size / lanes, ctx.device),
+    workgroups: linearWorkgroups(count, ctx.device),
   });
 }
 
 const SHADER: Shader<PoolSpec> = {
   name: 'pool__any',
-  wgsl({ op, axes, lanes, last, includePad, indices, storage }) {
+  wgsl({ op, axes, lanes, last, includePad, indices, inPlace, storage }) {
     const { start, step, finish } = POOLS[op];
     const type = computeType(storage);
     const all = Array.from({ length: axes }, (_, axis) => axis);
@@ -98,19 +107,19 @@ ${linearMain(`  var rest = i;
   ${open.join('\n  ')}
   ${op === 'AveragePool' && includePad ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }` : ''}
   if (${inside}) {
-    let x = ${load(storage, lanes, `x[${last ? `(${pixel}) * u.channels + channel` : pixel}]`)};
+    let x = ${load(storage, lanes, `${inPlace ? 'y' : 'x'}[${last ? `(${pixel}) * u.pitch + u.first + channel` : pixel}]`)};
     ${op === 'AveragePool' && !includePad ? 'count++;' : ''}
     ${indices ? `if (!found || x > value) { found = true; best = ${all.map((axis) => `in_${axis} * u.plane_${axis}`).join(' + ')}; }` : ''}
     ${step}
   }
   ${'}'.repeat(axes)}
-  y[i] = ${stored(storage, lanes, finish)};
+  y[${last ? 'i / u.channels * u.y_pitch + u.y_first + channel' : 'i'}] = ${stored(storage, lanes, finish)};
   ${indices ? `indices[i] = i32((rest * u.channels + channel) * ${planes} + best);` : ''}`)}`;
   },
 };
 
 export default Object.entries(POOLS).flatMap(([op, { types }]) =>
   [false, true].map((last): Kernel<PoolAttributes> => ({
-    op, domain: last ? NHWC_DOMAIN : undefined, types: [types], attributes, resolve: (ctx, given) => resolve(ctx, op, last, given),
+    op, domain: last ? NHWC_DOMAIN : undefined, types: [types], columns: last || undefined, attributes, resolve: (ctx, given) => resolve(ctx, op, last, given),
   })),
 );

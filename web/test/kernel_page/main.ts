@@ -21,7 +21,8 @@ interface Case {
   op: string;
   domain?: string;
   attributes?: AttributeRecord;
-  inputs: (TensorJson | null)[];
+  /** A number: the very tensor of that input. */
+  inputs: (TensorJson | number | null)[];
   /** Indices of the host inputs. */
   host?: number[];
   /** Which outputs are wanted; one by default. */
@@ -92,7 +93,10 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
   const { gpu, buffers } = open;
   const kernel = findKernel(test.op, test.domain);
   const attributes = kernel.attributes?.(new Attributes(test.attributes ?? {}));
-  const inputs = test.inputs.map((input, i) => (input ? makeInput(open, input, test.host?.includes(i) ?? false) : undefined));
+  const inputs: (SingleInput | undefined)[] = [];
+  test.inputs.forEach((input, i) => {
+    inputs.push(typeof input === 'number' ? inputs[input] : input ? makeInput(open, input, test.host?.includes(i) ?? false) : undefined);
+  });
   const before = performance.now();
   const call = await prepareSingle(open, kernel, attributes, inputs, test.outputs ?? [true]);
   const compile_ms = performance.now() - before;
@@ -114,7 +118,7 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
   const median_ms = test.repeat ? await measure(open, submit, test.repeat) : undefined;
   call.destroy();
   for (const output of call.outputs) if (output) buffers.free(output.gpuId);
-  for (const input of inputs) if (input && 'gpuId' in input.data) buffers.free(input.data.gpuId);
+  for (const input of new Set(inputs)) if (input && 'gpuId' in input.data) buffers.free(input.data.gpuId);
   return { outputs, shaders: [...call.labels], median_ms, compile_ms };
 }
 

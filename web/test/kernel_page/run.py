@@ -95,7 +95,7 @@ class KernelPage:
 
         Args:
             op: The operator.
-            inputs: None where an optional input is omitted.
+            inputs: None where an optional input is omitted. One array given twice is one tensor.
             attributes: By name.
             domain: "" is ai.onnx.
             host: Indices of the host inputs; by default what the lowering declares for `op`.
@@ -108,7 +108,7 @@ class KernelPage:
             "op": op,
             "domain": domain,
             "attributes": dict(attributes or {}),
-            "inputs": [_encode(x) for x in inputs],
+            "inputs": _encode_all(inputs),
             "host": list(HOST_INPUTS.get(op, []) if host is None else host),
             "outputs": [True] * outputs if isinstance(outputs, int) else list(outputs),
             "hardware": hardware,
@@ -118,6 +118,14 @@ class KernelPage:
         result = self._page.evaluate("(test) => runKernel(test)", case)
         arrays = [_decode(output) for output in result["outputs"]]
         return KernelResult(arrays, result["shaders"], result["compile_ms"], result.get("median_ms"))
+
+
+def _encode_all(arrays: Sequence[np.ndarray | None]) -> list[dict[str, Any] | int | None]:
+    encoded: list[dict[str, Any] | int | None] = []
+    for i, array in enumerate(arrays):
+        same = next((j for j in range(i) if arrays[j] is array), None) if array is not None else None
+        encoded.append(_encode(array) if same is None else same)
+    return encoded
 
 
 def _encode(array: np.ndarray | None) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, NHWC_DOMAIN, type Tensor } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
+import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';
 import { readWindow, slide, type WindowAttributes } from '../_conv_geometry';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
 import { convolveDirectly } from './direct';
@@ -13,6 +14,7 @@ interface ConvAttributes {
   /** Whether the weights are [kernel_h, kernel_w, channels / group, outputs]. */
   readonly hwio: boolean;
   readonly activation?: Activation;
+  readonly columns: ColumnAttributes;
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -21,17 +23,21 @@ const TYPES = [FLOATS];
 function attributes(a: Attributes): ConvAttributes {
   const layout = a.text('weight_layout', '');
   if (layout !== '' && layout !== 'HWIO') throw new KernelError(`Conv: weights in layout ${layout} are for another provider`);
-  return { window: readWindow(a), group: a.integer('group', 1), hwio: layout === 'HWIO', activation: readActivation(a) };
+  return { window: readWindow(a), group: a.integer('group', 1), hwio: layout === 'HWIO', activation: readActivation(a), columns: readColumns(a) };
 }
 
 /** X and Y in N, H, W, C order. */
-function resolveNhwc(ctx: Context, { window, group, hwio, activation }: ConvAttributes): void {
+function resolveNhwc(ctx: Context, { window, group, hwio, activation, columns }: ConvAttributes): void {
   const x = ctx.input(0);
   if (x.dims.length !== 4) throw new KernelError(`Conv over ${x.dims.length - 2} axes with channels last`, true);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 1, 0]);
   const geometry = slide(window, x.dims.slice(1, 3), w.dims.slice(0, 2));
-  const y = ctx.output(0, [x.dims[0], ...geometry.output, w.dims[3]]);
-  convolve(ctx, { x, w, y, bias: ctx.inputs[2], residual: ctx.inputs[3], activation, group, geometry });
+  const { y, at } = outputColumns(ctx, [x.dims[0], ...geometry.output, w.dims[3]], columns);
+  const residual = ctx.inputs[3];
+  convolve(ctx, {
+    x, w, y, bias: ctx.inputs[2], residual, activation, group, geometry,
+    columns: { x: columnsOf(x, columns.x), y: at, residual: residual && columnsOf(residual, columns.residual) },
+  });
 }
 
 /** X and Y in N, C, … order: between two transposes, with one axis more where there is only one. */
@@ -53,9 +59,11 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
   const dims = [x.dims[0], ...wide.output, w.dims[0]];
   const still = y.dims.slice(2).every((size) => size === 1) || w.dims[0] === 1;
   const target = still ? ctx.reshape(y, dims) : ctx.temp(dims, y.dtype);
+  const images = permuted(ctx, flat(x), last);
   convolve(ctx, {
-    x: permuted(ctx, flat(x), last), w: permuted(ctx, flat(w), [2, 3, 1, 0]), y: target, bias,
+    x: images, w: permuted(ctx, flat(w), [2, 3, 1, 0]), y: target, bias,
     residual: residual && permuted(ctx, flat(residual), last), activation, group, geometry: wide,
+    columns: { x: columnsOf(images), y: columnsOf(target) },
   });
   if (!still) permuteInto(ctx, target, channelsSecond(4), y);
 }
@@ -71,5 +79,5 @@ const conv: Kernel<ConvAttributes> = { op: 'Conv', types: TYPES, attributes, res
 export default [
   conv,
   { ...conv, op: 'FusedConv', domain: MICROSOFT_DOMAIN },
-  { ...conv, domain: NHWC_DOMAIN, resolve: resolveNhwc },
+  { ...conv, domain: NHWC_DOMAIN, columns: true, resolve: resolveNhwc },
 ];

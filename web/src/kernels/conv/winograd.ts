@@ -4,7 +4,7 @@ import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kern
 import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import type { ConvolutionOperands, Geometry } from '../_conv_geometry';
+import type { ChannelsLast, Geometry } from '../_conv_geometry';
 import { multiply } from '../product/multiply';
 
 /** Transforms of the input (transposed), of the weights, of the products (transposed): rows of coefficients. */
@@ -25,9 +25,10 @@ export function suitsWinograd(ctx: Context, w: Tensor, { kernel, strides, dilati
 }
 
 /** w is [3, 3, channels, outputs]. */
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry }: ConvolutionOperands): void {
+export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
   const activation = ctx.device.slowCompiler ? piecewise(given) : given;
-  const [images, , , channels] = x.dims;
+  const images = x.dims[0];
+  const channels = from.count;
   const outputs = w.dims[3];
   const [down, across] = geometry.output.map((size) => Math.ceil(size / TILE));
   const tiles = images * down * across;
@@ -44,20 +45,24 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation: gi
   ctx.dispatch({
     shader: FROM_INPUTS, spec: {}, inputs: { x: { tensor: x, vec }, w: { tensor: w, vec } },
     outputs: { y: { tensor: transformed, vec }, v: { tensor: weights, vec } },
-    uniforms: { count: inputs + columns, inputs, columns, channels: channels / vec, ...places, tile: 6, kernel: 3 }, workgroups: linearWorkgroups(inputs + columns, ctx.device),
+    uniforms: { count: inputs + columns, inputs, columns, channels: channels / vec, pitch: from.pitch / vec, first: from.first / vec, ...places, tile: 6, kernel: 3 },
+    workgroups: linearWorkgroups(inputs + columns, ctx.device),
   });
   multiply(ctx, {
     left: 'matrix', a: transformed, b: weights, y: products, m: tiles, n: outputs, depth: channels, taps: 1, z: POINTS, lda: channels, ldb: outputs, ldy: outputs,
     batch: 1, strides: { plain: { batch: [POINTS] }, a: { a_batch: [tiles * channels] }, b: { b_batch: [channels * outputs], y_batch: [tiles * outputs] } },
   });
   const sums = (tiles * outputs) / vec;
+  const inPlace = residual?.id === y.id;
   ctx.dispatch({
-    shader: TO_OUTPUT, spec: { activation: activation?.kind, storage: y.storage },
+    shader: TO_OUTPUT, spec: { activation: activation?.kind, storage: y.storage, ...(inPlace && { inPlace }) },
     // What is not there is never read, but something must be bound.
-    inputs: { p: { tensor: products, vec }, bias: { tensor: bias ?? w, vec }, residual: { tensor: residual ?? w, vec } },
+    inputs: { p: { tensor: products, vec }, bias: { tensor: bias ?? w, vec }, residual: { tensor: inPlace ? w : residual ?? w, vec } },
     outputs: { y: { tensor: y, vec } },
+    inPlace: added.pitch === to.pitch && added.first === to.first ? { residual: 'y' } : undefined,
     uniforms: {
-      count: sums, channels: outputs / vec, ...places, ...activationUniforms(activation), has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, tile: 6, made: 4,
+      count: sums, channels: outputs / vec, pitch: to.pitch / vec, first: to.first / vec, residual_pitch: added.pitch / vec, residual_first: added.first / vec,
+      ...places, ...activationUniforms(activation), has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, tile: 6, made: 4,
     },
     f32: ACTIVATION_F32, workgroups: linearWorkgroups(sums, ctx.device),
   });
@@ -118,27 +123,29 @@ const FROM_INPUTS: Shader<Spec> = {
   ${transform(INPUT, 'u.tile', 'u.tile', `let y_in = tile_y + r - u.pad_top;
     let inside = y_in < u.in_h;
     let row = (image * u.in_h + y_in) * u.in_w;
-    ${SIX.map((j) => `let v_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row + x_${j}) * u.channels + channel, inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`).join('\n    ')}`,
+    ${SIX.map((j) => `let v_${j} = select(vec4<f32>(0.0), vec4<f32>(x[select(0u, (row + x_${j}) * u.pitch + u.first + channel, inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`).join('\n    ')}`,
   SIX.map((i) => `y[(${i * 6}u + c) * plane + i] = w_${i};`).join(' '))}`),
 };
 
 interface OutputSpec extends Spec {
+  /** The residual is in y, which must not be bound twice. */
+  readonly inPlace?: boolean;
   readonly activation?: ActivationKind;
   readonly storage: StorageType;
 }
 
 const TO_OUTPUT: Shader<OutputSpec> = {
   name: 'conv_winograd_output__sw_4x4',
-  wgsl({ activation, storage }) {
-    const write = (j: number) => `if (tile_y + ${j}u < u.out_h) { y[at + ${j}u * u.out_w * u.channels] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
+  wgsl({ activation, storage, inPlace }) {
+    const write = (j: number) => `if (tile_y + ${j}u < u.out_h) { y[(pixel + ${j}u * u.out_w) * u.pitch + u.first + channel] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
     return `${activationText(activation, 4)}${linearMain(`  ${TILE_PLACE}
   let plane = u.tiles * u.channels;
   var own_bias = vec4<f32>(0.0);
   if (u.has_bias != 0u) { own_bias = vec4<f32>(bias[channel]); }
   ${transform(OUTPUT, 'u.tile', 'u.made', SIX.map((j) => `let v_${j} = vec4<f32>(p[(r * 6u + ${j}u) * plane + i]);`).join(' '), `if (tile_x + c >= u.out_w) { break; }
-    let at = ((image * u.out_h + tile_y) * u.out_w + tile_x + c) * u.channels + channel;
+    let pixel = (image * u.out_h + tile_y) * u.out_w + tile_x + c;
     ${FOUR.map((j) => `var residual_${j} = vec4<f32>(0.0);`).join(' ')}
-    if (u.has_residual != 0u) { ${FOUR.map((j) => `residual_${j} = vec4<f32>(residual[at + ${j}u * u.out_w * u.channels]);`).join(' ')} }
+    if (u.has_residual != 0u) { ${FOUR.map((j) => `residual_${j} = vec4<f32>(${inPlace ? 'y' : 'residual'}[(pixel + ${j}u * u.out_w) * u.residual_pitch + u.residual_first + channel]);`).join(' ')} }
     ${FOUR.map(write).join('\n    ')}`)}`)}`;
   },
 };

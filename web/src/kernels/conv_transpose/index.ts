@@ -2,7 +2,8 @@
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
-import { type ConvolutionOperands, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
+import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';
+import { type ChannelsLast, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
 import { convolveDirectly } from '../conv/direct';
 import { multiply } from '../product/multiply';
@@ -16,6 +17,7 @@ interface TransposedAttributes {
   /** Whether the weights are [kernel_h, kernel_w, channels, outputs / group]. */
   readonly hwio: boolean;
   readonly activation?: Activation;
+  readonly columns: ColumnAttributes;
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -26,23 +28,24 @@ function attributes(a: Attributes): TransposedAttributes {
   return {
     window: readWindow(a), outputShape: a.integers('output_shape'), outputPadding: a.integers('output_padding'),
     group: a.integer('group', 1), hwio: layout === 'HWIO', activation: readActivation(a),
+    columns: readColumns(a),
   };
 }
 
 /** w is [kernel_h, kernel_w, channels, outputs / group]. */
-interface Transposed extends ConvolutionOperands {
+interface Transposed extends ChannelsLast {
   readonly group: number;
 }
 
-function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation, group, geometry }: Transposed): void {
-  const channels = x.dims[3];
+function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation, group, geometry, columns: { x: from, y: to } }: Transposed): void {
+  const channels = from.count;
   const columns = w.dims[3];
   if (w.dims[2] !== channels || channels % group !== 0) {
     throw new KernelError(`ConvTranspose: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels, outputs of a group)`);
   }
   if (y.size === 0) return;
   if (ctx.device.software && group === 1 && !residual && tiles(geometry)) {
-    convolveTiles(ctx, { x, w, y, bias, activation });
+    convolveTiles(ctx, { x, from, w, y, to, bias, activation });
     return;
   }
   const { output, strides, kernel } = geometry;
@@ -52,7 +55,7 @@ function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation,
     left: 'phases', a: x, b: w, y, bias, residual, activation,
     m: x.dims[0] * across[0] * across[1], n: columns, depth,
     taps: Math.ceil(kernel[0] / strides[0]) * Math.ceil(kernel[1] / strides[1]), z: strides[0] * strides[1] * group,
-    lda: channels, ldb: columns, ldy: columns * group,
+    lda: from.pitch, aFirst: from.first, ldb: columns, ldy: to.pitch, yFirst: to.first,
     strides: {
       a: { group_channels: depth }, b: { group_columns: columns, group_rows: depth * columns },
       plain: {
@@ -63,15 +66,16 @@ function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation,
 }
 
 /** X and Y in N, H, W, C order. */
-function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, hwio, activation }: TransposedAttributes): void {
+function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, hwio, activation, columns }: TransposedAttributes): void {
   const x = ctx.input(0);
   // The layout pass makes no other.
   if (x.dims.length !== 4) throw new KernelError(`ConvTranspose over ${x.dims.length - 2} axes with channels last`);
   const dilated = window.dilations.some((dilation) => dilation !== 1);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
   const geometry = slideTransposed(window, x.dims.slice(1, 3), w.dims.slice(0, 2), { outputShape, outputPadding });
-  const y = ctx.output(0, [x.dims[0], ...geometry.output, w.dims[3] * group]);
+  const dims = [x.dims[0], ...geometry.output, w.dims[3] * group];
   if (dilated) {
+    const y = ctx.output(0, dims);
     // Rare: the kernel for channels second, between transposes.
     const target = ctx.temp([y.dims[0], y.dims[3], ...geometry.output], y.dtype);
     const residual = ctx.inputs[3];
@@ -82,7 +86,10 @@ function resolveNhwc(ctx: Context, { window, outputShape, outputPadding, group, 
     permuteInto(ctx, target, channelsLast(4), y);
     return;
   }
-  convolveTransposed(ctx, { x, w, y, bias: ctx.inputs[2], residual: ctx.inputs[3], activation, group, geometry });
+  const { y, at } = outputColumns(ctx, dims, columns);
+  convolveTransposed(ctx, {
+    x, w, y, bias: ctx.inputs[2], residual: ctx.inputs[3], activation, group, geometry, columns: { x: columnsOf(x, columns.x), y: at },
+  });
 }
 
 /** X and Y in N, C, … order. */
@@ -97,13 +104,15 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, acti
     return;
   }
   const target = ctx.temp([x.dims[0], ...geometry.output, y.dims[1]], y.dtype);
+  const images = permuted(ctx, x, channelsLast(4));
   convolveTransposed(ctx, {
-    x: permuted(ctx, x, channelsLast(4)), w: permuted(ctx, w, [2, 3, 0, 1]), y: target, bias,
+    x: images, w: permuted(ctx, w, [2, 3, 0, 1]), y: target, bias,
     residual: residual && permuted(ctx, residual, channelsLast(4)), activation, group, geometry,
+    columns: { x: columnsOf(images), y: columnsOf(target) },
   });
   permuteInto(ctx, target, channelsSecond(4), y);
 }
 
 const transposed: Kernel<TransposedAttributes> = { op: 'ConvTranspose', types: [FLOATS], attributes, resolve };
 
-export default [transposed, { ...transposed, domain: NHWC_DOMAIN, resolve: resolveNhwc }];
+export default [transposed, { ...transposed, domain: NHWC_DOMAIN, columns: true, resolve: resolveNhwc }];

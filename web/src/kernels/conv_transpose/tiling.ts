@@ -2,8 +2,8 @@
 // product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
 import { type Context, type Tensor } from '../../jsep/kernel';
 import type { Activation } from '../../wgsl/activation';
-import { stridesOf } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
+import type { Columns } from '../_columns';
 import type { Geometry } from '../_conv_geometry';
 import { permuted } from '../_permute';
 import { multiply } from '../product/multiply';
@@ -16,15 +16,17 @@ export function tiles({ input, output, kernel, strides, dilations }: Geometry): 
 export interface Tiling {
   /** [images, height, width, channels] */
   readonly x: Tensor;
+  readonly from: Columns;
   /** [kernel_h, kernel_w, channels, outputs] */
   readonly w: Tensor;
   readonly y: Tensor;
+  readonly to: Columns;
   readonly bias?: Tensor;
   readonly activation?: Activation;
 }
 
-export function convolveTiles(ctx: Context, { x, w, y, bias, activation }: Tiling): void {
-  const [images, height, width, channels] = x.dims;
+export function convolveTiles(ctx: Context, { x, from, w, y, to, bias, activation }: Tiling): void {
+  const [images, height, width] = x.dims;
   const [kernelH, kernelW, , outputs] = w.dims;
   const pixels = images * height * width;
   const columns = kernelH * kernelW * outputs;
@@ -33,10 +35,11 @@ export function convolveTiles(ctx: Context, { x, w, y, bias, activation }: Tilin
   const product = ctx.temp([pixels, columns], y.dtype);
   multiply(ctx, {
     left: 'matrix', a: x, b: permuted(ctx, w, [2, 0, 1, 3]), y: product, bias: repeated, activation,
-    m: pixels, n: columns, depth: channels, taps: 1, z: 1, lda: channels, ldb: columns, ldy: columns,
+    m: pixels, n: columns, depth: from.count, taps: 1, z: 1, lda: from.pitch, aFirst: from.first, ldb: columns, ldy: columns,
   });
   // [image and row, tap row, column, tap column, output]
   const dims = [images * height, kernelH, width, kernelW, outputs];
-  const from = [width * columns, kernelW * outputs, columns, outputs, 1];
-  stridedCopy(ctx, product, { strides: from }, y, { strides: stridesOf(dims) }, dims);
+  const strides = [width * columns, kernelW * outputs, columns, outputs, 1];
+  const row = width * kernelW * to.pitch;
+  stridedCopy(ctx, product, { strides }, y, { offset: to.first, strides: [kernelH * row, row, kernelW * to.pitch, to.pitch, 1] }, dims);
 }

@@ -13,13 +13,15 @@ export interface FinishText {
 }
 
 export function finishText(spec: FinishSpec): FinishText {
-  const { bVec, bias, residual, compact, scaled, activation, storage } = spec;
+  const { bVec, bias, residual, residualColumns, compact, scaled, activation, storage } = spec;
+  const residualAt = (column: string) => (residualColumns
+    ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first + column_base + ${column}]` : `residual[at + ${column}]`);
   const guarded = (has: string, name: string, value: string) =>
     compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
   /** The residual's text, and what must come before the statement that has it. */
   const own = (value: string) => {
-    if (!residual) return { before: '', added: undefined };
-    return compact ? { before: `${guarded('has_residual', 'own_residual', value)} `, added: 'own_residual' } : { before: '', added: value };
+    if (!residual) return { before: '', value: undefined };
+    return compact ? { before: `${guarded('has_residual', 'own_residual', value)} `, value: 'own_residual' } : { before: '', value };
   };
   return {
     functions: activationText(activation, 4),
@@ -37,14 +39,14 @@ export function finishText(spec: FinishSpec): FinishText {
         terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
       }
       if (bVec === 4) {
-        const { before, added } = own(`vec4<f32>(residual[at + ${column}])`);
-        return `if (${column} < u.n / 4u) { ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), added))}; }`;
+        const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
+        return `if (${column} < u.n / 4u) { ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), value))}; }`;
       }
-      const lanes = [0, 1, 2, 3].map((t) => `f32(residual[at + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
-      const { before, added } = own(`vec4<f32>(${lanes.join(', ')})`);
+      const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
+      const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);
       // A loop where the columns end: four guarded stores make the shader four times as long.
       const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
-      return `{ ${before}let value = ${activated(activation, terms.join(' + '), added)};
+      return `{ ${before}let value = ${activated(activation, terms.join(' + '), ownResidual)};
     if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
     else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
     },

@@ -16,7 +16,7 @@ export interface LeftText {
   readonly masked: boolean;
   /** WGSL of a statement that declares, for a k counted in units of `unit` over all taps: ky, kx, channel (in that unit), b_row. */
   decode(k: string, unit: string): string;
-  /** Statements that declare `placed: bool` and `at: u32`, where the row of y begins (in units of bVec). */
+  /** Statements that declare `placed: bool`, `pixel: u32`, the row of y as it lies in memory, and `at: u32`, where it begins (in units of bVec). */
   place(row: string): string;
 }
 
@@ -27,7 +27,7 @@ export function leftText(spec: Pick<ProductSpec, 'left' | 'batch'>): LeftText {
 const TEXTS: { readonly [kind in LeftKind]: (batch: number) => LeftText } = { matrix, windows, phases };
 
 function matrix(batch: number): LeftText {
-  const lines = ['var a_base = 0u;', 'var b_base = 0u;', 'var y_base = 0u;', 'let column_base = 0u;'];
+  const lines = ['var a_base = u.a_first;', 'var b_base = 0u;', 'var y_base = u.y_first;', 'let column_base = 0u;'];
   if (batch > 0) lines.push('var rest = z;');
   for (let axis = batch - 1; axis >= 0; axis--) {
     const index = `index_${axis}`;
@@ -42,13 +42,13 @@ function matrix(batch: number): LeftText {
     tap: () => '',
     masked: false,
     decode: (k) => `let channel = ${k};`,
-    place: (row) => `let placed = ${row} < u.m; let at = y_base + ${row} * u.ldy;`,
+    place: (row) => `let placed = ${row} < u.m; let pixel = ${row}; let at = y_base + pixel * u.ldy;`,
   };
 }
 
 function windows(): LeftText {
   return {
-    base: `let a_base = z * u.group_channels;
+    base: `let a_base = z * u.group_channels + u.a_first;
   let b_base = z * u.group_columns;
   let column_base = z * u.group_columns;`,
     row: (id, row) => `let x_${id} = i32((${row}) % u.out_w * u.stride_w) - i32(u.pad_left);
@@ -62,7 +62,7 @@ function windows(): LeftText {
     ${pixel(id)}`,
     masked: true,
     decode: (k, unit) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / u.kernel_w; let kx = tap % u.kernel_w;`,
-    place: (row) => `let placed = ${row} < u.m; let at = ${row} * u.ldy + column_base;`,
+    place: (row) => `let placed = ${row} < u.m; let pixel = ${row}; let at = pixel * u.ldy + u.y_first + column_base;`,
   };
 }
 
@@ -76,7 +76,7 @@ function phases(): LeftText {
   let first_y = (phase_y + u.pad_top) % u.stride_h;
   let taps_x = select(0u, (u.kernel_w - first_x + u.stride_w - 1u) / u.stride_w, first_x < u.kernel_w);
   let taps_y = select(0u, (u.kernel_h - first_y + u.stride_h - 1u) / u.stride_h, first_y < u.kernel_h);
-  let a_base = channel_group * u.group_channels;
+  let a_base = channel_group * u.group_channels + u.a_first;
   let b_base = channel_group * u.group_rows;
   let column_base = channel_group * u.group_columns;`,
     row: (id, row) => `let x_${id} = i32(((${row}) % u.out_w * u.stride_w + phase_x + u.pad_left) / u.stride_w);
@@ -94,7 +94,8 @@ function phases(): LeftText {
     place: (row) => `let out_x = ${row} % u.out_w * u.stride_w + phase_x;
   let out_y = ${row} / u.out_w % u.out_h * u.stride_h + phase_y;
   let placed = ${row} < u.m && out_x < u.full_w && out_y < u.full_h;
-  let at = ((${row} / (u.out_w * u.out_h) * u.full_h + out_y) * u.full_w + out_x) * u.ldy + column_base;`,
+  let pixel = (${row} / (u.out_w * u.out_h) * u.full_h + out_y) * u.full_w + out_x;
+  let at = pixel * u.ldy + u.y_first + column_base;`,
   };
 }
 

@@ -1,9 +1,10 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../schema';
-import type { Binding, Context, Tensor, Uniforms } from '../../jsep/kernel';
+import type { Binding, Context, Dispatch, Tensor, Uniforms } from '../../jsep/kernel';
 import { ACTIVATION_F32, type Activation, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';
+import type { Columns } from '../_columns';
 import { hardwareProduct } from './hardware';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
@@ -36,6 +37,11 @@ export interface Product {
   /** Strides of bias over rows and columns, unless it has one number for each column of y. */
   readonly biasStrides?: readonly [number, number];
   readonly residual?: Tensor;
+  /** The first columns of a's and y's rows that are meant (0). */
+  readonly aFirst?: number;
+  readonly yFirst?: number;
+  /** Where the residual is, unless it lies in its tensor as y does in its own; one that is in y's own tensor must be. */
+  readonly residualColumns?: Columns;
   readonly activation?: Activation;
   readonly alpha?: number;
   readonly beta?: number;
@@ -55,12 +61,15 @@ export function multiply(ctx: Context, p: Product): void {
   }
   const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
   const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
-  const aVec = multipleOf4([p.depth, p.lda, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
-  const bVec = multipleOf4([p.n, ...(p.turned ? [] : [p.ldb]), p.ldy, ...values(p.strides?.b)]) ? 4 : 1;
+  const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
+  const residual = p.residual && p.residualColumns;
+  const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
+  const bVec = multipleOf4([p.n, ...(p.turned ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
   const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
   const spec: ProductSpec = {
     left: p.left, aVec, bVec, batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
     scaled, activation: p.activation?.kind, storage: p.y.storage,
+    ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
   if (ctx.device.software) software(ctx, p, spec);
   else if (p.left === 'matrix' && p.m <= FEW_ROWS) vector(ctx, p, spec);
@@ -68,16 +77,22 @@ export function multiply(ctx: Context, p: Product): void {
 }
 
 /** The bindings and uniforms of the end of a product. */
-function ending(p: Product, spec: ProductSpec): { inputs: { [name: string]: Binding }; uniforms: Uniforms; f32: string[] } {
+function ending(p: Product, spec: ProductSpec): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
   const inputs: { [name: string]: Binding } = {};
   if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
-  if (p.residual) inputs.residual = inLanes(p.residual, spec.bVec);
-  const uniforms: { [name: string]: number | readonly number[] } = { m: p.m, n: p.n, ldy: p.ldy / spec.bVec, ...activationUniforms(p.activation) };
+  // What lies in y is read there: a tensor that is written may be bound once only.
+  if (p.residual && spec.residualColumns !== 'y') inputs.residual = inLanes(p.residual, spec.bVec);
+  const uniforms: { [name: string]: number | readonly number[] } = {
+    m: p.m, n: p.n, ldy: p.ldy / spec.bVec, a_first: (p.aFirst ?? 0) / spec.aVec, y_first: (p.yFirst ?? 0) / spec.bVec, ...activationUniforms(p.activation),
+  };
+  if (spec.residualColumns) Object.assign(uniforms, { ld_residual: p.residualColumns!.pitch / spec.bVec, residual_first: p.residualColumns!.first / spec.bVec });
   if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
   if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
   for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
   for (const [key, value] of Object.entries(p.strides?.b ?? {})) uniforms[key] = divided(value, p.turned && key === 'b_batch' ? 4 : spec.bVec);
-  return { inputs, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
+  // Each thread adds what lies where its own results go.
+  const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
+  return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
 }
 
 function divided(value: number | readonly number[], by: number): number | readonly number[] {
@@ -111,7 +126,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const columnBlocks = Math.ceil(p.n / (4 * columns));
   ctx.dispatch({
     shader: softwareProduct(full), spec: full,
-    inputs: { a: inLanes(p.a, aVec), b: inLanes(p.b, bVec), ...end.inputs }, outputs: { y: inLanes(p.y, bVec) },
+    inputs: { a: inLanes(p.a, aVec), b: inLanes(p.b, bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, bVec) },
     uniforms: {
       ...end.uniforms, ...(compact && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
       depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / aVec, ldb: p.ldb / bVec,
@@ -173,21 +188,21 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
   if (parts === 1) {
     ctx.dispatch({
-      shader: hardwareProduct(full), spec: full, inputs: { ...operands, ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+      shader: hardwareProduct(full), spec: full, inputs: { ...operands, ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
       uniforms: { ...end.uniforms, ...common }, f32: end.f32, workgroups,
     });
     return;
   }
   const quads = Math.ceil(p.n / 4);
   const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
-  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, scaled: false, activation: undefined, storage: 'f32' };
+  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, residualColumns: undefined, scaled: false, activation: undefined, storage: 'f32' };
   ctx.dispatch({
     shader: hardwareProduct(bare), spec: bare, inputs: operands, outputs: { y: { tensor: sums, vec: spec.bVec } },
     uniforms: { ...ending({ ...p, activation: undefined }, bare).uniforms, ...common, parts, part_depth: partDepth, ld_part: (quads * 4) / spec.bVec },
     workgroups,
   });
   ctx.dispatch({
-    shader: sumOfParts(spec), spec, inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+    shader: sumOfParts(spec), spec, inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
     uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) }, f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
   });
@@ -200,7 +215,7 @@ function vector(ctx: Context, p: Product, spec: ProductSpec): void {
   const end = ending(p, full);
   ctx.dispatch({
     shader: vectorProduct(full), spec: full,
-    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs }, outputs: { y: inLanes(p.y, spec.bVec) },
+    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
     uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec }, f32: end.f32,
     workgroups: [Math.ceil(p.n / VECTOR_COLUMNS), Math.ceil(p.m / rows), p.z],
   });

@@ -19,6 +19,8 @@ export interface FinishSpec {
   /** row: one number for each column; any: strides for rows and columns. */
   readonly bias?: 'row' | 'any';
   readonly residual?: boolean;
+  /** Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of y. */
+  readonly residualColumns?: 'own' | 'y';
   /** A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound they are). */
   readonly compact?: boolean;
   /** Whether there are alpha and beta. */

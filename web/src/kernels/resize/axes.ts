@@ -2,6 +2,7 @@
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, KernelError } from '../../jsep/kernel';
 import { normalizeAxes } from '../../wgsl/shape';
+import { type ColumnAttributes, readColumns } from '../_columns';
 
 export type Mode = 'nearest' | 'linear' | 'cubic';
 
@@ -15,6 +16,7 @@ export interface ResizeAttributes {
   readonly excludeOutside: boolean;
   readonly extrapolation: number;
   readonly antialias: boolean;
+  readonly columns: ColumnAttributes;
 }
 
 export function attributes(a: Attributes): ResizeAttributes {
@@ -24,6 +26,7 @@ export function attributes(a: Attributes): ResizeAttributes {
     mode, coordinates: a.text('coordinate_transformation_mode', 'half_pixel'), nearest: a.text('nearest_mode', 'round_prefer_floor'),
     policy: a.text('keep_aspect_ratio_policy', 'stretch'), axes: a.integers('axes'), cubicA: a.number('cubic_coeff_a', -0.75),
     excludeOutside: a.integer('exclude_outside', 0) !== 0, extrapolation: a.number('extrapolation_value', 0), antialias: a.integer('antialias', 0) !== 0,
+    columns: readColumns(a),
   };
 }
 
@@ -38,9 +41,8 @@ export interface Axis {
   readonly kept: boolean;
 }
 
-/** The axes of `ctx`'s input 0, from the host inputs roi, scales and sizes. */
-export function resizeAxes(ctx: Context, r: ResizeAttributes): Axis[] {
-  const dims = ctx.input(0).dims;
+/** The axes of an input 0 of shape `dims`, from the host inputs roi, scales and sizes. */
+export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly number[]): Axis[] {
   const rank = dims.length;
   const chosen = r.axes.length > 0 ? normalizeAxes(r.axes, rank) : dims.map((_, axis) => axis);
   const nonEmpty = (i: number) => {

@@ -2,6 +2,8 @@
 import { type Context, type DTypeName, type Kernel, KernelError, type Spec, type StorageType } from '../../jsep/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { sizeOf } from '../../wgsl/shape';
+import { columnsOf, outputColumns } from '../_columns';
 import { antialiased } from './antialias';
 import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
 
@@ -13,6 +15,8 @@ interface ResizeSpec extends Spec {
   readonly lanes: Lanes;
   readonly storage: StorageType;
   readonly excludeOutside: boolean;
+  /** The last axis stays, and is some columns of wider tensors (see _columns.ts). */
+  readonly columns?: boolean;
   /** Positions outside of the input give a constant. */
   readonly extrapolates: boolean;
 }
@@ -24,9 +28,11 @@ const NEAREST: { readonly [mode: string]: string } = {
 
 function resolve(ctx: Context, r: ResizeAttributes): void {
   const x = ctx.input(0);
-  const all = resizeAxes(ctx, r);
+  const from = columnsOf(x, r.columns.x);
+  const all = resizeAxes(ctx, r, r.columns.x.length > 0 ? [...x.dims.slice(0, -1), from.count] : x.dims);
   const dims = all.map(({ output }) => output);
-  if (all.every(({ kept }) => kept)) {
+  const columns = from.count < from.pitch || r.columns.y.length > 0;
+  if (all.every(({ kept }) => kept) && !columns) {
     ctx.view(0, x, dims);
     return;
   }
@@ -35,25 +41,27 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     return;
   }
   if (!(r.nearest in NEAREST)) throw new KernelError(`Resize with nearest_mode ${r.nearest}`);
-  const y = ctx.output(0, dims);
-  const axes = foldKept(all);
+  const { y, at } = outputColumns(ctx, dims, r.columns);
+  const axes = columns ? [...foldKept(all.slice(0, -1)), ...all.slice(-1)] : foldKept(all);
   const last = axes[axes.length - 1];
-  const lanes: Lanes = last.kept && last.input % 4 === 0 ? 4 : 1;
+  if (columns && !last.kept) throw new KernelError('Resize of columns along their axis');
+  const lanes: Lanes = last.kept && [last.input, ...(columns ? [from.first, from.pitch, at.first, at.pitch] : [])].every((number) => number % 4 === 0) ? 4 : 1;
+  const count = sizeOf(dims) / lanes;
   const counted = axes.map((axis, i) => (i === axes.length - 1 && lanes === 4 ? { ...axis, input: axis.input / 4, output: axis.output / 4 } : axis));
   const spec: ResizeSpec = {
     mode: r.mode, nearest: r.mode === 'nearest' ? r.nearest : '', changes: axes.map(({ kept }) => !kept), lanes, storage: x.storage,
-    excludeOutside: r.mode === 'cubic' && r.excludeOutside, extrapolates: r.coordinates === 'tf_crop_and_resize',
+    ...(columns && { columns }), excludeOutside: r.mode === 'cubic' && r.excludeOutside, extrapolates: r.coordinates === 'tf_crop_and_resize',
   };
   const changing = counted.map((axis) => (axis.kept ? { ...axis, scale: 1, shift: 0, offset: 0 } : axis));
   ctx.dispatch({
     shader: { name: `resize_${r.mode}__any`, wgsl }, spec, inputs: { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes) },
     uniforms: {
-      count: y.size / lanes, input: counted.map(({ input }) => input), output: counted.map(({ output }) => output),
+      count, ...(columns && { pitch: from.pitch / lanes, first: from.first / lanes, y_pitch: at.pitch / lanes, y_first: at.first / lanes }), input: counted.map(({ input }) => input), output: counted.map(({ output }) => output),
       scale: changing.map(({ scale }) => scale), shift: changing.map(({ shift }) => shift), offset: changing.map(({ offset }) => offset),
       ...(r.mode === 'cubic' && { cubic_a: r.cubicA }), ...(spec.extrapolates && { extrapolation: r.extrapolation }),
     },
     f32: ['scale', 'shift', 'offset', 'cubic_a', 'extrapolation'],
-    workgroups: linearWorkgroups(y.size / lanes, ctx.device),
+    workgroups: linearWorkgroups(count, ctx.device),
   });
 }
 
@@ -68,7 +76,7 @@ function foldKept(axes: readonly Axis[]): Axis[] {
 }
 
 function wgsl(spec: ResizeSpec): string {
-  const { mode, nearest, changes, lanes, storage, excludeOutside, extrapolates } = spec;
+  const { mode, nearest, changes, lanes, storage, columns, excludeOutside, extrapolates } = spec;
   const type = laneType('f32', lanes);
   const taps = TAPS[mode];
   const lines: string[] = ['  var rest = i;'];
@@ -82,14 +90,19 @@ function wgsl(spec: ResizeSpec): string {
     const used = change ? Array.from({ length: taps }, (_, t) => t) : [0];
     choices.splice(0, choices.length, ...choices.flatMap((choice) => used.map((t) => [...choice, t])));
   });
+  const place = (choice: readonly number[]) => choice.reduce((text, t, axis) => {
+    if (axis === 0) return `at_0_${t}`;
+    const before = columns && axis === changes.length - 1 ? `(${text}) * u.pitch + u.first` : `(${text}) * u.input_${axis}`;
+    return `${before} + at_${axis}_${t}`;
+  }, '');
+  const target = columns ? `i / u.output_${changes.length - 1} * u.y_pitch + u.y_first + out_${changes.length - 1}` : 'i';
   const element = (choice: readonly number[]) => {
-    const at = choice.reduce((text, t, axis) => (axis === 0 ? `at_0_${t}` : `(${text}) * u.input_${axis} + at_${axis}_${t}`), '');
+    const at = place(choice);
     return storage === 'i32' || storage === 'u32' ? `${type}(x[${at}])` : load(storage, lanes, `x[${at}]`);
   };
   const integer = storage === 'i32' || storage === 'u32';
   if (mode === 'nearest' && !extrapolates) {
-    const at = choices[0].reduce((text, t, axis) => (axis === 0 ? `at_0_${t}` : `(${text}) * u.input_${axis} + at_${axis}_${t}`), '');
-    lines.push(`  y[i] = x[${at}];`);
+    lines.push(`  y[${target}] = x[${place(choices[0])}];`);
   } else {
     const sum = choices.map((choice) => {
       const weights = choice.flatMap((t, axis) => (changes[axis] && mode !== 'nearest' ? [`weight_${axis}_${t}`] : []));
@@ -97,7 +110,7 @@ function wgsl(spec: ResizeSpec): string {
     });
     lines.push(`  var value = ${sum.join('\n    + ')};`);
     if (extrapolates) lines.push(`  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) { value = ${type}(u.extrapolation); }`);
-    lines.push(`  y[i] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
+    lines.push(`  y[${target}] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
   return `fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
   // A division may be off by a few units in the last place; where a whole number is meant, that would be another element.
@@ -147,7 +160,7 @@ ${excludeOutside ? `  let places = vec4<f32>(-1.0, 0.0, 1.0, 2.0) + whole;
 
 const INTEGERS: readonly DTypeName[] = ['int32', 'int8', 'uint8'];
 const resize: Kernel<ResizeAttributes> = {
-  op: 'Resize', types: [['float32', 'float16', ...INTEGERS], [], [], []],
+  op: 'Resize', columns: true, types: [['float32', 'float16', ...INTEGERS], [], [], []],
   requires: [{ attribute: 'antialias', values: [0], of: INTEGERS, otherwise: 'integers with antialias' }],
   attributes, resolve,
 };

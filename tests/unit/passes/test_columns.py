@@ -1,0 +1,147 @@
+"""Concat, Split and Slice of channels without copies: where they go, where they stay, and equal results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse, random_feeds
+
+RNG = np.random.default_rng(5)
+
+
+def _w(outputs: int, inputs: int, size: int = 1) -> np.ndarray:
+    return (RNG.standard_normal((outputs, inputs, size, size)) * 0.3).astype(np.float32)
+
+
+def _i(*items: int) -> np.ndarray:
+    return np.array(items, np.int64)
+
+
+UP = 'Resize<mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric">'
+POOL = "MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>"
+#: id: (nodes that make y of x, constants, the Concats, Splits and Slices that are left)
+CASES: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
+    "halves, one of which goes on": (  # YOLO's C2f
+        "c = Conv(x, w)  a, b = Split<axis=1>(c, s)  p = Conv(b, u)  d = Conv<pads=[1,1,1,1]>(p, w3)"
+        "  e = Add(b, d)  q = Conv(e, u)  f = Conv<pads=[1,1,1,1]>(q, w3)  h = Add(e, f)"
+        "  j = Concat<axis=1>(a, b, e, h)  y = Conv(j, v)",
+        {"w": _w(16, 4), "s": _i(8, 8), "u": _w(8, 8), "w3": _w(8, 8, 3), "v": _w(6, 32)},
+        0,
+    ),
+    "pools of pools": (  # YOLO's SPPF
+        f"c = Conv(x, w)  a = {POOL}(c)  b = {POOL}(a)  d = {POOL}(b)  j = Concat<axis=1>(c, a, b, d)  y = Conv(j, v)",
+        {"w": _w(8, 4), "v": _w(6, 32)},
+        0,
+    ),
+    "branches": (  # Inception
+        f"c = Conv(x, w)  a = Conv(c, w)  t = Conv(c, u)  b = Conv<pads=[1,1,1,1]>(t, w3)  p = {POOL}(c)"
+        f"  q = Conv(p, w)  j = Concat<axis=1>(a, b, q)  z = {POOL}(j)  r = Conv(j, v)  y = Concat<axis=1>(r, z)",
+        {"w": _w(4, 4), "u": _w(4, 4), "w3": _w(12, 4, 3), "v": _w(8, 20)},
+        0,
+    ),
+    "a skip connection": (  # U-Net
+        "c = Conv<pads=[1,1,1,1]>(x, w3)  p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(c)  d = Conv(p, w)"
+        "  u = ConvTranspose<strides=[2,2]>(d, t)  j = Concat<axis=1>(c, u)  y = Conv<pads=[1,1,1,1]>(j, v)",
+        {"w3": _w(8, 4, 3), "w": _w(12, 8), "t": _w(12, 8, 2), "v": _w(4, 16, 3)},
+        0,
+    ),
+    "what was enlarged": (
+        f"c = Conv(x, w)  p = Conv<strides=[2,2]>(c, u)  d = {UP}(p, , k)  j = Concat<axis=1>(d, c)  y = Conv(j, v)",
+        {"w": _w(8, 4), "u": _w(12, 8), "k": np.float32([1, 1, 2, 2]), "v": _w(6, 20)},
+        0,
+    ),
+    "a slice of a slice": (
+        "c = Conv(x, w)  a = Slice(c, four, sixteen, one)  b = Slice(a, four, twelve, one)  y = Conv(b, v)",
+        {"w": _w(16, 4), "four": _i(4), "sixteen": _i(16), "twelve": _i(-1), "one": _i(1), "v": _w(4, 7)},
+        2,  # 7 channels
+    ),
+    "slices of fours": (
+        "c = Conv(x, w)  a = Slice(c, four, sixteen, one)  b = Slice(a, four, twelve, one)  y = Conv(b, v)",
+        {"w": _w(16, 4), "four": _i(4), "sixteen": _i(16), "twelve": _i(8), "one": _i(1), "v": _w(4, 4)},
+        0,
+    ),
+    "channels one by one": (
+        "c = Conv(x, w)  a, b = Split<axis=1>(c, s)  d = Conv<group=8, pads=[1,1,1,1]>(b, k)"
+        "  j = Concat<axis=1>(a, d)  y = Conv(j, v)",
+        {"w": _w(16, 4), "s": _i(8, 8), "k": _w(8, 1, 3), "v": _w(4, 16)},
+        1,  # half of c goes where it is, into j: that is one copy
+    ),
+    "each of what came before": (  # a convolution cannot read and write one tensor
+        "a = Conv(x, w)  b = Conv(a, w)  c = Conv(b, w)  j = Concat<axis=1>(a, b, c)  y = Conv(j, v)",
+        {"w": _w(4, 4), "v": _w(4, 12)},
+        1,
+    ),
+    "odd channels": (
+        "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Conv(j, v)",
+        {"w": _w(5, 4), "u": _w(3, 4), "v": _w(4, 8)},
+        1,
+    ),
+    "something else reads a part": (
+        "a = Conv(x, w)  b = Conv(x, u)  s = Sin(a)  j = Concat<axis=1>(a, b)  r = Conv(j, v)  y = Add(r, s)",
+        {"w": _w(4, 4), "u": _w(4, 4), "v": _w(4, 8)},
+        1,
+    ),
+    "two of four are made elsewhere": (
+        "a = Conv(x, w)  b = Sin(a)  c = Conv(b, w)  d = Cos(c)  e = Conv(x, w)"
+        "  j = Concat<axis=1>(b, e, d, c)  y = Conv(j, v)",
+        {"w": _w(4, 4), "v": _w(4, 16)},
+        1,
+    ),
+    "in two of them": (
+        "a = Conv(x, w)  b = Conv(x, s)  c = Conv(x, u)  j = Concat<axis=1>(a, b)  k = Concat<axis=1>(a, c)"
+        "  r = Conv(j, v)  t = Conv(k, z)  y = Add(r, t)",
+        {"w": _w(4, 4), "s": _w(4, 4), "u": _w(8, 4), "v": _w(4, 8), "z": _w(4, 12)},
+        1,
+    ),
+    "twice the same": (
+        "a = Conv(x, w)  j = Concat<axis=1>(a, a)  y = Conv(j, v)",
+        {"w": _w(4, 4), "v": _w(4, 8)},
+        1,
+    ),
+    "rows": (
+        "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=2>(a, b)  y = Conv(j, w)",
+        {"w": _w(4, 4), "u": _w(4, 4)},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", ["1,4,8,8", "n,4,h,w"])
+@pytest.mark.parametrize(("nodes", "constants", "left"), CASES.values(), ids=CASES)
+def test_columns(nodes: str, constants: dict[str, Any], left: int, sizes: str) -> None:
+    model = parse(f"g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
+    feeds = random_feeds(model, {"n": 1, "h": 8, "w": 8})
+    found = operators(check_equal(model, compiled(model, columns=True), feeds=feeds))
+    assert sum(found.get(name, 0) for name in ("Concat", "Split", "Slice")) == left, found
+
+
+def test_an_output_in_the_middle_stays() -> None:
+    constants = {"w": _w(4, 4), "u": _w(4, 4), "t": _w(4, 4), "v": _w(4, 12)}
+    text = "a = Conv(x, w)  b = Conv(x, u)  c = Conv(x, t)  j = Concat<axis=1>(a, b, c)  y = Conv(j, v)"
+    model = parse(
+        f"g (float[1,4,8,8] x) => (float[a,b,c,d] y, float[e,f,g,h] b, float[k,l,m,n] j) {{ {text} }}", constants
+    )
+    found = operators(check_equal(model, compiled(model, columns=True)))
+    assert found["nhwc.Conv"] == 4
+
+
+def test_no_more_memory_than_before() -> None:
+    """A wide tensor that waits for its second part while larger ones come and go would be the most of all."""
+    text = (
+        "a = Conv(x, w)  t = Conv(a, u)  s = Conv<pads=[1,1,1,1]>(t, z)  b = Conv(s, q)"
+        "  j = Concat<axis=1>(a, b)  y = Conv(j, v)"
+    )
+    constants = {"w": _w(16, 16), "u": _w(64, 16), "z": _w(64, 64, 3), "q": _w(16, 64), "v": _w(4, 32)}
+    model = parse(f"g (float[1,16,8,8] x) => (float[a,b,c,d] y) {{ {text} }}", constants)
+    result = check_equal(model, compiled(model, columns=True))
+    (concat,) = [node for node in result.model.graph if node.op_type == "Concat"]
+    assert "y_columns" in concat.attributes  # a is copied, b is not
+
+
+@pytest.mark.parametrize("level", ["extended", "layout"])
+def test_at_lower_levels(level: str) -> None:
+    nodes, constants, _ = CASES["branches"]
+    model = parse(f"g (float[1,4,8,8] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
+    check_equal(model, compiled(model, columns=True, level=level))
