@@ -97,6 +97,26 @@ def infer_node(
     follow(node)
 
 
+def infer_unknown(graph: ir.Graph) -> None:
+    """Infer again what was not wholly known, after something before it became known."""
+    for node in graph:
+        before = [output.shape for output in node.outputs]
+        if subgraphs(node) or all(map(_is_known, before)):
+            continue
+        infer_node(node)
+        for output, shape in zip(node.outputs, before, strict=True):
+            if shape is not None and (output.shape is None or _unknown(output.shape) > _unknown(shape)):
+                output.shape = shape
+
+
+def _is_known(shape: ir.Shape | None) -> bool:
+    return shape is not None and not _unknown(shape)
+
+
+def _unknown(shape: ir.Shape) -> int:
+    return sum(isinstance(d, ir.SymbolicDim) and d.value is None for d in shape)
+
+
 def _inconsistent(node: ir.Node, text: str) -> InvalidGraph:
     name = origins(node)[0]
     shapes = {

@@ -135,13 +135,19 @@ def _combine(op_type: str, x: Element, y: Element) -> Element:
     if not (known(x) and known(y)):
         return None
     if op_type == "Add":
-        return x + y
+        return _settled(x + y)
     if op_type == "Sub":
-        return x - y
+        return _settled(x - y)
     if op_type == "Mul":
-        return x * y
+        return _settled(x * y)
     # Sizes are not negative, so rounding down is rounding towards zero. An unknown divisor may be zero.
     return x // y if isinstance(y, int) and y > 0 and (not isinstance(x, int) or x >= 0) else None
+
+
+def _settled(element: Element) -> Element:
+    """As a number, when all symbols cancelled."""
+    expression = getattr(element, "_expr", None)
+    return int(expression) if expression is not None and expression.is_Integer else element
 
 
 def _squeeze(node: ir.Node) -> list[Element] | None:

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ops.infer import infer_unknown
 from py_ort.passes.attention_scores import HIDES, combined_masks, factor_of, scores_of, stacked_mask, unscaled
 from py_ort.passes.causal_masks import added_mask, same_offset, truths
 from py_ort.passes.head_views import Heads, heads_of
@@ -38,6 +39,8 @@ class Attention(Pass):
         if not self._has_operator("", "Attention"):
             return 0
         fused = sum(_fuse(node) for node in nodes_of(model, "Softmax"))
+        if fused:
+            infer_unknown(model.graph)  # a mask's size was the scores' and all that is made of them
         return fused + sum(_lay(node) for node in nodes_of(model, "Attention"))
 
 
@@ -85,7 +88,7 @@ def _fuse(softmax: ir.Node) -> bool:
         return False
     if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
         return False
-    if stacked and not (all(map(stacked_mask, scores.masks)) and reshape_target(dims(result) or [], None)):
+    if stacked and not all(map(stacked_mask, scores.masks)):
         return False
     # Nothing can go wrong from here on.
     scales: list[ir.Node] = []
@@ -199,7 +202,10 @@ class _Attend:
             remove(reader)
         else:
             wide = self.build.op("Transpose", made, perm=list(_HEADS)) if self.rows is not None else made
-            replace_value(output, self.build.op("Reshape", wide, reshape_target(dims(output) or [], None)))
+            target: Any = reshape_target(dims(output) or [], None)
+            if target is None:
+                target = self.build.op("Concat", [-1], self.build.op("Shape", wide, start=2, end=4), axis=0)
+            replace_value(output, self.build.op("Reshape", wide, target))
 
     def _give(self, made: ir.Value, output: ir.Value, heads_first: list[Any]) -> None:
         reader = only_user(output)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, rank, scalar
+from py_ort.ops.shape_data import product
 from py_ort.passes.causal_masks import added_mask, same_offset, truths
 from py_ort.passes.match import made_by, only_user, same_size, size_at, split_constant
 
@@ -162,10 +163,13 @@ def _widened(node: ir.Node) -> Scores | None:
 
 def _stacked(node: ir.Node) -> Scores | None:
     """[batch * heads, queries, keys] to [batch, heads, queries, keys], or back."""
-    before, after = dims(node.inputs[0]), dims(node.outputs[0])
-    if before is None or after is None or {len(before), len(after)} != {_STACKED, _STACKED + 1}:
+    three, four = sorted((dims(v) or [] for v in (node.inputs[0], node.outputs[0])), key=len)
+    if (len(three), len(four)) != (_STACKED, _STACKED + 1) or not same_size(product(four[:2]), three[0]):
         return None
-    return scores_of(node.inputs[0], node) if all(map(same_size, before[-2:], after[-2:])) else None
+    # One size may be left open: there are as many elements before as after.
+    if sum(not same_size(a, b) for a, b in zip(three[1:], four[2:], strict=True)) > 1:
+        return None
+    return scores_of(node.inputs[0], node)
 
 
 def combined_masks(build: Builder, masks: list[Mask], past: Any) -> tuple[bool, ir.Value | None]:

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, array, attribute, attributes_of, dims, ints, rank, scalar
-from py_ort.passes.match import made_by, same_size
+from py_ort.passes.match import made_by, same_size, size_at
 
 _UNARY = ("Cos", "Sin", "Cast", "Identity", "Neg", "Sqrt", "Exp", "Reciprocal")
 _BY_NUMBER = ("Mul", "Div", "Add", "Sub")
@@ -112,11 +112,8 @@ def _reshaped(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
             return None
     elif not all(map(same_size, (dims(stacked.inputs[0]) or before)[:-1], before[:-1])):
         return None
-    narrow = made_by(stacked.inputs[0], "Unsqueeze", "Reshape")
-    inside = None if narrow is None else dims(narrow.inputs[0])
-    if narrow is None or inside is None or len(inside) != len(known):
-        return None
-    return _value(narrow.inputs[0]) if all(map(same_size, inside, before[:-1])) else None
+    one, target = stacked.inputs[0], reshape_target(before[:-1], dims(stacked.inputs[0]))
+    return None if target is None or size_at(one) != 1 else lambda build: build.op("Reshape", one, target)
 
 
 def _value(value: ir.Value | None) -> Make | None:

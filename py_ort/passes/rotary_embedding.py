@@ -12,7 +12,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ops.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.passes.axis_parts import Part, pair, parts
 from py_ort.passes.head_views import heads_of
 from py_ort.passes.match import made_by, near, nodes_of, only_user, same_size, size_at
@@ -32,7 +32,7 @@ class RotaryEmbedding(Pass):
         self._caches: dict[Any, ir.Value] = {}
 
     def call(self, model: ir.Model) -> int:
-        """Try each Add, then each Concat."""
+        """Try each Add, then each Concat; then lay what turns by head in rows."""
         if not self._has_operator("", "RotaryEmbedding"):
             return 0
         self._caches = {}
@@ -40,7 +40,7 @@ class RotaryEmbedding(Pass):
         for node in nodes_of(model, "Add", "Concat"):
             found = _whole(node) if node.op_type == "Add" else _by_half(node)
             count += found is not None and self._fuse(node, found)
-        return count
+        return count + sum(_lay(node) for node in nodes_of(model, "RotaryEmbedding"))
 
     def _fuse(self, node: ir.Node, found: _Rotation) -> bool:
         chosen = _source(found)
@@ -100,6 +100,24 @@ class RotaryEmbedding(Pass):
         return self._caches[key]
 
 
+def _lay(node: ir.Node) -> bool:
+    """Turn heads in the rows [batch, positions, …] that they lie in, instead of as [batch, heads, positions, size]."""
+    x = node.inputs[0]
+    if x is None or rank(x) != 4 or x.const_value is not None or heads_of(x) is None:
+        return False
+    build = Builder(node)
+
+    def turned(value: ir.Value, heads: int | None) -> ir.Value:
+        attributes = {**attributes_of(node), "num_heads": heads}
+        made: ir.Value = build.op("RotaryEmbedding", value, *node.inputs[1:], **attributes)
+        made.type, made.shape = value.type, value.shape
+        return made
+
+    result = _in_rows(build, x, _HEADS_FIRST, turned)
+    build.finish(result)
+    return True
+
+
 @dataclass
 class _Rotation:
     """What turns: a range of elements, as part of what is near and of what is farther; `last` makes the result."""
@@ -153,7 +171,7 @@ def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], turned: An
         result = build.op("Reshape", turned(rows, count), [0, 0, count, size])
         return result
     heads = heads_of(source)
-    if heads is None or heads.size != known[3]:
+    if heads is None:
         return turned(source, known[1] if isinstance(known[1], int) else None)
     rows = heads.rows(build)
     width = heads.count * heads.size

@@ -212,6 +212,15 @@ class StandardForm:
                 start = get(node, "offsets")[i]
                 bounds = [self.array(proto, np.array([n], np.int64)) for n in (start, start + count * each, -1)]
                 inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
+                # ONNX's inference takes rows of unknown width to be of width 0.
+                rows = node.inputs[i]
+                if rows is not None and rows.dtype is not None and rows.shape is not None:
+                    known = ir.Value(
+                        name=inputs[i],
+                        type=ir.TensorType(rows.dtype),
+                        shape=ir.Shape([rows.shape[0], rows.shape[1], count * each]),
+                    )
+                    proto.value_info.append(ir.serde.serialize_value(known))
         kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
         self._since = max(self._since, _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]

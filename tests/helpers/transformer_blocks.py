@@ -44,6 +44,31 @@ class Block(GraphWriter):
         normal = self.op("Mul", x, self.op("Div", self.constant(1.0), root))
         return self.op("Mul", self.constant(1 + np.arange(width) / width), normal)
 
+    def layer_norm(self, x: str, width: int) -> str:
+        return self.op("LayerNormalization", x, self.weights(width), self.weights(width), axis=-1)
+
+    def gelu(self, x: str) -> str:
+        bent = self.op("Add", self.op("Erf", self.op("Div", x, self.constant(2**0.5))), self.constant(1.0))
+        return self.op("Mul", self.op("Mul", x, bent), self.constant(0.5))
+
+    def gelu_new(self, x: str) -> str:
+        """GPT-2's, by tanh."""
+        cube = self.op("Mul", self.constant(0.044715), self.op("Pow", x, self.constant(3.0)))
+        bent = self.op("Tanh", self.op("Mul", self.constant((2 / np.pi) ** 0.5), self.op("Add", x, cube)))
+        return self.op("Mul", self.op("Mul", self.constant(0.5), x), self.op("Add", self.constant(1.0), bent))
+
+    def stack(self, x: str) -> str:
+        """[batch, heads, places, size] → [batch * heads, places, size]."""
+        count = self.op("Mul", self.size_of(x, 0), self.ints(self.heads))
+        return self.op("Reshape", x, self.shape(count, -1, self.size))
+
+    def causal_of(self, q: str, k: str) -> str:
+        """The mask that the exporters write for is_causal."""
+        ends = (self.slice(self.op("Shape", t), 0, -2, -1) for t in (q, k))
+        ones = self.op("Expand", self.constant(1.0), self.op("Concat", *ends, axis=0))
+        hidden = self.op("Equal", self.op("Trilu", ones, upper=0), self.constant(0.0))
+        return self.op("Where", hidden, self.constant(-np.inf), self.constant(0.0))
+
     def expand(self, x: str, shape: str) -> str:
         """Expand as the exporter of TorchScript writes it: sizes of -1 are kept."""
         ones = self.op("ConstantOfShape", self.op("Shape", shape), value=onnx.helper.make_tensor("v", INT64, [1], [1]))
