@@ -1,6 +1,7 @@
 // The physical buffers behind a session's virtual tensors. All recordings of a session share them: nothing in them outlives a run.
 import type { BufferCache } from './buffer_cache';
-import { type Conflicts, type Held, type Lifetime, planMemory } from './memory_plan';
+import type { Held, Lifetime } from './memory_plan';
+import { type Access, planSegment, type SegmentPlan } from './segment_plan';
 
 export interface ArenaSlot {
   readonly buffer: GPUBuffer;
@@ -17,24 +18,27 @@ export interface ArenaPlace {
 
 export class Arena {
   private slots: ArenaSlot[] = [];
-  /** The most bytes that tensors needed at one time, in any recording. */
+  /** The most bytes that tensors needed at one time, in any recording; an output in the place of an input counts once. */
   peak = 0;
 
   constructor(private readonly cache: BufferCache, private readonly maxBufferSize: number) {}
 
   /**
    * Finds a place for each tensor, making buffers where needed.
+   * @param accesses of the commands between which the tensors live.
    * @param held what slots hold that is still needed; slots that are not in it are free.
-   * @param conflicts pairs that must not lie in one slot.
    */
-  place(tensors: readonly Lifetime[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, conflicts: Conflicts): Map<number, ArenaPlace> {
+  place(
+    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>,
+  ): { places: Map<number, ArenaPlace>; plan: SegmentPlan } {
     const existing = this.slots.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
-    const plan = planMemory(tensors, existing, conflicts, this.maxBufferSize);
+    const plan = planSegment(tensors, accesses, existing, this.maxBufferSize);
+    this.peak = Math.max(this.peak, plan.peak);
     for (const bytes of plan.newSlots) {
       const buffer = this.cache.acquire(bytes, 'arena', true);
       this.slots.push({ buffer, bytes: buffer.size, users: 0 });
     }
-    return new Map([...plan.places].map(([id, { slot, offset }]) => [id, { slot: this.slots[slot], offset }]));
+    return { places: new Map([...plan.places].map(([id, { slot, offset }]) => [id, { slot: this.slots[slot], offset }])), plan };
   }
 
   /** A recording that counted on these slots is gone. */

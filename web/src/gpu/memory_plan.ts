@@ -1,8 +1,8 @@
 // Memory from lifetimes: where the tensors of a segment lie. Pure, so that it can be tested anywhere.
 //
 // A buffer holds several tensors at different offsets, also at one time. WebGPU forbids one dispatch to read and write the same
-// buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor goes where the
-// least new memory is needed for it. Which tensor comes first decides how well that goes, so a few orders are tried.
+// buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor goes where the least new
+// memory is needed for it. Which tensor comes first decides how well that goes, so orders are tried, each made of the best one so far.
 
 export interface Lifetime {
   readonly id: number;
@@ -45,7 +45,9 @@ const OFFSET_ALIGNMENT = 256;
 /** More tensors than this get one order only. */
 const MANY = 4000;
 /** Tensors that are placed in tries of other orders. */
-const TRIES = 8000;
+const EFFORT = 6000;
+/** A few tensors have few orders. */
+const ORDERS_PER_TENSOR = 10;
 /** What is not more above the lower bound needs no further tries. */
 const GOOD = 1.05;
 /** Commands in a window of time. */
@@ -60,29 +62,57 @@ export function storageBytes(bytes: number): number {
   return Math.max(16, roundUp(bytes, 16));
 }
 
-export function planMemory(
-  tensors: readonly Lifetime[], existing: readonly Slot[] = [], conflicts: Conflicts = new Map(), maxBytes = Infinity,
-): MemoryPlan {
+export interface PlanOptions {
+  readonly conflicts?: Conflicts;
+  /** Pairs that should rather lie in different buffers, if that costs nothing. */
+  readonly avoid?: Conflicts;
+  /** The largest buffer. */
+  readonly maxBytes?: number;
+  /** How many times the usual number of orders is tried. */
+  readonly effort?: number;
+  /** Above the lower bound, what is good enough. */
+  readonly good?: number;
+}
+
+export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot[] = [], options: PlanOptions = {}): MemoryPlan {
+  const { effort = 1, good = GOOD } = options;
   const random = randomNumbers();
-  const enough = existing.length > 0 ? 0 : GOOD * largestSum(tensors);
-  const ranks = new Map(tensors.map(({ id, bytes }) => [id, bytes]));
+  const placer = new Placer(tensors, existing, options);
+  const there = existing.reduce((sum, { bytes }) => sum + bytes, 0);
+  const enough = Math.max(0, good * largestSum([...tensors, ...existing.flatMap(({ held }) => held)]) - there);
+  const last = Math.max(0, ...tensors.map(({ end }) => (end === Infinity ? 0 : end)));
+  const firstRanks = [
+    tensors.map(({ bytes }) => bytes),
+    tensors.map(({ bytes, start, end }) => bytes * (Math.min(end, last) - start + 1)),
+  ];
   let best: Attempt | undefined;
-  for (let tries = tensors.length > MANY ? 1 : 3 + Math.floor(TRIES / Math.max(tensors.length, 1)); tries > 0; tries--) {
-    const order = [...tensors].sort((a, b) => ranks.get(b.id)! - ranks.get(a.id)! || a.start - b.start);
-    const attempt = placeInOrder(order, existing, conflicts, maxBytes, best && random);
-    if (!best || attempt.bytes <= best.bytes) best = attempt;
+  let bestRanks: number[] = [];
+  const count = Math.max(tensors.length, 1);
+  const tries = count > MANY ? 1 : 3 + Math.floor(Math.min((EFFORT * effort) / count, ORDERS_PER_TENSOR * count));
+  for (let i = 0; i < tries; i++) {
+    const ranks = firstRanks[i] ?? changedRanks(bestRanks, best!.grown, random);
+    const attempt = placer.place(orderBy(ranks, tensors), firstRanks[i] ? undefined : random);
+    if (!best || attempt.bytes <= best.bytes) [best, bestRanks] = [attempt, ranks];
     if (best.bytes <= enough) break;
-    // Who needed new memory comes earlier next time, and chance sees to the rest. Now and then all starts anew.
-    const anew = tries % 16 === 0;
-    for (const { id, bytes } of tensors) ranks.set(id, (anew ? bytes : ranks.get(id)!) * (attempt.grown.has(id) ? 1.2 : 1) * (0.9 + 0.2 * random()));
   }
   return best!;
 }
 
+function orderBy(ranks: readonly number[], tensors: readonly Lifetime[]): number[] {
+  return tensors.map((_, i) => i).sort((a, b) => ranks[b] - ranks[a] || tensors[a].start - tensors[b].start);
+}
+
+/** Of those for which memory was made last, some come earlier; and chance moves a few others. */
+function changedRanks(ranks: readonly number[], grown: readonly number[], random: () => number): number[] {
+  const changed = ranks.map((rank) => (random() < 0.1 ? rank * (0.6 + 0.8 * random()) : rank));
+  for (const i of grown.slice(-3)) if (random() < 0.5) changed[i] *= 1 + 2 * random();
+  return changed;
+}
+
 interface Attempt extends MemoryPlan {
   readonly bytes: number;
-  /** The tensors for which memory was made. */
-  readonly grown: ReadonlySet<number>;
+  /** The tensors for which memory was made, by index. */
+  readonly grown: readonly number[];
 }
 
 /** Between 0 and 1, the same ones each time: equal models get equal plans. */
@@ -91,87 +121,129 @@ function randomNumbers(): () => number {
   return () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
 }
 
-/** Held tensors by the time at which they are, so that few are looked at. */
-class Bank {
-  private readonly byWindow = new Map<number, Held[]>();
-  private readonly always: Held[] = [];
-  readonly ids = new Set<number>();
+/** Which tensors are there at the same time; by windows of time, so that few are looked at. */
+class Overlaps {
+  private readonly byWindow = new Map<number, number[]>();
+  private readonly always: number[] = [];
+  private readonly known = new Map<number, number[]>();
 
-  constructor(public bytes: number, readonly fixed: boolean) {}
+  constructor(private readonly items: readonly Lifetime[]) {
+    items.forEach((item, i) => {
+      const [first, last] = windowsOf(item);
+      if (last - first > 8) this.always.push(i);
+      else for (let window = first; window <= last; window++) this.byWindow.set(window, [...(this.byWindow.get(window) ?? []), i]);
+    });
+  }
 
-  hold(held: Held): void {
-    this.ids.add(held.id);
-    const [first, last] = [Math.floor(held.start / WINDOW), Math.floor(held.end / WINDOW)];
-    if (last - first > 8) {
-      this.always.push(held);
-      return;
+  with(i: number): readonly number[] {
+    const known = this.known.get(i);
+    if (known) return known;
+    const { start, end } = this.items[i];
+    const [first, last] = windowsOf(this.items[i]);
+    const found = new Set<number>();
+    const look = (list: readonly number[] = []) => {
+      for (const k of list) if (k !== i && this.items[k].start <= end && start <= this.items[k].end) found.add(k);
+    };
+    look(this.always);
+    if (last - first > this.byWindow.size) for (const list of this.byWindow.values()) look(list);
+    else for (let window = first; window <= last; window++) look(this.byWindow.get(window));
+    const list = [...found];
+    if (this.items.length <= MANY) this.known.set(i, list);
+    return list;
+  }
+}
+
+function windowsOf({ start, end }: Lifetime): [number, number] {
+  return [Math.floor(start / WINDOW), Math.floor(end / WINDOW)];
+}
+
+interface Choice {
+  readonly slot: number;
+  readonly offset: number;
+  readonly growth: number;
+  readonly avoided: boolean;
+}
+
+class Placer {
+  /** The tensors, then what existing slots hold. */
+  private readonly items: readonly Lifetime[];
+  private readonly sizes: readonly number[];
+  private readonly overlaps: Overlaps;
+  private readonly conflicts: readonly (readonly number[])[];
+  private readonly avoid: readonly (readonly number[])[];
+  private readonly maxBytes: number;
+
+  constructor(private readonly tensors: readonly Lifetime[], private readonly existing: readonly Slot[], options: PlanOptions) {
+    this.items = [...tensors, ...existing.flatMap(({ held }) => held)];
+    this.sizes = tensors.map(({ bytes }) => roundUp(storageBytes(bytes), OFFSET_ALIGNMENT));
+    this.overlaps = new Overlaps(this.items);
+    this.maxBytes = options.maxBytes ?? Infinity;
+    const index = new Map(this.items.map(({ id }, i) => [id, i]));
+    const partners = (pairs?: Conflicts) => tensors.map(({ id }) =>
+      [...(pairs?.get(id) ?? [])].flatMap((other) => (index.has(other) ? [index.get(other)!] : [])));
+    this.conflicts = partners(options.conflicts);
+    this.avoid = partners(options.avoid);
+  }
+
+  /** Each where the least new memory is needed for it. Without `random` the first of equally good places is taken. */
+  place(order: readonly number[], random?: () => number): Attempt {
+    const sizes = this.existing.map(({ bytes }) => bytes);
+    const slots = new Int32Array(this.items.length).fill(-1);
+    const offsets = new Float64Array(this.items.length);
+    let next = this.tensors.length;
+    this.existing.forEach(({ held }, slot) => {
+      for (const { offset } of held) {
+        slots[next] = slot;
+        offsets[next++] = offset;
+      }
+    });
+    const grown: number[] = [];
+    for (const i of order) {
+      const size = this.sizes[i];
+      let best = this.choose(i, sizes, slots, offsets, random);
+      if (!best || (best.growth === size && this.conflicts[i].length > 0 && random && random() < 0.5)) {
+        sizes.push(0);
+        best = { slot: sizes.length - 1, offset: 0, growth: size, avoided: false };
+      }
+      if (best.growth > 0) grown.push(i);
+      sizes[best.slot] += best.growth;
+      slots[i] = best.slot;
+      offsets[i] = best.offset;
     }
-    for (let window = first; window <= last; window++) {
-      const list = this.byWindow.get(window);
-      if (list) list.push(held);
-      else this.byWindow.set(window, [held]);
+    const newSlots = sizes.slice(this.existing.length).map((bytes) => Math.max(bytes, Math.min(this.maxBytes, roundUp(bytes, GRANULE))));
+    const places = new Map(this.tensors.map(({ id }, i) => [id, { slot: slots[i], offset: offsets[i] }]));
+    return { places, newSlots, grown, bytes: newSlots.reduce((sum, bytes) => sum + bytes, 0) };
+  }
+
+  private choose(i: number, sizes: readonly number[], slots: Int32Array, offsets: Float64Array, random?: () => number): Choice | undefined {
+    const size = this.sizes[i];
+    const beside: number[][] = sizes.map(() => []);
+    for (const k of this.overlaps.with(i)) if (slots[k] >= 0) beside[slots[k]].push(k);
+    const forbidden = new Set(this.conflicts[i].map((k) => slots[k]));
+    const avoided = new Set(this.avoid[i].map((k) => slots[k]));
+    let best: Choice | undefined;
+    for (let slot = 0; slot < sizes.length && (random || best?.growth !== 0 || best.avoided); slot++) {
+      if (forbidden.has(slot)) continue;
+      const offset = this.lowestOffset(size, beside[slot], offsets);
+      const growth = Math.max(0, offset + size - sizes[slot]);
+      if (growth > size || (growth > 0 && (slot < this.existing.length || offset + size > this.maxBytes))) continue;
+      const choice = { slot, offset, growth, avoided: avoided.has(slot) };
+      if (!best || growth < best.growth) best = choice;
+      else if (growth === best.growth && (choice.avoided === best.avoided ? random && random() < 0.5 : best.avoided)) best = choice;
     }
+    return best;
   }
 
   /** The lowest gap between what is held at the same time. */
-  lowestOffset({ start, end }: Lifetime, size: number): number {
-    const beside: Held[] = [];
-    const look = (list: readonly Held[] | undefined) => {
-      if (list) for (const held of list) if (held.start <= end && start <= held.end) beside.push(held);
-    };
-    look(this.always);
-    const [first, last] = [Math.floor(start / WINDOW), Math.floor(end / WINDOW)];
-    if (last - first > this.byWindow.size) for (const list of this.byWindow.values()) look(list);
-    else for (let window = first; window <= last; window++) look(this.byWindow.get(window));
-    beside.sort((a, b) => a.offset - b.offset);
+  private lowestOffset(size: number, beside: number[], offsets: Float64Array): number {
+    beside.sort((a, b) => offsets[a] - offsets[b]);
     let offset = 0;
-    for (const held of beside) {
-      if (held.offset - offset >= size) break;
-      offset = Math.max(offset, roundUp(held.offset + held.bytes, OFFSET_ALIGNMENT));
+    for (const k of beside) {
+      if (offsets[k] - offset >= size) break;
+      offset = Math.max(offset, roundUp(offsets[k] + this.items[k].bytes, OFFSET_ALIGNMENT));
     }
     return offset;
   }
-}
-
-/** Without `random` the first of equally good places is taken. */
-function placeInOrder(
-  tensors: readonly Lifetime[], existing: readonly Slot[], conflicts: Conflicts, maxBytes: number, random?: () => number,
-): Attempt {
-  const banks = existing.map(({ bytes, held }) => {
-    const bank = new Bank(bytes, true);
-    for (const one of held) bank.hold(one);
-    return bank;
-  });
-  const places = new Map<number, Place>();
-  const grown = new Set<number>();
-  for (const tensor of tensors) {
-    const size = roundUp(storageBytes(tensor.bytes), OFFSET_ALIGNMENT);
-    let best: { slot: number; offset: number; growth: number } | undefined;
-    for (let slot = 0; slot < banks.length && (random || best?.growth !== 0); slot++) {
-      const bank = banks[slot];
-      if (conflict(conflicts.get(tensor.id), bank.ids)) continue;
-      const offset = bank.lowestOffset(tensor, size);
-      const growth = Math.max(0, offset + size - bank.bytes);
-      if (growth > 0 && (bank.fixed || offset + size > maxBytes)) continue;
-      if (growth <= size && (!best || growth < best.growth || (growth === best.growth && random && random() < 0.5))) best = { slot, offset, growth };
-    }
-    if (!best || (best.growth === size && random && random() < 0.5)) {
-      banks.push(new Bank(0, false));
-      best = { slot: banks.length - 1, offset: 0, growth: size };
-    }
-    const { slot, offset, growth } = best;
-    if (growth > 0) grown.add(tensor.id);
-    banks[slot].bytes += growth;
-    banks[slot].hold({ ...tensor, bytes: size, offset });
-    places.set(tensor.id, { slot, offset });
-  }
-  const newSlots = banks.slice(existing.length).map(({ bytes }) => Math.max(bytes, Math.min(maxBytes, roundUp(bytes, GRANULE))));
-  return { places, newSlots, grown, bytes: newSlots.reduce((sum, size) => sum + size, 0) };
-}
-
-function conflict(partners: ReadonlySet<number> | undefined, ids: ReadonlySet<number>): boolean {
-  if (partners) for (const id of partners) if (ids.has(id)) return true;
-  return false;
 }
 
 /** The most bytes that are needed at one time: no plan can do with less. */

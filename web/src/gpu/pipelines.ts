@@ -1,4 +1,4 @@
-// The cache of compute pipelines. Compilation starts as soon as a pipeline is asked for; commit awaits all of them together.
+// The cache of compute pipelines. Which are wanted is known when memory is planned (segment_plan.ts): commit compiles them all together.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { Gpu } from './device';
@@ -7,9 +7,10 @@ import { type ShaderBinding, type ShaderRequest, shaderKey, shaderText } from '.
 export interface Pipeline {
   readonly key: string;
   readonly label: string;
+  readonly request: ShaderRequest;
   readonly bindGroupLayout: GPUBindGroupLayout;
-  /** Rejects with a RuntimeError of code shader. */
-  readonly compiled: Promise<GPUComputePipeline>;
+  /** Compiles it, if it is not under way. Rejects with a RuntimeError of code shader. */
+  compile(): Promise<GPUComputePipeline>;
   /** Set once it is compiled. */
   ready?: GPUComputePipeline;
   /** From the request to the pipeline; others are compiled meanwhile. */
@@ -20,6 +21,8 @@ export interface Pipeline {
 
 export class PipelineCache {
   private readonly pipelines = new Map<string, Pipeline>();
+  /** The keys of those that are compiled, or are being. */
+  private readonly started = new Set<string>();
   private readonly layouts = new Map<string, { group: GPUBindGroupLayout; pipeline: GPUPipelineLayout }>();
 
   constructor(private readonly gpu: Gpu) {}
@@ -34,35 +37,49 @@ export class PipelineCache {
     return pipeline;
   }
 
-  /** All pipelines so far. */
+  /** All pipelines that were compiled so far. */
   list(): Pipeline[] {
-    return [...this.pipelines.values()];
+    return [...this.pipelines.values()].filter(({ key }) => this.started.has(key));
   }
 
   private create(key: string, request: ShaderRequest): Pipeline {
-    const { device, counters } = this.gpu;
     const label = request.shader.name;
     const layout = this.layout(request.bindings, request.uniforms.length > 0);
+    let compiled: Promise<GPUComputePipeline> | undefined;
+    const pipeline: Pipeline = {
+      key, label, request, bindGroupLayout: layout.group,
+      compile: () => (compiled ??= this.compile(pipeline, layout.pipeline)),
+      // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
+      warnings: () => {
+        const code = shaderText(request);
+        return complaints(this.gpu.device.createShaderModule({ label, code }), code, 'warning');
+      },
+    };
+    return pipeline;
+  }
+
+  private compile(pipeline: Pipeline, layout: GPUPipelineLayout): Promise<GPUComputePipeline> {
+    const { device, counters } = this.gpu;
+    const { key, label, request } = pipeline;
     counters.pipelines++;
+    this.started.add(key);
     const code = shaderText(request);
     const module = this.module(label, code);
     const compiled = device
-      .createComputePipelineAsync({ label, layout: layout.pipeline, compute: { module, entryPoint: 'main' } })
+      .createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main' } })
       .catch(async (error: unknown) => {
         this.pipelines.delete(key);
+        this.started.delete(key);
         const cause = await this.gpu.failure(error);
         if (cause !== error) throw cause;
         throw new RuntimeError(ErrorCode.shader, await this.describe(request, module, code, error));
       });
-    // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
-    const warnings = () => complaints(device.createShaderModule({ label, code }), code, 'warning');
-    const pipeline: Pipeline = { key, label, bindGroupLayout: layout.group, compiled, warnings };
     const start = performance.now();
     compiled.then((ready) => {
       pipeline.ready = ready;
       pipeline.compileMs = performance.now() - start;
     }, () => undefined);
-    return pipeline;
+    return compiled;
   }
 
   /** Errors surface where the pipeline is made, so the scope only keeps them from being reported twice. */

@@ -4,6 +4,7 @@ import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
 import type { Pipeline } from './pipelines';
 import type { Profiler } from './profiler';
+import type { Take } from './segment_plan';
 
 /** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
 export type Command = DispatchCommand | CopyCommand;
@@ -21,6 +22,8 @@ export interface DispatchCommand {
   instance?: number;
   /** What it reads and what it writes may lie in one buffer. */
   readonly beside?: boolean;
+  /** Which of the bindings that it reads may lie where one of those is that it writes. */
+  readonly takes?: readonly Take[];
 }
 
 export interface CopyCommand {
@@ -101,8 +104,8 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
   const waiting = new Set<Pipeline>();
   for (const command of commands) if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
   let done = 0;
-  await Promise.all([...waiting].map(async ({ compiled }) => {
-    await compiled;
+  await Promise.all([...waiting].map(async (pipeline) => {
+    await pipeline.compile();
     progress?.(++done, waiting.size);
   }));
   return [...waiting].map(({ label, compileMs }) => [label, compileMs ?? 0]);

@@ -24,6 +24,8 @@ export interface ShaderRequest {
   readonly uniforms: readonly UniformField[];
   /** Whether uniforms are read once, at the beginning: software adapters gain by it. */
   readonly hoisted?: boolean;
+  /** An input that lies where an output does, and has no binding of its own. */
+  readonly inPlace?: { readonly input: string; readonly output: string };
 }
 
 export function elementType(storage: StorageType, vec: 1 | 2 | 4): string {
@@ -44,13 +46,14 @@ export function stableJson(value: unknown): string {
 export function shaderKey(request: ShaderRequest): string {
   const bindings = request.bindings.map(({ name, type, writable }) => `${name}:${type}${writable ? '!' : ''}`);
   const uniforms = request.uniforms.map(({ name, type }) => `${name}:${type}`);
-  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}`;
+  const { inPlace } = request;
+  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}${inPlace ? ` ${inPlace.input} in ${inPlace.output}` : ''}`;
 }
 
 /** The whole module: declarations, then the kernel's text. */
 export function shaderText(request: ShaderRequest): string {
   const { bindings, uniforms } = request;
-  const own = request.shader.wgsl(request.spec);
+  const own = inItsPlace(request.shader.wgsl(request.spec), request.inPlace);
   const body = request.hoisted ? hoistUniforms(own) : own;
   const lines: string[] = [];
   // Directives must come first in a module; a kernel may start with its own.
@@ -65,6 +68,11 @@ export function shaderText(request: ShaderRequest): string {
     lines.push(`@group(0) @binding(${bindings.length}) var<uniform> u: Uniforms;`);
   }
   return `${lines.join('\n')}\n${body.slice(directives.length)}\n`;
+}
+
+/** The text that reads an input from the output's binding. */
+function inItsPlace(text: string, inPlace: ShaderRequest['inPlace']): string {
+  return inPlace ? text.replace(new RegExp(`\\b${inPlace.input}(?=\\[)`, 'g'), inPlace.output) : text;
 }
 
 /** The uniform struct of a dispatch: its fields in order, and their bytes. */

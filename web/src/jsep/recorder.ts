@@ -143,11 +143,11 @@ export class Recorder {
     // What was the last segment before may now have others after it, which need what it gave up.
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
-      this.recording.place(this.index, this.memory.arena, survivors);
+      const { arena, caches } = this.memory;
+      const commands = this.recording.place(this.index, arena, this.provider.pipelines, survivors);
       const start = performance.now();
-      const commands = segment.commands();
       const shaders = await compilePipelines(commands, this.compiling);
-      segment.compiled = await compileSegment(this.provider.gpu, this.memory.caches.uniform, commands, (id) => this.place(id));
+      segment.compiled = await compileSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id));
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });
     }

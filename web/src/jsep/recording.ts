@@ -1,11 +1,14 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
 import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
-import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
+import type { Held, Lifetime } from '../gpu/memory_plan';
+import type { PipelineCache } from '../gpu/pipelines';
 import type { Command, CompiledSegment } from '../gpu/segment';
+import { planSegment } from '../gpu/segment_plan';
 import type { Container } from '../session/tensors';
 import type { Blocks } from './copy_blocks';
 import type { HostTest } from './resolve';
+import { accessOf, asPlanned } from './variants';
 
 /** How a kernel gave an output: by its shape, or as a view of input `view`. */
 export interface OutputCall {
@@ -100,10 +103,10 @@ export class Recording {
   }
 
   /**
-   * Plans the memory of segment `index`, whose predecessors have theirs.
+   * Plans the memory of segment `index`, whose predecessors have theirs; gives its commands as the plan wants them.
    * @param survivors of the last segment of a run: what is still needed after it.
    */
-  place(index: number, arena: Arena, survivors?: ReadonlySet<number>): void {
+  place(index: number, arena: Arena, pipelines: PipelineCache, survivors?: ReadonlySet<number>): Command[] {
     const segment = this.segments[index];
     segment.final = survivors !== undefined;
     const { tensors, freedAt } = lifetimes(segment, survivors);
@@ -112,9 +115,11 @@ export class Recording {
       const { slot, offset } = this.placeOf(id, index - 1);
       held.set(slot, [...(held.get(slot) ?? []), { id, bytes, offset, start: -1, end: freedAt.get(id) ?? Infinity }]);
     }
-    segment.places = arena.place(tensors, held, conflictsOf(segment.commands()));
-    arena.peak = Math.max(arena.peak, largestSum([...held.values()].flat().concat(tensors as Held[])));
-    for (const { slot } of segment.places.values()) this.keep(slot);
+    const commands = segment.commands();
+    const { places, plan } = arena.place(tensors, commands.map(accessOf), held);
+    segment.places = places;
+    for (const { slot } of places.values()) this.keep(slot);
+    return asPlanned(commands, plan, pipelines);
   }
 
   private keep(slot: ArenaSlot): void {
@@ -176,24 +181,10 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
   return { tensors: [...tensors, ...used], freedAt };
 }
 
-/** What must lie in different buffers: what a command reads and what it writes. */
-export function conflictsOf(commands: readonly Command[]): Map<number, Set<number>> {
-  const conflicts = new Map<number, Set<number>>();
-  const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
-  for (const command of commands) {
-    if (command.kind === 'dispatch' && command.beside) continue;
-    const [read, written] = command.kind === 'dispatch'
-      ? [command.bindings.slice(0, -command.written), command.bindings.slice(-command.written)]
-      : [[command.source], [command.target]];
-    for (const { id: from } of read) {
-      for (const { id: to } of written) {
-        if (from === to) continue;
-        add(from, to);
-        add(to, from);
-      }
-    }
-  }
-  return conflicts;
+/** The commands of a segment that is a whole run, as its memory plan will want them if nothing else is in the arena. */
+export function plannedCommands(segment: Segment, pipelines: PipelineCache, survivors: ReadonlySet<number>): Command[] {
+  const commands = segment.commands();
+  return asPlanned(commands, planSegment(lifetimes(segment, survivors).tensors, commands.map(accessOf)), pipelines);
 }
 
 /** The first and the last command that touches each tensor. */

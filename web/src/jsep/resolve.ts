@@ -5,6 +5,7 @@ import { foldGrid } from '../gpu/folded_grid';
 import { elementType, packUniforms } from '../gpu/shader';
 import { type Bound, inWindows } from '../gpu/windows';
 import { storageBytes } from '../gpu/memory_plan';
+import type { Take } from '../gpu/segment_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
 import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor, WINDOW_STEP } from './kernel';
@@ -203,15 +204,17 @@ class CallContext implements Context {
       ...inputs.map(([key, binding]) => bind(name, key, binding, beside)),
       ...outputs.map(([key, binding]) => bind(name, key, binding, true)),
     ];
-    const passes = bounds.every(({ region }) => region.bytes <= this.device.maxStorageBindingSize)
+    const whole = bounds.every(({ region }) => region.bytes <= this.device.maxStorageBindingSize);
+    const passes = whole
       ? [{ shader, bindings: bounds, regions: bounds.map(({ region }) => region), written: written.length, uniforms }]
       : inWindows(shader, dispatch.spec, bounds, written.length, uniforms, this.device);
     for (const pass of passes) {
       const { fields, bytes } = packUniforms(pass.uniforms, dispatch.f32, dispatch.i32);
       const request = { shader: pass.shader, spec: dispatch.spec, bindings: pass.bindings, uniforms: fields, hoisted: this.device.software };
+      const pipeline = this.run.provider.pipelines.get(request);
+      const takes = whole ? takesOf(dispatch, bounds) : [];
       this.run.resolved.commands.push({
-        kind: 'dispatch', pipeline: this.run.provider.pipelines.get(request), bindings: pass.regions, written: pass.written,
-        uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside,
+        kind: 'dispatch', pipeline, bindings: pass.regions, written: pass.written, uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside, takes,
       });
     }
   }
@@ -237,6 +240,18 @@ class CallContext implements Context {
       }
     });
   }
+}
+
+/** The inputs that may lie where an output does, and lie there alike. */
+function takesOf<S extends Spec>({ inPlace = {}, inputs, outputs }: Dispatch<S>, bounds: readonly Bound[]): Take[] {
+  const [names, made] = [Object.keys(inputs), Object.keys(outputs)];
+  return Object.entries(inPlace).flatMap(([input, output]): Take[] => {
+    const [read, write] = [names.indexOf(input), made.indexOf(output)];
+    if (read < 0 || write < 0) return [];
+    const [from, to] = [bounds[read], bounds[names.length + write]];
+    const alike = from.type === to.type && from.region.bytes === to.region.bytes && (from.region.offset ?? 0) === (to.region.offset ?? 0);
+    return alike ? [[read, write]] : [];
+  });
 }
 
 function regionOf(tensor: Tensor): Region {

@@ -1,8 +1,8 @@
 // One kernel by itself, without a session: the JsepRun message, and the tests of kernels.
 import type { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
-import { planMemory } from '../gpu/memory_plan';
-import { conflictsOf } from './recording';
+import { planSegment } from '../gpu/segment_plan';
+import { accessOf } from './variants';
 import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
 import { cpuElementSize, elementCount } from './elements';
 import { type Kernel, KernelError } from './kernel';
@@ -62,7 +62,9 @@ export async function prepareSingle<A>(
   };
   const { commands } = resolveKernel(kernel, attributes, inputs.map((input) => callInput(provider, input)), wants, host, provider);
   const all = [...commands, ...views];
-  const plan = planMemory(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), [], conflictsOf(all));
+  // As they are: what is tested or timed here is the kernel's own shaders.
+  const accesses = all.map((command) => ({ ...accessOf(command), group: undefined, takes: undefined }));
+  const plan = planSegment(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), accesses);
   const scratch = plan.newSlots.map((bytes) => caches.storage.acquire(bytes, `scratch of ${kernel.op}`));
   const placementOf = (id: number): Placement => {
     if (id >= 0) return buffers.get(id);

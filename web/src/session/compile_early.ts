@@ -5,7 +5,8 @@ import { type CompiledShader, type CompileProgress, compilePipelines } from '../
 import type { SessionBackend } from '../jsep/backend';
 import { cpuElementSize, elementCount } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
-import { Recording } from '../jsep/recording';
+import { plannedCommands, Recording } from '../jsep/recording';
+import { Location } from '../schema';
 import type { PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
 
@@ -18,6 +19,7 @@ export async function compileEarly(
 ): Promise<CompiledShader[]> {
   if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return [];
   const recording = new Recording('early');
+  const survivors = new Set<number>();
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
     jsep.session = backend;
@@ -31,6 +33,10 @@ export async function compileEarly(
         if (onGpu) core.feedGpu(run, i, dtype, dims!, backend.recorder!.feed(i, NOTHING, bytes));
       });
       await core.execute(run);
+      plan.outputs.forEach((_, i) => {
+        const output = core.output(run, i);
+        if (!('kind' in output) && output.location === Location.gpu) survivors.add(output.data);
+      });
     } catch (error) {
       runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);
     } finally {
@@ -39,7 +45,8 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  return compilePipelines(recording.segments.flatMap((segment) => segment.commands()), progress);
+  const commands = recording.segments.flatMap((segment) => plannedCommands(segment, backend.provider.pipelines, survivors));
+  return compilePipelines(commands, progress);
 }
 
 const NOTHING = new Uint8Array(0);

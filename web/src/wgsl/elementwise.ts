@@ -93,6 +93,7 @@ export function elementwise<S extends Spec>(
     spec: { ...spec, ...options.spec } as ElementwiseSpec & S,
     inputs: Object.fromEntries(names.map((name, k) => [name, inLanes(inLine(tensors[k]), wide[k] ? lanes : 1)])),
     outputs: { y: inLanes(inLine(output), lanes) },
+    inPlace: Object.fromEntries(names.filter((_, k) => access[k] === 'same').map((name) => [name, 'y'])),
     uniforms: { count, ...(walked.length > 0 ? walkUniforms(walkedOnly, walked) : {}), ...options.uniforms },
     f32: options.f32,
     i32: options.i32,

@@ -41,7 +41,7 @@ async function tell({ plan, weights, core, software, f16, feeds }: Job) {
   for (let i = 0; i < 2; i++) runs.push((await session.run(zeros)).info);
   const { memory } = sessionStats(session);
   const pipelines = session.provider?.pipelines.list().map(({ key }) => key) ?? [];
-  const told = { memory, pipelines, create: session.info.counters, runs: runs.map(({ counters, replayed, compile_ms }) => ({ counters, replayed, compile_ms })) };
+  const told = { memory, pipelines, timeline: session.info.timeline, create: session.info.counters, runs: runs.map(({ counters, replayed, compile_ms }) => ({ counters, replayed, compile_ms })) };
   await session.release();
   return told;
 }

@@ -54,7 +54,7 @@ async function shaders() {
 async function compileNonsense() {
   const { pipelines } = await runtime.device();
   const shader = { name: 'nonsense__any', wgsl: () => '@compute @workgroup_size(1) fn main() {\n  y[0] = nobody;\n}' };
-  await pipelines.get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] }).compiled;
+  await pipelines.get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] }).compile();
 }
 
 /** Makes an error that no error scope catches. */

@@ -4,7 +4,7 @@ import { type Conflicts, type Held, largestSum, type Lifetime, planMemory, type 
 
 /** Checks what must always hold, and returns the plan. */
 function plan(tensors: Lifetime[], existing: Slot[] = [], conflicts: Conflicts = new Map()) {
-  const result = planMemory(tensors, existing, conflicts);
+  const result = planMemory(tensors, existing, { conflicts });
   const sizes = [...existing.map(({ bytes }) => bytes), ...result.newSlots];
   const all = [...tensors.map((tensor) => ({ ...tensor, ...result.places.get(tensor.id)! })),
     ...existing.flatMap(({ held }, slot) => held.map((one) => ({ ...one, slot })))];
@@ -83,6 +83,6 @@ test('memory: random lifetimes never overlap in a buffer, and share well', () =>
 test('memory: thousands of tensors are planned in a moment', () => {
   const { tensors, conflicts } = chain(Array.from({ length: 20000 }, (_, i) => 256 * (1 + (i % 97))));
   const start = performance.now();
-  assert.equal(planMemory(tensors, [], conflicts).places.size, tensors.length);
+  assert.equal(planMemory(tensors, [], { conflicts }).places.size, tensors.length);
   assert.ok(performance.now() - start < 20000);
 });

@@ -7,7 +7,7 @@ import { lifetimes, Segment } from '../../src/jsep/recording';
 const [x, a, b, y, scratch] = [0, 1, 2, 3, 4].map((i) => FIRST_VIRTUAL_ID + i);
 const copy = (source: number, target: number): Command => ({ kind: 'copy', source: { id: source, bytes: 16 }, target: { id: target, bytes: 16 } });
 const run = (commands: Command[], temps: { id: number; bytes: number }[] = []) =>
-  ({ kind: 'run' as const, kernel: 1, words: new Uint32Array(0), host: new Map(), outputs: [], commands, temps });
+  ({ kind: 'run' as const, kernel: 1, words: new Uint32Array(0), host: new Map(), tests: [], outputs: [], commands, temps });
 
 test('recording: lifetimes run from the first command that touches a tensor to the one before its free', () => {
   const segment = new Segment();

@@ -28,7 +28,7 @@ export function convolveDirectly(ctx: Context, { x, w, y, bias, residual, activa
   const outputs = y.dims[1];
   ctx.dispatch({
     shader: { ...SHADER, name: `${transposed ? 'conv_transpose' : 'conv'}__any_direct` }, spec,
-    inputs: { x, w, ...(bias && { bias }), ...(residual && { residual }) }, outputs: { y },
+    inputs: { x, w, ...(bias && { bias }), ...(residual && { residual }) }, outputs: { y }, inPlace: { residual: 'y' },
     uniforms: {
       count: y.size, outputs, group_outputs: outputs / group, depth: x.dims[1] / group, channels: x.dims[1],
       input: geometry.input, output: geometry.output, kernel: geometry.kernel, stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,

@@ -1,0 +1,157 @@
+// Memory of a segment, from what its commands read and write. Pure. Two things are decided here beside the places of tensors:
+//
+// - An output takes over the memory of an input that ends there, where the kernel says that it may: one tensor less at that time.
+// - WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors that a dispatch reads and
+//   writes lie in different buffers as long as that costs little; else the pipelines that touch most memory get read_write bindings.
+import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
+
+/** What a command binds. */
+export interface Access {
+  readonly reads: readonly number[];
+  readonly writes: readonly number[];
+  /** Its pipeline: commands of one group change together. A command without one (a copy) cannot be changed. */
+  readonly group?: string;
+  /** Its bindings are read_write from the start. */
+  readonly beside?: boolean;
+  /** Pairs of an index in `reads` and one in `writes`: that output may lie where that input does, if the input is not needed any more. */
+  readonly takes?: readonly Take[];
+}
+
+export type Take = readonly [read: number, write: number];
+
+export interface SegmentPlan extends MemoryPlan {
+  /** The most bytes that are needed at one time, of existing slots too. An output in the place of an input counts once. */
+  readonly peak: number;
+  /** By command: which of its `takes` was done. */
+  readonly taken: ReadonlyMap<number, Take>;
+  /** The commands whose reads must be bound read_write. */
+  readonly beside: ReadonlySet<number>;
+}
+
+/** A plan that needs not more than this much above the peak is good enough to leave shaders as they are. */
+const ENOUGH = 1.07;
+/** Pipelines are changed from those on that touch the most memory, in these shares of the peak. */
+const SHARES = [0.6, 0.4, 0.25, 0.15, 0.08, 0];
+/** What another share must gain. */
+const WORTH = 0.99;
+/** What must be gained by a pipeline that some commands need in two forms. */
+const WORTH_A_PIPELINE = 0.98;
+
+export function planSegment(
+  tensors: readonly Lifetime[], accesses: readonly Access[], existing: readonly Slot[] = [], maxBytes = Infinity,
+): SegmentPlan {
+  const held = existing.flatMap((slot) => slot.held);
+  const taken = chooseTaken(tensors, accesses, held);
+  const { blocks, blockOf } = merge(tensors, accesses, taken);
+  const peak = largestSum([...blocks, ...held]);
+  const there = existing.reduce((sum, { bytes }) => sum + bytes, 0);
+  const isTensor = (id: number) => blockOf.has(id) || held.some((one) => one.id === id);
+  const weights = weigh(tensors, accesses, held);
+  const attempt = (share: number, effort: number) => {
+    const changed = (access: Access) => access.group !== undefined && weights.get(access.group)! >= share * peak && !bindsTwice(access, isTensor);
+    const block = (id: number) => blockOf.get(id) ?? id;
+    const conflicts = conflictsOf(accesses, taken, block, (access) => !changed(access));
+    const avoid = conflictsOf(accesses, taken, block, changed);
+    const plan = planMemory(blocks, existing, { conflicts, avoid, maxBytes, effort, good: ENOUGH });
+    return { share, plan, changed, made: plan.newSlots.reduce((sum, bytes) => sum + bytes, 0) };
+  };
+  const enough = ({ made }: { readonly made: number }) => made === 0 || there + made <= ENOUGH * peak;
+  let best = attempt(Infinity, 2);
+  for (const share of SHARES) {
+    if (enough(best)) break;
+    const other = attempt(share, 0.25);
+    if (other.made < WORTH * best.made) best = other;
+  }
+  if (!enough(best)) best = attempt(best.share, 8);
+  const places = new Map([...blockOf].map(([id, block]) => [id, best.plan.places.get(block)!]));
+  const slotOf = (id: number) => places.get(id)?.slot ?? existing.findIndex((slot) => slot.held.some((one) => one.id === id));
+  return { places, newSlots: best.plan.newSlots, peak, taken, beside: besides(accesses, taken, best.changed, slotOf) };
+}
+
+/** Bytes that the commands of a group touch at most. */
+function weigh(tensors: readonly Lifetime[], accesses: readonly Access[], held: readonly Lifetime[]): Map<string, number> {
+  const bytes = new Map([...tensors, ...held].map((tensor) => [tensor.id, tensor.bytes]));
+  const weights = new Map<string, number>();
+  for (const { group, reads, writes } of accesses) {
+    if (group === undefined) continue;
+    const touched = [...new Set([...reads, ...writes])].reduce((sum, id) => sum + (bytes.get(id) ?? 0), 0);
+    weights.set(group, Math.max(weights.get(group) ?? 0, touched));
+  }
+  return weights;
+}
+
+/** Writable bindings may not overlap, so a tensor that is bound twice cannot be bound so. */
+function bindsTwice({ reads }: Access, isTensor: (id: number) => boolean): boolean {
+  const own = reads.filter(isTensor);
+  return new Set(own).size < own.length;
+}
+
+/** What can be taken over, unless it makes one more pipeline and lowers no peak. */
+function chooseTaken(tensors: readonly Lifetime[], accesses: readonly Access[], held: readonly Lifetime[]): Map<number, Take> {
+  const byId = new Map(tensors.map((tensor) => [tensor.id, tensor]));
+  const possible = new Map<number, Take>();
+  accesses.forEach(({ reads, writes, takes }, i) => {
+    const take = takes?.find(([read, write]) => {
+      const [from, to] = [byId.get(reads[read]), byId.get(writes[write])];
+      return from && to && from.end === i && to.start === i && from.bytes === to.bytes && reads.filter((id) => id === from.id).length === 1;
+    });
+    if (take) possible.set(i, take);
+  });
+  const wholly = new Map([...possible].filter(([i, take]) => accesses.every(({ group }, k) =>
+    group !== accesses[i].group || possible.get(k)?.join() === take.join())));
+  if (wholly.size === possible.size) return possible;
+  const peakOf = (taken: ReadonlyMap<number, Take>) => largestSum([...merge(tensors, accesses, taken).blocks, ...held]);
+  return peakOf(possible) < WORTH_A_PIPELINE * peakOf(wholly) ? possible : wholly;
+}
+
+/** Tensors that follow each other in one place, as one; its id is that of the first. */
+function merge(tensors: readonly Lifetime[], accesses: readonly Access[], taken: ReadonlyMap<number, Take>): { blocks: Lifetime[]; blockOf: Map<number, number> } {
+  const blockOf = new Map(tensors.map(({ id }) => [id, id]));
+  const blocks = new Map(tensors.map((tensor) => [tensor.id, tensor]));
+  for (const [i, [read, write]] of [...taken].sort(([a], [b]) => a - b)) {
+    const { reads, writes } = accesses[i];
+    const block = blockOf.get(reads[read])!;
+    blocks.set(block, { ...blocks.get(block)!, end: blocks.get(writes[write])!.end });
+    blocks.delete(writes[write]);
+    blockOf.set(writes[write], block);
+  }
+  return { blocks: [...blocks.values()], blockOf };
+}
+
+/** What these commands read and what they write. */
+function conflictsOf(
+  accesses: readonly Access[], taken: ReadonlyMap<number, Take>, blockOf: (id: number) => number, concerned: (access: Access) => boolean,
+): Conflicts {
+  const conflicts = new Map<number, Set<number>>();
+  const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
+  accesses.forEach((access, i) => {
+    if (access.beside || !concerned(access)) return;
+    for (const from of readsLeft(access, taken.get(i)).map(blockOf)) {
+      for (const to of access.writes.map(blockOf)) {
+        if (from === to) continue;
+        add(from, to);
+        add(to, from);
+      }
+    }
+  });
+  return conflicts;
+}
+
+function readsLeft({ reads }: Access, take: Take | undefined): number[] {
+  return take ? reads.filter((_, k) => k !== take[0]) : [...reads];
+}
+
+/** The commands of those groups in which any reads and writes one buffer. */
+function besides(
+  accesses: readonly Access[], taken: ReadonlyMap<number, Take>, changed: (access: Access) => boolean, slotOf: (id: number) => number,
+): Set<number> {
+  const key = (i: number) => `${accesses[i].group} ${taken.get(i)?.join() ?? ''}`;
+  const groups = new Set<string>();
+  accesses.forEach((access, i) => {
+    if (access.beside || !changed(access)) return;
+    const written = new Set(access.writes.map(slotOf));
+    if (readsLeft(access, taken.get(i)).some((id) => slotOf(id) >= 0 && written.has(slotOf(id)))) groups.add(key(i));
+  });
+  return new Set(accesses.flatMap((access, i) => (groups.has(key(i)) && changed(access) ? [i] : [])));
+}
+

@@ -1,0 +1,30 @@
+// The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with read_write bindings.
+import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
+import type { PipelineCache } from '../gpu/pipelines';
+import type { Command, DispatchCommand } from '../gpu/segment';
+import type { Access, SegmentPlan, Take } from '../gpu/segment_plan';
+
+export function accessOf(command: Command): Access {
+  if (command.kind === 'copy') return { reads: [command.source.id], writes: [command.target.id] };
+  const ids = command.bindings.map(({ id }) => id);
+  const { pipeline, written, beside, takes } = command;
+  return { reads: ids.slice(0, -written), writes: ids.slice(-written), group: pipeline.key, beside, takes };
+}
+
+export function asPlanned(commands: readonly Command[], { taken, beside }: Pick<SegmentPlan, 'taken' | 'beside'>, pipelines: PipelineCache): Command[] {
+  return commands.map((command, i) => {
+    const take = taken.get(i);
+    return command.kind === 'copy' || !(take || beside.has(i)) ? command : variant(command, take, beside.has(i), pipelines);
+  });
+}
+
+function variant(command: DispatchCommand, take: Take | undefined, beside: boolean, pipelines: PipelineCache): DispatchCommand {
+  const { bindings, written } = command;
+  const { request } = command.pipeline;
+  const reads = bindings.length - written;
+  // Weights keep their bindings: nothing is written beside them.
+  const declared = request.bindings.map((binding, k) => (beside && k < reads && bindings[k].id >= FIRST_VIRTUAL_ID ? { ...binding, writable: true } : binding));
+  const inPlace = take && { input: request.bindings[take[0]].name, output: request.bindings[reads + take[1]].name };
+  const rest = <T>(list: readonly T[]) => list.filter((_, k) => k !== take?.[0]);
+  return { ...command, pipeline: pipelines.get({ ...request, bindings: rest(declared), inPlace }), bindings: rest(bindings) };
+}
