@@ -23,6 +23,7 @@ from py_ort.passes.gelu import Gelu
 from py_ort.passes.group_norm import GroupNorm
 from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
+from py_ort.passes.instance_norm import InstanceNorm
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
 from py_ort.passes.packed_projections import PackedProjections
@@ -84,6 +85,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         StackedTransposes(),
         Reshapes(),
         HardSwish(),
+        InstanceNorm(has_operator),
         LayerNorm(),
         RmsNorm(has_operator),
         GroupNorm(has_operator),

@@ -1,4 +1,7 @@
-"""x + skip, then LayerNormalization → com.microsoft's SkipLayerNormalization, which gives the sum out if it is read."""
+"""x + skip, then LayerNormalization or RMSNormalization → one operator of com.microsoft.
+
+It gives the sum out, too, if it is read.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,23 @@ from py_ort.passes.match import made_by, nodes_of, same_dims
 from py_ort.passes.pass_base import HasOperator, Pass
 
 _SUM = 3  # the output that is the sum
+_WITH_SKIP = {
+    "LayerNormalization": "SkipLayerNormalization",
+    "RMSNormalization": "SkipSimplifiedLayerNormalization",
+}
 
 
 class SkipNorm(Pass):
     """The end of a transformer's block."""
 
     def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has SkipLayerNormalization."""
+        """`has_operator` tells which of them the first provider has."""
         self._has_operator = has_operator
 
     def call(self, model: ir.Model) -> int:
-        """Take each LayerNormalization of a sum of two tensors of one shape."""
-        if not self._has_operator(MICROSOFT, "SkipLayerNormalization"):
-            return 0
-        return sum(_fuse(node) for node in nodes_of(model, "LayerNormalization"))
+        """Take each normalisation of a sum of two tensors of one shape."""
+        norms = [norm for norm, fused in _WITH_SKIP.items() if self._has_operator(MICROSOFT, fused)]
+        return sum(_fuse(node) for node in nodes_of(model, *norms))
 
 
 def _repeats(skip: ir.Value, total: ir.Value) -> bool:
@@ -58,7 +64,7 @@ def _fuse(node: ir.Node) -> bool:
     shared = total.is_graph_output() or len(total.uses()) > 1
     build = Builder(add if shared else node, origin=(*origins(add), *origins(node)))
     made = build.op(
-        "SkipLayerNormalization",
+        _WITH_SKIP[node.op_type],
         x,
         skip,
         *node.inputs[1:3],

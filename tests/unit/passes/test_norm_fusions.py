@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,21 @@ NUMBERS = {"two": np.float32(2), "one": np.float32(1), "e": np.float32(1e-5), "l
 MEAN = "q = Pow(x, two)  m = ReduceMean<keepdims=1>(q, last)  p = Add(m, e)  r = Sqrt(p)"
 UNIT = {"s": np.ones(4, np.float32), "b": np.zeros(4, np.float32), "g": np.array([0, 4, -1], np.int64)}
 GROUPS = "a = Reshape(x, g)  i = InstanceNormalization<epsilon=0.001>(a, s, b)  f = Shape(x)  c = Reshape(i, f)"
+CENTRE = "m = ReduceMean<keepdims=1>(x, last)  c = Sub(x, m)  q = Mul(c, c)  v = ReduceMean<keepdims=1>(q, last)"
+PLUS = "p = Add(v, e)  r = Sqrt(p)"
+PLANE = CENTRE.replace("last", "plane")
+HALF = "h = Cast<to=10>(x)  x32 = Cast<to=1>(h)"
+HALF_MEAN = MEAN.replace("x,", "x32,")
+SPLIT = "x2 = Reshape(x, g5)"
+GROUP_PLANE = CENTRE.replace("(x,", "(x2,").replace("last", "planes")
+BACK = "f = Shape(x)  t = Reshape(d, f)"
+AXES = {
+    "plane": np.array([2, 3], np.int64),
+    "planes": np.array([2, -1], np.int64),
+    "g5": np.array([0, 4, 2, -1], np.int64),
+    "minus": np.float32(-0.5),
+    "half": np.float32(0.5),
+}
 # id: (input, nodes, constants, expected operators)
 CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
     "rms, divided": (ROWS, f"{MEAN}  d = Div(x, r)  y = Mul(w, d)", {"w": _f(8)}, {"RMSNormalization": 1}),
@@ -42,6 +58,88 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {},
         {"Pow": 1, "ReduceMean": 1, "Add": 1, "Sqrt": 1, "Tanh": 1, "Div": 1},
     ),
+    "rms, to the power of -0.5": (
+        ROWS,
+        "q = Mul(x, x)  m = ReduceMean<keepdims=1>(q, last)  p = Add(e, m)  i = Pow(p, minus)  d = Mul(x, i)  "
+        "y = Mul(d, w)",
+        {**AXES, "w": _f(1, 1, 8)},
+        {"RMSNormalization": 1},
+    ),
+    "rms, reciprocal of a power": (
+        ROWS,
+        "q = Mul(x, x)  m = ReduceMean<keepdims=1>(q, last)  p = Add(e, m)  j = Pow(p, half)  i = Reciprocal(j)  "
+        "y = Mul(i, x)",
+        AXES,
+        {"RMSNormalization": 1},
+    ),
+    "rms, then a bias": (
+        ROWS,
+        f"{MEAN}  d = Div(x, r)  n = Mul(d, w)  y = Add(n, b)",
+        {"w": _f(8), "b": _f(8)},
+        {"RMSNormalization": 1, "Add": 1},
+    ),
+    "rms of float16 in float32, scaled behind": (
+        ROWS,
+        f"{HALF}  {HALF_MEAN}  d = Div(x32, r)  n = Cast<to=10>(d)  k = Mul(n, w16)  y = Cast<to=1>(k)",
+        {"w16": _f(8).astype(np.float16)},
+        {"RMSNormalization": 1, "Cast": 2},
+    ),
+    "rms of float16 in float32, scaled before": (
+        ROWS,
+        f"{HALF}  {HALF_MEAN}  d = Div(x32, r)  k = Mul(w, d)  n = Cast<to=10>(k)  y = Cast<to=1>(n)",
+        {"w": _f(8).astype(np.float16).astype(np.float32)},
+        {"RMSNormalization": 1, "Cast": 2},
+    ),
+    "layer, divided": (
+        ROWS,
+        f"{CENTRE}  {PLUS}  d = Div(c, r)  n = Mul(d, w)  y = Add(n, b)",
+        {"w": _f(8), "b": _f(8)},
+        {"LayerNormalization": 1},
+    ),
+    "layer, by a reciprocal": (
+        ROWS,
+        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  d = Mul(i, c)  n = Mul(w, d)  y = Add(b, n)",
+        {"w": _f(8), "b": _f(1, 8)},
+        {"LayerNormalization": 1},
+    ),
+    "layer, to the power of -0.5": (
+        ROWS,
+        f"{CENTRE}  p = Add(v, e)  i = Pow(p, minus)  y = Mul(c, i)",
+        AXES,
+        {"LayerNormalization": 1},
+    ),
+    "layer, less another mean": (
+        ROWS,
+        f"{CENTRE.replace('Mul(c, c)', 'Mul(x, x)')}  {PLUS}  y = Div(c, r)",
+        {},
+        {"ReduceMean": 2, "Sub": 1, "Mul": 1, "Add": 1, "Sqrt": 1, "Div": 1},
+    ),
+    "layer over a plane": (
+        IMAGE.replace("h", "3").replace("n,", "2,"),
+        f"{PLANE}  {PLUS}  d = Div(c, r)  y = Mul(d, w)",
+        {**AXES, "w": _f(3, 5)},
+        {"LayerNormalization": 1},
+    ),
+    "instances": (
+        IMAGE,
+        f"{PLANE}  {PLUS}  d = Div(c, r)  n = Mul(d, w)  y = Add(n, b)",
+        {**AXES, "w": _f(8, 1, 1), "b": _f(1, 8, 1, 1)},
+        {"InstanceNormalization": 1},
+    ),
+    "instances, plain": (IMAGE, f"{PLANE}  {PLUS}  y = Div(c, r)", AXES, {"InstanceNormalization": 1}),
+    "groups from parts": (
+        IMAGE,
+        f"{SPLIT}  {GROUP_PLANE.replace('Sub(x,', 'Sub(x2,')}  {PLUS}  d = Div(c, r)  {BACK}  k = Mul(t, w)  "
+        "y = Add(k, b)",
+        {
+            **AXES,
+            "g5": np.array([0, 4, -1], np.int64),
+            "planes": np.array([2], np.int64),
+            "w": _f(8, 1, 1),
+            "b": _f(8, 1, 1),
+        },
+        {"GroupNormalization": 1},
+    ),
     "groups": (
         IMAGE,
         f"{GROUPS}  k = Mul(c, w)  y = Add(k, v)",
@@ -59,11 +157,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
 
 @pytest.mark.parametrize(("given", "nodes", "constants", "expected"), CASES.values(), ids=CASES)
 def test_norm(given: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]) -> None:
-    used = {name: value for name, value in {**NUMBERS, **constants}.items() if f"{name}" in nodes}
+    words = set(re.findall(r"\w+", nodes))
+    used = {name: value for name, value in {**NUMBERS, **constants}.items() if name in words}
     rank = "a,b,c,d" if given == IMAGE else "a,b,c"
     model = parse(f"g ({given}) => (float[{rank}] y) {{ {nodes} }}", used)
     result = compiled(model, providers=["wasm"])
-    assert operators(check_equal(model, result)) == expected
+    tolerance = 1e-3 if "to=10" in nodes else 1e-4
+    assert operators(check_equal(model, result, tolerance=tolerance)) == expected
 
 
 def test_an_attention_of_transposed_heads_reads_rows() -> None:

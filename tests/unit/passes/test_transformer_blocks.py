@@ -63,7 +63,13 @@ def _feeds(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     return feeds
 
 
-_LLAMA = {"MatMul": 8, "RMSNormalization": 2, "RotaryEmbedding": 2, "Attention": 1}
+_LLAMA = {
+    "MatMul": 8,
+    "RMSNormalization": 1,
+    "SkipSimplifiedLayerNormalization": 1,
+    "RotaryEmbedding": 2,
+    "Attention": 1,
+}
 _BERT = {"MatMul": 4, "Attention": 1, "SkipLayerNormalization": 2}
 _GPT2 = {"Gemm": 1, "MatMul": 3, "Attention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 1}
 _GPTJ = {"MatMul": 4, "RotaryEmbedding": 2, "Attention": 1}
@@ -71,7 +77,7 @@ _WHISPER = {"MatMul": 6, "Attention": 2, "LayerNormalization": 1, "SkipLayerNorm
 _VIT = {"MatMul": 4, "Attention": 1, "SkipLayerNormalization": 2, "nhwc.Conv": 1}
 _OPSET23 = {"MatMul": 5, "RMSNormalization": 1, "RotaryEmbedding": 2, "Attention": 1}
 _CLIP = {"MatMul": 4, "Attention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 1}
-_T5 = {"MatMul": 4, "Attention": 1, "RMSNormalization": 2}
+_T5 = {"MatMul": 4, "Attention": 1, "RMSNormalization": 1, "SkipSimplifiedLayerNormalization": 1}
 Make = Callable[[], onnx.ModelProto]
 # id: (the model, its operators that compute; attributes of its first Attention, inputs of it)
 BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
@@ -82,7 +88,7 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "llama, no groups": (partial(llama, kv_heads=4), _LLAMA, {"kv_num_heads": 4}, 6),
     "llama, one head of keys": (partial(llama, kv_heads=1), _LLAMA, {"kv_num_heads": 1}, 6),
     "llama, no mask": (partial(llama, mask=False), _LLAMA, {"is_causal": 0}, 6),
-    "qwen, normalised heads": (partial(llama, qk_norm=True), {**_LLAMA, "RMSNormalization": 4}, {}, 6),
+    "qwen, normalised heads": (partial(llama, qk_norm=True), {**_LLAMA, "RMSNormalization": 3}, {}, 6),
     "gemma, capped": (partial(llama, softcap=5.0), _LLAMA, {"softcap": 5.0}, 6),
     "phi, half of a head turns": (partial(llama, partial=4), _LLAMA, {}, 6),
     "gpt2": (gpt2, _GPT2, {"is_causal": 1}, 6),
