@@ -1,10 +1,8 @@
-"""Finds HardSigmoid, HardSwish and Swish in their parts.
+"""Finds HardSigmoid, HardSwish and Swish in their parts, however these are multiplied and added.
 
-The forms, with their constants:
-    Clip(x + 3, 0, 6) / 6, or * (1/6)          → HardSigmoid(alpha = 1/6, beta = 0.5)
-    x * HardSigmoid(1/6, 0.5)(x)               → HardSwish(x)
-    (x * Clip(x + 3, 0, 6)) / 6                → HardSwish(x)
-    x * Sigmoid(x)                             → Swish(x)
+k Clip(a x + b, lo, hi), where k lo = 0 and k hi = 1     → HardSigmoid(alpha = k a, beta = k b)
+x times that, where alpha = 1/6 and beta = 0.5           → HardSwish(x)
+x Sigmoid(a x)                                           → Swish(x)
 """
 
 from __future__ import annotations
@@ -13,84 +11,103 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, origins, remove, replace_value
-from py_ort.passes.match import made_by, near, nodes_of, only_for, split_constant
+from py_ort.ops.builder import Builder, attribute, origins, replace_value, scalar
+from py_ort.passes.match import drop, made_by, nodes_of
 from py_ort.passes.pass_base import Pass
+from py_ort.passes.polynomials import Polynomial, before, behind, is_near, polynomial
 
-_SIXTH = 1.0 / 6.0
+_NUMBER, _X, _F, _XF = (), (0,), (1,), (0, 1)
+_SWISH = {_X: 1 / 6, _NUMBER: 0.5}
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 
 
 class HardSwish(Pass):
     """Sigmoid-like products."""
 
     def call(self, model: ir.Model) -> int:
-        """Relu6 forms first, then the products."""
+        """Clips first, then the products."""
         count = 0
-        for node in nodes_of(model, "Mul", "Div"):
-            count += _divided_by_six(node)
-        for node in nodes_of(model, "Mul"):
+        for node in nodes_of(model, "Clip", "Min"):
+            count += _clipped(node)
+        for node in nodes_of(model, "Sigmoid", "HardSigmoid"):
             count += _product(node)
         return count
 
 
-def _shifted_relu6(value: ir.Value | None) -> tuple[ir.Value, list[ir.Node]] | None:
-    """For Clip(x + 3, 0, 6): return x and the nodes, outermost first."""
-    clip = made_by(value, "Clip")
-    if clip is None or len(clip.inputs) < 3 or not near(clip.inputs[1], 0) or not near(clip.inputs[2], 6):
-        return None
-    add = made_by(clip.inputs[0], "Add")
-    found = None if add is None else split_constant(add)
-    if add is None or found is None or found[1].size != 1 or abs(float(found[1].reshape(-1)[0]) - 3) > 1e-4:
-        return None
-    return found[0], [clip, add]
+def _bounds(node: ir.Node) -> tuple[ir.Value, float, float] | None:
+    """What is clipped, and between which numbers: Clip, or Min of Max or Relu."""
+    if node.op_type == "Clip":
+        low, high = (scalar(v) for v in node.inputs[1:3]) if len(node.inputs) > 2 else (None, None)
+        return None if low is None or high is None or node.inputs[0] is None else (node.inputs[0], low, high)
+    for at in (0, 1) if len(node.inputs) == 2 else ():
+        high, inner = scalar(node.inputs[1 - at]), made_by(node.inputs[at], "Max", "Relu")
+        if high is None or inner is None:
+            continue
+        if inner.op_type == "Relu":
+            return inner.inputs[0], 0.0, high  # type: ignore[return-value]
+        for side in (0, 1) if len(inner.inputs) == 2 else ():
+            low = scalar(inner.inputs[1 - side])
+            if low is not None and inner.inputs[side] is not None:
+                return inner.inputs[side], low, high  # type: ignore[return-value]
+    return None
 
 
-def _divided_by_six(node: ir.Node) -> bool:
-    found = split_constant(node)
-    if found is None or found[1].size != 1 or (node.op_type == "Div" and found[0] is not node.inputs[0]):
+def _clipped(node: ir.Node) -> bool:
+    found = _bounds(node)
+    if found is None or node.outputs[0].dtype not in _FLOATS:
         return False
-    factor = float(found[1].reshape(-1)[0])
-    if abs((1.0 / factor if node.op_type == "Div" and factor else factor) - _SIXTH) > 1e-5:
-        return False
-    inner = found[0]
-    relu6 = _shifted_relu6(inner)
-    if relu6 is not None:
-        return _replace(node, "HardSigmoid", relu6[0], relu6[1], alpha=_SIXTH, beta=0.5)
-    product = made_by(inner, "Mul")
-    if product is None or not only_for(inner, node):
-        return False
-    for at in (0, 1):
-        relu6 = _shifted_relu6(product.inputs[at])
-        if relu6 is not None and relu6[0] is product.inputs[1 - at]:
-            return _replace(node, "HardSwish", relu6[0], [product, *relu6[1]])
+    inside, low, high = found
+    lines = [(x, line) for x in behind(inside) if (line := _line(polynomial(inside, [x]))) is not None]
+    tops = [node, *before(node.outputs[0])] if lines else []
+    for x, line in lines:
+        for top in tops:
+            made = polynomial(top.outputs[0], [x, node.outputs[0]]) or {}
+            k = next(iter(made.values()), 0.0)
+            if top is node or len(made) != 1 or abs(k * low) > 1e-4 or abs(k * high - 1) > 1e-4:
+                continue
+            scaled = {product: k * factor for product, factor in line.items()}
+            if set(made) == {_XF} and is_near(scaled, _SWISH, 1e-3):
+                return _replace(top, "HardSwish", x, node)
+    for x, line in reversed(lines):
+        for top in tops:
+            made = {_F: 1.0} if top is node else polynomial(top.outputs[0], [x, node.outputs[0]]) or {}
+            k = made.get(_F, 0.0)
+            if set(made) != {_F} or abs(k * low) > 1e-4 or abs(k * high - 1) > 1e-4:
+                continue
+            if top is node and x is inside:  # a Clip and nothing else
+                continue
+            return _replace(top, "HardSigmoid", x, node, alpha=k * line[_X], beta=k * line.get(_NUMBER, 0.0))
     return False
+
+
+def _line(found: Polynomial | None) -> Polynomial | None:
+    """a x + b."""
+    return found if found is not None and _X in found and set(found) <= {_X, _NUMBER} else None
 
 
 def _product(node: ir.Node) -> bool:
-    if len(node.inputs) != 2:
-        return False
-    for at in (0, 1):
-        x = node.inputs[1 - at]
-        gate = made_by(node.inputs[at], "HardSigmoid", "Sigmoid", "Mul", "Div")
-        if gate is None or x is None:
+    for x in behind(node.inputs[0]):
+        line = _line(polynomial(node.inputs[0], [x]))
+        if line is None:
             continue
-        if gate.op_type == "Sigmoid" and gate.inputs[0] is x:
-            return _replace(node, "Swish", x, [gate], alpha=1.0)
-        if gate.op_type == "HardSigmoid" and gate.inputs[0] is x and _is_swish_gate(gate):
-            return _replace(node, "HardSwish", x, [gate])
+        for top in before(node.outputs[0]):
+            if not is_near(polynomial(top.outputs[0], [x, node.outputs[0]]), {_XF: 1.0}, 1e-6):
+                continue
+            if node.op_type == "Sigmoid" and set(line) == {_X}:
+                return _replace(top, "Swish", x, node, alpha=line[_X])
+            if node.op_type == "HardSigmoid":
+                alpha, beta = attribute(node, "alpha", 0.2), attribute(node, "beta", 0.5)
+                whole = {_X: alpha * line[_X], _NUMBER: beta + alpha * line.get(_NUMBER, 0.0)}
+                if is_near(whole, _SWISH, 1e-3):
+                    return _replace(top, "HardSwish", x, node)
     return False
 
 
-def _is_swish_gate(node: ir.Node) -> bool:
-    return abs(attribute(node, "alpha", 0.2) - _SIXTH) < 1e-4 and abs(attribute(node, "beta", 0.5) - 0.5) < 1e-6
-
-
-def _replace(node: ir.Node, op_type: str, x: ir.Value, parts: list[ir.Node], **attributes: Any) -> bool:
-    """Put one node in the place of `node` and of those of `parts` (outermost first) that nothing else reads."""
-    build = Builder(node, origin=[name for part in (*reversed(parts), node) for name in origins(part)])
-    replace_value(node.outputs[0], build.op(op_type, x, **attributes))
-    remove(node)
-    for part in parts:
-        if not part.outputs[0].uses() and not part.outputs[0].is_graph_output():
-            remove(part)
+def _replace(top: ir.Node, op_type: str, x: ir.Value, inner: ir.Node, **attributes: Any) -> bool:
+    """Put one node in the place of `top`, and remove what nothing reads any more."""
+    if top.graph is not inner.graph or top.outputs[0].dtype not in _FLOATS:
+        return False
+    build = Builder(top, origin=(*origins(inner), *origins(top)))
+    replace_value(top.outputs[0], build.op(op_type, x, **attributes))
+    drop(top.outputs[0])
     return True
