@@ -3,6 +3,7 @@
 // written in several passes, each of which keeps what falls into its windows.
 import { KernelError, type Shader, type Spec, type Uniforms } from '../jsep/kernel';
 import { type AccessedText, accessThrough } from '../wgsl/accessors';
+import { windowBytes, windowCount } from '../wgsl/large';
 import type { Region } from './segment';
 import type { ShaderBinding } from './shader';
 
@@ -40,11 +41,9 @@ interface Share {
   readonly first?: number;
 }
 
-const ALIGNMENT = 256;
-
 /** The dispatches that take the place of one whose bindings (of which the last `written` are outputs) are too large. */
 export function inWindows<S extends Spec>(shader: Shader<S>, spec: S, bounds: readonly Bound[], written: number, uniforms: Uniforms, limits: Limits): Pass<S>[] {
-  const step = Math.floor(limits.maxStorageBindingSize / ALIGNMENT) * ALIGNMENT;
+  const step = windowBytes(limits.maxStorageBindingSize);
   const all = bounds.map((bound): Share => {
     const windows = windowsOf(bound.region, limits.maxStorageBindingSize, step);
     return { bound, owner: windows.length > 1 ? bounds.find((other) => sameRegion(bound, other))! : bound, windows };
@@ -87,8 +86,9 @@ function tooLarge(name: string, shares: readonly Share[], limits: Limits, window
 }
 
 function windowsOf(region: Region, limit: number, step: number): Region[] {
-  if (region.bytes <= limit) return [region];
-  return Array.from({ length: Math.ceil(region.bytes / step) }, (_, k) => ({
+  const count = windowCount(region.bytes, limit);
+  if (count === 1) return [region];
+  return Array.from({ length: count }, (_, k) => ({
     ...region, offset: (region.offset ?? 0) + k * step, bytes: Math.min(step, region.bytes - k * step),
   }));
 }
@@ -101,12 +101,16 @@ function passOf<S extends Spec>(shader: Shader<S>, shares: readonly Share[], wri
   return {
     shader: { ...shader, name: `${shader.name}_windows${sharing.join('')}`, wgsl: (spec) => windowedText(shader.wgsl(spec), cut, step) },
     bindings: shares.filter(owned).flatMap((share) => (cut.includes(share)
-      ? share.windows.map((_, k) => ({ name: windowName(share, k, step), type: share.bound.type, writable: share.bound.writable }))
-      : [{ name: share.bound.name, type: share.bound.type, writable: share.bound.writable }])),
+      ? share.windows.map((_, k) => ({ ...declared(share), name: windowName(share, k, step) }))
+      : [declared(share)])),
     regions: shares.filter(owned).flatMap(({ windows }) => windows),
     written: shares.slice(-written).reduce((sum, { windows }) => sum + windows.length, 0),
     uniforms: { ...uniforms, ...Object.fromEntries(firsts.map((share) => [firstName(share), share.first!])) },
   };
+}
+
+function declared({ bound: { name, type, packed, writable } }: Share): ShaderBinding {
+  return { name, type, packed, writable };
 }
 
 function windowName({ owner, first }: Share, k: number, step: number): string {

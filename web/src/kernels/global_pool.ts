@@ -1,6 +1,7 @@
 // GlobalAveragePool, GlobalMaxPool and GlobalLpPool: all spatial axes become one element, channels last or second.
-import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { inLanes, load, stored } from '../wgsl/lanes';
+import { inBatches } from '../wgsl/large';
 import { type RowLayout, rowMain, rowsOf } from './_rows';
 
 /** What is gathered of the elements x, and what becomes of it. */
@@ -34,10 +35,14 @@ const SHADER: Shader<GlobalSpec> = {
 
 function resolve(ctx: Context, pool: Pool, last: boolean, p: number): void {
   const x = ctx.input(0);
+  const ones = x.dims.slice(2).map(() => 1);
+  const y = ctx.output(0, last ? [x.dims[0], ...ones, x.dims[x.dims.length - 1]] : [x.dims[0], x.dims[1], ...ones]);
+  inBatches(ctx, x.dims[0], { x, y }, (part) => poolImages(ctx, pool, last, p, part.x, part.y));
+}
+
+function poolImages(ctx: Context, pool: Pool, last: boolean, p: number, x: Tensor, y: Tensor): void {
   const spatial = last ? x.dims.slice(1, -1) : x.dims.slice(2);
   const [images, channels] = [x.dims[0], last ? x.dims[x.dims.length - 1] : x.dims[1]];
-  const ones = spatial.map(() => 1);
-  const y = ctx.output(0, last ? [images, ...ones, channels] : [images, channels, ...ones]);
   const length = spatial.reduce((product, size) => product * size, 1);
   const rows = last ? rowsOf(ctx, images, length, channels) : rowsOf(ctx, images * channels, length, 1);
   ctx.dispatch({

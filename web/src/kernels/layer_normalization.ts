@@ -3,6 +3,7 @@ import type { Attributes } from '../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import { inLanes, type Lanes, stored } from '../wgsl/lanes';
+import { inBatches } from '../wgsl/large';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
 import { expanded } from './_expand';
 import { type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
@@ -84,12 +85,31 @@ function normalize(ctx: Context, n: Norm): void {
   const affine = [n.scale, n.bias].filter((given) => given !== undefined);
   const whole = affine.some(({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1);
   const [scale, bias] = affine.map((given) => (given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis))));
-  const rows = rowsOf(ctx, outer, length, 1);
+  const common = { whole, length, scale, bias, skipBias, centred: n.centred, epsilon: n.epsilon };
+  // What is repeated, for less than all rows, goes with all of them only.
+  if (whole || (skip && skip.size !== x.size)) return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
+  const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
+  const byRow = { x: of(x)!, y: of(y)!, skip: of(skip), means: of(means), inverses: of(inverses), sum: of(sum) };
+  inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
+}
+
+interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centred' | 'epsilon'> {
+  readonly y: Tensor;
+  readonly rows: number;
+  readonly length: number;
+  readonly whole: boolean;
+  readonly means?: Tensor;
+  readonly inverses?: Tensor;
+  readonly sum?: Tensor;
+}
+
+function normalizeRows(ctx: Context, { x, y, skip, skipBias, scale, bias, means, inverses, sum, ...n }: Normalized): void {
+  const rows = rowsOf(ctx, n.rows, n.length, 1);
   const lanes = rows.lanes;
   ctx.dispatch({
     shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
     spec: {
-      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, whole, biased: bias !== undefined, skip: skip !== undefined,
+      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, whole: n.whole, biased: bias !== undefined, skip: skip !== undefined,
       skipBias: skipBias !== undefined, mean: means !== undefined, inverse: inverses !== undefined, sum: sum !== undefined,
     },
     inputs: {
@@ -97,7 +117,7 @@ function normalize(ctx: Context, n: Norm): void {
       ...(skip && { skip: inLanes(skip, lanes) }), ...(skipBias && { skip_bias: inLanes(skipBias, lanes) }),
     },
     outputs: { y: inLanes(y, lanes), ...(means && { means }), ...(inverses && { inverses }), ...(sum && { sum: inLanes(sum, lanes) }) },
-    uniforms: { ...rows.uniforms, length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) }, f32: ['epsilon'],
+    uniforms: { ...rows.uniforms, length: n.length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) }, f32: ['epsilon'],
     workgroups: rows.workgroups,
   });
 }

@@ -3,6 +3,7 @@ import type { Attributes } from '../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { DType } from '../schema';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
+import { inBatches } from '../wgsl/large';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { sizeOf } from '../wgsl/shape';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from './_columns';
@@ -65,21 +66,24 @@ function resolve(ctx: Context, op: string, last: boolean, { window, includePad, 
   const places = last ? [from.pitch, from.first, at.pitch, at.first] : [];
   const lanes = last && !indices && [channels, ...places].every((number) => number % 4 === 0) ? 4 : 1;
   const inPlace = x.id === y.id;
-  const count = sizeOf(dims) / lanes;
   // Strides of an index in one plane of the input, channels second.
   const inPlane = geometry.input.map((_, axis) =>
     (columnMajor ? geometry.input.slice(0, axis) : geometry.input.slice(axis + 1)).reduce((product, size) => product * size, 1));
   const spec: PoolSpec = { op, axes: rank - 2, lanes, last, includePad, indices: indices !== undefined, storage: x.storage, ...(inPlace && { inPlace }) };
-  ctx.dispatch({
-    shader: SHADER, spec, inputs: inPlace ? {} : { x: inLanes(x, lanes) }, outputs: { y: inLanes(y, lanes), ...(indices && { indices }) },
-    uniforms: {
-      count, channels: channels / lanes, ...(last && { pitch: from.pitch / lanes, first: from.first / lanes, y_pitch: at.pitch / lanes, y_first: at.first / lanes }), input: geometry.input, output: geometry.output, kernel: geometry.kernel,
-      stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
-      ...(includePad && { end: geometry.input.map((size, axis) => size + geometry.begins[axis] + geometry.ends[axis]) }),
-      ...(op === 'LpPool' && { p }), ...(indices && { plane: inPlane }),
-    },
-    f32: ['p'],
-    workgroups: linearWorkgroups(count, ctx.device),
+  // Indices are places in all of x.
+  inBatches(ctx, indices ? 1 : x.dims[0], { x, y }, (images) => {
+    const count = (images.x.dims[0] * sizeOf(dims.slice(1))) / lanes;
+    ctx.dispatch({
+      shader: SHADER, spec, inputs: inPlace ? {} : { x: inLanes(images.x, lanes) }, outputs: { y: inLanes(images.y, lanes), ...(indices && { indices }) },
+      uniforms: {
+        count, channels: channels / lanes, ...(last && { pitch: from.pitch / lanes, first: from.first / lanes, y_pitch: at.pitch / lanes, y_first: at.first / lanes }), input: geometry.input, output: geometry.output, kernel: geometry.kernel,
+        stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
+        ...(includePad && { end: geometry.input.map((size, axis) => size + geometry.begins[axis] + geometry.ends[axis]) }),
+        ...(op === 'LpPool' && { p }), ...(indices && { plane: inPlane }),
+      },
+      f32: ['p'],
+      workgroups: linearWorkgroups(count, ctx.device),
+    });
   });
 }
 

@@ -1,7 +1,7 @@
 // Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
 import { type Context, type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { inLanes, load, stored } from '../wgsl/lanes';
-import { bindsWhole, partsAlong } from '../wgsl/large';
+import { inBatches } from '../wgsl/large';
 import { normalizeAxis } from '../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
 
@@ -58,16 +58,14 @@ function kernel(kind: Kind): Kernel<{ axis: number }> {
       if (x.size === 0) return;
       const [outer, length, inner] = x.dims.length === 0 ? [1, 1, 1] : aroundAxis(x, normalizeAxis(axis, x.dims.length));
       const size = length * inner;
-      const parts = bindsWhole(x, ctx.device) ? undefined : partsAlong(outer, [{ tensor: x, row: size }, { tensor: y, row: size }], ctx.device);
-      for (const [begin, end] of parts ?? [[0, outer]]) {
-        const [from, to] = [x, y].map((tensor) => (parts ? ctx.window(tensor, begin * size, [end - begin, size]) : tensor));
-        const rows = rowsOf(ctx, end - begin, length, inner);
+      inBatches(ctx, outer, { x: ctx.reshape(x, [outer, size]), y: ctx.reshape(y, [outer, size]) }, (part) => {
+        const rows = rowsOf(ctx, part.x.dims[0], length, inner);
         ctx.dispatch({
           shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` }, spec: { kind, layout: rows.layout, storage: x.storage },
-          inputs: { x: inLanes(from, rows.lanes) }, outputs: { y: inLanes(to, rows.lanes) },
+          inputs: { x: inLanes(part.x, rows.lanes) }, outputs: { y: inLanes(part.y, rows.lanes) },
           uniforms: rows.uniforms, workgroups: rows.workgroups,
         });
-      }
+      });
     },
   };
 }

@@ -2,6 +2,7 @@
 // values written behind the old ones of their batch. Elements are read one by one and written by fours.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
+import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Heads } from './core';
 
@@ -113,13 +114,14 @@ export function writeNewRows(ctx: Context, all: RowsOfBatches, parts: readonly N
   const most = ctx.device.maxStorageBuffersPerStage;
   const given = parts.filter(({ to }) => to.size > 0);
   // Together if there are bindings enough, else one by one.
-  if (bindingsOf(given, rotation) <= most) dispatchRows(ctx, all, given, rotation);
+  if (bindingsOf(ctx, given, rotation) <= most) dispatchRows(ctx, all, given, rotation);
   else for (const part of given) dispatchRows(ctx, all, [part], part.turned ? rotation : undefined);
 }
 
-function bindingsOf(parts: readonly NewRows[], rotation?: Rotation): number {
-  const read = new Set(parts.map(({ from }) => from.tensor.id)).size;
-  return read + parts.length + parts.filter(({ past }) => past).length + 1 + (rotation ? 2 + Number(rotation.positions !== undefined) : 0);
+function bindingsOf(ctx: Context, parts: readonly NewRows[], rotation?: Rotation): number {
+  const read = new Map(parts.map(({ from: { tensor } }) => [tensor.id, tensor])).values();
+  const rows = [...read, ...parts.map(({ to }) => to), ...parts.flatMap(({ past, kept }) => (past && !kept ? [past] : []))];
+  return bindingCount(rows, ctx.device) + 1 + (rotation ? 2 + Number(rotation.positions !== undefined) : 0);
 }
 
 function dispatchRows(ctx: Context, { batch, count, size, lengths }: RowsOfBatches, parts: readonly NewRows[], rotation?: Rotation): void {

@@ -5,6 +5,7 @@
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { DType } from '../../schema';
 import { type Lanes, laneType, load, stored } from '../../wgsl/lanes';
+import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Attention, Heads } from './core';
 import { HIDDEN, HIDING_F32, HIDING_I32, hidingParts, type HidingSpec, hidingText, LEAST } from './hiding';
@@ -58,7 +59,7 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
   const names = [nameOf(t.q), nameOf(t.k), nameOf(t.v)] as const;
   const hiding = hidingParts(t.hiding);
   const split = splits > 1;
-  if (tensors.length + Object.keys(hiding.inputs).length + (split ? 2 : 1) > ctx.device.maxStorageBuffersPerStage) return false;
+  if (bindingCount(tensors, ctx.device) + Object.keys(hiding.inputs).length + (split ? 2 : 1) > ctx.device.maxStorageBuffersPerStage) return false;
   const bound = (tensor: Tensor): Binding => ({ tensor, vec: lanes });
   const place = ({ strides, offset = 0 }: Heads) => [...strides, offset].map((step) => step / lanes);
   const found = split ? foundBy(ctx, batch * heads * queries, splits, t.valueSize) : undefined;

@@ -1,5 +1,6 @@
 // Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one window a channel.
 import { type Context, KernelError } from '../../jsep/kernel';
+import { inBatches } from '../../wgsl/large';
 import { type ChannelsLast, windowUniforms } from '../_conv_geometry';
 import { multiply } from '../product/multiply';
 import { depthwise } from './depthwise';
@@ -11,6 +12,10 @@ export interface Convolution extends ChannelsLast {
 }
 
 export function convolve(ctx: Context, c: Convolution): void {
+  inBatches(ctx, c.x.dims[0], { x: c.x, y: c.y, residual: c.residual }, (part) => convolveImages(ctx, { ...c, ...part }));
+}
+
+function convolveImages(ctx: Context, c: Convolution): void {
   const { x, w, y, bias, residual, activation, group, geometry, columns } = c;
   const images = x.dims[0];
   const channels = columns.x.count;
@@ -23,7 +28,7 @@ export function convolve(ctx: Context, c: Convolution): void {
     depthwise(ctx, c);
     return;
   }
-  if (group === 1 && suitsWinograd(ctx, w, geometry)) {
+  if (group === 1 && suitsWinograd(ctx, images, w, geometry)) {
     winograd(ctx, c);
     return;
   }

@@ -1,5 +1,6 @@
 // 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3): 36 products of matrices for tiles of 4x4 outputs, with a quarter of the
 // multiplications. For software adapters, which have few of them; a GPU has more to lose by the dispatches around.
+import { DType } from '../../schema';
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
@@ -17,11 +18,14 @@ const POINTS = 36;
 const FEWEST_TILES = 64;
 const FEWEST_CHANNELS = 16;
 
-export function suitsWinograd(ctx: Context, w: Tensor, { kernel, strides, dilations, output }: Geometry): boolean {
+export function suitsWinograd(ctx: Context, images: number, w: Tensor, { kernel, strides, dilations, output }: Geometry): boolean {
   const [, , channels, outputs] = w.dims;
   const every = (numbers: readonly number[], wanted: number) => numbers.every((number) => number === wanted);
+  const tiles = Math.ceil(output[0] / TILE) * Math.ceil(output[1] / TILE);
+  // What is in between is larger than input and output.
+  if (4 * POINTS * images * tiles * Math.max(channels, outputs) > ctx.device.maxStorageBindingSize) return false;
   return ctx.device.software && w.storage === 'f32' && every(kernel, 3) && every(strides, 1) && every(dilations, 1) && channels % 4 === 0 && outputs % 4 === 0
-    && Math.min(channels, outputs) >= FEWEST_CHANNELS && Math.ceil(output[0] / TILE) * Math.ceil(output[1] / TILE) >= FEWEST_TILES;
+    && Math.min(channels, outputs) >= FEWEST_CHANNELS && tiles >= FEWEST_TILES;
 }
 
 /** w is [3, 3, channels, outputs]. */
@@ -36,9 +40,10 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation: gi
     in_h: geometry.input[0], in_w: geometry.input[1], out_h: geometry.output[0], out_w: geometry.output[1], down, across, tiles,
     pad_top: geometry.begins[0], pad_left: geometry.begins[1],
   };
-  const transformed = ctx.temp([POINTS, tiles, channels], x.dtype);
-  const weights = ctx.temp([POINTS, channels, outputs], w.dtype);
-  const products = ctx.temp([POINTS, tiles, outputs], y.dtype);
+  // In float32 whatever x is: the sums cancel each other out.
+  const transformed = ctx.temp([POINTS, tiles, channels], DType.float32);
+  const weights = ctx.temp([POINTS, channels, outputs], DType.float32);
+  const products = ctx.temp([POINTS, tiles, outputs], DType.float32);
   const vec = 4 as const;
   const inputs = (tiles * channels) / vec;
   const columns = (channels * outputs) / vec;

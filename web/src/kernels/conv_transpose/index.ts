@@ -2,6 +2,7 @@
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
+import { inBatches } from '../../wgsl/large';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';
 import { type ChannelsLast, readWindow, slideTransposed, windowUniforms, type WindowAttributes } from '../_conv_geometry';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../_permute';
@@ -37,7 +38,11 @@ interface Transposed extends ChannelsLast {
   readonly group: number;
 }
 
-function convolveTransposed(ctx: Context, { x, w, y, bias, residual, activation, group, geometry, columns: { x: from, y: to } }: Transposed): void {
+function convolveTransposed(ctx: Context, c: Transposed): void {
+  inBatches(ctx, c.x.dims[0], { x: c.x, y: c.y, residual: c.residual }, (part) => convolveImages(ctx, { ...c, ...part }));
+}
+
+function convolveImages(ctx: Context, { x, w, y, bias, residual, activation, group, geometry, columns: { x: from, y: to } }: Transposed): void {
   const channels = from.count;
   const columns = w.dims[3];
   if (w.dims[2] !== channels || channels % group !== 0) {
