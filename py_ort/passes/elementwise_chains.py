@@ -1,5 +1,7 @@
 """Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
 
+A reduction along known axes that is the only reader of a chain becomes its end.
+
 Runs after placement, as all of a chain must be on one provider.
 """
 
@@ -11,13 +13,14 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 
 from py_ort.ops import INTERNAL, operator
-from py_ort.ops.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ops.builder import Builder, all_graphs, attribute, dims, ints, origins, rank, remove, replace_value, scalar
 from py_ort.passes.match import same_dims
 from py_ort.passes.pass_base import Pass
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
 _CPU_OPERATORS = 4  # of a chain that a CPU gains by
+_CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
 _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
@@ -36,6 +39,10 @@ _FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
 _TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Not"})
 _PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", *_TRUTHS})
 _CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Pow", "HardSigmoid", "HardSwish", "LeakyRelu"}
+
+_REDUCTIONS = frozenset(
+    f"Reduce{kind}" for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")
+)
 
 ProviderOf = Callable[[ir.Node], str]
 Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
@@ -60,20 +67,43 @@ class ElementwiseChains(Pass):
         for graph in all_graphs(model.graph):
             done: set[ir.Node] = set()
             for node in reversed(list(graph)):
-                if node in done or not _fits(node) or node.outputs[0].dtype not in _FLOATS or _on_host(node.outputs[0]):
+                if node in done or node.outputs[0].dtype not in _FLOATS:
                     continue
-                chain = self._grow(node)
+                last = self._reduced(node) if node.op_type in _REDUCTIONS else node
+                if last is None or not _fits(last) or _on_host(node.outputs[0]):
+                    continue
+                chain = self._grow(last)
                 dtypes = [value.dtype for value in _inputs(chain)]
                 if dtypes and self._gains(chain, node) and self._takes(self._provider_of(node), dtypes):
                     done.update(_fuse(node, chain))
                     count += 1
         return count
 
-    def _gains(self, chain: list[ir.Node], last: ir.Node) -> bool:
+    def _gains(self, chain: list[ir.Node], end: ir.Node) -> bool:
         """A GPU saves a launch by each operator, a CPU the way to memory: worth it for long chains of whole tensors."""
-        if self._provider_of(last) != "wasm":
-            return len(chain) > 1
-        return len(chain) >= _CPU_OPERATORS and all(same_dims(value, last.outputs[0]) for value in _inputs(chain))
+        result, reduced = chain[-1].outputs[0], end is not chain[-1]
+        if reduced and rank(result) != max(rank(value) or 0 for value in _inputs(chain)):
+            return False  # a constant has axes that the inputs lack
+        if self._provider_of(end) != "wasm":
+            return len(chain) + reduced > 1
+        return len(chain) >= (_CPU_REDUCED if reduced else _CPU_OPERATORS) and all(
+            same_dims(value, result) for value in _inputs(chain)
+        )
+
+    def _reduced(self, node: ir.Node) -> ir.Node | None:
+        """What makes the tensor that a reduction along known axes reads, if nothing else reads it."""
+        value = node.inputs[0]
+        made = None if value is None else value.producer()
+        if (
+            node.domain != ""
+            or value is None
+            or made is None
+            or made.graph is not node.graph
+            or value.is_graph_output()
+        ):
+            return None
+        alone = len(value.uses()) == 1 and self._provider_of(made) == self._provider_of(node)
+        return made if alone and _axes(node) is not None else None
 
     def _repeatable(self, node: ir.Node) -> bool:
         """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
@@ -106,6 +136,15 @@ class ElementwiseChains(Pass):
                     chain = more
             at += 1
         return _ordered(chain)
+
+
+def _axes(node: ir.Node) -> list[int] | None:
+    """The axes of a reduction, from 0; none where it is told to do nothing, or something is not known."""
+    axes, size = node.inputs[1] if len(node.inputs) > 1 else None, rank(node.inputs[0])
+    given = [] if axes is None else ints(axes)
+    if given is None or size is None or (not given and attribute(node, "noop_with_empty_axes", 0)):
+        return None
+    return sorted({axis % size for axis in given}) if given else list(range(size))
 
 
 def _only_in(chain: list[ir.Node], value: ir.Value) -> bool:
@@ -185,16 +224,22 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
     return list(found)
 
 
-def _fuse(last: ir.Node, chain: list[ir.Node]) -> list[ir.Node]:
-    """Make the node; return those that are gone for it."""
+def _fuse(end: ir.Node, chain: list[ir.Node]) -> list[ir.Node]:
+    """Make the node; return those that are gone for it. `end`: the last of the chain, or the reduction behind it."""
     inputs = _inputs(chain)
-    build = Builder(last, origin=[name for node in chain for name in origins(node)])
-    output = last.outputs[0]
-    made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, program=_program(chain, inputs))
+    every = chain if end is chain[-1] else [*chain, end]
+    build = Builder(end, origin=[name for node in every for name in origins(node)])
+    output = end.outputs[0]
+    reduction = (
+        {}
+        if end is chain[-1]
+        else {"reduction": end.op_type, "axes": _axes(end), "keepdims": attribute(end, "keepdims", 1)}
+    )
+    made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, program=_program(chain, inputs), **reduction)
     made.type, made.shape = output.type, output.shape
     replace_value(output, made)
     gone = []
-    for node in reversed(chain):
+    for node in reversed(every):
         if not node.outputs[0].uses():
             remove(node)
             gone.append(node)

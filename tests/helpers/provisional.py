@@ -67,7 +67,14 @@ def manifests(*, matmul_bias: bool = True, chains: bool = False, columns: bool =
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
     wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
     if chains:
-        gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in ("Elu", "Less", "Not", "And")]
+        more = (
+            "Elu",
+            "Less",
+            "Not",
+            "And",
+            *(f"Reduce{kind}" for kind in ("Max", "Min", "L1", "L2", "SumSquare", "LogSumExp")),
+        )
+        gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in more]
     for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
     for entry in gpu if columns else ():

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
+_REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceL2", "ReduceSumSquare")
 _UNARY = ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Abs", "Neg", "Sin")
 
 
 class RandomGraph:
     """Grows a graph node by node; every value's shape is known here, and may be hidden from the compiler."""
 
-    def __init__(self, seed: int) -> None:
-        """Start from one image as input."""
+    def __init__(self, seed: int, kinds: Collection[str] = ()) -> None:
+        """Start from one image as input; `kinds` names the only kinds of nodes to make."""
+        found = [name for name in dir(self) if name.startswith("_make_")]
+        self.makers = [getattr(self, name) for name in found if not kinds or name.removeprefix("_make_") in kinds]
         self.rng = np.random.default_rng(seed)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
@@ -45,8 +49,7 @@ class RandomGraph:
         names = list(self.shapes)
         at = max(0, len(names) - 1 - int(self.rng.geometric(0.5)) + 1)
         value = names[min(at, len(names) - 1)]
-        choices = [getattr(self, name) for name in dir(type(self)) if name.startswith("_make_")]
-        self.rng.choice(np.array(choices, dtype=object))(value, self.shapes[value])
+        self.rng.choice(np.array(self.makers, dtype=object))(value, self.shapes[value])
 
     def _axis(self, shape: tuple[int, ...]) -> int:
         return int(self.rng.integers(0, len(shape)))
@@ -143,7 +146,7 @@ class RandomGraph:
             return
         axis, keep = self._axis(shape), int(self.rng.integers(0, 2))
         new = tuple(1 if i == axis else d for i, d in enumerate(shape) if keep or i != axis)
-        self.add(str(self.rng.choice(("ReduceMean", "ReduceMax"))), [x, self.ints(axis)], [new], keepdims=keep)
+        self.add(str(self.rng.choice(_REDUCTIONS)), [x, self.ints(axis)], [new], keepdims=keep)
 
     def _make_squeeze(self, x: str, shape: tuple[int, ...]) -> None:
         ones = [i for i, d in enumerate(shape) if d == 1]
@@ -229,9 +232,9 @@ def _broadcasts(other: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(other) <= len(shape) and all(a in (1, b) for a, b in zip(reversed(other), reversed(shape), strict=False))
 
 
-def random_graph(seed: int, nodes: int = 14) -> RandomGraph:
-    """Return a graph with at least one node."""
-    graph = RandomGraph(seed)
+def random_graph(seed: int, nodes: int = 14, kinds: Collection[str] = ()) -> RandomGraph:
+    """Return a graph with at least one node; `kinds`: of these only."""
+    graph = RandomGraph(seed, kinds)
     while len(graph.nodes) < nodes:
         graph.grow()
     return graph

@@ -126,8 +126,9 @@ class _Writer(StandardForm):
             before = self.emit(proto, "Slice", [wide, none, start, axis])
             behind = self.emit(proto, "Slice", [wide, end, every, axis])
             return self.emit(proto, "Concat", [before, result, behind], axis=-1)
-        pads = self.emit(proto, "Concat", [start, self.emit(proto, "Sub", [every, end])], axis=0)
-        return self.emit(proto, "Pad", [result, pads, "", axis])
+        others = self.array(proto, np.zeros(len(node.outputs[0].shape or ()) - 1, np.int64))
+        pads = self.emit(proto, "Concat", [others, start, others, self.emit(proto, "Sub", [every, end])], axis=0)
+        return self.emit(proto, "Pad", [result, pads])
 
     def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         """Write a chain's instructions as the nodes that they were."""
@@ -149,4 +150,7 @@ class _Writer(StandardForm):
             else:
                 attributes |= {"to": int(dtype)} if op_type == "Cast" else {}
                 names.append(self.emit(proto, op_type, operands, **attributes))
+        if get(node, "reduction", None):
+            axes = self.array(proto, np.array(get(node, "axes"), np.int64))
+            names.append(self.emit(proto, get(node, "reduction"), [names[-1], axes], keepdims=get(node, "keepdims")))
         self.give(proto, node, names[-1])

@@ -24,6 +24,35 @@ def _chain(program: str, inputs: Sequence[Any], expected: Callable[..., Any], to
     return Case("ElementwiseChain", inputs, attributes, single, domain="com.ms.internal", tolerance=tolerance)
 
 
+def _reduced(
+    program: str,
+    inputs: Sequence[Any],
+    reduction: str,
+    axes: Sequence[int],
+    expected: Callable[..., Any],
+    keep: int = 1,
+) -> Case:
+    """`expected` gives what is reduced."""
+    attributes = {"program": program, "reduction": reduction, "axes": list(axes), "keepdims": keep}
+    kind: Callable[..., Any] = {
+        "ReduceSum": np.sum,
+        "ReduceMean": np.mean,
+        "ReduceMax": np.max,
+        "ReduceMin": np.min,
+        "ReduceProd": np.prod,
+        "ReduceL1": lambda x, **how: np.sum(np.abs(x), **how),
+        "ReduceL2": lambda x, **how: np.sqrt(np.sum(x * x, **how)),
+        "ReduceSumSquare": lambda x, **how: np.sum(x * x, **how),
+        "ReduceLogSum": lambda x, **how: np.log(np.sum(x, **how)),
+    }[reduction]
+
+    def compute(*arrays: Array) -> Array:
+        made = np.asarray(expected(*arrays), np.float64)
+        return np.asarray(kind(made, axis=tuple(axes), keepdims=bool(keep)), np.float32)
+
+    return Case("ElementwiseChain", inputs, attributes, compute, domain="com.ms.internal", tolerance="normal")
+
+
 def _attention(
     heads: tuple[int, int], sizes: tuple[int, int], offsets: Sequence[int], causal: bool = False
 ) -> Callable[..., Array]:
@@ -118,6 +147,20 @@ CASES = [
     _chain("Neg 0;Exp 1;Div 2 1", [r(255)], lambda x: np.exp(-x) / -x),
     _chain("Add 0 1;Neg 2", [r(), r(3)], lambda x, z: -(x + z)),
     _chain("Add 0 1;Neg 2", [r(0, 4), r(4)], lambda x, z: -(x + z)),
+    _reduced("Sub 0 1;Mul 2 2", [r(3, 5, 32), r(32)], "ReduceMean", [2], lambda x, m: (x - m) ** 2),
+    _reduced("Sub 0 1;Mul 2 2", [r(3, 5, 33), r(3, 5, 1)], "ReduceMean", [-1], lambda x, m: (x - m) ** 2, keep=0),
+    _reduced("Mul 0 1", [r(2, 7, 24), r(2, 1, 24)], "ReduceSum", [1], lambda x, g: x * g, keep=0),
+    _reduced("Mul 0 1", [r(6, 1, 40), r(5, 40)], "ReduceSum", [2], lambda x, w: x * w),
+    _reduced("Mul 0 1", [r(6, 40, 1), r(1, 40, 20)], "ReduceMax", [1], lambda x, w: x * w, keep=0),
+    _reduced("Exp 0;Add 1 2", [r(4, 3, 5, 8), r(3, 1, 1)], "ReduceMin", [1, 3], lambda x, z: np.exp(x) + z),
+    _reduced("Abs 0", [r(2, 3, 4, 5)], "ReduceProd", [0, 2], np.abs, keep=0),
+    _reduced("Mul 0 1", [r(70, 90), r(90)], "ReduceL2", [0, 1], lambda x, g: x * g, keep=0),
+    _reduced("Sub 0 1", [r(20011), r()], "ReduceL1", [0], lambda x, z: x - z),
+    _reduced("Sigmoid 0", [r(3, 2048, 8)], "ReduceLogSum", [1], _sigmoid),
+    _reduced("Cast 0;Mul 1 2", [r(4, 9, 1, dtype="bool"), r(4, 9, 16)], "ReduceSum", [1], lambda m, x: m * x),
+    _reduced("Neg 0", [r(8, 1, 12)], "ReduceSumSquare", [1], lambda x: -x),
+    _reduced("Neg 0", [r(3, 0, 4)], "ReduceSum", [1], lambda x: -x),
+    _reduced("Neg 0", [r(0, 3, 4)], "ReduceMean", [1], lambda x: -x),
     _packed("one head", (1, 1), (4, 4), 3, 12),
     _packed("fours", (3, 3), (8, 8), 37, 72),
     _packed("odd", (2, 2), (5, 3), 9, 33),

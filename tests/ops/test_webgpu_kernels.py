@@ -31,6 +31,7 @@ TWOFOLD = (
     "blocks/MatMulNBits",
     "fused/Attention",
     "fused/Conv",
+    "fused/ElementwiseChain",
     "columns/Conv",
 )
 HARDWARE = {

@@ -127,9 +127,70 @@ def test_what_shapes_are_computed_with_stays() -> None:
         ("p = Mul(x, z)  q = Add(p, x)  r = Sub(q, z)  y = Mul(r, x)", {"ElementwiseChain": 1}),
         ("p = Mul(x, z)  y = Add(p, x)", {"Mul": 1, "Add": 1}),
         ("p = Mul(x, g)  q = Add(p, x)  r = Sub(q, z)  y = Mul(r, x)", {"Mul": 2, "Add": 1, "Sub": 1}),
+        ("p = Sub(x, z)  q = Mul(p, p)  y = ReduceSum(q)", {"ElementwiseChain": 1}),
+        ("p = Mul(x, z)  y = ReduceSum(p)", {"Mul": 1, "ReduceSum": 1}),
     ],
-    ids=["long", "short", "broadcast"],
+    ids=["long", "short", "broadcast", "reduced", "short and reduced"],
 )
 def test_a_cpu_fuses_where_it_gains(nodes: str, expected: dict[str, int]) -> None:
     model = parse(f"g ({F} x, {F} z, float[2,1,4] g) => ({F} y) {{ {nodes} }}")
     assert operators(check_equal(model, compiled(model, providers=["wasm"], chains=True))) == expected
+
+
+# id: (inputs, nodes, constants, expected operators)
+REDUCED: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
+    "a variance": (
+        f"{F} x, float[2,3,1] m",
+        "d = Sub(x, m)  s = Mul(d, d)  y = ReduceMean(s, last)",
+        {"last": np.array([-1])},
+        {"ElementwiseChain": 1},
+    ),
+    "all axes, none kept": (f"{F} x, {F} z", "d = Sub(x, z)  y = ReduceL1<keepdims=0>(d)", {}, {"ElementwiseChain": 1}),
+    "and a chain behind it": (
+        f"{F} x, {F} z",
+        "p = Mul(x, z)  s = ReduceSum(p, middle)  t = Add(s, half)  y = Sqrt(t)",
+        {"middle": np.array([1]), "half": HALF},
+        {"ElementwiseChain": 2},
+    ),
+    "an outer product that is never made": (
+        "float[5,1,8] x, float[1,6,8] z",
+        "p = Mul(x, z)  y = ReduceSum<keepdims=0>(p, last)",
+        {"last": np.array([2])},
+        {"ElementwiseChain": 1},
+    ),
+    "read by another too": (
+        f"{F} x",
+        "a = Erf(x)  s = ReduceMax(a, last)  y = Sub(a, s)",
+        {"last": np.array([2])},
+        {"Erf": 1, "ReduceMax": 1, "Sub": 1},
+    ),
+    "told to do nothing": (
+        f"{F} x",
+        "a = Erf(x)  s = ReduceSum<noop_with_empty_axes=1>(a)  b = Tanh(s)  y = Neg(b)",
+        {},
+        {"ElementwiseChain": 1},
+    ),
+    "sums of exponentials": (
+        f"{F} x",
+        "a = Neg(x)  y = ReduceLogSumExp(a, last)",
+        {"last": np.array([2])},
+        {"Neg": 1, "ReduceLogSumExp": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("inputs", "nodes", "constants", "expected"), REDUCED.values(), ids=REDUCED)
+def test_a_reduction_is_the_end_of_a_chain(
+    inputs: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]
+) -> None:
+    rank = "" if "keepdims=0>(d)" in nodes else "[a,b]" if "keepdims=0" in nodes else "[a,b,c]"
+    model = parse(f"g ({inputs}) => (float{rank} y) {{ {nodes} }}", constants)
+    assert operators(check_equal(model, compiled(model, chains=True))) == expected
+
+
+def test_axes_that_are_fed_are_no_end() -> None:
+    model = parse(f"g ({F} x, int64[1] k) => (float[a,b,c] y) {{ a = Abs(x)  b = Neg(a)  y = ReduceSum(b, k) }}")
+    result = compiled(model, chains=True)
+    feeds = {"x": RNG.standard_normal((2, 3, 4)).astype(np.float32), "k": np.array([1])}
+    check_equal(model, result, feeds=feeds)
+    assert operators(result) == {"ElementwiseChain": 1, "ReduceSum": 1}

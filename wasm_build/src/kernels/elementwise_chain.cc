@@ -1,14 +1,17 @@
 // ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between them stays in the
 // cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an operator, the registers it reads, and
 // numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the output; all are
-// floats, truths 0 and 1.
+// floats, truths 0 and 1. With `reduction`, a Reduce operator, that last one is reduced along `axes`, block by block, and is no tensor.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "broadcast.h"
+#include "axes.h"
 #include "py_ort/kernel.h"
+#include "reduce.h"
 #include "simd_math.h"
 #include "unary.h"
 
@@ -145,6 +148,12 @@ class ElementwiseChain {
       at = end + 1;
     }
     PY_ORT_ENSURE(!out.program_.empty(), "ElementwiseChain needs a program");
+    const std::string reduction = info.attributes.text("reduction", "");
+    if (reduction.empty()) return {};
+    out.reduction_ = find_reduction(reduction);
+    if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps) return not_implemented("ElementwiseChain with ", reduction);
+    out.axes_ = info.attributes.integers("axes");
+    out.keep_ = info.attributes.integer("keepdims", 1) != 0;
     return {};
   }
 
@@ -160,14 +169,24 @@ class ElementwiseChain {
       for (int source : program_[i].registers)
         PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || program_[i].op == Op::number, "instruction ", i, " reads register ", source);
     Tensor* y;
-    PY_ORT_TRY(context.output(0, DType::float32, dims, y));
+    ReducedAxes reduced;
+    if (reduction_) {
+      std::vector<int64_t> axes = axes_;
+      PY_ORT_TRY(normalize_axes(axes, static_cast<int64_t>(dims.size())));
+      reduced = reduced_axes(dims, axes, keep_);
+    }
+    // Of a block all is read before its results are written.
+    if (reduction_) PY_ORT_TRY(context.output(0, DType::float32, reduced.dims, y));
+    else PY_ORT_TRY(context.output(0, DType::float32, dims, y, {0, 1, 2, 3}));
+    std::optional<ReduceStream> stream;
+    if (reduction_) stream.emplace(reduction_->step, dims, reduced, y->mutable_data<float>(), y->count());
     std::vector<Walk> walks;
     for (size_t i = 0; i < inputs; ++i) walks.push_back(walk_of(context.input(i)->dims, dims));
     Tensor space;
     PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(registers), kBlock}, space));
     std::fill_n(space.mutable_data<float>(), space.count(), 0.0f);
     std::vector<const float*> at(registers);
-    const int64_t total = y->count();
+    const int64_t total = element_count(dims);
     float* const result = y->mutable_data<float>();
     for (int64_t start = 0; start < total; start += kBlock) {
       const int64_t count = std::min(kBlock, total - start);
@@ -178,13 +197,15 @@ class ElementwiseChain {
       }
       for (size_t i = 0; i < program_.size(); ++i) {
         const Instruction& step = program_[i];
-        float* to = i + 1 == program_.size() && count == kBlock ? result + start : own(inputs + i);
+        float* to = i + 1 == program_.size() && count == kBlock && !stream ? result + start : own(inputs + i);
         const auto source = [&](int k) { return at[static_cast<size_t>(step.registers[k])]; };
         execute(step, source(0), source(1), source(2), to);
         at[inputs + i] = to;
       }
-      if (count < kBlock) std::copy_n(at.back(), count, result + start);
+      if (stream) stream->take(at.back(), count);
+      else if (count < kBlock) std::copy_n(at.back(), count, result + start);
     }
+    if (reduction_) finish_totals(reduction_->finish, result, y->count(), reduced.count);
     return {};
   }
 
@@ -214,6 +235,9 @@ class ElementwiseChain {
   }
 
   std::vector<Instruction> program_;
+  const Reduction* reduction_ = nullptr;  // of the results, if any
+  std::vector<int64_t> axes_;
+  bool keep_ = true;
 };
 
 PY_ORT_KERNEL("com.ms.internal", "ElementwiseChain", "float32,int32,int64,bool", ElementwiseChain);

@@ -12,12 +12,6 @@
 namespace py_ort {
 namespace {
 
-enum class Finish : uint8_t { none, mean, sqrt, log, log_of_exps };
-struct Reduction {
-  std::string_view op_type;
-  Step step;
-  Finish finish;
-};
 constexpr Reduction kReductions[] = {
     {"ReduceL1", Step::sum_abs, Finish::none},   {"ReduceL2", Step::sum_squares, Finish::sqrt}, {"ReduceLogSum", Step::sum, Finish::log},
     {"ReduceLogSumExp", Step::sum, Finish::log_of_exps}, {"ReduceMax", Step::max, Finish::none}, {"ReduceMean", Step::sum, Finish::mean},
@@ -44,10 +38,8 @@ Status shifted_exps(const Tensor& in, const ReducedAxes& axes, Tensor& most, Ten
 
 class Reduce {
  public:
-  explicit Reduce(const KernelInfo& info) : keep_(info.attributes.integer("keepdims", 1) != 0), noop_(info.attributes.integer("noop_with_empty_axes", 0) != 0) {
-    for (const Reduction& reduction : kReductions)
-      if (reduction.op_type == info.op_type) reduction_ = reduction;
-  }
+  explicit Reduce(const KernelInfo& info)
+      : reduction_(*find_reduction(info.op_type)), keep_(info.attributes.integer("keepdims", 1) != 0), noop_(info.attributes.integer("noop_with_empty_axes", 0) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> list;
@@ -76,23 +68,40 @@ class Reduce {
   void finish(Tensor& total, const Tensor& most, int64_t count) const {
     visit_lane(lane_of(total.dtype), [&]<class T>() {
       T* y = total.mutable_data<T>();
-      const int64_t n = total.count();
-      if (reduction_.finish == Finish::mean) {
-        if (std::is_integral_v<T> && count == 0) return;
-        for (int64_t i = 0; i < n; ++i) y[i] = y[i] / static_cast<T>(count);
-      }
-      if constexpr (std::is_floating_point_v<T>) {
-        if (reduction_.finish == Finish::sqrt)
-          for (int64_t i = 0; i < n; ++i) y[i] = std::sqrt(y[i]);
-        if (reduction_.finish == Finish::log || reduction_.finish == Finish::log_of_exps)
-          for (int64_t i = 0; i < n; ++i) y[i] = std::log(y[i]) + (most.storage ? most.data<T>()[i] : T{0});
-      }
+      if (reduction_.finish != Finish::log_of_exps) return finish_totals(reduction_.finish, y, total.count(), count);
+      if constexpr (std::is_floating_point_v<T>)
+        for (int64_t i = 0, n = total.count(); i < n; ++i) y[i] = std::log(y[i]) + most.data<T>()[i];
     });
   }
 
-  Reduction reduction_{};
+  Reduction reduction_;
   bool keep_, noop_;
 };
+
+}  // namespace
+
+const Reduction* find_reduction(std::string_view op_type) {
+  for (const Reduction& reduction : kReductions)
+    if (reduction.op_type == op_type) return &reduction;
+  return nullptr;
+}
+
+template <class T>
+void finish_totals(Finish finish, T* y, int64_t outputs, int64_t count) {
+  if (finish == Finish::mean) {
+    if (std::is_integral_v<T> && count == 0) return;
+    for (int64_t i = 0; i < outputs; ++i) y[i] = y[i] / static_cast<T>(count);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (finish == Finish::sqrt)
+      for (int64_t i = 0; i < outputs; ++i) y[i] = std::sqrt(y[i]);
+    if (finish == Finish::log)
+      for (int64_t i = 0; i < outputs; ++i) y[i] = std::log(y[i]);
+  }
+}
+template void finish_totals<float>(Finish, float*, int64_t, int64_t);
+
+namespace {
 
 #define PY_ORT_REDUCED PY_ORT_FLOATS ",int32,int64,uint32,uint64"
 PY_ORT_KERNEL("", "ReduceL1", PY_ORT_REDUCED ";int64", Reduce);

@@ -78,8 +78,6 @@ void reduce_into(const T* x, T* __restrict to, int64_t count) {
   }
 }
 
-struct Loop { int64_t size, step; bool reduced; };  // step: of the output; 0 when reduced
-
 // What a lane and a step have of their own; the loops around are the same for all.
 struct Kernels {
   void (*row)(const void* x, int64_t count, const void* identity, void* total);  // a row into one total
@@ -93,8 +91,8 @@ constexpr Kernels kKernels{
     },
     [](const void* x, void* totals, int64_t count) { reduce_into<T, S>(static_cast<const T*>(x), static_cast<T*>(totals), count); }};
 
-void reduce_loops(const char* x, char* y, size_t width, const std::vector<Loop>& loops, const Kernels& kernels, const void* identity) {
-  const Loop inner = loops.empty() ? Loop{1, 1, false} : loops.back();
+void walk_loops(const char* x, char* y, size_t width, const std::vector<ReduceLoop>& loops, const Kernels& kernels, const void* identity) {
+  const ReduceLoop inner = loops.empty() ? ReduceLoop{1, 1, false} : loops.back();
   const size_t depth = loops.empty() ? 0 : loops.size() - 1;
   const auto bytes = static_cast<ptrdiff_t>(width);
   Dims index(depth);
@@ -159,13 +157,12 @@ ReducedAxes reduced_axes(const Dims& dims, const std::vector<int64_t>& axes, boo
   return out;
 }
 
-void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, Tensor& out) {
-  // Neighbouring axes of one kind are one loop.
-  std::vector<Loop> loops;
-  for (size_t i = 0; i < in.dims.size(); ++i) {
-    if (in.dims[i] == 1) continue;
-    if (!loops.empty() && loops.back().reduced == axes.reduced[i]) loops.back().size *= in.dims[i];
-    else loops.push_back({in.dims[i], 0, axes.reduced[i]});
+std::vector<ReduceLoop> reduce_loops(const Dims& dims, const ReducedAxes& axes) {
+  std::vector<ReduceLoop> loops;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    if (!loops.empty() && loops.back().reduced == axes.reduced[i]) loops.back().size *= dims[i];
+    else loops.push_back({dims[i], 0, axes.reduced[i]});
   }
   int64_t stride = 1;
   for (size_t i = loops.size(); i-- > 0;) {
@@ -173,12 +170,43 @@ void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, T
     loops[i].step = stride;
     stride *= loops[i].size;
   }
+  return loops;
+}
+
+void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, Tensor& out) {
+  const std::vector<ReduceLoop> loops = reduce_loops(in.dims, axes);
   visit_lane(lane_of(in.dtype), [&]<class T>() {
     const T identity = identity_of<T>(step, dtype);
     std::fill_n(out.mutable_data<T>(), out.count(), identity);
     if (in.count() == 0) return;
-    reduce_loops(in.data<char>(), out.mutable_data<char>(), sizeof(T), loops, kernels_of<T>(step), &identity);
+    walk_loops(in.data<char>(), out.mutable_data<char>(), sizeof(T), loops, kernels_of<T>(step), &identity);
   });
+}
+
+ReduceStream::ReduceStream(Step step, const Dims& dims, const ReducedAxes& axes, float* totals, int64_t outputs)
+    : step_(step), loops_(reduce_loops(dims, axes)), totals_(totals), identity_(identity_of<float>(step, DType::float32)) {
+  if (loops_.empty()) loops_.push_back({1, 1, false});
+  index_.resize(loops_.size() - 1);
+  std::fill_n(totals, outputs, identity_);
+}
+
+void ReduceStream::take(const float* x, int64_t count) {
+  const Kernels& kernels = kernels_of<float>(step_);
+  const ReduceLoop inner = loops_.back();
+  while (count > 0) {
+    const int64_t run = std::min(inner.size - within_, count);
+    if (inner.reduced) kernels.row(x, run, &identity_, totals_);
+    else kernels.into(x, totals_ + within_, run);
+    x += run, count -= run, within_ += run;
+    if (within_ < inner.size) return;
+    within_ = 0;
+    for (size_t d = index_.size(); d-- > 0;) {
+      totals_ += loops_[d].step;
+      if (++index_[d] < loops_[d].size) break;
+      totals_ -= loops_[d].step * loops_[d].size;
+      index_[d] = 0;
+    }
+  }
 }
 
 }  // namespace py_ort

@@ -8,9 +8,9 @@ import {
   NUMBERS, partsOf, sizeOf, stored, stridesOf, teamMain, teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk, wrapped,
 } from '../wgsl';
 
-type Combination = 'sum' | 'product' | 'max' | 'min';
+export type Combination = 'sum' | 'product' | 'max' | 'min';
 
-interface Reduction {
+export interface Reduction {
   readonly op: string;
   readonly combine: Combination;
   /** What an element x becomes before it is combined. */
@@ -40,7 +40,7 @@ const TABLE: readonly Reduction[] = [
 ];
 
 /** Two values made one, and what to begin with. */
-const COMBINE = {
+export const COMBINE = {
   sum: { two: 'a + b', start: 'T(0)', floatStart: 'T(0)' },
   product: { two: 'a * b', start: 'T(1)', floatStart: 'T(1)' },
   max: { two: 'max(a, b)', start: 'T(u.least)', floatStart: 'T(-infinity())' },
@@ -129,6 +129,16 @@ function reduce(ctx: Context, reduction: Omit<Reduction, 'op'>, x: Tensor, axes:
   const peaks = reduction.peak ? ctx.temp(y.dims, DType.float32) : undefined;
   if (peaks) reduce(ctx, PEAK, x, axes, peaks);
   stage(ctx, reduction, x, axes, y, sizeOf(axes.map((axis) => x.dims[axis])), peaks);
+}
+
+/** The row of the table for a Reduce operator. */
+export function reductionOf(op: string): Reduction | undefined {
+  return TABLE.find((reduction) => reduction.op === op);
+}
+
+/** The rest of a reduction whose first dispatch was another's: y from `parts`, float32 [parts, y.size]. `length`: elements that make an output. */
+export function finishParts(ctx: Context, { combine, finish }: Reduction, parts: Tensor, y: Tensor, length: number): void {
+  stage(ctx, { combine, finish }, parts, [0], y, length, undefined);
 }
 
 /** For kernels that take means of their own: y, of any float type, is the mean of x along `axes`. */

@@ -1,25 +1,20 @@
-// ElementwiseChain: several elementwise operators in one dispatch. Its attribute `program` has an instruction for each of them,
-// separated by semicolons: an operator, the registers it reads, and numbers with a # in front. Registers are the inputs, then the
-// instructions' results, the last of which is the output; all are floats, truths 0 and 1.
-import { type Kernel, KernelError, type Spec } from '../jsep/kernel';
-import { broadcastElementwise, elementwiseShader, FLOATS, type MathName, mathFunctions } from '../wgsl';
-import { DType } from '../schema';
-import { unaryFunction } from './unary';
+// The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the registers it reads, and
+// numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the chain's; all are
+// floats, truths 0 and 1.
+import { KernelError } from '../../jsep/kernel';
+import { type MathName, mathFunctions } from '../../wgsl';
+import { unaryFunction } from '../unary';
 
-interface Instruction {
+export interface Instruction {
   readonly op: string;
   readonly registers: readonly number[];
   /** How many numbers it takes. */
   readonly numbers: number;
 }
 
-interface Program {
+export interface Program {
   readonly instructions: readonly Instruction[];
   readonly numbers: readonly number[];
-}
-
-interface ChainSpec extends Spec {
-  readonly program: readonly Instruction[];
 }
 
 /** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
@@ -29,7 +24,7 @@ const EXPRESSIONS: { readonly [op: string]: string } = {
   And: 'a * b', Or: 'max(a, b)', Not: '1.0 - a', Where: 'select(c, b, a != F(0.0))',
 };
 
-function parse(text: string): Program {
+export function parse(text: string): Program {
   const numbers: number[] = [];
   const instructions = text.split(';').map((line) => {
     const [op, ...operands] = line.split(' ');
@@ -40,10 +35,11 @@ function parse(text: string): Program {
   return { instructions, numbers };
 }
 
-const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) => {
-  const math = new Set<MathName>();
+/** WGSL of `fn apply(x0: T_x0, …) -> R` and what it needs; the program's numbers are the uniforms number_0, number_1, … */
+export function programFunctions(program: readonly Instruction[], inputs: number, provided: readonly MathName[] = []): string {
+  const math = new Set<MathName>(provided);
   const functions = new Map<string, string>();
-  const lines = operands.map((_, i) => `  let r${i} = F(x${i});`);
+  const lines = Array.from({ length: inputs }, (_, i) => `  let r${i} = F(x${i});`);
   let number = 0;
   program.forEach(({ op, registers, numbers }, i) => {
     const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
@@ -59,30 +55,14 @@ const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, ope
       functions.set(op, found.wgsl);
       value = `${found.name}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
     }
-    lines.push(`  let r${operands.length + i} = ${value};`);
+    lines.push(`  let r${inputs + i} = ${value};`);
   });
-  const parameters = operands.map((_, i) => `x${i}: T_x${i}`).join(', ');
+  const parameters = Array.from({ length: inputs }, (_, i) => `x${i}: T_x${i}`).join(', ');
   return `fn truth(b: B) -> F { return select(F(0.0), F(1.0), b); }
 ${mathFunctions(...math)}
 ${[...functions.values()].join('\n')}
 fn apply(${parameters}) -> R {
 ${lines.join('\n')}
-  return r${operands.length + program.length - 1};
+  return r${inputs + program.length - 1};
 }`;
-});
-
-const elementwiseChain: Kernel<Program> = {
-  op: 'ElementwiseChain',
-  domain: 'com.ms.internal',
-  types: [[...FLOATS, 'int32', 'int64', 'bool']],
-  attributes: (given) => parse(given.text('program', '')),
-  resolve(ctx, { instructions, numbers }) {
-    const operands = Object.fromEntries(ctx.inputs.map((_, i) => [`x${i}`, ctx.input(i)]));
-    const float = Object.values(operands).find(({ dtype }) => dtype === DType.float32 || dtype === DType.float16);
-    broadcastElementwise(ctx, shader, operands, {
-      spec: { program: instructions }, uniforms: numbers.length > 0 ? { number: numbers } : {}, f32: ['number'], dtype: float?.dtype ?? DType.float32,
-    });
-  },
-};
-
-export default [elementwiseChain];
+}
