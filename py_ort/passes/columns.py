@@ -9,18 +9,18 @@ Runs last, on nodes that are placed: it changes them where they are.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops import NHWC
 from py_ort.ops.builder import all_graphs, array, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
 
 _LANES = 4  # columns that kernels read and write at a time
+_WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 _POOLS = ("MaxPool", "AveragePool", "LpPool")
 #: For each operator: the inputs that may be columns, by attribute, and the input that is the tensor to write into.
 _KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
@@ -29,10 +29,6 @@ _KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
     **{(NHWC, name): ({0: "x_columns"}, 1) for name in _POOLS},
     ("", "Resize"): ({0: "x_columns"}, 4),
 }
-#: How many of its inputs, from the first on, must lie in another tensor than the output (1).
-_SEPARATE = dict.fromkeys(_POOLS, 0)
-_NEAR = 24  # nodes between the first and the last that write into a tensor of unknown size
-_MANY = 10_000  # nodes, from which on nobody adds up what is alive at each of them
 
 Takes = Callable[[ir.Node], bool]
 
@@ -69,45 +65,50 @@ class Columns(Pass):
         return count
 
     def _concats(self, graph: ir.Graph) -> int:
-        memory: _Memory | None = None
+        lifetimes: Lifetimes | None = None
+        wide: dict[ir.Value, list[ir.Node]] = {}
         count = 0
         for node in list(graph):
             if node.op_type != "Concat" or node.domain != "" or "y_columns" in node.attributes or not self._takes(node):
                 continue
-            memory = memory or _Memory(graph)
-            join = self._join(node, graph, memory.position)
+            lifetimes = lifetimes or Lifetimes(graph)
+            parts = self._parts_of(node, graph, wide, lifetimes.position)
             # What was made first waits longest for the others: rather copy that.
-            while join is not None and not memory.allows(join):
-                join = _join(node, join.writers[1:])
-            if join is not None:
-                _fuse(join)
+            while parts and not _allowed(node, parts, lifetimes):
+                parts = parts[1:]
+            if parts:
+                _fuse(node, parts, wide, lifetimes)
                 count += 1
         return count
 
-    def _join(self, node: ir.Node, graph: ir.Graph, position: Mapping[ir.Node, int]) -> _Join | None:
-        """How a Concat goes when all write into it that can."""
+    def _parts_of(
+        self,
+        node: ir.Node,
+        graph: ir.Graph,
+        wide: Mapping[ir.Value, list[ir.Node]],
+        position: Mapping[ir.Node, int],
+    ) -> list[_Part]:
+        """The inputs of a Concat that can be made in place, by when they are there."""
         count, sources = rank(node.outputs[0]), [v for v in node.inputs if v is not None]
         if count is None or attribute(node, "axis") % count != count - 1 or len(set(sources)) < len(node.inputs):
-            return None
+            return []
         widths = _widths(node)
         if not all(width > 0 and width % _LANES == 0 for width in widths):
-            return None
-        writers: list[ir.Node] = []
-        for i in sorted(range(len(sources)), key=lambda i: _place(sources[i], position)):
-            source, made = sources[i], sources[i].producer()
-            if made is None or widths[i] != _width(source) or source.is_graph_output():
+            return []
+        found: list[_Part] = []
+        for i, source in enumerate(sources):
+            made = source.producer()
+            writers = wide.get(source) or ([made] if made is not None and self._writes_columns(made, graph) else [])
+            if not 0 < len(writers) <= _WRITERS or widths[i] != _width(source) or source.is_graph_output():
                 continue
-            beside = {writer.outputs[0] for writer in writers}
-            if (
-                self._writes_columns(made, graph)
-                and all(user is node or self._reads_columns(user, index, graph) for user, index in source.uses())
-                and not any(v in beside for v in made.inputs[: _SEPARATE.get(made.op_type, 1)])
-            ):
-                writers.append(made)
-        return _join(node, writers)
-
-    def _only_columns(self, value: ir.Value, concat: ir.Node, graph: ir.Graph) -> bool:
-        return all(user is concat or self._reads_columns(user, index, graph) for user, index in value.uses())
+            if all(user is node or self._reads_columns(user, index, graph) for user, index in source.uses()):
+                found.append(_Part(i, source, writers))
+        found.sort(key=lambda part: position[part.writers[-1]])
+        apart: list[_Part] = []
+        for part in found:
+            if not any(_meet(part, other) or _meet(other, part) for other in apart):
+                apart.append(part)
+        return apart
 
     def _reads_columns(self, node: ir.Node, index: int, graph: ir.Graph) -> bool:
         if node.graph is not graph or not self._takes(node):
@@ -130,22 +131,42 @@ class Columns(Pass):
 
 
 @dataclass(frozen=True)
-class _Join:
-    """A Concat: the nodes that will write their part of it, in their order, and which of its inputs are copied."""
+class _Part:
+    """Input `index` of a Concat, and the nodes that write it, in their order."""
 
-    concat: ir.Node
+    index: int
+    value: ir.Value
     writers: list[ir.Node]
-    copied: list[int]
 
 
-def _join(concat: ir.Node, writers: list[ir.Node]) -> _Join | None:
-    """How a Concat goes with these writers; None where it had better stay."""
-    written = {writer.outputs[0] for writer in writers}
-    copied = [i for i, source in enumerate(concat.inputs) if source not in written]
-    # What lies side by side is copied at once; more launches than the Concat itself are no gain.
-    if not writers or (copied and copied != list(range(copied[0], copied[-1] + 1))):
-        return None
-    return _Join(concat, writers, copied)
+def _meet(part: _Part, other: _Part) -> bool:
+    """Whether a node of one part reads what is in the other in a way that it could not if both were one tensor."""
+    made = {node.outputs[0] for node in other.writers}
+    return any(value in made for node in part.writers for value in node.inputs[: _apart(node)])
+
+
+def _apart(node: ir.Node) -> int:
+    """How many inputs, from the first on, must lie in another tensor than the output: a residual need not."""
+    if node.op_type == "Concat":
+        return int(attribute(node, "into"))
+    return 0 if node.op_type in _POOLS else 1
+
+
+def _copied(concat: ir.Node, parts: Sequence[_Part]) -> list[int]:
+    """The inputs that have to be copied."""
+    written = {part.index for part in parts}
+    return [i for i in range(len(concat.inputs)) if i not in written]
+
+
+def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> bool:
+    """Whether it gains to write these parts in place."""
+    copied, widths = _copied(concat, parts), _widths(concat)
+    # What lies side by side is copied at once. As many launches as before, for half of the bytes, gain nothing.
+    if copied and (
+        copied != list(range(copied[0], copied[-1] + 1)) or 2 * sum(widths[i] for i in copied) > sum(widths)
+    ):
+        return False
+    return lifetimes.joined([part.value for part in parts], concat) is not None
 
 
 def _widths(concat: ir.Node) -> list[int]:
@@ -164,7 +185,9 @@ def _is_suited(node: ir.Node) -> bool:
     if rank(node.inputs[0]) != 4:
         return False
     if node.op_type == "ConvTranspose":
-        return all(d == 1 for d in attribute(node, "dilations", ())) and len(node.inputs) <= 3
+        return all(d == 1 for d in attribute(node, "dilations", ())) and (
+            len(node.inputs) <= 3 or node.inputs[3] is None
+        )
     if node.op_type != "Resize":
         return True
     if attribute(node, "antialias", 0) or attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
@@ -222,86 +245,48 @@ def _read(node: ir.Node, index: int, first: int, count: int) -> None:
     set_attributes(node, **{name: [first + inner, size]})
 
 
-def _fuse(join: _Join) -> None:
-    concat = join.concat
-    widths, sources, given = _widths(concat), list(concat.inputs), attribute(concat, "x_columns")
+def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.Node]], lifetimes: Lifetimes) -> None:
+    """Let the parts be written into one tensor, and what is left be copied there."""
+    widths, copied, given = _widths(concat), _copied(concat, parts), attribute(concat, "x_columns")
     firsts, width = [sum(widths[:i]) for i in range(len(widths))], sum(widths)
-    wide = None
-    for node in join.writers:
-        made = node.outputs[0]
-        place = sources.index(made)
-        for user, index in list(made.uses()):
-            if user is not concat:
-                _read(user, index, firsts[place], widths[place])
-        if wide is not None:
-            into = _KINDS[node.domain, node.op_type][1]
-            node.resize_inputs(into + 1)
-            node.replace_input_with(into, wide)
-            set_attributes(node, into=into)
-        set_attributes(node, y_columns=[firsts[place], width])
-        made.shape = ir.Shape([*(dims(made) or [])[:-1], width])
-        wide = made
-    assert wide is not None
-    if not join.copied:
-        replace_value(concat.outputs[0], wide)
+    lifetimes.join([part.value for part in parts], concat)
+    for part in parts:
+        for node in part.writers:
+            for user, index in list(node.outputs[0].uses()):
+                if user is not concat and index != attribute(user, "into"):
+                    _read(user, index, firsts[part.index], widths[part.index])
+            first, _ = attribute(node, "y_columns") or (0, 0)
+            set_attributes(node, y_columns=[firsts[part.index] + first, width])
+            node.outputs[0].shape = ir.Shape([*(dims(node.outputs[0]) or [])[:-1], width])
+        wide.pop(part.value, None)
+    writers = sorted((node for part in parts for node in part.writers), key=lambda node: lifetimes.position[node])
+    if copied:
+        sources = [concat.inputs[i] for i in copied]
+        columns = [n for i in copied for n in given[2 * i : 2 * i + 2]] if given else None
+        concat.resize_inputs(len(sources))
+        for i, source in enumerate(sources):
+            concat.replace_input_with(i, source)
+        set_attributes(concat, x_columns=columns, y_columns=[firsts[copied[0]], width])
+        writers.append(concat)
+    else:
+        replace_value(concat.outputs[0], writers[-1].outputs[0])
         remove(concat)
+    for i, node in enumerate(writers):
+        _write_into(node, writers[i - 1].outputs[0] if i > 0 else None)
+    lifetimes.renamed(concat.outputs[0], writers[-1].outputs[0])
+    wide[writers[-1].outputs[0]] = writers
+
+
+def _write_into(node: ir.Node, before: ir.Value | None) -> None:
+    """Let the node write into that tensor, or make it itself."""
+    into = attribute(node, "into")
+    if before is None:
+        if into is not None:
+            node.resize_inputs(into)
+            set_attributes(node, into=None)
         return
-    columns = [n for i in join.copied for n in given[2 * i : 2 * i + 2]] if given else None
-    concat.resize_inputs(len(join.copied) + 1)
-    for i, source in enumerate([*(sources[k] for k in join.copied), wide]):
-        concat.replace_input_with(i, source)
-    set_attributes(concat, into=len(join.copied), x_columns=columns, y_columns=[firsts[join.copied[0]], width])
-
-
-class _Memory:
-    """What is alive at each node: a tensor made early for what comes into it late may cost more than a copy."""
-
-    def __init__(self, graph: ir.Graph) -> None:
-        self.position = {node: i for i, node in enumerate(graph)}
-        self._alive: np.ndarray | None = None
-        values = [value for node in graph for value in node.outputs if value.uses() or value.is_graph_output()]
-        sizes = {value: _bytes(value) for value in (*graph.inputs, *values)}
-        if len(self.position) > _MANY or any(size is None for size in sizes.values()):
-            return
-        changes = np.zeros(len(self.position) + 1, np.int64)
-        for value, size in sizes.items():
-            self._add(changes, self._span(value), size or 0)
-        self._alive = np.cumsum(changes)[:-1]
-        self._most = int(self._alive.max(initial=0))
-
-    def allows(self, join: _Join) -> bool:
-        """Whether no more is needed at any time; takes note of it."""
-        made = [node.outputs[0] for node in join.writers]
-        spans = [self._span(value) for value in (*made, join.concat.outputs[0])]
-        begin, end = min(span[0] for span in spans), max(span[1] for span in spans)
-        if self._alive is None:
-            return spans[-1][0] - begin <= _NEAR
-        changes = np.zeros(len(self.position) + 1, np.int64)
-        for value, span in zip((*made, join.concat.outputs[0]), spans, strict=True):
-            self._add(changes, span, -(_bytes(value) or 0))
-        self._add(changes, (begin, end), _bytes(join.concat.outputs[0]) or 0)
-        alive = self._alive + np.cumsum(changes)[:-1]
-        if int(alive.max(initial=0)) > self._most:
-            return False
-        self._alive = alive
-        return True
-
-    def _span(self, value: ir.Value) -> tuple[int, int]:
-        """The first and the last node at which it is alive."""
-        made = value.producer()
-        last = len(self.position) - 1
-        uses = [self.position.get(user, last) for user, _ in value.uses()]
-        begin = 0 if made is None else self.position[made]
-        return begin, last if value.is_graph_output() else max([begin, *uses])
-
-    @staticmethod
-    def _add(changes: np.ndarray, span: tuple[int, int], size: int) -> None:
-        changes[span[0]] += size
-        changes[span[1] + 1] -= size
-
-
-def _bytes(value: ir.Value) -> int | None:
-    known = [d for d in dims(value) or [] if isinstance(d, int)]
-    if value.dtype is None or len(known) != rank(value):
-        return None
-    return math.prod(known) * max(1, math.ceil(value.dtype.itemsize))
+    if into is None:
+        into = len(node.inputs) if node.op_type == "Concat" else _KINDS[node.domain, node.op_type][1]
+        node.resize_inputs(into + 1)
+        set_attributes(node, into=into)
+    node.replace_input_with(into, before)

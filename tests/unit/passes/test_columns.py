@@ -73,6 +73,20 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
         {"w": _w(4, 4), "v": _w(4, 12)},
         1,
     ),
+    "all that came before": (  # DenseNet
+        "a = Conv(x, w)  d = Conv<group=8>(a, k)  b = Conv(d, u)  i = Concat<axis=1>(a, b)"
+        "  e = Conv<group=12>(i, l)  c = Conv(e, t)  j = Concat<axis=1>(i, c)  p = MaxPool<kernel_shape=[2,2]>(j)"
+        "  y = Conv(p, v)",
+        {"w": _w(8, 4), "k": _w(8, 1), "u": _w(4, 8), "l": _w(12, 1), "t": _w(4, 12), "v": _w(4, 16)},
+        0,
+    ),
+    "one in the other, with copies": (
+        "a = Conv(x, w)  s = Sin(a)  b = Conv(x, u)  i = Concat<axis=1>(s, b)  d = Conv(i, v)"
+        "  j = Concat<axis=1>(d, i)  p = MaxPool<kernel_shape=[2,2]>(j)  q = Conv(i, t)  o = Conv(p, z)"
+        "  r = Conv<strides=[8,8]>(q, q2)  y = Mul(o, r)",
+        {"w": _w(4, 4), "u": _w(8, 4), "v": _w(8, 12), "t": _w(4, 12), "z": _w(4, 20), "q2": _w(4, 4)},
+        2,  # s is copied, and i, which d reads, cannot be where d is
+    ),
     "odd channels": (
         "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Conv(j, v)",
         {"w": _w(5, 4), "u": _w(3, 4), "v": _w(4, 8)},
