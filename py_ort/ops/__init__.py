@@ -6,9 +6,20 @@ import importlib
 import pkgutil
 from functools import cache
 
-from py_ort.ops.declaration import INTERNAL, LOWERINGS, MICROSOFT, NHWC, Lowering, Operator
+from py_ort.ops.declaration import INTERNAL, LOWERINGS, MICROSOFT, NHWC, PARTS, Lowering, Operator, Parts
 
-__all__ = ["INTERNAL", "MICROSOFT", "NHWC", "Lowering", "Operator", "lowerings", "operator", "operators"]
+__all__ = [
+    "INTERNAL",
+    "MICROSOFT",
+    "NHWC",
+    "Lowering",
+    "Operator",
+    "Parts",
+    "lowerings",
+    "operator",
+    "operators",
+    "parts",
+]
 
 
 @cache
@@ -36,3 +47,9 @@ def lowerings(domain: str, op_type: str) -> list[Lowering]:
     """Return the rewrites of an operator's old forms, in order of declaration."""
     operators()
     return LOWERINGS.get((domain, op_type), [])
+
+
+def parts(domain: str, op_type: str) -> Parts | None:
+    """Return how an operator is made of others, if it is declared."""
+    operators()
+    return PARTS.get((domain, op_type))

@@ -7,7 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
-from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
+from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 
 
@@ -54,6 +54,13 @@ def qlinear_conv(node: ir.Node, build: Builder) -> None:
     _kernel_shape_from(node, 3)
     fill_spatial(node)
     explicit_pads(node)
+
+
+@in_parts("NhwcConv", "Conv", "Transpose")
+def nhwc_conv(node: ir.Node, build: Builder) -> Any:
+    """Images and weights have channels last; the layout pass takes the transposes away again."""
+    x, w = (build.op("Transpose", value, perm=[0, 3, 1, 2]) for value in node.inputs[:2])
+    return build.op("Transpose", build.op("Conv", x, w, *node.inputs[2:], **attributes_of(node)), perm=[0, 2, 3, 1])
 
 
 @lowering("FusedConv", domain=MICROSOFT)

@@ -86,6 +86,31 @@ class Lowering:
     domain: str = ""
 
 
+@dataclass(frozen=True)
+class Parts:
+    """An operator made of others, where the first provider has no kernel of it, but runs all of them.
+
+    `of` names them, by domain and operator; the function returns what replaces the node's outputs, or None where it
+    does not know the node's form.
+    """
+
+    of: Sequence[tuple[str, str]]
+    make: Callable[[ir.Node, Builder], Any]
+
+
+PARTS: dict[tuple[str, str], Parts] = {}
+
+
+def in_parts(op_type: str, *of: str | tuple[str, str], domain: str = MICROSOFT) -> Callable[[Any], Any]:
+    """Declare a function that makes an operator of those named: of ai.onnx, or by (domain, op_type)."""
+
+    def declare(make: Callable[[ir.Node, Builder], Any]) -> Callable[[ir.Node, Builder], Any]:
+        PARTS[domain, op_type] = Parts([("", name) if isinstance(name, str) else name for name in of], make)
+        return make
+
+    return declare
+
+
 LOWERINGS: dict[tuple[str, str], list[Lowering]] = {}
 
 

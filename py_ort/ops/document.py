@@ -12,7 +12,7 @@ from typing import Any
 
 import onnx
 
-from py_ort.ops import MICROSOFT, NHWC, lowerings, operators
+from py_ort.ops import MICROSOFT, NHWC, lowerings, operators, parts
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.manifest import Manifest, load_manifests
 
@@ -29,8 +29,9 @@ built kernels; do not edit.
   one form only. A gap is an opset whose attributes the newest form does not have, and which nothing rewrites.
 - **dtypes** are those of the first input, then of others where they differ (`1: int64`); `any` is all that ONNX allows.
 - **NHWC**: there is a kernel for channels last, too; the layout pass uses it where the first provider has it.
-- An operator without a kernel becomes ONNX's own function body where that has kernels (`function`). `executor`: the
-  core's executor walks its subgraphs, whose nodes run on their own providers. `constant`: it is none at run time.
+- An operator without a kernel becomes ONNX's own function body where that has kernels (`function`), or other operators
+  (`parts`: on the first provider). `rewritten`: it becomes another operator, always. `executor`: the core's executor
+  walks its subgraphs, whose nodes run on their own providers. `constant`: it is none at run time.
 - What `webgpu` does not run goes to `wasm`; `py-ort placement MODEL` tells which nodes, and why. Integers of 64 bits
   are on the GPU only where they are known to fit 32.
 """
@@ -63,13 +64,18 @@ def _row(
     domain: str, name: str, history: Mapping[tuple[str, str], Sequence[Any]], manifests: Mapping[str, Manifest]
 ) -> str:
     schemas = history.get((domain, name), ())
-    cells = [_kernels(domain, name, manifests[provider]) for provider in PROVIDERS]
+    cells = [_kernels(domain, name, manifests[p]) or _parts(domain, name, manifests[p]) for p in PROVIDERS]
     if not any(cells):
         stand_in = _stand_in(domain, name, schemas)
         if not stand_in and not schemas:
             return ""  # declared for the layout or inference only
         cells = [stand_in] * len(PROVIDERS)
     return f"| {name} | {_opsets(domain, name, schemas)} | {' | '.join(cell or '–' for cell in cells)} |"
+
+
+def _parts(domain: str, name: str, manifest: Manifest) -> str:
+    found = parts(domain, name)
+    return "parts" if found is not None and all(manifest.has(*part) for part in found.of) else ""
 
 
 def _stand_in(domain: str, name: str, schemas: Sequence[Any]) -> str:

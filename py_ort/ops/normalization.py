@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, set_attributes
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
+from py_ort.ops.declaration import MICROSOFT, Operator, in_parts, lowering
 from py_ort.ops.infer import like
 
 
@@ -58,3 +61,67 @@ def scale_per_group(node: ir.Node, build: Builder) -> None:
         column = build.op("Unsqueeze", node.inputs[index], [1])
         wide = build.op("Expand", column, [groups, each])
         node.replace_input_with(index, build.op("Reshape", wide, [-1]))
+
+
+_GROUPS = ("GroupNormalization", "Swish", "Transpose", "Cast", "Add", "Unsqueeze")
+
+
+@in_parts("GroupNorm", *_GROUPS)
+def group_norm(node: ir.Node, build: Builder) -> Any:
+    """Channels last, unless said otherwise, and SiLU behind it if wanted."""
+    return _normalised_groups(node, build, node.inputs[0])
+
+
+@in_parts("SkipGroupNorm", *_GROUPS)
+def skip_group_norm(node: ir.Node, build: Builder) -> Any:
+    """The same of a sum: X, a skip (whole, or a number for each channel of each image), a bias of channels."""
+    x, skip = node.inputs[0], node.inputs[3]
+    bias = node.inputs[4] if len(node.inputs) > 4 else None
+    last = attribute(node, "channels_last", 1)
+    if rank(skip) is None:
+        return None
+    if rank(skip) == 2:
+        skip = build.op("Unsqueeze", skip, [1, 2] if last else [2, 3])
+    total = build.op("Add", x, skip)
+    if bias is not None:
+        total = build.op("Add", total, bias if last else build.op("Unsqueeze", bias, [1, 2]))
+    y = _normalised_groups(node, build, total)
+    return y if len(node.outputs) < 2 else (y, total)
+
+
+def _normalised_groups(node: ir.Node, build: Builder, x: Any) -> Any:
+    last = attribute(node, "channels_last", 1)
+    factors = [v if v is None or v.dtype == x.dtype else build.op("Cast", v, to=int(x.dtype)) for v in node.inputs[1:3]]
+    first = build.op("Transpose", x, perm=[0, 3, 1, 2]) if last else x
+    given = {"num_groups": attribute(node, "groups"), "epsilon": attribute(node, "epsilon", 1e-5)}
+    y = build.op("GroupNormalization", first, *factors, **given)
+    if attribute(node, "activation", 0):
+        y = build.op("Swish", y, alpha=1.0)
+    return build.op("Transpose", y, perm=[0, 2, 3, 1]) if last else y
+
+
+_EMBEDDING = ("Gather", "Add", "LayerNormalization", "Slice", "Equal", "Cast", "ReduceSum", "Sub")
+
+
+@in_parts("EmbedLayerNormalization", *_EMBEDDING)
+def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
+    """The sum of a word's, its position's and its segment's embeddings, normalised; how many words a mask leaves."""
+    given = [*node.inputs, *[None] * (9 - len(node.inputs))]
+    words, segments, word_table, place_table, segment_table, scale, bias, mask, places = given
+    if places is not None:
+        at = build.op("Gather", place_table, places, axis=0)
+    else:
+        length = build.op("Shape", words, start=1, end=2)
+        at = build.op("Slice", place_table, [0], length, [0])
+    total = build.op("Add", build.op("Gather", word_table, words, axis=0), at)
+    if segments is not None and segment_table is not None:
+        total = build.op("Add", total, build.op("Gather", segment_table, segments, axis=0))
+    y = build.op("LayerNormalization", total, scale, bias, axis=-1, epsilon=attribute(node, "epsilon", 1e-12))
+    results = [y]
+    if len(node.outputs) > 1:
+        # Without a mask no word is counted.
+        known: Any = mask if mask is not None else build.op("Sub", words, words)
+        one = build.constant(np.array(1, known.dtype.numpy()))
+        left = build.op("Cast", build.op("Equal", known, one), to=int(ir.DataType.INT32))
+        results.append(build.op("ReduceSum", left, [1], keepdims=0))
+    return (*results, total) if len(node.outputs) > 2 else tuple(results)

@@ -64,6 +64,12 @@ def per_tensor(node: ir.Node, build: Builder) -> None:
         set_attributes(node, axis=1)
 
 
+@lowering("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
+def microsoft(node: ir.Node, build: Builder) -> Any:
+    """com.microsoft's came before ONNX's had all types; now they are the same."""
+    return build.op(node.op_type, *node.inputs, **attributes_of(node))
+
+
 @lowering("QGemm", domain=MICROSOFT)
 def qgemm(node: ir.Node, build: Builder) -> Any:
     """Transposed operands are transposed before it; weights once and for all."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops import operator
-from py_ort.ops.builder import all_nodes, subgraphs
+from py_ort.ops import Parts, operator, parts
+from py_ort.ops.builder import Builder, all_nodes, subgraphs
 from py_ort.ops.canonicalise import canonicalise_nodes
 from py_ort.ops.functions import function_body, instantiate
+from py_ort.ops.infer import newest_opset
 from py_ort.passes.pass_base import HasOperator, Pass
 
 _DEPTH = 4  # bodies may call operators that have bodies
@@ -34,6 +35,9 @@ class Functions(Pass):
         runs = self._has_operator(node.domain, node.op_type)
         if runs or (not operator(node.domain, node.op_type).expand and runs is not None):
             return False
+        declared = parts(node.domain, node.op_type)
+        if declared is not None:
+            return all(self._has_operator(*name) for name in declared.of) and _in_parts(node, declared)
         body = function_body(node)
         if body is None:
             return False
@@ -46,3 +50,16 @@ class Functions(Pass):
         return node.op_type == "Constant" or (
             not subgraphs(node) and bool(self._has_operator(node.domain, node.op_type))
         )
+
+
+def _in_parts(node: ir.Node, declared: Parts) -> bool:
+    graph = node.graph
+    assert graph is not None
+    known = set(graph)
+    build = Builder(node)
+    made = declared.make(node, build)
+    if made is None:
+        return False
+    build.finish(*(made if isinstance(made, tuple) else (made,)))
+    canonicalise_nodes([inner for inner in graph if inner not in known], {"": newest_opset()})
+    return True

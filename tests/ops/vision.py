@@ -66,4 +66,16 @@ CASES = [
         for axes, size in [(2, (5, 6)), (2, (2, 70)), (3, (2, 3, 4))]
         for aligned in (0, 1)
     ),
+    *(
+        Case(
+            "MaxRoiPool",
+            [
+                r(2, 3, 9, 11),
+                np.array([[0, 1, 1, 6, 7], [1, 0, 2, 10, 8], [1, 4, 4, 4, 4], [0, 9, 7, 30, 30]], np.float32),
+            ],
+            {"pooled_shape": pooled, "spatial_scale": scale},
+            tolerance="exact",
+        )
+        for pooled, scale in [([2, 3], 1.0), ([4, 4], 0.55)]
+    ),
 ]

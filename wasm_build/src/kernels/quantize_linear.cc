@@ -194,8 +194,6 @@ struct DynamicQuantizeLinear {
 #define PY_ORT_SCALES "float32,float16,bfloat16,float8e8m0"
 PY_ORT_KERNEL("", "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCALES ",int32;" PY_ORT_QUANTIZED, QuantizeLinear);
 PY_ORT_KERNEL("", "DequantizeLinear", PY_ORT_QUANTIZED ";" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, DequantizeLinear);
-PY_ORT_KERNEL(kMicrosoftDomain, "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, QuantizeLinear);
-PY_ORT_KERNEL(kMicrosoftDomain, "DequantizeLinear", PY_ORT_QUANTIZED ";" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, DequantizeLinear);
 PY_ORT_KERNEL("", "DynamicQuantizeLinear", "float32", DynamicQuantizeLinear);
 #undef PY_ORT_QUANTIZED
 #undef PY_ORT_SCALES
