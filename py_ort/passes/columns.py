@@ -44,6 +44,19 @@ class Columns(Pass):
         """Each graph by itself: what is computed again and again is made anew each time."""
         return sum(self._slices(graph) + self._concats(graph) for graph in all_graphs(model.graph))
 
+    def ensures(self, model: ir.Model) -> None:
+        """What is written lies within tensors that are as wide as the writers say, and were made before."""
+        for graph in all_graphs(model.graph):
+            made: set[ir.Value] = set()
+            for node in graph:
+                columns, into = attribute(node, "y_columns"), attribute(node, "into")
+                if columns is None:
+                    continue
+                first, width = columns
+                assert 0 <= first < width == _width(node.outputs[0])
+                assert into is None or node.inputs[into] in made
+                made.add(node.outputs[0])
+
     def _slices(self, graph: ir.Graph) -> int:
         count = 0
         for node in reversed(list(graph)):  # a slice of a slice first
