@@ -210,7 +210,7 @@ class JsepBackend:
                 tensor.free()
         page = self._page()
         return [
-            OrtValue(DeviceTensor(page, out.gpuId, out.dtype, out.dims or [], self.device, device_id=self.device_id))
+            OrtValue(DeviceTensor(page, out.gpuId, out.dtype, out.dims or [], device_id=self.device_id))
             for out in answer.body.outputs
         ]
 

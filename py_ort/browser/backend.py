@@ -203,7 +203,7 @@ class Backend:
         if description.location == Location.gpu:
             dtype, dims = description.dtype, description.dims or []
             page, buffer = self.lease.page, description.gpuId
-            return DeviceTensor(page, buffer, dtype, dims, self.device, device_id=self.device_id)
+            return DeviceTensor(page, buffer, dtype, dims, device_id=self.device_id)
         return value_of(description, payload)
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
@@ -214,7 +214,7 @@ class Backend:
         """
         if not self.device:
             raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
-        return DeviceTensor(self.lease.page, buffer, dtype, shape, self.device, owned=False, device_id=self.device_id)
+        return DeviceTensor(self.lease.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
 
     def stats(self, session: int) -> dict[str, Any]:
         """Ask the page for counters and memory, of a session or (0) of the whole page."""

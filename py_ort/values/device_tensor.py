@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,8 @@ from py_ort.schema.gen.JsepFree import JsepFreeT
 from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
 
 #: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
-_WIDE = {
-    **dict.fromkeys(("int64", "int16", "int8"), np.dtype(np.int32)),
-    **dict.fromkeys(("uint64", "uint16", "uint8", "bool"), np.dtype(np.uint32)),
-}
-_AS_IT_IS = ("float32", "float16", "int32", "uint32")
+_OTHERWISE = {"int64": np.dtype(np.int32), "uint64": np.dtype(np.uint32), "bool": np.dtype(np.uint32)}
+_AS_IT_IS = ("float32", "float16", "int32", "uint32", "int16", "uint16", "int8", "uint8")
 
 
 class DeviceTensor:
@@ -45,13 +42,12 @@ class DeviceTensor:
         id: int,
         dtype: int,
         shape: Sequence[int],
-        device: Mapping[str, Any],
         lease: Lease | None = None,
         owned: bool = True,
         device_id: int = 0,
     ) -> None:
         self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
-        self.stored = _storage(dtype, device)
+        self.stored = _storage(dtype)
         self._lease = lease  # if it keeps the browser alive by itself
         self._owned, self.device_id = owned, device_id
 
@@ -59,8 +55,8 @@ class DeviceTensor:
     def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
         """Allocate a buffer in the page of `shared`, or of the default browser."""
         _check_form(dtype)
-        lease, device = loop_thread().call(_open(device_id, shared))
-        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype, device).itemsize, 1)
+        lease = loop_thread().call(_open(device_id, shared))
+        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype).itemsize, 1)
         body = JsepAllocT()
         body.deviceId, body.size = device_id, -(-size // 16) * 16
         try:
@@ -68,7 +64,7 @@ class DeviceTensor:
         except BaseException:
             loop_thread().soon(lambda: pool().release(lease))
             raise
-        return cls(lease.page, answer.body.id, dtype, shape, device, lease, device_id=device_id)
+        return cls(lease.page, answer.body.id, dtype, shape, lease, device_id=device_id)
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
@@ -118,8 +114,7 @@ class DeviceTensor:
         body.src, body.size = self.live(), self.nbytes
         payload = loop_thread().call(self.page.request(body, timeout=600)).payload
         elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)
-        with np.errstate(over="ignore"):  # a float16 that was computed in float32
-            return elements.astype(NUMPY[self.dtype], copy=False)
+        return elements.astype(NUMPY[self.dtype], copy=False)
 
     @property
     def nbytes(self) -> int:
@@ -158,7 +153,7 @@ class DeviceTensor:
 
 def has_form(dtype: int) -> bool:
     """Whether elements of a `DType` can be on the GPU."""
-    return dtype_name(dtype) in (*_AS_IT_IS, *_WIDE)
+    return dtype_name(dtype) in (*_AS_IT_IS, *_OTHERWISE)
 
 
 def _check_form(dtype: int) -> None:
@@ -166,18 +161,16 @@ def _check_form(dtype: int) -> None:
         raise InvalidArgument(f"{dtype_name(dtype)} has no form on the GPU")
 
 
-def _storage(dtype: int, device: Mapping[str, Any]) -> np.dtype[Any]:
+def _storage(dtype: int) -> np.dtype[Any]:
     _check_form(dtype)
-    name = dtype_name(dtype)
-    if name == "float16" and "shader-f16" not in device.get("features", ()):
-        return np.dtype(np.float32)
-    return _WIDE.get(name, NUMPY[dtype])
+    return _OTHERWISE.get(dtype_name(dtype), NUMPY[dtype])
 
 
-async def _open(device_id: int, shared: Lease | None) -> tuple[Lease, dict[str, Any]]:
+async def _open(device_id: int, shared: Lease | None) -> Lease:
     lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
     try:
-        return lease, await lease.page.device(device_id, for_adapter({}, lease.launcher.options), 60)
+        await lease.page.device(device_id, for_adapter({}, lease.launcher.options), 60)
     except BaseException:
         pool().release(lease)
         raise
+    return lease

@@ -2,7 +2,12 @@
 'use strict';
 const { DTYPE, LOCATION } = require('./core.cjs');
 
-/** Kernels by operator: they get the call and may throw. Elements are f32 or i32 by the first input's dtype, or the bits of float16. */
+/** How elements lie in a buffer where they are no i32: float16 as its bits. */
+const ARRAYS = {
+  [DTYPE.float32]: Float32Array, [DTYPE.float16]: Uint16Array, [DTYPE.int16]: Int16Array, [DTYPE.uint16]: Uint16Array, [DTYPE.int8]: Int8Array, [DTYPE.uint8]: Uint8Array,
+};
+
+/** Kernels by operator: they get the call and may throw. */
 const KERNELS = {
   Neg: (call) => call.map(0, call.inputs[0].dims, (x) => -x),
   Add: (call) => call.map(0, call.inputs[0].dims, (a, b) => a + b),
@@ -31,8 +36,7 @@ class Call {
     this.wanted = Array.from({ length: outputs }, next);
   }
   elements(buffer, dtype) {
-    if (dtype === DTYPE.float16 && !this.provider.wideFloat16) return new Uint16Array(buffer.buffer);
-    return dtype === DTYPE.float32 || dtype === DTYPE.float16 ? new Float32Array(buffer.buffer) : new Int32Array(buffer.buffer);
+    return new (ARRAYS[dtype] ?? Int32Array)(buffer.buffer);
   }
   /** Elements of a GPU input. */
   read(i) {
@@ -78,12 +82,10 @@ class FakeProvider {
     this.calls = [];            // one Call per jsepRun
     this.async = true;          // whether copyAsync answers with a promise
     this.beforeCopy = undefined;  // called, and awaited, before the bytes of a copyAsync are there
-    this.wideFloat16 = false;   // whether its float16 is f32
     this.limit = Infinity;      // the last buffer there is memory for
     this.last = 0;
     core.module.jsepInit(this, {
       alloc: (size) => this.alloc(size),
-      wideFloat16: () => this.wideFloat16,
       free: (id) => this.free(id),
       copy: (source, target, size, toGpu, dtype, blocks) => (toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks)),
       copyAsync: (id, target, size) => this.copyAsync(id, target, size),

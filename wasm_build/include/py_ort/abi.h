@@ -74,7 +74,7 @@ ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t i
 // Why jsepRun is going to fail (UTF-8, copied).
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
-// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run, wideFloat16}) installs what these call.
+// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs what these call.
 //   jsepAlloc(size) -> gpu id (0: failed)             size: a multiple of 16, above 0
 //   jsepFree(id)                                      ids of jsepAlloc only; the page keeps the buffers that it made itself
 //   jsepCopy(src, dst, size, to_gpu, dtype, blocks)   to_gpu: src is an address; dst is a GPU id. The bytes are taken before it returns
@@ -84,6 +84,5 @@ ORT_EXPORT void ort_jsep_error(int code, const char* message);
 //   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode       op_type, domain: JavaScript strings
 //   jsepReleaseKernel(id)
 //   jsepRun(id, context) -> 0, or an ErrorCode
-//   jsepWideFloat16() -> bool                         whether float16 is f32 on the GPU of the session at work; may be absent: no
 // An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies to and from the CPU are multiples of 4 bytes.
-// int64, bool, the 8 and 16-bit integers and, without f16, float16 are widened/narrowed by the core (see gpu_element_size): the page moves plain bytes.
+// 64-bit integers and bool are narrowed and widened by the core (see gpu_element_size): the page moves plain bytes.

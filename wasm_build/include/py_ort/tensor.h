@@ -22,10 +22,9 @@ int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does
 // Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a string counts 0.
 // SIZE_MAX when it does not fit.
 size_t byte_size(DType dtype, int64_t count);
-// Whether elements can be on the GPU: float32, int32 and uint32 as they are, int64, int8, int16 as i32, uint64, uint8, uint16 and bool
-// as u32, float16 as f16 or, where the device has none, as f32.
+// Whether elements can be on the GPU: int64 as i32, uint64 and bool as u32, floats and integers of at most 32 bits as they are.
 bool has_gpu_form(DType dtype);
-// Bytes of one element on the GPU of the session at work: 4, float16's 2 aside; 0 without a form there.
+// Bytes of one element on the GPU; 0 without a form there.
 size_t gpu_element_size(DType dtype);
 const char* dtype_name(DType dtype);
 
@@ -73,6 +72,8 @@ class Storage {
   // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them (src/kernels/derived.h).
   void freeze() { constant_ = true; }
   bool constant() const { return constant_; }
+  // Whether the bytes are this storage's own, and may change: not a weight's, nor borrowed.
+  bool writable() const { return owned_ && !constant_; }
 
  private:
   Storage() = default;

@@ -1,9 +1,7 @@
-// Elements as they lie on the GPU: 64, 16 and 8-bit integers and bool become 32-bit words there, and float16 does where there is no f16.
+// Elements as they lie on the GPU: 64-bit integers and bool become 32-bit words there, all others stay as they are.
 #include <limits>
 
 #include "core/slot.h"
-#include "ep/jsep.h"
-#include "kernels/float_bits.h"
 
 namespace py_ort {
 namespace {
@@ -17,12 +15,10 @@ Status widen(const Tensor& tensor, std::string_view name, Word<T>* out) {
   const T* in = tensor.data<T>();
   const int64_t count = tensor.count();
   for (int64_t i = 0; i < count; ++i) {
-    if constexpr (sizeof(T) > 4) {
-      using Limits = std::numeric_limits<Word<T>>;
-      if (in[i] < static_cast<T>(Limits::min()) || in[i] > static_cast<T>(Limits::max()))
-        return {ErrorCode::invalid_argument, to_text("element ", i, " of '", name, "' is ", in[i], ", beyond the 32 bits that integers have on the GPU: "
-                                                     "run this model on the CPU provider")};
-    }
+    using Limits = std::numeric_limits<Word<T>>;
+    if (in[i] < static_cast<T>(Limits::min()) || in[i] > static_cast<T>(Limits::max()))
+      return {ErrorCode::invalid_argument, to_text("element ", i, " of '", name, "' is ", in[i], ", beyond the 32 bits that integers have on the GPU: "
+                                                   "run this model on the CPU provider")};
     out[i] = static_cast<Word<T>>(in[i]);
   }
   return {};
@@ -34,19 +30,9 @@ Status widen_bool(const Tensor& tensor, uint32_t* out) {
   return {};
 }
 
-Status widen_half(const Tensor& tensor, float* out) {
-  const auto* in = tensor.data<Float16>();
-  for (int64_t i = 0; i < tensor.count(); ++i) out[i] = to_float(in[i]);
-  return {};
-}
-
 template <class T>
 void narrow(const Word<T>* in, int64_t count, T* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(in[i]);
-}
-
-void narrow_half(const float* in, int64_t count, Float16* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = to_float16(in[i]);
 }
 
 }  // namespace
@@ -60,25 +46,20 @@ bool has_gpu_form(DType dtype) {
 }
 
 size_t gpu_element_size(DType dtype) {
-  if (dtype == DType::float16) return jsep::wide_float16() ? 4 : 2;
-  return has_gpu_form(dtype) ? 4 : 0;
+  switch (dtype) {
+    case DType::float16: case DType::int16: case DType::uint16: return 2;
+    case DType::int8: case DType::uint8: return 1;
+    default: return has_gpu_form(dtype) ? 4 : 0;
+  }
 }
 
-bool same_on_gpu(DType dtype) {
-  if (dtype == DType::float16) return !jsep::wide_float16();
-  return dtype == DType::float32 || dtype == DType::int32 || dtype == DType::uint32;
-}
+bool same_on_gpu(DType dtype) { return dtype != DType::int64 && dtype != DType::uint64 && dtype != DType::bool_; }
 
 Status widen_for_gpu(const Tensor& tensor, std::string_view name, void* out) {
   switch (tensor.dtype) {
     case DType::int64: return widen<int64_t>(tensor, name, static_cast<int32_t*>(out));
     case DType::uint64: return widen<uint64_t>(tensor, name, static_cast<uint32_t*>(out));
-    case DType::int16: return widen<int16_t>(tensor, name, static_cast<int32_t*>(out));
-    case DType::uint16: return widen<uint16_t>(tensor, name, static_cast<uint32_t*>(out));
-    case DType::int8: return widen<int8_t>(tensor, name, static_cast<int32_t*>(out));
-    case DType::uint8: return widen<uint8_t>(tensor, name, static_cast<uint32_t*>(out));
     case DType::bool_: return widen_bool(tensor, static_cast<uint32_t*>(out));
-    case DType::float16: return widen_half(tensor, static_cast<float*>(out));
     default: return not_implemented("'", name, "' cannot be on the GPU: ", dtype_name(tensor.dtype), " has no form there");
   }
 }
@@ -89,12 +70,7 @@ void narrow_from_gpu(const void* in, DType dtype, int64_t count, void* out) {
   switch (dtype) {
     case DType::int64: return narrow(i32, count, static_cast<int64_t*>(out));
     case DType::uint64: return narrow(u32, count, static_cast<uint64_t*>(out));
-    case DType::int16: return narrow(i32, count, static_cast<int16_t*>(out));
-    case DType::uint16: return narrow(u32, count, static_cast<uint16_t*>(out));
-    case DType::int8: return narrow(i32, count, static_cast<int8_t*>(out));
-    case DType::uint8: return narrow(u32, count, static_cast<uint8_t*>(out));
     case DType::bool_: return narrow(u32, count, static_cast<bool*>(out));
-    case DType::float16: return narrow_half(static_cast<const float*>(in), count, static_cast<Float16*>(out));
     default: return;
   }
 }

@@ -21,7 +21,6 @@ EM_JS(void, jsep_free, (uint32_t id), {
     Module.jsepCaught(error);
   }
 });
-EM_JS(int, jsep_wide_float16, (), { return Module.jsepWideFloat16 && Module.jsepWideFloat16() ? 1 : 0; });
 EM_JS(int, jsep_copy, (uint32_t source, uint32_t target, size_t size, int to_gpu, int dtype, const void* blocks), {
   try {
     Module.jsepCopy(source >>> 0, target >>> 0, size >>> 0, to_gpu !== 0, dtype, blocks >>> 0);
@@ -106,8 +105,6 @@ Status alloc(size_t size, uint32_t& gpu_id) {
 }
 
 void free(uint32_t gpu_id) { jsep_free(gpu_id); }
-
-bool wide_float16() { return jsep_wide_float16() != 0; }
 
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype) {
   last_error() = {};

@@ -11,8 +11,6 @@ namespace py_ort::jsep {
 // A new GPU buffer of `size` bytes (a multiple of 16).
 Status alloc(size_t size, uint32_t& gpu_id);
 void free(uint32_t gpu_id);
-// Whether float16 elements are f32 on the GPU of the session at work, because its device has no f16.
-bool wide_float16();
 // CPU to GPU. The page takes the bytes before it returns.
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
 // GPU to GPU: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are multiples of the

@@ -2,7 +2,6 @@
 Module['jsepInit'] = function (backend, functions) {
   Module['jsepBackend'] = backend;
   Module['jsepAlloc'] = functions['alloc'];
-  Module['jsepWideFloat16'] = functions['wideFloat16'];
   Module['jsepFree'] = functions['free'];
   Module['jsepCopy'] = functions['copy'];
   Module['jsepCopyAsync'] = functions['copyAsync'];

@@ -58,7 +58,6 @@ export class Core {
     };
     this.module.jsepInit(backend, {
       alloc: guard('alloc', functions.alloc),
-      wideFloat16: guard('wideFloat16', functions.wideFloat16),
       free: guard('free', functions.free),
       copy: guard('copy', functions.copy),
       copyAsync: guard('copyAsync', functions.copyAsync),

@@ -47,8 +47,6 @@ export interface CoreModule {
 export interface JsepFunctions {
   /** A GPU buffer's id; never 0. */
   alloc(size: number): number;
-  /** Whether float16 elements lie as f32 on the GPU of the session at work. */
-  wideFloat16(): boolean;
   free(id: number): void;
   /**
    * toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer, and `blocks` points to five words: count,

@@ -1,12 +1,16 @@
 // From a dispatch to the text of its shader. Pure: the text depends on nothing but what is in the key.
-import type { Shader, Spec, StorageType, Uniforms } from '../jsep/kernel';
+import type { Packing, Shader, Spec, StorageType, Uniforms } from '../jsep/kernel';
 import { hoistUniforms } from '../wgsl/hoist';
+import type { Lanes } from '../wgsl/lanes';
+import { withPacked } from './packed';
 
 /** One storage binding as WGSL declares it. */
 export interface ShaderBinding {
   readonly name: string;
   /** The element type in WGSL, e.g. vec4<f32>. */
   readonly type: string;
+  /** How such elements lie, where they are packed. */
+  readonly packed?: { readonly packing: Packing; readonly lanes: Lanes };
   readonly writable: boolean;
 }
 
@@ -44,7 +48,7 @@ export function stableJson(value: unknown): string {
 }
 
 export function shaderKey(request: ShaderRequest): string {
-  const bindings = request.bindings.map(({ name, type, writable }) => `${name}:${type}${writable ? '!' : ''}`);
+  const bindings = request.bindings.map(({ name, type, packed, writable }) => `${name}:${type}${packed ? `~${packed.packing}` : ''}${writable ? '!' : ''}`);
   const uniforms = request.uniforms.map(({ name, type }) => `${name}:${type}`);
   const { inPlace } = request;
   return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}${inPlace ? ` ${inPlace.input} in ${inPlace.output}` : ''}`;
@@ -54,19 +58,21 @@ export function shaderKey(request: ShaderRequest): string {
 export function shaderText(request: ShaderRequest): string {
   const { bindings, uniforms } = request;
   const own = inItsPlace(request.shader.wgsl(request.spec), request.inPlace);
-  const body = request.hoisted ? hoistUniforms(own) : own;
+  const plain = request.hoisted ? hoistUniforms(own) : own;
+  const { text: body, functions, types } = withPacked(plain, bindings.flatMap(({ name, packed }) => (packed ? [{ name, ...packed }] : [])));
   const lines: string[] = [];
   // Directives must come first in a module; a kernel may start with its own.
   const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(body)![0];
   if (bindings.some(({ type }) => type.includes('f16')) && !/\benable\s+f16\b/.test(directives)) lines.push('enable f16;');
   if (directives) lines.push(directives.trim());
   bindings.forEach(({ name, type, writable }, i) => {
-    lines.push(`@group(0) @binding(${i}) var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${type}>;`);
+    lines.push(`@group(0) @binding(${i}) var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${types[name] ?? type}>;`);
   });
   if (uniforms.length > 0) {
     lines.push(`struct Uniforms { ${uniforms.map(({ name, type }) => `${name}: ${type}`).join(', ')} }`);
     lines.push(`@group(0) @binding(${bindings.length}) var<uniform> u: Uniforms;`);
   }
+  lines.push(...functions);
   return `${lines.join('\n')}\n${body.slice(directives.length)}\n`;
 }
 

@@ -54,10 +54,6 @@ export class JsepBackend implements JsepFunctions {
     return this.recorder().allocate(size);
   }
 
-  wideFloat16(): boolean {
-    return !this.owner().provider.gpu.traits.f16;
-  }
-
   free(id: number): void {
     // Persistent buffers belong to the page; after the end of a run there is nothing left to record.
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);

@@ -1,28 +1,29 @@
 // How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
 import { RuntimeError } from '../errors';
 import { DType, ErrorCode } from '../schema';
-import { fromHalves, toHalves } from './float16';
-import type { DeviceTraits, DTypeName, StorageType } from './kernel';
+import { fromHalves } from './float16';
+import type { DeviceTraits, DTypeName, Packing, StorageType } from './kernel';
 
 interface ElementType {
   readonly name: DTypeName;
   /** Bytes on the CPU. */
   readonly bytes: number;
-  /** On the GPU; f16 only where the device has it (see ElementForms). */
+  /** What a shader sees; f16 only where the device has it (see ElementForms). */
   readonly storage: StorageType;
+  readonly packing?: Packing;
 }
 
 const TYPES: { readonly [dtype: number]: ElementType } = {
   [DType.float32]: { name: 'float32', bytes: 4, storage: 'f32' },
-  [DType.float16]: { name: 'float16', bytes: 2, storage: 'f16' },
+  [DType.float16]: { name: 'float16', bytes: 2, storage: 'f16', packing: 'f16' },
   [DType.int64]: { name: 'int64', bytes: 8, storage: 'i32' },
   [DType.int32]: { name: 'int32', bytes: 4, storage: 'i32' },
-  [DType.int16]: { name: 'int16', bytes: 2, storage: 'i32' },
-  [DType.int8]: { name: 'int8', bytes: 1, storage: 'i32' },
+  [DType.int16]: { name: 'int16', bytes: 2, storage: 'i32', packing: 'i16' },
+  [DType.int8]: { name: 'int8', bytes: 1, storage: 'i32', packing: 'i8' },
   [DType.uint64]: { name: 'uint64', bytes: 8, storage: 'u32' },
   [DType.uint32]: { name: 'uint32', bytes: 4, storage: 'u32' },
-  [DType.uint16]: { name: 'uint16', bytes: 2, storage: 'u32' },
-  [DType.uint8]: { name: 'uint8', bytes: 1, storage: 'u32' },
+  [DType.uint16]: { name: 'uint16', bytes: 2, storage: 'u32', packing: 'u16' },
+  [DType.uint8]: { name: 'uint8', bytes: 1, storage: 'u32', packing: 'u8' },
   [DType.bool_]: { name: 'bool', bytes: 1, storage: 'u32' },
 };
 
@@ -63,8 +64,11 @@ export function hasGpuForm(dtype: DType): boolean {
   return TYPES[dtype] !== undefined;
 }
 
-/** Bytes of one element as it is stored. */
-export function storageSize(storage: StorageType): number {
+export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = { f16: 16, i8: 8, u8: 8, i16: 16, u16: 16 };
+
+/** Bytes of one element as it lies on the GPU. */
+export function storageSize({ storage, packing }: { readonly storage: StorageType; readonly packing?: Packing }): number {
+  if (packing) return PACKED_BITS[packing] / 8;
   return storage === 'f16' ? 2 : 4;
 }
 
@@ -85,7 +89,7 @@ export function toNumbers(dtype: DType, bytes: Uint8Array): number[] {
 
 /** How elements lie on one device, and the way there and back. Its owner is the device: Gpu.elements. */
 export class ElementForms {
-  /** Without f16 a float16 is an f32 on the GPU: computed in float32, and rounded when it is cast or comes back. */
+  /** Without f16 float16 is packed: to shaders an f32, in memory a float16 all the same. */
   constructor(private readonly device: Pick<DeviceTraits, 'f16'>) {}
 
   storage(dtype: DType): StorageType {
@@ -93,12 +97,17 @@ export class ElementForms {
     return storage === 'f16' && !this.device.f16 ? 'f32' : storage;
   }
 
-  /** Bytes of one element on the GPU. */
-  size(dtype: DType): number {
-    return storageSize(this.storage(dtype));
+  packing(dtype: DType): Packing | undefined {
+    const { packing } = typeOnGpu(dtype);
+    return packing === 'f16' && this.device.f16 ? undefined : packing;
   }
 
-  /** Whether elements lie the same in both places. */
+  /** Bytes of one element on the GPU. */
+  size(dtype: DType): number {
+    return storageSize({ storage: this.storage(dtype), packing: this.packing(dtype) });
+  }
+
+  /** Whether elements lie the same in both places: all but 64-bit integers and bool, which have 32 bits on the GPU. */
   same(dtype: DType): boolean {
     return typeOnGpu(dtype).bytes === this.size(dtype);
   }
@@ -108,7 +117,6 @@ export class ElementForms {
     if (this.same(dtype)) return bytes;
     const type = typeOnGpu(dtype);
     const values = VIEWS[type.name]!(aligned(bytes, type.bytes));
-    if (values instanceof Float32Array) return new Uint8Array(values.buffer as ArrayBuffer);
     const wide = type.storage === 'i32' ? new Int32Array(values.length) : new Uint32Array(values.length);
     for (let i = 0; i < values.length; i++) {
       const value = Number(values[i]);
@@ -126,15 +134,12 @@ export class ElementForms {
     if (this.same(dtype)) return bytes;
     const type = typeOnGpu(dtype);
     const { buffer, byteOffset } = aligned(bytes, 4);
-    const Words = { f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array }[type.storage];
+    const Words = type.storage === 'i32' ? Int32Array : Uint32Array;
     const wide = new Words(buffer as ArrayBuffer, byteOffset, bytes.byteLength >> 2);
     switch (type.name) {
-      case 'float16': return new Uint8Array(toHalves(wide as Float32Array).buffer);
       case 'int64': return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
       case 'uint64': return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);
-      case 'int16': case 'uint16': return new Uint8Array(Uint16Array.from(wide).buffer);
-      case 'bool': return Uint8Array.from(wide, (value) => (value ? 1 : 0));
-      default: return Uint8Array.from(wide);
+      default: return Uint8Array.from(wide, (value) => (value ? 1 : 0));
     }
   }
 }

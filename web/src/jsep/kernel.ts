@@ -6,8 +6,14 @@
 import type { DType } from '../schema';
 import type { Attributes } from './attributes';
 
-/** How elements lie on the GPU. float16 is "f16", or "f32" on devices without it; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32". */
+/**
+ * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; int64, int8, int16: "i32";
+ * uint8, uint16, uint64, bool: "u32".
+ */
 export type StorageType = 'f32' | 'f16' | 'i32' | 'u32';
+
+/** Elements that lie closer together than that: float16 without f16, and 8 and 16-bit integers. */
+export type Packing = 'f16' | 'i8' | 'u8' | 'i16' | 'u16';
 
 /** A tensor as a kernel sees it. `id` is virtual until commit. */
 export interface Tensor {
@@ -17,6 +23,8 @@ export interface Tensor {
   /** Number of elements. */
   readonly size: number;
   readonly storage: StorageType;
+  /** Kernels need not care: the runtime makes their shaders unpack what they read and pack what they write (gpu/packed.ts). */
+  readonly packing?: Packing;
   /** Where it begins in its buffer, in elements (see Context.window). */
   readonly start?: number;
   /** A host input has no GPU buffer: read it with ctx.data(). */
@@ -56,6 +64,8 @@ export interface Shader<S extends Spec> {
    * inputs and outputs together are most of what a model holds at one time.
    */
   readonly beside?: boolean;
+  /** Its text may do anything with its tensors, as a user's does: those that are packed are unpacked before it, and packed behind it. */
+  readonly unpacked?: boolean;
 }
 
 /**
@@ -81,8 +91,6 @@ export interface Dispatch<S extends Spec = Spec> {
   /** Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts). */
   readonly workgroups: readonly [number, number, number];
 }
-/** Windows begin at multiples of so many elements, whatever their type: bindings must begin at multiples of 256 bytes. */
-export const WINDOW_STEP = 128;
 /** A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that). */
 export type Binding = Tensor | { readonly tensor: Tensor; readonly vec: 1 | 2 | 4 };
 
@@ -115,7 +123,7 @@ export interface Context {
   reshape(tensor: Tensor, dims: readonly number[]): Tensor;
   /**
    * Part of a tensor, for a dispatch that may not bind it whole: the elements from `start` on, in the shape `dims`. `start` must be a
-   * multiple of WINDOW_STEP.
+   * multiple of what windowStep (wgsl/large.ts) says.
    */
   window(tensor: Tensor, start: number, dims: readonly number[]): Tensor;
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void;

@@ -8,7 +8,9 @@ import { storageBytes } from '../gpu/memory_plan';
 import type { Take } from '../gpu/segment_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
-import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor, WINDOW_STEP } from './kernel';
+import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor } from './kernel';
+import { windowStep } from '../wgsl/large';
+import { inUnpacked } from './unpacked';
 
 /** Who gives a kernel call its memory: the core in a session, the page itself for a single kernel. */
 export interface Host {
@@ -45,8 +47,8 @@ export interface HostTest {
 }
 
 export function makeTensor(forms: ElementForms, id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
-  const storage = hasGpuForm(dtype) ? forms.storage(dtype) : 'u32';
-  return { id, dtype, dims: [...dims], size: elementCount(dims), storage, location };
+  const form = hasGpuForm(dtype) ? { storage: forms.storage(dtype), packing: forms.packing(dtype) } : { storage: 'u32' as const };
+  return { id, dtype, dims: [...dims], size: elementCount(dims), ...form, location };
 }
 
 /** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
@@ -185,11 +187,21 @@ class CallContext implements Context {
   }
 
   window(tensor: Tensor, start: number, dims: readonly number[]): Tensor {
-    if (start % WINDOW_STEP !== 0 || start + elementCount(dims) > tensor.size) throw new KernelError(`${this.op}: no window [${dims}] at ${start} of [${tensor.dims}]`);
+    if (start % windowStep(tensor) !== 0 || start + elementCount(dims) > tensor.size) throw new KernelError(`${this.op}: no window [${dims}] at ${start} of [${tensor.dims}]`);
     return { ...tensor, start: (tensor.start ?? 0) + start, dims: [...dims], size: elementCount(dims) };
   }
 
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void {
+    if (dispatch.shader.unpacked) inUnpacked(dispatch, (tensor) => this.unpackedTemp(tensor), (plain) => this.dispatchAsIs(plain), this.device);
+    else this.dispatchAsIs(dispatch);
+  }
+
+  private unpackedTemp(tensor: Tensor): Tensor {
+    const wide = { ...tensor, packing: undefined, start: undefined };
+    return { ...wide, id: this.run.host.temp(regionOf(wide).bytes) };
+  }
+
+  private dispatchAsIs<S extends Spec>(dispatch: Dispatch<S>): void {
     const { name } = dispatch.shader;
     const inputs = Object.entries(dispatch.inputs);
     const outputs = Object.entries(dispatch.outputs);
@@ -249,13 +261,13 @@ function takesOf<S extends Spec>({ inPlace = {}, inputs, outputs }: Dispatch<S>,
     const [read, write] = [names.indexOf(input), made.indexOf(output)];
     if (read < 0 || write < 0) return [];
     const [from, to] = [bounds[read], bounds[names.length + write]];
-    const alike = from.type === to.type && from.region.bytes === to.region.bytes && (from.region.offset ?? 0) === (to.region.offset ?? 0);
+    const alike = from.type === to.type && from.packed?.packing === to.packed?.packing && from.region.bytes === to.region.bytes && (from.region.offset ?? 0) === (to.region.offset ?? 0);
     return alike ? [[read, write]] : [];
   });
 }
 
 function regionOf(tensor: Tensor): Region {
-  const size = storageSize(tensor.storage);
+  const size = storageSize(tensor);
   return { id: tensor.id, offset: (tensor.start ?? 0) * size, bytes: storageBytes(elementCount(tensor.dims) * size) };
 }
 
@@ -263,7 +275,7 @@ function bind(shader: string, name: string, binding: Binding, writable: boolean)
   const { tensor, vec } = 'tensor' in binding ? binding : { tensor: binding, vec: 1 as const };
   if (tensor.size % vec !== 0) throw new KernelError(`${shader}: ${name} has ${tensor.size} elements, not a multiple of ${vec}`);
   return {
-    name, type: elementType(tensor.storage, vec), writable, region: regionOf(tensor), elementBytes: vec * storageSize(tensor.storage),
+    name, type: elementType(tensor.storage, vec), packed: tensor.packing && { packing: tensor.packing, lanes: vec }, writable, region: regionOf(tensor), elementBytes: vec * storageSize(tensor),
     described: `${typeName(tensor.dtype)}[${tensor.dims}]`,
   };
 }

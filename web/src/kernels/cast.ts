@@ -7,33 +7,15 @@ import { ALL, computeType, elementwise, elementwiseShader, narrowType, wrapped }
 interface CastSpec extends Spec {
   readonly bool: boolean;
   readonly wrap?: DType;
-  /** To float16 that is stored as f32. */
-  readonly rounded?: boolean;
 }
 
-// By bits: quantizeToF16 may flush small numbers to zero, and what it makes of numbers that are too large is open.
-const ROUND_TO_HALF = `
-fn half(x: F) -> F {
-  let bits = bitcast<U>(x);
-  let size = bits & U(0x7fffffffu);
-  let normal = (size + U(0xfffu) + ((size >> U(13u)) & U(1u))) & U(0xffffe000u);
-  // Steps of 2^-24: those of the last place of numbers from 0.5 on.
-  let steps = bitcast<U>(bitcast<F>(size) + F(0.5)) - U(0x3f000000u);
-  let small = bitcast<U>(F(steps) * F(0x1p-24));
-  var result = select(select(normal, U(0x7f800000u), normal > U(0x477fffffu)), small, size < U(0x38800000u));
-  result = select(result, size, size > U(0x7f800000u));
-  return bitcast<F>(result | (bits & U(0x80000000u)));
-}
-`;
-
-const CAST = elementwiseShader<CastSpec>('cast', ({ operands, result, bool, wrap, rounded }) => {
+const CAST = elementwiseShader<CastSpec>('cast', ({ operands, result, bool, wrap }) => {
   const [from, to] = [computeType(operands[0].storage), computeType(result)];
   let value = 'R(x)';
   // By bits: a NaN is not zero, but WGSL's comparisons with it are all false.
   if (bool) value = from === 'f32' ? 'U((bitcast<U>(x) & U(0x7fffffffu)) != U(0))' : 'U(x != T(0))';
   // Through i32, so that negative numbers wrap around as they do in C, and not to 0.
   else if (from === 'f32' && to === 'u32') value = 'select(U(x), U(I(x)), x < T(0))';
-  if (rounded) return `${ROUND_TO_HALF}fn apply(x: T) -> R { return half(${value}); }`;
   return `fn apply(x: T) -> R { return ${wrapped(wrap, value)}; }`;
 });
 
@@ -42,8 +24,7 @@ function cast(ctx: Context, to: DType): void {
   if (to === x.dtype) return ctx.view(0, x, x.dims);
   if (!hasGpuForm(to)) throw new KernelError(`Cast to ${typeName(to)}: the GPU has no such type`, true);
   const y = ctx.output(0, x.dims, to);
-  const rounded = to === DType.float16 && y.storage === 'f32';
-  elementwise(ctx, CAST, { x }, y, { spec: { bool: to === DType.bool_, wrap: narrowType(to), ...(rounded ? { rounded } : {}) } });
+  elementwise(ctx, CAST, { x }, y, { spec: { bool: to === DType.bool_, wrap: narrowType(to) } });
 }
 
 const castKernel: Kernel<DType> = {

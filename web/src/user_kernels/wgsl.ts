@@ -18,7 +18,7 @@ interface WgslSpec extends Spec {
 
 function shaderOf(call: UserCall): Shader<WgslSpec> {
   const { text, form } = call.definition;
-  return { name: `${shaderStem(call.definition)}__${form}`, wgsl: moduleText, own: text };
+  return { name: `${shaderStem(call.definition)}__${form}`, wgsl: moduleText, own: text, unpacked: true };
 }
 
 function moduleText({ text, functions, size, body, tensors, constants }: WgslSpec): string {

@@ -1,7 +1,7 @@
 // Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down to.
-import { type Context, type Shader, type Spec, type StorageType, type Tensor, WINDOW_STEP } from '../jsep/kernel';
+import { type Context, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { inLanes, type Lanes } from './lanes';
-import { bindable, bindsWhole } from './large';
+import { bindable, bindsWhole, windowStep } from './large';
 import { linearMain, linearWorkgroups } from './linear';
 import { foldWalk, sizeOf, stridesOf, wideWalk, type Walk } from './shape';
 import { walkIndices, walkUniforms } from './walk';
@@ -38,7 +38,7 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
   const folded = foldWalk({ dims, strides: [from.strides, to.strides] });
   const offsets = [from.offset ?? 0, to.offset ?? 0];
   const tensors = [source, target] as const;
-  if (tensors.some((tensor) => !bindsWhole(tensor, ctx.device)) && tensors.every((tensor) => bindable(tensor, ctx.device) > WINDOW_STEP)) {
+  if (tensors.some((tensor) => !bindsWhole(tensor, ctx.device)) && tensors.every((tensor) => bindable(tensor, ctx.device) > windowStep(tensor))) {
     copyInParts(ctx, tensors, folded, offsets);
     return;
   }
@@ -63,7 +63,8 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
 function copyInParts(ctx: Context, tensors: readonly [Tensor, Tensor], { dims, strides }: Walk, offsets: readonly number[]): void {
   const spans = strides.map((stride, k) => {
     const reach = (sign: number) => dims.reduce((sum, dim, axis) => sum + Math.max(0, sign * stride[axis]) * (dim - 1), 0);
-    const begin = Math.floor((offsets[k] - reach(-1)) / WINDOW_STEP) * WINDOW_STEP;
+    const unit = windowStep(tensors[k]);
+    const begin = Math.floor((offsets[k] - reach(-1)) / unit) * unit;
     // Whole vectors: what a window of fours may read and write.
     return { begin, size: Math.min(tensors[k].size - begin, Math.ceil((offsets[k] + reach(1) + 1 - begin) / 4) * 4) };
   });
