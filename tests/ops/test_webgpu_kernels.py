@@ -25,7 +25,6 @@ TWOFOLD = (
     "pool/Global",
     "normalization",
     "sequence_models/Attention",
-    "attention/GroupQuery",
     "reduce",
     "movement/Concat",
     "blocks/MatMulNBits",
@@ -35,7 +34,9 @@ TWOFOLD = (
     "columns/Conv",
 )
 HARDWARE = {
-    f"{name}@hardware": case for name, case in CASES.items() if name.startswith(TWOFOLD) or name.endswith(":packed")
+    f"{name}@hardware": case
+    for name, case in CASES.items()
+    if name.startswith(TWOFOLD) or name.endswith((":packed", "-long", ":prompt-rotated", ":smooth"))
 }
 #: Families with shorter shaders for adapters whose compiler is slow.
 COMPACT = {

@@ -103,7 +103,8 @@ Status attend(const AttentionProblem& p) {
   const bool by_row = !same_for_rows(p), by_head = !same_for_heads(p);
   const bool pack = p.rows > 3 && p.columns > 0;  // the keys and values of a group of heads once
   Tensor scratch, packed_k, packed_v;
-  PY_ORT_TRY(Tensor::make(DType::float32, {block, p.columns}, scratch));
+  const int64_t width = p.columns + (p.sinks.empty() ? 0 : 1);  // of a row of scores: the sink comes last
+  PY_ORT_TRY(Tensor::make(DType::float32, {block, width}, scratch));
   if (pack) {
     PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(p.qk_size, p.columns))}, packed_k));
     PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(panels_size(p.columns, p.v_size))}, packed_v));
@@ -125,31 +126,34 @@ Status attend(const AttentionProblem& p) {
       for (int64_t first = 0; first < p.rows; first += block) {
         const int64_t rows = std::min(block, p.rows - first);
         const auto show = [&](AttentionProblem::Stage stage) {
-          if (p.scores && p.stage == stage)
-            std::copy_n(scores, rows * p.columns, p.scores + ((batch * p.heads + head) * p.rows + first) * p.columns);
+          if (!p.scores || p.stage != stage) return;
+          float* to = p.scores + ((batch * p.heads + head) * p.rows + first) * p.columns;
+          for (int64_t row = 0; row < rows; ++row) to = std::copy_n(scores + row * width, p.columns, to);
         };
         const Matrix<float> part{q.data + first * q.row_step, rows, p.qk_size, q.row_step, 1};
         ProductEnd end;
-        end.c = scores, end.c_stride = p.columns;
+        end.c = scores, end.c_stride = width;
         PY_ORT_TRY(pack ? multiply_panels(part, packed_k.data<float>(), p.columns, end) : multiply(part, k, p.scale, end));
         show(AttentionProblem::product);
-        if (p.softcap > 0) cap(p.softcap, scores, rows * p.columns);
+        for (int64_t row = 0; row < rows && !p.sinks.empty(); ++row) scores[row * width + p.columns] = 0;
+        if (p.softcap > 0) cap(p.softcap, scores, rows * width);
         show(AttentionProblem::capped);
         empty_rows.clear();
         for (int64_t row = 0; row < rows && !plain; ++row) {
           if (by_row) seen = make_bias(p, batch, head, first + row, bias);
           if (!seen) empty_rows.push_back(row);
-          add_bias(bias, scores + row * p.columns, p.columns);
+          add_bias(bias, scores + row * width, p.columns);
         }
+        for (int64_t row = 0; row < rows && !p.sinks.empty(); ++row) scores[row * width + p.columns] = p.sinks[static_cast<size_t>(head)];
         show(AttentionProblem::biased);
         F32Softmax softmax;
-        softmax.outer = static_cast<int32_t>(rows), softmax.n = static_cast<int32_t>(p.columns);
+        softmax.outer = static_cast<int32_t>(rows), softmax.n = static_cast<int32_t>(width);
         softmax.x = scores, softmax.y = scores;
         if (!run_microkernel(microkernels().f32_softmax, softmax)) return out_of_memory("no memory for the scratch space of a softmax");
-        for (int64_t row : empty_rows) std::fill_n(scores + row * p.columns, p.columns, 0.0f);  // nothing to attend to
+        for (int64_t row : empty_rows) std::fill_n(scores + row * width, p.columns, 0.0f);  // nothing to attend to
         show(AttentionProblem::softmax);
         end.c = const_cast<float*>(p.y.at(batch, head)) + first * p.y.row_step, end.c_stride = p.y.row_step;
-        const Matrix<float> weights = row_major(static_cast<const float*>(scores), rows, p.columns);
+        const Matrix<float> weights{scores, rows, p.columns, width, 1};
         PY_ORT_TRY(pack ? multiply_panels(weights, packed_v.data<float>(), p.v_size, end) : multiply(weights, v, 1, end));
       }
     }
@@ -157,16 +161,19 @@ Status attend(const AttentionProblem& p) {
   return {};
 }
 
-Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out) {
-  const int64_t before = past ? past->dim(2) : 0;
-  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, before, columns}), "past keys or values of shape ", past->dims, " do not fit ", batch,
+Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out, int64_t used) {
+  const int64_t known = past ? past->dim(2) : 0, before = used < 0 ? known : used, total = used < 0 ? known + rows : known;
+  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ", past->dims, " do not fit ", batch,
                 " batches, ", heads, " heads of size ", columns);
-  PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, before + rows, columns}, out));
+  PY_ORT_ENSURE(before + rows <= total, rows, " rows behind ", before, " do not fit a cache of ", total);
+  PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, total, columns}, out));
   float* to = out.mutable_data<float>();
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t h = 0; h < heads; ++h) {
-      if (past) to = std::copy_n(past->data<float>() + (b * heads + h) * before * columns, before * columns, to);
+      const float* old = past ? past->data<float>() + (b * heads + h) * known * columns : nullptr;
+      if (past) to = std::copy_n(old, before * columns, to);
       for (int64_t row = 0; row < rows; ++row) to = std::copy_n(now.at(b, h) + row * now.row_step, columns, to);
+      if (past && before + rows < total) to = std::copy_n(old + (before + rows) * columns, (total - before - rows) * columns, to);
     }
   }
   return {};

@@ -46,6 +46,8 @@ struct AttentionProblem {
   int64_t left_window = -1, right_window = -1;   // and only those within these distances of i + offset; -1: any
   std::vector<int64_t> offsets;                  // per batch
   std::vector<int64_t> lengths;                  // per batch: columns behind are masked; empty: none
+  // Per head, a score that takes part in the softmax without a value; empty: none.
+  std::vector<float> sinks;
   // Wanted scores, [batch, heads, rows, columns]: as they come, after softcap, after bias, after softmax.
   enum Stage : int32_t { product, capped, biased, softmax };
   float* scores = nullptr;
@@ -53,7 +55,9 @@ struct AttentionProblem {
 };
 Status attend(const AttentionProblem& problem);
 
-// [batch, rows, heads * columns] or a view of such -> [batch, heads, rows, columns], behind `past` ([batch, heads, past rows, columns]) if there is one.
-Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out);
+// [batch, rows, heads * columns] or a view of such -> [batch, heads, rows, columns], behind `past` ([batch, heads, past rows, columns]) if there is one;
+// with `used` behind so many rows of it, and as long as it is.
+Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out,
+                         int64_t used = -1);
 
 }  // namespace py_ort

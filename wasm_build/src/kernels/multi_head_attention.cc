@@ -12,48 +12,58 @@ namespace py_ort {
 namespace {
 
 struct CommonAttributes {
+  CommonAttributes() = default;
   explicit CommonAttributes(const Attributes& a)
       : heads(a.integer("num_heads", 0)),
         mask_value(a.number("mask_filter_value", -10000)),
         scale(a.number("scale", 0)),
         causal(a.integer("unidirectional", 0) != 0) {}
-  int64_t heads;
-  float mask_value, scale;
-  bool causal;
+  int64_t heads = 0;
+  float mask_value = -10000, scale = 0;
+  bool causal = false;
 
-  void apply(AttentionProblem& p) const {
+  void apply(AttentionProblem& p, int64_t past) const {
     p.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(p.qk_size));
     p.causal = causal;
-    p.offsets.assign(static_cast<size_t>(p.batch), p.columns - p.rows);
+    p.offsets.assign(static_cast<size_t>(p.batch), past);
   }
 };
 
-// A mask of integers as a bias: [batch] lengths, [3 batch + 2] (lengths first), [batch, columns], or [batch, rows, columns] of 0 and 1.
-Status mask_bias(const Tensor& mask, float value, const AttentionProblem& p, ScoreBias& out, Tensor& keep) {
+// A mask of integers as a bias: [batch] lengths, [3 batch + 2] (lengths first), [2 batch] (ends first, then beginnings), [batch, columns], or
+// [batch, rows, columns] of 0 and 1; [batch, 1] or [1, 1] stands for none.
+Status mask_bias(const Tensor& mask, float value, AttentionProblem& p, Tensor& keep) {
+  if (mask.rank() == 2 && mask.dims[1] == 1 && p.columns != 1) return {};
   std::vector<int64_t> values;
   PY_ORT_TRY(read_integers(mask, values));
-  const bool lengths = mask.rank() == 1, by_row = mask.rank() == 3;
+  const bool lengths = mask.rank() == 1, by_row = mask.rank() == 3, ranges = lengths && mask.count() == 2 * p.batch;
   const int64_t rows = by_row ? p.rows : 1;
-  PY_ORT_ENSURE(lengths ? mask.count() == p.batch || mask.count() == 3 * p.batch + 2 : mask.count() == p.batch * rows * p.columns, "a mask of shape ",
+  PY_ORT_ENSURE(lengths ? mask.count() == p.batch || ranges || mask.count() == 3 * p.batch + 2 : mask.count() == p.batch * rows * p.columns, "a mask of shape ",
                 mask.dims, " does not fit ", p.batch, " batches, ", p.rows, " rows and ", p.columns, " columns");
   PY_ORT_TRY(Tensor::make(DType::float32, {p.batch, rows, p.columns}, keep));
   float* to = keep.mutable_data<float>();
   for (int64_t b = 0; b < p.batch; ++b)
     for (int64_t i = 0; i < rows * p.columns; ++i) {
-      const bool seen = lengths ? i < values[static_cast<size_t>(b)] : values[static_cast<size_t>(b * rows * p.columns + i)] != 0;
+      const bool seen = lengths ? i < values[static_cast<size_t>(b)] && (!ranges || i >= values[static_cast<size_t>(p.batch + b)])
+                                : values[static_cast<size_t>(b * rows * p.columns + i)] != 0;
       *to++ = seen ? 0.0f : value;
     }
-  out = {keep.data<float>(), rows * p.columns, 0, by_row ? p.columns : 0, p.columns};
+  p.biases.push_back({keep.data<float>(), rows * p.columns, 0, by_row ? p.columns : 0, p.columns});
   return {};
 }
 
-// Q, K and V, each plus its part of a bias.
-Status add_part(const Tensor& x, const float* bias, Tensor& out) {
-  PY_ORT_TRY(Tensor::make(DType::float32, x.dims, out));
-  const int64_t n = x.dims.back();
-  const float* from = x.data<float>();
-  float* to = out.mutable_data<float>();
-  for (int64_t i = 0; i < x.count(); ++i) to[i] = from[i] + bias[i % n];
+// Q, K or V plus its part of a bias, if there is one.
+Status add_part(Heads& x, int64_t batch, int64_t heads, int64_t rows, int64_t size, const float* bias, Tensor& out) {
+  if (!bias) return {};
+  PY_ORT_TRY(Tensor::make(DType::float32, {batch, rows, heads * size}, out));
+  const Heads to = Heads::by_row(out.data<float>(), heads, rows, size);
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t row = 0; row < rows; ++row) {
+        const float* from = x.at(b, h) + row * x.row_step;
+        float* y = const_cast<float*>(to.at(b, h)) + row * to.row_step;
+        for (int64_t i = 0; i < size; ++i) y[i] = from[i] + bias[h * size + i];
+      }
+  x = to;
   return {};
 }
 
@@ -64,7 +74,8 @@ class MultiHeadAttention {
   Status operator()(KernelContext& context) const {
     const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *bias = context.input(3), *mask = context.input(4),
                  *score_bias = context.input(5);
-    const Tensor *past_key = context.input(6), *past_value = context.input(7);
+    const Tensor *past_key = context.input(6), *past_value = context.input(7), *past_rows = context.input(8);
+    if (context.input(9)) return not_implemented("MultiHeadAttention with beams (cache_indirection)");
     PY_ORT_ENSURE(common_.heads > 0 && query.rank() >= 3, "MultiHeadAttention needs num_heads and a query with three or more axes, not the shape ",
                   query.dims);
     AttentionProblem p;
@@ -78,22 +89,14 @@ class MultiHeadAttention {
     if (!key && query.rank() == 5) {
       p.qk_size = p.v_size = query.dims[4];
       p.q = packed(query, 3, 0, p.qk_size), p.k = packed(query, 3, 1, p.qk_size), p.v = packed(query, 3, 2, p.qk_size);
-      PY_ORT_ENSURE(!bias, "MultiHeadAttention with packed queries, keys and values takes no bias");
     } else {
       PY_ORT_ENSURE(query.rank() == 3 && query.dims[2] % p.heads == 0 && key, "MultiHeadAttention got a query of shape ", query.dims, " for ",
                     p.heads, " heads");
-      const int64_t hidden = query.dims[2];
-      p.qk_size = hidden / p.heads;
-      const Tensor* q = &query;
-      if (bias) {
-        PY_ORT_TRY(add_part(query, bias->data<float>(), parts[0]));
-        q = &parts[0];
-      }
-      p.q = Heads::by_row(q->data<float>(), p.heads, p.rows, p.qk_size);
+      p.qk_size = query.dims[2] / p.heads;
+      p.q = Heads::by_row(query.data<float>(), p.heads, p.rows, p.qk_size);
       if (key->rank() == 5) {
         p.v_size = p.qk_size, new_columns = key->dims[1];
         p.k = packed(*key, 2, 0, p.qk_size), p.v = packed(*key, 2, 1, p.qk_size);
-        PY_ORT_ENSURE(!bias, "MultiHeadAttention with packed keys and values takes no bias");
       } else if (key->rank() == 4) {  // [batch, heads, columns, size], of cross attention
         PY_ORT_ENSURE(value && value->rank() == 4, "key and value must both have four axes");
         new_columns = key->dims[2], p.v_size = value->dims[3];
@@ -103,32 +106,44 @@ class MultiHeadAttention {
         PY_ORT_ENSURE(value && key->rank() == 3 && value->rank() == 3, "MultiHeadAttention got a key of shape ", key->dims,
                       " without a matching value");
         new_columns = key->dims[1], p.v_size = value->dims[2] / p.heads;
-        if (bias) {
-          PY_ORT_TRY(add_part(*key, bias->data<float>() + hidden, parts[1]));
-          PY_ORT_TRY(add_part(*value, bias->data<float>() + 2 * hidden, parts[2]));
-          key = &parts[1], value = &parts[2];
-        }
         p.k = Heads::by_row(key->data<float>(), p.heads, new_columns, p.qk_size),
         p.v = Heads::by_row(value->data<float>(), p.heads, new_columns, p.v_size);
       }
     }
+    const float* added = bias ? bias->data<float>() : nullptr;
+    const int64_t hidden = p.heads * p.qk_size;
+    // Keys and values that come as heads of their own have theirs already.
+    const float* own = key && key->rank() == 4 ? nullptr : added;
+    PY_ORT_ENSURE(!bias || bias->count() == 2 * hidden + p.heads * p.v_size, "a bias of shape ", bias->dims, " does not fit ", p.heads, " heads of ",
+                  p.qk_size, " and ", p.v_size);
+    PY_ORT_TRY(add_part(p.q, p.batch, p.heads, p.rows, p.qk_size, added, parts[0]));
+    PY_ORT_TRY(add_part(p.k, p.batch, p.heads, new_columns, p.qk_size, own ? own + hidden : nullptr, parts[1]));
+    PY_ORT_TRY(add_part(p.v, p.batch, p.heads, new_columns, p.v_size, own ? own + 2 * hidden : nullptr, parts[2]));
     Tensor present_key, present_value;
-    p.columns = new_columns + (past_key ? past_key->dim(2) : 0);
+    int64_t used = -1;  // rows of the past that count, if it is longer
+    if (past_rows) PY_ORT_TRY(read_integer(*past_rows, "past_sequence_length", used));
+    PY_ORT_ENSURE(!past_rows || (past_key && past_value && used >= 0), "past_sequence_length goes with past_key and past_value, and is 0 or more");
+    const int64_t before = past_rows ? used : past_key ? past_key->dim(2) : 0;
+    p.columns = new_columns + before;
     if (past_key || context.wants(1)) {
-      PY_ORT_TRY(concatenate_heads(past_key, p.k, p.batch, p.heads, new_columns, p.qk_size, present_key));
-      p.k = Heads::by_head(present_key.data<float>(), p.heads, p.columns, p.qk_size);
+      PY_ORT_TRY(concatenate_heads(past_key, p.k, p.batch, p.heads, new_columns, p.qk_size, present_key, used));
+      p.k = Heads::by_head(present_key.data<float>(), p.heads, present_key.dims[2], p.qk_size);
     }
     if (past_value || context.wants(2)) {
-      PY_ORT_TRY(concatenate_heads(past_value, p.v, p.batch, p.heads, new_columns, p.v_size, present_value));
-      p.v = Heads::by_head(present_value.data<float>(), p.heads, p.columns, p.v_size);
+      PY_ORT_TRY(concatenate_heads(past_value, p.v, p.batch, p.heads, new_columns, p.v_size, present_value, used));
+      p.v = Heads::by_head(present_value.data<float>(), p.heads, present_value.dims[2], p.v_size);
     }
-    Tensor* y;
+    Tensor *y, *scores;
+    if (context.wants(3)) {
+      PY_ORT_TRY(context.output(3, DType::float32, {p.batch, p.heads, p.rows, p.columns}, scores));
+      p.scores = scores->mutable_data<float>(), p.stage = AttentionProblem::biased;
+    }
     PY_ORT_TRY(context.output(0, DType::float32, {p.batch, p.rows, p.heads * p.v_size}, y));
     p.y = Heads::by_row(y->data<float>(), p.heads, p.rows, p.v_size);
     Tensor mask_values, bias_values;
-    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, p.biases.emplace_back(), mask_values));
+    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, mask_values));
     if (score_bias) PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
-    common_.apply(p);
+    common_.apply(p, before);
     PY_ORT_TRY(attend(p));
     context.output(1, std::move(present_key));
     context.output(2, std::move(present_value));
@@ -142,13 +157,19 @@ class MultiHeadAttention {
 // Inputs: X, weights [in, q + k + v], their bias, a mask, past keys and values in one tensor [2, batch, heads, rows, size], a bias of the scores.
 class Attention {
  public:
-  explicit Attention(const KernelInfo& info)
-      : common_(info.attributes), sizes_(info.attributes.integers("qkv_hidden_sizes")), rotary_(info.attributes.integer("do_rotary", 0) != 0) {}
+  Attention() = default;
+  explicit Attention(const KernelInfo& info) : common_(info.attributes), sizes_(info.attributes.integers("qkv_hidden_sizes")) {}
+
+  static Status make(const KernelInfo& info, Attention& out) {
+    for (const char* name : {"do_rotary", "past_present_share_buffer"})
+      if (info.attributes.integer(name, 0) != 0) return not_implemented("com.microsoft::Attention with ", name);
+    out = Attention(info);
+    return {};
+  }
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *mask = context.input(3), *past = context.input(4),
                  *score_bias = context.input(5);
-    if (rotary_) return not_implemented("com.microsoft::Attention with do_rotary");
     PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 2 && w.dims[0] == x.dims[2] && common_.heads > 0, "Attention got X of shape ", x.dims,
                   " and weights of shape ", w.dims);
     const int64_t all = w.dims[1], q_hidden = sizes_.empty() ? all / 3 : sizes_[0], v_hidden = sizes_.empty() ? all / 3 : sizes_[2];
@@ -191,16 +212,15 @@ class Attention {
     PY_ORT_TRY(context.output(0, DType::float32, {p.batch, p.rows, v_hidden}, y));
     p.y = Heads::by_row(y->data<float>(), p.heads, p.rows, p.v_size);
     Tensor mask_values, bias_values;
-    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, p.biases.emplace_back(), mask_values));
+    if (mask) PY_ORT_TRY(mask_bias(*mask, common_.mask_value, p, mask_values));
     if (score_bias) PY_ORT_TRY(ScoreBias::of(*score_bias, p.batch, p.heads, p.rows, p.biases.emplace_back(), bias_values));
-    common_.apply(p);
+    common_.apply(p, p.columns - p.rows);
     return attend(p);
   }
 
  private:
   CommonAttributes common_;
   Dims sizes_;
-  bool rotary_;
 };
 
 // Attention with quantised X and weights. Inputs: X, weights, bias, their scales, a mask, their zero points, past keys and values.

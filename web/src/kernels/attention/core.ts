@@ -101,17 +101,20 @@ function plain(ctx: Context, heads: Heads, dims: readonly [number, number, numbe
   return copy;
 }
 
-/** Fills `target` [batch, heads, past + positions, size] with `past` (of the same form) and then `heads`. */
-export function appendHeads(ctx: Context, past: Tensor | undefined, heads: Heads, target: Tensor): Heads {
-  const to = headsOf(target);
-  const before = past?.dims[2] ?? 0;
-  const [batch, count, total, size] = target.dims;
-  if (past && past.size > 0) {
-    stridedCopy(ctx, past, { strides: [...headsOf(past).strides, 1] }, target, { strides: [...to.strides, 1] }, [batch, count, before, size]);
-  }
-  stridedCopy(
-    ctx, heads.tensor, { offset: heads.offset, strides: [...heads.strides, 1] }, target, { offset: before * size, strides: [...to.strides, 1] },
-    [batch, count, total - before, size],
+/** Fills [batch, heads, past + positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several in the tensors. */
+export function appendHeads(
+  ctx: Context, past: Tensor | undefined, heads: Heads, target: Tensor, dims: readonly [number, number, number, number], part = 0,
+): Heads {
+  const [batch, count, total, size] = dims;
+  const before = past ? past.dims[past.dims.length - 2] : 0;
+  const within = (tensor: Tensor, positions: number): Heads => (
+    { tensor, offset: part * batch * count * positions * size, strides: [count * positions * size, positions * size, size] });
+  const to = within(target, total);
+  const copy = (from: Heads, first: number, positions: number) => stridedCopy(
+    ctx, from.tensor, { offset: from.offset, strides: [...from.strides, 1] }, target, { offset: to.offset! + first * size, strides: [...to.strides, 1] },
+    [batch, count, positions, size],
   );
+  if (past && past.size > 0) copy(within(past, before), 0, before);
+  copy(heads, before, total - before);
   return to;
 }

@@ -58,8 +58,8 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   const y = ctx.output(0, flat ? [batch, queries, heads * valueSize] : [batch, heads, queries, valueSize]);
   const joined = (i: number, given: Tensor | undefined, part: typeof k): Heads => {
     if (!given && !ctx.wants(i)) return part.where;
-    const dims = [batch, kvHeads, keys, part.form[3]];
-    return appendHeads(ctx, given, part.where, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.where.tensor.dtype));
+    const dims = [batch, kvHeads, keys, part.form[3]] as const;
+    return appendHeads(ctx, given, part.where, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.where.tensor.dtype), dims);
   };
   const dims = [batch, heads, queries, keys];
   attend(ctx, {

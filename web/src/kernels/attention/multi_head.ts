@@ -1,7 +1,7 @@
 // MultiHeadAttention and Attention of com.microsoft: the forms that onnxruntime's optimiser gives to transformers.
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
-import { stored } from '../../wgsl/lanes';
+import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { multiply } from '../product/multiply';
 import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
@@ -13,45 +13,62 @@ interface HeadAttributes {
   readonly scale: number;
   readonly causal: boolean;
   readonly sizes: readonly number[];
+  /** What a mask adds to the scores of the keys that it hides. */
+  readonly fill: number;
 }
 
 const attributes = (a: Attributes): HeadAttributes => ({
   heads: a.integer('num_heads', 0), scale: a.number('scale', 0), causal: a.integer('unidirectional', 0) !== 0, sizes: a.integers('qkv_hidden_sizes'),
+  fill: a.number('mask_filter_value', -10000),
 });
 
-/** What a padding mask of int32 hides: [batch] lengths, [batch, keys], or [batch, queries, keys]. */
-function padding(mask: Tensor | undefined, dims: readonly number[]): Pick<Hiding, 'masks' | 'lengths'> {
-  if (!mask) return { masks: [] };
-  const [batch, , queries, keys] = dims;
-  if (mask.dims.length === 1 && mask.dims[0] === batch) return { masks: [], lengths: mask };
-  if (mask.dims.length === 2 && mask.dims[1] === keys) return { masks: [{ tensor: mask, strides: [keys, 0, 0, 1], length: keys }] };
-  if (mask.dims.length === 3) return { masks: [{ tensor: mask, strides: [queries * keys, 0, keys, 1], length: keys }] };
-  throw new KernelError(`attention with a mask of shape [${mask.dims}]`, true);
+/**
+ * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with where they begin behind;
+ * [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
+ */
+function maskOfKeys(mask: Tensor | undefined, [batch, , queries, keys]: readonly number[]): Mask[] {
+  if (!mask) return [];
+  const [rank, size] = [mask.dims.length, mask.size];
+  if (rank === 1 && (size === batch || size === 2 * batch || size === 3 * batch + 2)) {
+    return [{ tensor: mask, strides: [0, 0, 0, 0], length: keys, ranges: size === 2 * batch ? batch : 0 }];
+  }
+  if (rank === 2 && mask.dims[1] === 1 && keys !== 1) return [];
+  if (rank === 2 && size === batch * keys) return [{ tensor: mask, strides: [keys, 0, 0, 1], length: keys }];
+  if (rank === 3 && size === batch * queries * keys) return [{ tensor: mask, strides: [queries * keys, 0, keys, 1], length: keys }];
+  throw new KernelError(`attention of ${queries} queries over ${keys} keys, ${batch} times, with a mask of shape [${mask.dims}]`, true);
 }
 
-function hidingOf(mask: Tensor | undefined, added: Tensor | undefined, dims: readonly number[], causal: boolean, past: number): Hiding {
-  const pad = padding(mask, dims);
-  const masks: Mask[] = [...pad.masks, ...(added ? [maskOf(added, dims)] : [])];
-  return { masks, lengths: pad.lengths, causal, left: -1, right: -1, past, softcap: 0 };
+function hidingOf(mask: Tensor | undefined, added: Tensor | undefined, dims: readonly number[], { causal, fill }: HeadAttributes, past: number): Hiding {
+  const ofKeys = maskOfKeys(mask, dims);
+  const masks: Mask[] = [...ofKeys, ...(added ? [maskOf(added, dims)] : [])];
+  return { masks, fill: ofKeys.length > 0 ? fill : undefined, causal, left: -1, right: -1, past, softcap: 0 };
 }
 
 interface BiasSpec extends Spec {
   readonly storage: StorageType;
+  readonly lanes: Lanes;
 }
 const BIAS: Shader<BiasSpec> = {
   name: 'attention_bias__any',
-  wgsl: ({ storage }) => linearMain(`  y[i] = ${stored(storage, 1, 'f32(x[i]) + f32(bias[u.start + i % u.width])')};`),
+  wgsl: ({ storage, lanes }) => linearMain(`  let d = i % u.size; let head = i / u.size % u.heads;
+  let row = i / u.size / u.heads % u.rows; let batch = i / u.size / u.heads / u.rows;
+  let value = ${load(storage, lanes, 'x[u.from_3 + batch * u.from_0 + head * u.from_1 + row * u.from_2 + d]')};
+  y[i] = ${stored(storage, lanes, `value + ${load(storage, lanes, 'bias[u.start + head * u.size + d]')}`)};`),
 };
 
-/** x [batch, positions, width] + the part of the bias from `start`. */
-function biased(ctx: Context, x: Tensor, bias: Tensor | undefined, start: number): Tensor {
-  if (!bias) return x;
-  const y = ctx.temp(x.dims, x.dtype);
+/** The heads [batch, heads, rows, size] with the part of the bias from `start` added. */
+function biased(ctx: Context, { tensor, strides, offset = 0 }: Heads, bias: Tensor | undefined, start: number, dims: readonly number[]): Heads {
+  if (!bias) return { tensor, strides, offset };
+  const [batch, heads, rows, size] = dims;
+  const y = ctx.temp([batch, rows, heads * size], tensor.dtype);
+  const lanes: Lanes = [...strides, offset, start, size, bias.size, tensor.size].every((step) => step % 4 === 0) ? 4 : 1;
+  const from = [...strides, offset].map((step) => step / lanes);
   ctx.dispatch({
-    shader: BIAS, spec: { storage: x.storage }, inputs: { x, bias }, outputs: { y },
-    uniforms: { count: x.size, width: x.dims[2], start }, workgroups: linearWorkgroups(x.size, ctx.device),
+    shader: BIAS, spec: { storage: tensor.storage, lanes }, inputs: { x: { tensor, vec: lanes }, bias: { tensor: bias, vec: lanes } },
+    outputs: { y: { tensor: y, vec: lanes } }, uniforms: { count: y.size / lanes, size: size / lanes, heads, rows, start: start / lanes, from },
+    workgroups: linearWorkgroups(y.size / lanes, ctx.device),
   });
-  return y;
+  return headsWithin(y, size);
 }
 
 /** Part `part` of [batch, positions, heads, parts, size]. */
@@ -60,59 +77,87 @@ function packedHeads(x: Tensor, part: number): Heads {
   return { tensor: x, offset: part * size, strides: [positions * heads * parts * size, parts * size, heads * parts * size] };
 }
 
-/** query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value */
-function resolveMultiHead(ctx: Context, { heads, scale, causal }: HeadAttributes): void {
-  const query = ctx.input(0);
-  const [key, value, bias, mask, added, pastKey, pastValue] = [1, 2, 3, 4, 5, 6, 7].map((i) => ctx.inputs[i]);
-  const [batch, queries] = query.dims;
+/** Of its queries, keys and values: where they lie, of which size, and whether a bias is to be added. */
+interface Projected {
+  readonly q: Heads;
+  readonly k: Heads;
+  readonly v: Heads;
+  readonly size: number;
+  readonly valueSize: number;
+  readonly incoming: number;
+}
+
+function projected(ctx: Context, heads: number): Projected {
+  const [query, key, value] = [ctx.input(0), ctx.inputs[1], ctx.inputs[2]];
+  const forms = [query, key, value].map((x) => x?.dims.length ?? 0).join();
+  const given = `MultiHeadAttention of [${query.dims}], [${key?.dims}] and [${value?.dims}] in ${heads} heads`;
   const size = query.dims.length === 5 ? query.dims[4] : query.dims[2] / heads;
-  if (heads <= 0 || !Number.isInteger(size)) throw new KernelError(`MultiHeadAttention of [${query.dims}] in ${heads} heads`);
-  if (bias && (query.dims.length !== 3 || key?.dims.length !== 3)) throw new KernelError('MultiHeadAttention with a bias on packed inputs', true);
-  let [q, k, v]: (Heads | undefined)[] = [];
-  let incoming = queries;
-  if (query.dims.length === 5) {
-    [q, k, v] = [packedHeads(query, 0), packedHeads(query, 1), packedHeads(query, 2)];
-  } else {
-    q = headsWithin(biased(ctx, query, bias, 0), size);
-    const source = ctx.input(1);
-    incoming = source.dims.length === 4 ? source.dims[2] : source.dims[1];
-    if (source.dims.length === 5) [k, v] = [packedHeads(source, 0), packedHeads(source, 1)];
-    else if (source.dims.length === 4) [k, v] = [headsOf(source), headsOf(ctx.input(2))];
-    else k = headsWithin(biased(ctx, source, bias, heads * size), size);
+  if (heads <= 0 || !Number.isInteger(size)) throw new KernelError(given);
+  if (forms === '5,0,0') {
+    return { q: packedHeads(query, 0), k: packedHeads(query, 1), v: packedHeads(query, 2), size, valueSize: size, incoming: query.dims[1] };
   }
-  const valueSize = v ? (value?.dims[3] ?? size) : ctx.input(2).dims[2] / heads;
-  v ??= headsWithin(biased(ctx, value!, bias, 2 * heads * size), valueSize);
+  const q = headsWithin(query, size);
+  if (forms === '3,5,0') return { q, k: packedHeads(key!, 0), v: packedHeads(key!, 1), size, valueSize: size, incoming: key!.dims[1] };
+  if (forms === '3,4,4') return { q, k: headsOf(key!), v: headsOf(value!), size, valueSize: value!.dims[3], incoming: key!.dims[2] };
+  const valueSize = (value?.dims[2] ?? 0) / heads;
+  if (forms !== '3,3,3' || !Number.isInteger(valueSize) || key!.dims[2] !== query.dims[2]) throw new KernelError(given);
+  return { q, k: headsWithin(key!, size), v: headsWithin(value!, valueSize), size, valueSize, incoming: key!.dims[1] };
+}
+
+/** query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value */
+function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
+  const { heads, scale } = a;
+  const [bias, mask, added, pastKey, pastValue] = [3, 4, 5, 6, 7].map((i) => ctx.inputs[i]);
+  const [batch, queries] = ctx.input(0).dims;
+  const { q, k, v, size, valueSize, incoming } = projected(ctx, heads);
+  const [rows, width] = [[batch, heads, incoming, size], heads * size];
+  // Keys and values that come as heads of their own have theirs already.
+  const own = ctx.inputs[1]?.dims.length === 4 ? undefined : bias;
   const past = pastKey?.dims[2] ?? 0;
   const keys = past + incoming;
   const y = ctx.output(0, [batch, queries, heads * valueSize]);
-  const joined = (i: number, before: Tensor | undefined, part: Heads, width: number): Heads => {
+  const joined = (i: number, before: Tensor | undefined, part: Heads, each: number): Heads => {
     if (!before && !ctx.wants(i)) return part;
-    const dims = [batch, heads, keys, width];
-    return appendHeads(ctx, before, part, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.tensor.dtype));
+    const dims = [batch, heads, keys, each] as const;
+    return appendHeads(ctx, before, part, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.tensor.dtype), dims);
   };
   attend(ctx, {
-    batch, heads, kvHeads: heads, queries, keys, size, valueSize, q, k: joined(1, pastKey, k!, size), v: joined(2, pastValue, v, valueSize),
-    y: headsWithin(y, valueSize), scale: scale || 1 / Math.sqrt(size), hiding: hidingOf(mask, added, [batch, heads, queries, keys], causal, past),
+    batch, heads, kvHeads: heads, queries, keys, size, valueSize, q: biased(ctx, q, bias, 0, [batch, heads, queries, size]),
+    k: joined(1, pastKey, biased(ctx, k, own, width, rows), size),
+    v: joined(2, pastValue, biased(ctx, v, own, 2 * width, [batch, heads, incoming, valueSize]), valueSize),
+    y: headsWithin(y, valueSize), scale: scale || 1 / Math.sqrt(size), hiding: hidingOf(mask, added, [batch, heads, queries, keys], a, past),
   });
 }
 
-/** input [batch, positions, width], weights [width, q + k + v], bias, mask_index, past, attention_bias */
-function resolveAttention(ctx: Context, { heads, scale, causal, sizes }: HeadAttributes): void {
-  const [x, weights, bias] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
-  if (ctx.inputs[4] || ctx.wants(1)) throw new KernelError('Attention of com.microsoft with a past', true);
+/** input [batch, positions, width], weights [width, q + k + v], bias, mask_index, past [2, batch, heads, positions, size], attention_bias */
+function resolveAttention(ctx: Context, a: HeadAttributes): void {
+  const { heads, scale, sizes } = a;
+  const [x, weights, bias, past] = [ctx.input(0), ctx.input(1), ctx.inputs[2], ctx.inputs[4]];
   const [batch, queries, width] = x.dims;
   const columns = weights.dims[1];
   const [qSize, kSize, vSize] = sizes.length === 3 ? sizes : [columns / 3, columns / 3, columns / 3];
-  const size = qSize / heads;
-  if (heads <= 0 || !Number.isInteger(size) || qSize !== kSize) throw new KernelError(`Attention of [${x.dims}] in ${heads} heads of ${qSize} and ${kSize}`);
+  const [size, valueSize] = [qSize / heads, vSize / heads];
+  if (heads <= 0 || !Number.isInteger(size) || !Number.isInteger(valueSize) || qSize !== kSize || qSize + kSize + vSize !== columns) {
+    throw new KernelError(`Attention of [${x.dims}] with weights [${weights.dims}] in ${heads} heads of ${qSize}, ${kSize} and ${vSize}`);
+  }
   const all = ctx.temp([batch, queries, columns], x.dtype);
   multiply(ctx, { left: 'matrix', a: x, b: weights, y: all, bias, m: batch * queries, n: columns, depth: width, taps: 1, z: 1, lda: width, ldb: columns, ldy: columns });
   const part = (offset: number, each: number): Heads => ({ tensor: all, offset, strides: [queries * columns, each, columns] });
   const y = ctx.output(0, [batch, queries, vSize]);
+  let [k, v] = [part(qSize, size), part(qSize + kSize, valueSize)];
+  const before = past?.dims[3] ?? 0;
+  const keys = before + queries;
+  if (past || ctx.wants(1)) {
+    if (size !== valueSize || (past && past.dims.join() !== [2, batch, heads, before, size].join())) {
+      throw new KernelError(`Attention with a past [${past?.dims}] in ${heads} heads of ${size} and ${valueSize}`);
+    }
+    const dims = [batch, heads, keys, size] as const;
+    const present = ctx.wants(1) ? ctx.output(1, [2, ...dims]) : ctx.temp([2, ...dims], x.dtype);
+    [k, v] = [k, v].map((heads, i) => appendHeads(ctx, past, heads, present, dims, i));
+  }
   attend(ctx, {
-    batch, heads, kvHeads: heads, queries, keys: queries, size, valueSize: vSize / heads,
-    q: part(0, size), k: part(qSize, size), v: part(qSize + kSize, vSize / heads), y: headsWithin(y, vSize / heads),
-    scale: scale || 1 / Math.sqrt(size), hiding: hidingOf(ctx.inputs[3], ctx.inputs[5], [batch, heads, queries, queries], causal, 0),
+    batch, heads, kvHeads: heads, queries, keys, size, valueSize, q: part(0, size), k, v, y: headsWithin(y, valueSize),
+    scale: scale || 1 / Math.sqrt(size), hiding: hidingOf(ctx.inputs[3], ctx.inputs[5], [batch, heads, queries, keys], a, before),
   });
 }
 
@@ -120,9 +165,14 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 const MASK: readonly DTypeName[] = ['int32'];
 
 export const multiHeadAttention: Kernel<HeadAttributes> = {
-  op: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS, FLOATS], attributes, resolve: resolveMultiHead,
+  op: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS, FLOATS], 
+  requires: [{ noInput: 8, otherwise: 'a cache longer than its past' }, { noInput: 9, otherwise: 'beams' }, { noOutput: 3, otherwise: 'scores as an output' }],
+  attributes, resolve: resolveMultiHead,
 };
 export const microsoftAttention: Kernel<HeadAttributes> = {
   op: 'Attention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS],
-  requires: [{ noInput: 4, otherwise: 'a past' }, { noOutput: 1, otherwise: 'a present' }], attributes, resolve: resolveAttention,
+  requires: [
+    { attribute: 'do_rotary', values: [0], otherwise: 'rotation' }, { attribute: 'past_present_share_buffer', values: [0], otherwise: 'a cache longer than its past' },
+  ],
+  attributes, resolve: resolveAttention,
 };
