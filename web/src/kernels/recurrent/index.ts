@@ -1,6 +1,7 @@
 // LSTM, GRU and RNN: the input's products for all times at once, then a dispatch for each step.
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, type Tensor, type Uniforms } from '../../jsep/kernel';
+import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { stridesOf } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
@@ -104,7 +105,8 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   const xw = ctx.temp([times * batch, columns], d.x.dtype);
   // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's products.
   const optional = [d.bias, d.lengths, d.initialH, d.peepholes].filter((given) => given !== undefined);
-  const early = layer === 'LSTM' && d.bias && optional.length + 5 > ctx.device.maxStorageBuffersPerStage ? summedBiases(ctx, d.bias, d.direction, columns) : undefined;
+  const bound = bindingCount([xw, d.r, d.y, d.lastH, ...(d.cell ? [d.cell] : []), ...optional], ctx.device);
+  const early = layer === 'LSTM' && d.bias && bound > ctx.device.maxStorageBuffersPerStage ? summedBiases(ctx, d.bias, d.direction, columns) : undefined;
   multiply(ctx, { left: 'matrix', a: d.x, b: turned, y: xw, bias: early, m: times * batch, n: columns, depth: size, taps: 1, z: 1, lda: size, ldb: columns, ldy: columns });
   const reset = layer === 'GRU' && !a.linearFirst ? ctx.temp([batch, d.hidden], d.x.dtype) : undefined;
   for (let step = 0; step < times; step++) {
