@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import small_models
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from py_ort import OrtValue
 from py_ort.exceptions import PyOrtError
@@ -155,3 +157,41 @@ def test_a_cache_that_is_both_keys_and_values_is_not_written_in_place(new_sessio
     session.run_with_iobinding(binding)
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], expected[0])
     np.testing.assert_array_equal(one.numpy(), expected[1])
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_tensor_scatter_writes_rows_in_place(new_session, mode):
+    """ONNX's own way: TensorScatter into the caches, then Attention over the keys that count."""
+    floats = small_models.floats
+    nodes = [
+        helper.make_node("TensorScatter", [f"past.{kind}", kind, "place"], [f"present.{kind}"], mode=mode)
+        for kind in ("key", "value")
+    ]
+    nodes.append(helper.make_node("Attention", ["q", "present.key", "present.value", "", "", "", "seen"], ["y"]))
+    integers = [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("place", "seen")]
+    row, cache = [1, KV_HEADS, 1, SIZE], [1, KV_HEADS, 8, SIZE]
+    inputs = [floats("q", [1, HEADS, 1, SIZE]), *(floats(name, row) for name in ("key", "value")), *integers]
+    inputs += [floats(f"past.{kind}", cache) for kind in ("key", "value")]
+    outputs = [floats("y", [1, HEADS, 1, SIZE]), *(floats(f"present.{kind}", cache) for kind in ("key", "value"))]
+    model = small_models.model(nodes, inputs, outputs, opset=24)
+    session, reference = new_session(model, providers=["webgpu"]), ReferenceEvaluator(onnx.load_from_string(model))
+    rng = np.random.default_rng(7)
+    caches = {
+        f"{kind}": session.create_ortvalue_from_shape_and_type(cache, np.float32, "webgpu") for kind in ("key", "value")
+    }
+    theirs = {f"past.{kind}": np.zeros(cache, np.float32) for kind in caches}
+    for step in range(10 if mode == "circular" else 8):
+        seen = min(step + 1, 8)
+        feeds = {"place": np.array([step % 8]), "seen": np.array([seen])}
+        feeds["q"] = rng.standard_normal((1, HEADS, 1, SIZE)).astype(np.float32)
+        feeds |= {kind: rng.standard_normal(row).astype(np.float32) for kind in caches}
+        binding = bound(session, feeds, caches)
+        session.run_with_iobinding(binding)
+        last = session.stats()["last_run"]
+        assert last["replayed"] == (step > 0), step
+        assert last["counters"]["downloads"] == 1
+        expected, *presents = reference.run(None, {**feeds, **theirs})
+        theirs = dict(zip(theirs, presents, strict=True))
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
+    for kind, value in caches.items():
+        np.testing.assert_array_equal(value.numpy(), theirs[f"past.{kind}"])

@@ -1,4 +1,5 @@
-// TensorScatter: new rows written into a cache, at a place of each batch's own.
+// TensorScatter: new rows written into a cache, at a place of each batch's own. Where the result is bound to the cache's own buffer, nothing
+// else is written.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { ALL, inLanes, INDICES, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../wgsl';
 
@@ -21,6 +22,16 @@ const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   if (row < u.rows) { y[i] = update[(outer * u.rows + row) * u.inner + column]; } else { y[i] = x[i]; }`),
 };
 
+/** Each element of the update finds its place. */
+const IN_PLACE: Shader<TensorScatterSpec> = {
+  name: 'tensor_scatter_in_place',
+  wgsl: ({ circular, placed }) => linearMain(`  let column = i % u.inner;
+  let outer = i / u.inner / u.rows;
+  let place = ${placed ? 'u32(places[outer / u.outer_of_batch])' : '0u'} + i / u.inner % u.rows;
+  ${circular ? 'let row = place % u.length;' : 'if (place >= u.length) { return; } let row = place;'}
+  y[(outer * u.length + row) * u.inner + column] = update[i];`),
+};
+
 const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
   op: 'TensorScatter',
   types: [ALL, ALL, INDICES],
@@ -31,14 +42,16 @@ const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
     if (axis === 0 || update.dims.length !== x.dims.length || update.dims.some((dim, k) => k !== axis && dim !== x.dims[k])) {
       throw new KernelError(`TensorScatter: an update [${update.dims}] does not fit into the cache [${x.dims}] along axis ${givenAxis}`);
     }
-    const y = ctx.output(0, x.dims);
+    const kept = ctx.boundTogether(0, 0);
+    if (kept) ctx.view(0, x, x.dims);
+    const y = kept ? x : ctx.output(0, x.dims);
     const inner = sizeOf(x.dims.slice(axis + 1));
     const lanes = inner % 4 === 0 ? 4 : 1;
-    const count = y.size / lanes;
+    const count = (kept ? update : y).size / lanes;
     ctx.dispatch({
-      shader: TENSOR_SCATTER,
+      shader: kept ? IN_PLACE : TENSOR_SCATTER,
       spec: { circular, placed: places !== undefined, lanes, type: x.storage },
-      inputs: { x: inLanes(x, lanes), update: inLanes(update, lanes), ...(places ? { places } : {}) },
+      inputs: { ...(kept ? {} : { x: inLanes(x, lanes) }), update: inLanes(update, lanes), ...(places ? { places } : {}) },
       outputs: { y: inLanes(y, lanes) },
       uniforms: { count, inner: inner / lanes, length: x.dims[axis], rows: update.dims[axis], outer_of_batch: sizeOf(x.dims.slice(1, axis)) },
       workgroups: linearWorkgroups(count, ctx.device),
