@@ -103,6 +103,24 @@ CASES = [
         {"x": np.arange(-9, 9).reshape(6, 3)},
     ),
     Case(
+        "scan_narrow_rows",
+        """(uint8[5,3] x, float16[3,5] h) => (uint8[5,3] y, float16[5,3] z) {
+            y, z = Scan <num_scan_inputs=2, scan_input_axes=[0,1], body = turn (uint8[3] row, float16[3] part)
+                => (uint8[3] a, float16[3] b) { a = Max(row, least)  b = Neg(part) }> (x, h) }""",
+        {"x": np.arange(15, dtype=np.uint8).reshape(5, 3), "h": _random(3, 5).astype(np.float16)},
+        {"least": np.array([4, 5, 6], np.uint8)},
+        uploads=2,
+        tolerance=1e-3,
+    ),
+    Case(
+        "scan_narrow_columns",
+        """(float16[3,5] h) => (float16[3,5] z) {
+            z = Scan <num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[1], scan_output_directions=[1],
+                body = turn (float16[3] part) => (float16[3] b) { b = Neg(part) }> (h) }""",
+        {"h": _random(3, 5).astype(np.float16)},
+        tolerance=1e-3,
+    ),
+    Case(
         "loop_counted",
         STACKED.format(body="next = Mul(s, half)  out = Tanh(next)  again = Identity(go)"),
         {"x": X},

@@ -59,12 +59,12 @@ export class JsepBackend implements JsepFunctions {
     if (id >= FIRST_VIRTUAL_ID) this.session?.recorder?.free(id);
   }
 
-  copy(source: number, target: number, size: number, toGpu: boolean, dtype: DType, address: number): void {
+  copy(source: number, target: number, size: number, toGpu: boolean, _dtype: DType, address: number): void {
     const recorder = this.recorder();
     if (toGpu) return recorder.upload(target, this.core.bytes(source, size));
     const words = this.core.words(address);
     const blocks = { size, count: words.next(), source: { id: source, offset: words.next(), step: words.next() }, target: { id: target, offset: words.next(), step: words.next() } };
-    recorder.copy(blocks, () => copyCommands(blocks, dtype, this.owner().provider));
+    recorder.copy(blocks, () => copyCommands(blocks, this.owner().provider));
   }
 
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined {

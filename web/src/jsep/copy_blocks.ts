@@ -1,10 +1,11 @@
-// jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one.
-import type { DType } from '../schema';
+// jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is known here but bytes.
+import { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
 import type { Command } from '../gpu/segment';
 import { roundUp } from '../gpu/memory_plan';
+import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { stridedCopy } from '../wgsl/strided_copy';
-import type { Kernel, Tensor } from './kernel';
+import type { Context, Kernel, Shader, Spec } from './kernel';
 import { makeTensor, resolveKernel } from './resolve';
 
 /** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */
@@ -14,7 +15,7 @@ export interface BlocksAt {
   readonly step: number;
 }
 
-/** `count` blocks of `size` bytes. */
+/** `count` blocks of `size` bytes, neither of them 0. */
 export interface Blocks {
   readonly size: number;
   readonly count: number;
@@ -22,43 +23,80 @@ export interface Blocks {
   readonly target: BlocksAt;
 }
 
-/** What WebGPU's own copies begin at, and are long, in multiples of. */
-const COPY_UNIT = 4;
+/** Shaders read and write words, and WebGPU's own copies begin at words and consist of them. */
+const WORD = 4;
 
-/** In elements; the tensors are inputs 0 and 1. */
-interface Strided {
-  readonly count: number;
-  readonly size: number;
-  readonly from: { readonly offset: number; readonly step: number };
-  readonly to: { readonly offset: number; readonly step: number };
-}
-
-const COPY: Kernel<Strided> = {
-  op: 'jsepCopy',
-  types: [],
-  resolve(ctx, { count, size, from, to }) {
-    const view = ({ offset, step }: { offset: number; step: number }) => ({ offset, strides: [step, 1] });
-    stridedCopy(ctx, ctx.input(0), view(from), ctx.input(1), view(to), [count, size]);
-  },
-};
-
-export function copyCommands({ size, count, source, target }: Blocks, dtype: DType, provider: GpuProvider): readonly Command[] {
-  const together = count === 1 || (source.step === size && target.step === size);
-  const bytes = size * count;
-  if (together && [bytes, source.offset, target.offset].every((n) => n % COPY_UNIT === 0)) {
-    return [{ kind: 'copy', source: { id: source.id, offset: source.offset, bytes }, target: { id: target.id, offset: target.offset, bytes } }];
+export function copyCommands(given: Blocks, provider: GpuProvider): readonly Command[] {
+  const blocks = inFewest(given);
+  const { size, count, source, target } = blocks;
+  const words = [size, source.offset, target.offset, ...(count > 1 ? [source.step, target.step] : [])].every((bytes) => bytes % WORD === 0);
+  if (words && count === 1) {
+    return [{ kind: 'copy', source: { id: source.id, offset: source.offset, bytes: size }, target: { id: target.id, offset: target.offset, bytes: size } }];
   }
-  const { elements } = provider.gpu;
-  const unit = elements.size(dtype);
-  // Of a tensor's shape only as much is known as is touched; memory is always whole vec4s.
-  const tensor = ({ id, offset, step }: BlocksAt): { tensor: Tensor } => {
-    const touched = offset + (count - 1) * step + size;
-    return { tensor: makeTensor(elements, id, dtype, [roundUp(touched, 16) / unit], 'gpu') };
-  };
-  const inElements = ({ offset, step }: BlocksAt) => ({ offset: offset / unit, step: step / unit });
+  // Of a tensor only as much is bound as is touched; memory is always whole vec4s.
+  const tensor = (at: BlocksAt) => ({ tensor: makeTensor(provider.gpu.elements, at.id, DType.uint32, [roundUp(end(at, blocks), 16) / WORD], 'gpu') });
   const none = (): never => {
     throw new Error('a copy makes no tensors');
   };
-  const strided = { count, size: size / unit, from: inElements(source), to: inElements(target) };
-  return resolveKernel(COPY, strided, [tensor(source), tensor(target)], [], { output: none, view: none, temp: none }, provider).commands;
+  const host = { output: none, view: none, temp: none };
+  return resolveKernel(words ? COPY_WORDS : COPY_BYTES, blocks, [tensor(source), tensor(target)], [], host, provider).commands;
 }
+
+/** Blocks that follow each other in both tensors are one. */
+function inFewest(blocks: Blocks): Blocks {
+  const { size, count, source, target } = blocks;
+  return source.step === size && target.step === size ? { ...blocks, size: size * count, count: 1 } : blocks;
+}
+
+/** Where the last block ends. */
+function end({ offset, step }: BlocksAt, { size, count }: Blocks): number {
+  return offset + (count - 1) * step + size;
+}
+
+/** The tensors are inputs 0 and 1, as words. */
+const COPY_WORDS: Kernel<Blocks> = {
+  op: 'jsepCopy',
+  types: [],
+  resolve(ctx, { count, size, source, target }) {
+    const view = ({ offset, step }: BlocksAt) => ({ offset: offset / WORD, strides: [step / WORD, 1] });
+    stridedCopy(ctx, ctx.input(0), view(source), ctx.input(1), view(target), [count, size / WORD]);
+  },
+};
+
+// A thread makes a word of the target: bytes between the blocks stay what they are.
+const BYTES: Shader<Spec> = {
+  name: 'copy_bytes',
+  wgsl: () => linearMain(`  let word = u.first + i;
+  var value = y[word];
+  for (var byte = 0u; byte < 4u; byte++) {
+    // Before the first block it wraps around, to far behind the last one.
+    let at = word * 4u + byte - u.target_offset;
+    let within = at % u.target_step;
+    if (at / u.target_step < u.blocks && within < u.size) {
+      let place = u.source_offset + at / u.target_step * u.source_step + within;
+      value = insertBits(value, extractBits(x[place / 4u], place % 4u * 8u, 8u), byte * 8u, 8u);
+    }
+  }
+  y[word] = value;`),
+};
+
+const COPY_BYTES: Kernel<Blocks> = {
+  op: 'jsepCopy',
+  types: [],
+  resolve(ctx: Context, blocks) {
+    const { size, count, source, target } = blocks;
+    const first = Math.floor(target.offset / WORD);
+    const words = Math.ceil(end(target, blocks) / WORD) - first;
+    ctx.dispatch({
+      shader: BYTES,
+      spec: {},
+      inputs: { x: ctx.input(0) },
+      outputs: { y: ctx.input(1) },
+      uniforms: {
+        count: words, first, size, blocks: count, source_offset: source.offset, target_offset: target.offset,
+        source_step: count > 1 ? source.step : size, target_step: count > 1 ? target.step : size,
+      },
+      workgroups: linearWorkgroups(words, ctx.device),
+    });
+  },
+};
