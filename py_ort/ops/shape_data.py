@@ -151,12 +151,9 @@ def _settled(element: Element) -> Element:
 
 
 def _squeeze(node: ir.Node) -> list[Element] | None:
-    data = shape_data(node.inputs[0])
-    return (
-        data
-        if data is not None and len(dims(node.inputs[0]) or []) <= 1 and len(dims(node.outputs[0]) or [0, 0]) <= 1
-        else None
-    )
+    before, after = dims(node.inputs[0]), dims(node.outputs[0])
+    small = before is not None and after is not None and len(before) <= 1 and len(after) <= 1
+    return shape_data(node.inputs[0]) if small else None
 
 
 def _cast(node: ir.Node) -> list[Element] | None:

@@ -14,10 +14,10 @@ import onnx_ir as ir
 from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ops.infer import infer_unknown
-from py_ort.passes.attention_scores import HIDES, combined_masks, factor_of, scores_of, stacked_mask, unscaled
+from py_ort.passes.attention_scores import HIDES, Scores, combined_masks, factor_of, scores_of, stacked_mask, unscaled
 from py_ort.passes.causal_masks import added_mask, same_offset, truths
 from py_ort.passes.head_views import Heads, heads_of
-from py_ort.passes.kept_heads import Kept, give_present, kept
+from py_ort.passes.kept_heads import Kept, give_present, kept, unrepeated
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
 
@@ -88,7 +88,8 @@ def _fuse(softmax: ir.Node) -> bool:
         return False
     if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
         return False
-    if stacked and not all(map(stacked_mask, scores.masks)):
+    heads = _stacked_heads(scores, operands) if stacked else None
+    if stacked and not all(stacked_mask(mask, heads) for mask in scores.masks):
         return False
     # Nothing can go wrong from here on.
     scales: list[ir.Node] = []
@@ -100,9 +101,11 @@ def _fuse(softmax: ir.Node) -> bool:
     inner = [product, *scores.nodes, softmax, *between, last]
     build = Builder(last, origin=[name for node in inner for name in origins(node)])
     if stacked:
-        parts = _unstack(build, query, turned, value)  # type: ignore[arg-type]
+        parts = _unstack(build, heads, query, turned, value)  # type: ignore[arg-type]
     else:
-        parts = query, kept(turned, product, True), kept(value, last, False)  # type: ignore[assignment,arg-type]
+        sides = kept(turned, product, True), kept(value, last, False)  # type: ignore[arg-type]
+        whole = Kept(turned, turned=True), Kept(value)  # type: ignore[arg-type]
+        parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
     attend = _Attend(build, *parts)
     causal, mask = combined_masks(build, scores.masks, attend.past)
     made = attend.write(mask, {"scale": scores.scale, "is_causal": int(causal), "softcap": scores.softcap or None})
@@ -121,21 +124,46 @@ def _one_batch(operands: list[ir.Value | None]) -> bool:
     return not any(isinstance(size, int) and size != other for size in first for other in first)
 
 
-def _unstack(build: Builder, query: ir.Value, turned: ir.Value, value: ir.Value) -> tuple[ir.Value, Kept, Kept]:
+def _stacked_heads(scores: Scores, operands: list[ir.Value | None]) -> int | None:
+    """How many heads a batch of [batch * heads, …] has: as the operands were made, or the scores taken apart."""
+    known = [size_at(_unstacked(v), 1) for v in operands]
+    known += [size_at(node.outputs[0], 1) for node in scores.nodes if rank(node.outputs[0]) == _STACKED + 1]
+    return next((count for count in known if isinstance(count, int)), None)
+
+
+def _unstack(
+    build: Builder, heads: int | None, query: ir.Value, turned: ir.Value, value: ir.Value
+) -> tuple[ir.Value, Kept, Kept]:
     """Operands [batch * heads, …] as the [batch, heads, …] that they were made of, else as heads of a batch of one."""
+
+    def four(three: ir.Value) -> ir.Value:
+        source = _unstacked(three)
+        if source is not None and size_at(source, 1) == heads:
+            return source
+        made: ir.Value
+        if heads is None:
+            made = build.op("Unsqueeze", three, [0])
+            return made
+        target = build.op("Concat", [-1, heads], build.op("Shape", three, start=1, end=3), axis=0)
+        made = build.op("Reshape", three, target)
+        batch = size_at(value, 0)
+        first = batch // heads if isinstance(batch, int) else size_at(_unstacked(query), 0)
+        made.shape = ir.Shape([first, heads, size_at(three, 1), size_at(three, 2)])
+        return made
+
+    def side(three: ir.Value) -> Kept:
+        repeated = unrepeated(three)
+        if repeated is not None and heads is not None and size_at(repeated[1].outputs[0], 2) is not None:
+            return kept(three, repeated[0], False)
+        source = four(three)
+        return kept(source, three.producer(), False) if source is _unstacked(three) else Kept(source)  # type: ignore[arg-type]
+
     turn = made_by(turned, "Transpose")
     key = turn.inputs[0] if turn is not None and tuple(attribute(turn, "perm", ())) == (0, 2, 1) else None
-    sources = [_unstacked(query), _unstacked(turned if key is None else key), _unstacked(value)]
-    heads = {size_at(v, 1) for v in sources}
-    if None not in heads and len(heads) == 1 and isinstance(next(iter(heads)), int):
-        q, k, v = sources
-        return (
-            q,  # type: ignore[return-value]
-            Kept(k, turned=True) if key is None else kept(k, key.producer(), False),  # type: ignore[arg-type]
-            kept(v, value.producer(), False),  # type: ignore[arg-type]
-        )
-    q, k, v = (build.op("Unsqueeze", each, [0]) for each in (query, turned if key is None else key, value))
-    return q, Kept(k, turned=key is None), Kept(v)
+    sides = Kept(four(turned), turned=True) if key is None else side(key), side(value)
+    if not same_size(sides[0].count, sides[1].count):
+        sides = Kept(four(turned), turned=True), Kept(four(value))
+    return four(query), *sides
 
 
 def _unstacked(value: ir.Value | None) -> ir.Value | None:
@@ -247,7 +275,7 @@ def _lay(node: ir.Node) -> bool:
     causal = bool(attribute(node, "is_causal", 0))
     build = Builder(node)
     sides = kept(key, node, False), kept(value, node, False)  # type: ignore[arg-type]
-    if key is value or query in (key, value):
+    if key is value or query in (key, value) or not same_size(sides[0].count, sides[1].count):
         sides = Kept(key), Kept(value)  # type: ignore[arg-type]
     # What is causal without a past begins at the first key.
     open_end = not causal and all(v is None for v in more[1:]) and not any(o.uses() for o in node.outputs[1:])

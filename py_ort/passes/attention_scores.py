@@ -191,7 +191,9 @@ def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
     """The factor of a Mul by a number behind views of `value` that nothing else reads; the Mul is put on the list."""
     while value is not None:
         node = made_by(value, "Transpose", "Reshape", "Squeeze", "Unsqueeze", "RotaryEmbedding", "Mul", "Div")
-        if node is None or only_user(value) is None:
+        # Who asks for its shape does not see the scale.
+        readers = [use.node for use in value.uses() if use.node.op_type != "Shape"]
+        if node is None or len(readers) != 1 or value.is_graph_output():
             return 1.0
         if node.op_type in ("Mul", "Div"):
             factor = factor_of(node)
@@ -203,7 +205,9 @@ def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
     return 1.0
 
 
-def stacked_mask(mask: Mask) -> bool:
-    """Whether it may be added to [batch, heads, queries, keys] as well as to [batch * heads, queries, keys]."""
+def stacked_mask(mask: Mask, heads: int | None) -> bool:
+    """Whether it may be added to [batch, heads, queries, keys] as well; without `heads`, the batch is of size 1."""
     count = rank(mask.value)
-    return count is not None and (count != _STACKED or size_at(mask.value, 0) == 1)
+    if count == _STACKED:
+        return bool(size_at(mask.value, 0) == 1)
+    return count is not None and (count < _STACKED or heads is not None)

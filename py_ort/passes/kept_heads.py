@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ops.shape_data import product
 from py_ort.passes.head_views import Heads, heads_of
 from py_ort.passes.match import made_by, nodes_reading, only_user, same_size, size_at
 
@@ -57,7 +58,7 @@ def kept(value: ir.Value, user: ir.Node, turned: bool) -> Kept:
             return Kept(value, turned=True)
         reader, value = turn, turn.inputs[0]  # type: ignore[assignment]
     alone = only_user(reader.outputs[0]) is not None or reader is user
-    repeated = _unrepeated(value)
+    repeated = unrepeated(value)
     if repeated is not None:
         alone = alone and all(only_user(n.outputs[0]) is not None for n in repeated)
         reader, value = repeated[-1], repeated[-1].inputs[0]  # type: ignore[assignment]
@@ -88,33 +89,30 @@ def _fits(past: ir.Value, new: ir.Value) -> bool:
     return a is not None and b is not None and len(a) == len(b) == 4 and same_size(a[1], b[1]) and same_size(a[3], b[3])
 
 
-def _unrepeated(value: ir.Value) -> list[ir.Node] | None:
-    """[batch, heads, …] → [batch, heads, 1, …] → [batch, heads, times, …] → [batch, heads * times, …], from the end."""
+def unrepeated(value: ir.Value | None) -> list[ir.Node] | None:
+    """The nodes that repeat heads, from the end, each as often as the others.
+
+    [batch, heads, …] → [batch, heads, 1, …] → [batch, heads, times, …] → [batch, heads * times, …], or the first two
+    axes in one.
+    """
     merge = made_by(value, "Reshape")
     widen = None if merge is None else made_by(merge.inputs[0], "Expand", "Tile")
     split = None if widen is None else made_by(widen.inputs[0], "Unsqueeze", "Reshape")
     if merge is None or widen is None or split is None:
         return None
     source, narrow, wide, result = (dims(v) for v in (split.inputs[0], split.outputs[0], widen.outputs[0], value))
-    if (
-        source is None
-        or narrow is None
-        or wide is None
-        or result is None
-        or (len(source), len(wide), len(result)) != (4, 5, 4)
-    ):
+    if source is None or narrow is None or wide is None or result is None or (len(source), len(wide)) != (4, 5):
         return None
     count, times = source[1], wide[2]
-    if not isinstance(count, int) or not isinstance(times, int) or result[1] != count * times:
+    if not isinstance(count, int) or not isinstance(times, int) or wide[1] != count or narrow[2] != 1:
         return None
-    if narrow[2] != 1 or not all(map(same_size, [*narrow[:2], *narrow[3:]], source)):
+    if not all(map(same_size, [*narrow[:2], *narrow[3:]], source)):
         return None
-    rest = [0, 2, 3]
-    if not all(
-        same_size(wide[axis + (axis > 1)], source[axis]) and same_size(result[axis], source[axis]) for axis in rest
-    ):
+    if not all(same_size(wide[axis + (axis > 1)], source[axis]) for axis in (0, 2, 3)):
         return None
-    return [merge, widen, split] if wide[1] == count else None
+    heads: list[Any] = [product([source[0], count * times])] if len(result) == 3 else [source[0], count * times]
+    wanted = [*heads, *source[2:]]
+    return [merge, widen, split] if len(result) == len(wanted) and all(map(same_size, result, wanted)) else None
 
 
 def give_present(build: Builder, side: Kept, present: ir.Value, rows: Heads | None) -> None:

@@ -35,6 +35,7 @@ from py_ort.passes.residual import Residual
 from py_ort.passes.rms_norm import RmsNorm
 from py_ort.passes.rotary_embedding import RotaryEmbedding
 from py_ort.passes.scale_shift import ScaleShift
+from py_ort.passes.sizes import Sizes
 from py_ort.passes.skip_norm import SkipNorm
 from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
@@ -81,8 +82,10 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         Identity(),
         DeadCode(),
         BatchNormalization(),
+        Sizes(),
         Subexpressions(),
         StackedTransposes(),
+        *([RotaryEmbedding(has_operator)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
         Reshapes(),
         HardSwish(),
         InstanceNorm(has_operator),

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from transformer_blocks import FLOAT, INT64, LEAST, Block
-
-_END = 2**63 - 1
+from transformer_blocks import END, FLOAT, INT64, LEAST, Block
 
 
 class _Encoder(Block):
     def scale(self, q: str) -> str:
         """1 / √size, computed of the tensor's shape."""
-        size = self.op("Cast", self.slice(self.op("Shape", q), 0, -1, _END), to=FLOAT)
+        size = self.op("Cast", self.slice(self.op("Shape", q), 0, -1, END), to=FLOAT)
         return self.op("Div", self.constant([1.0]), self.op("Sqrt", size))
-
-    def swapped(self, k: str) -> str:
-        """The last two axes of a tensor of any rank, as torch.export's decomposition swaps them."""
-        shape = self.op("Shape", k)
-        last, before = self.slice(shape, 0, -1, _END), self.slice(shape, 0, -2, -1)
-        three = self.op("Reshape", k, self.op("Concat", self.ints(-1), before, last, axis=0))
-        back = self.op("Concat", self.slice(shape, 0, 0, -2), last, before, axis=0)
-        return self.op("Reshape", self.transpose(three, 0, 2, 1), back)
 
     def product_attention(self, q: str, k: str, v: str, form: str, mask: str = "", causal: bool = False) -> str:
         """scaled_dot_product_attention: half of the scale on queries, half on keys."""

@@ -13,6 +13,7 @@ from graph_writer import GraphWriter
 from onnx import TensorProto
 
 LEAST = -3.4028234663852886e38
+END = 2**63 - 1
 INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
 
 
@@ -61,6 +62,14 @@ class Block(GraphWriter):
         """[batch, heads, places, size] → [batch * heads, places, size]."""
         count = self.op("Mul", self.size_of(x, 0), self.ints(self.heads))
         return self.op("Reshape", x, self.shape(count, -1, self.size))
+
+    def swapped(self, k: str) -> str:
+        """The last two axes of a tensor of any rank, as torch.export's decomposition swaps them."""
+        shape = self.op("Shape", k)
+        last, before = self.slice(shape, 0, -1, END), self.slice(shape, 0, -2, -1)
+        three = self.op("Reshape", k, self.op("Concat", self.ints(-1), before, last, axis=0))
+        back = self.op("Concat", self.slice(shape, 0, 0, -2), last, before, axis=0)
+        return self.op("Reshape", self.transpose(three, 0, 2, 1), back)
 
     def causal_of(self, q: str, k: str) -> str:
         """The mask that the exporters write for is_causal."""
