@@ -126,3 +126,37 @@ test('the heap does not grow from run to run', async () => {
   for (let i = 0; i < 20; i++) await runOnce(it, session, [data]);
   assert.equal(it.core.module.HEAPU8.length, before);
 });
+
+test('an output takes over the memory of an input that ends, and of no other', async (t) => {
+  const count = 1 << 16, bytes = 4 * count;
+  const feed = [Float32Array.from({ length: count }, (_, i) => i - 100)];
+  const inputs = [`x:float32[${count}]`];
+  const ones = { dtype: 'float32', dims: [count], bytes: bytesOf(new Float32Array(count).fill(1)) };
+  const halves = { dtype: 'int64', dims: [2], bytes: bytesOf(i64(2, count / 2)) };
+  // A plan without its inputs, how many tensors it needs at one time, and output 0.
+  const cases = {
+    'a chain needs one tensor': [{ outputs: ['d'], nodes: [cpu('Neg', 'x', 'a'), cpu('Neg', 'a', 'b'), cpu('Relu', 'b', 'c'), cpu('Softplus', 'c', 'd')] }, 1, () => Math.log(2)],
+    'a sum takes one of its terms': [{ outputs: ['c'], nodes: [cpu('Abs', 'x', 'a'), cpu('Sub', ['x', 'a'], 'b'), cpu('Neg', 'b', 'c')] }, 2, (i) => 2 * (100 - i)],
+    'twice the same input': [{ outputs: ['b'], nodes: [cpu('Neg', 'x', 'a'), cpu('Mul', ['a', 'a'], 'b')] }, 2, (i) => (i - 100) ** 2],
+    'an output of the run': [{ outputs: ['b', 'a'], nodes: [cpu('Neg', 'x', 'a'), cpu('Neg', 'a', 'b')] }, 2, (i) => i - 100],
+    'another view of the same memory': [{ outputs: ['c', 'b'], weights: { halves }, nodes: [cpu('Neg', 'x', 'a'), cpu('Reshape', ['a', 'halves'], 'b'), cpu('Neg', 'a', 'c')] }, 2, (i) => i - 100],
+    'a weight': [{ outputs: ['b'], weights: { ones }, nodes: [cpu('Neg', 'ones', 'a'), cpu('Add', ['x', 'a'], 'b')] }, 2, (i) => i - 101],
+  };
+  const { core } = it;
+  for (const [name, [{ weights = {}, ...plan }, tensors, expected]] of Object.entries(cases)) {
+    await t.test(name, async () => {
+      const [weight] = Object.values(weights);
+      const size = weight?.bytes.length;
+      const described = Object.fromEntries(Object.entries(weights).map(([key, { dtype, dims }]) => [key, { dtype, dims, size }]));
+      const bytesOfPlan = planOf({ inputs, ...plan, weights: described });
+      const session = weight ? core.session(bytesOfPlan, [{ index: 0, offset: 0, size }], weight.bytes) : core.session(bytesOfPlan);
+      for (let round = 0; round < 2; round++) {
+        const before = core.word(core.module._ort_tensor_bytes(1) >>> 0);
+        const { values } = await runOnce(it, session, feed);
+        for (let i = 0; i < 3; i++) assert.ok(Math.abs(values[0][i] - expected(i)) < 1e-4, `element ${i} is ${values[0][i]}, not ${expected(i)}`);
+        const peak = core.word((core.module._ort_tensor_bytes(0) >>> 0) + 4) - before;
+        assert.ok(peak >= tensors * bytes && peak < (tensors + 0.5) * bytes, `${peak} bytes for ${tensors} tensors of ${bytes}`);
+      }
+    });
+  }
+});

@@ -3,6 +3,7 @@
 
 #include <concepts>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,7 +47,9 @@ struct KernelInfo {
 // A node's inputs and outputs in one run. Inputs are CPU tensors, unless the operator declared them as shape inputs.
 class KernelContext {
  public:
-  KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs) : inputs_(inputs), outputs_(outputs) {}
+  // `ending`: by input, whether nobody needs it after this node; empty: none.
+  KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs, std::span<const uint8_t> ending = {})
+      : inputs_(inputs), outputs_(outputs), ending_(ending) {}
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
   // Null when omitted.
@@ -54,14 +57,19 @@ class KernelContext {
   const Value* input_value(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   bool wants(size_t i) const { return i < outputs_.size() && outputs_[i]; }
   // Makes output i. An output that nobody wants is made too, and dropped. `out` stays valid until the kernel returns.
-  Status output(size_t i, DType dtype, Dims dims, Tensor*& out);
+  // `over`: inputs whose memory it may take, if they end here and have its dtype and size. For a kernel that reads an element of such
+  // an input before it writes the one of the same place, and not again.
+  Status output(size_t i, DType dtype, Dims dims, Tensor*& out, std::initializer_list<size_t> over = {});
   // Output i is an existing tensor (a view, or an input passed through): no copy.
   void output(size_t i, Tensor tensor);
   void output_value(size_t i, Value value);
 
  private:
   std::span<const Value* const> inputs_;
+  bool ends(size_t i) const;
+
   std::span<Value* const> outputs_;
+  std::span<const uint8_t> ending_;
   std::vector<std::unique_ptr<Value>> dropped_;
 };
 

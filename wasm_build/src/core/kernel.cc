@@ -1,5 +1,7 @@
 #include "py_ort/kernel.h"
 
+#include <algorithm>
+
 namespace py_ort {
 
 const schema::gen::Attribute* Attributes::find(std::string_view name) const {
@@ -53,9 +55,17 @@ std::optional<Tensor> Attributes::tensor(std::string_view name) const {
   return tensor;
 }
 
-Status KernelContext::output(size_t i, DType dtype, Dims dims, Tensor*& out) {
+bool KernelContext::ends(size_t i) const {
+  // Views, copies of a loop's state and what a sequence holds share the storage.
+  return i < ending_.size() && ending_[i] && inputs_[i] && inputs_[i]->tensor.storage.use_count() == 1 && inputs_[i]->tensor.storage->writable();
+}
+
+Status KernelContext::output(size_t i, DType dtype, Dims dims, Tensor*& out, std::initializer_list<size_t> over) {
   Tensor tensor;
-  PY_ORT_TRY(Tensor::make(dtype, std::move(dims), tensor));
+  const int64_t count = element_count(dims);
+  const auto taken = std::find_if(over.begin(), over.end(), [&](size_t k) { return ends(k) && input(k)->dtype == dtype && input(k)->count() == count; });
+  if (taken != over.end()) tensor = {dtype, std::move(dims), Location::cpu, input(*taken)->storage};
+  else PY_ORT_TRY(Tensor::make(dtype, std::move(dims), tensor));
   if (wants(i)) {
     *outputs_[i] = Value::of(std::move(tensor));
     out = &outputs_[i]->tensor;

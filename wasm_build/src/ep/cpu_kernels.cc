@@ -78,10 +78,10 @@ Status CpuKernel::check_type(size_t input, DType dtype) const {
   return not_implemented("the CPU kernel of ", full_name(*node_), " takes no ", dtype_name(dtype), " as input ", input, ", only ", types_.accepted(input));
 }
 
-Status CpuKernel::run(std::span<const Value* const> inputs, std::span<Value* const> outputs) const {
+Status CpuKernel::run(std::span<const Value* const> inputs, std::span<Value* const> outputs, std::span<const uint8_t> ending) const {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] && inputs[i]->kind == Value::Kind::tensor) PY_ORT_TRY(check_type(i, inputs[i]->tensor.dtype));
-  KernelContext context(inputs, outputs);
+  KernelContext context(inputs, outputs, ending);
   PY_ORT_TRY(kernel_->run(context));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] && outputs[i]->kind == Value::Kind::none) return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};

@@ -31,7 +31,8 @@ class CpuKernel {
  public:
   static Status make(const Plan& plan, const PlanNode& node, CpuKernel& out);
   // Checks the inputs' dtypes, and afterwards that the kernel made what it was asked for.
-  Status run(std::span<const Value* const> inputs, std::span<Value* const> outputs) const;
+  // `ending`: by input, whether nobody needs it afterwards.
+  Status run(std::span<const Value* const> inputs, std::span<Value* const> outputs, std::span<const uint8_t> ending) const;
 
  private:
   Status check_type(size_t input, DType dtype) const;

@@ -1,6 +1,7 @@
 // A node on the CPU provider: bring its inputs to the CPU, run its kernel.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/executor.h"
 #include "ep/jsep.h"
@@ -13,6 +14,14 @@ constexpr std::array<std::string_view, 6> kRandom = {"Bernoulli",    "Multinomia
                                                      "RandomUniform", "RandomUniformLike"};
 
 bool is_random(const PlanNode& node) { return node.domain.empty() && std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end(); }
+
+// By input, whether the node is the last to read it, and reads it once.
+std::vector<uint8_t> ending_inputs(const PlanNode& node) {
+  std::vector<uint8_t> ending;
+  for (int32_t value : node.inputs)
+    ending.push_back(std::find(node.dying.begin(), node.dying.end(), value) != node.dying.end() && std::count(node.inputs.begin(), node.inputs.end(), value) == 1);
+  return ending;
+}
 
 }  // namespace
 
@@ -34,7 +43,7 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
   std::vector<Value> made(node.outputs.size());
   std::vector<Value*> outputs;
   for (size_t i = 0; i < made.size(); ++i) outputs.push_back(node.outputs[i] == kOmitted ? nullptr : &made[i]);
-  PY_ORT_TRY(run.session().cpu_kernel(node).run(inputs, outputs));
+  PY_ORT_TRY(run.session().cpu_kernel(node).run(inputs, outputs, ending_inputs(node)));
   for (size_t i = 0; i < made.size(); ++i) {
     Slot slot = Slot::of(std::move(made[i]), from_feeds);
     if (slot.is_tensor() && slot.value.tensor.location == Location::gpu) slot.gpu = slot.value.tensor;  // a view of a shape input

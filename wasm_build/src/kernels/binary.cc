@@ -36,7 +36,7 @@ Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor
   Broadcast broadcast;
   PY_ORT_TRY(Broadcast::make({&a.dims, &b.dims}, broadcast));
   Tensor* out = nullptr;
-  PY_ORT_TRY(context.output(0, to, broadcast.dims, out));
+  PY_ORT_TRY(context.output(0, to, broadcast.dims, out, {0, 1}));
   apply_binary(loops, broadcast, a, b, *out, extra);
   return {};
 }

@@ -35,7 +35,7 @@ template <class T, class R, class Op>
 void binary_loop(const void* a, const void* b, void* out, size_t count, bool a_moves, bool b_moves, int64_t extra) {
   const T* x = static_cast<const T*>(a);
   const T* y = static_cast<const T*>(b);
-  R* __restrict z = static_cast<R*>(out);
+  R* __restrict z = static_cast<R*>(out);  // or x or y itself: each element is read before it is written
   const Op op = make_op<Op>(extra);
   if (a_moves && b_moves) {
 #pragma clang loop interleave_count(1) unroll(disable)

@@ -31,7 +31,7 @@ struct Clip {
     PY_ORT_TRY(bound(context.input(1), low));
     PY_ORT_TRY(bound(context.input(2), high));
     Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
+    PY_ORT_TRY(context.output(0, in.dtype, in.dims, out, {0}));
     visit_lane(lane_of(in.dtype), [&]<class T>() {
       const T least = low.storage ? *low.data<T>() : std::numeric_limits<T>::lowest();
       const T most = high.storage ? *high.data<T>() : std::numeric_limits<T>::max();
@@ -61,7 +61,7 @@ struct Where {
     Broadcast broadcast;
     PY_ORT_TRY(Broadcast::make({&condition.dims, &yes.dims, &no.dims}, broadcast));
     Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, yes.dtype, broadcast.dims, out));
+    PY_ORT_TRY(context.output(0, yes.dtype, broadcast.dims, out, {1, 2}));
     const auto* test = condition.data<uint8_t>();
     const auto [c, a, b, unused] = broadcast.steps;
     visit_width(yes.dtype, [&, c = c, a = a, b = b]<class T>() {

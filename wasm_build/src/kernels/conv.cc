@@ -57,7 +57,7 @@ class Conv {
     job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
     job.z = z && !residual_last_ ? addend.data<float>() : nullptr;
-    return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
+    const auto convolve = [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>();
       if (job.depthwise) PY_ORT_TRY(run_depthwise(job));
@@ -68,7 +68,11 @@ class Conv {
         for (int64_t i = 0, count = y.count(); i < count; ++i) job.y[i] += more[i];
       }
       return {};
-    });
+    };
+    if (!job.z || !kChannelsLast) return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
+    // The result may lie where the addend does: each element of that is read just before its sum is written.
+    addend = {};
+    return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve, {3});
   }
 
  private:

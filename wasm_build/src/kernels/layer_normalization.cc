@@ -59,7 +59,7 @@ class LayerNormalization {
     int64_t axis;
     PY_ORT_TRY(normalize_axis(axis_, x.rank(), axis));
     Tensor *y, *mean = nullptr, *inverse = nullptr;
-    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y, {0}));
     Dims reduced(x.dims.begin(), x.dims.begin() + static_cast<ptrdiff_t>(axis));
     reduced.resize(x.dims.size(), 1);
     if constexpr (kCentered) {
@@ -111,10 +111,10 @@ class SkipLayerNormalization {
     Dims reduced = x.dims;
     reduced.back() = 1;
     Tensor *y, *mean = nullptr, *inverse = nullptr, *sum = nullptr;
-    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y, {0, 1}));
     if (context.wants(1)) PY_ORT_TRY(context.output(1, DType::float32, reduced, mean));
     if (context.wants(2)) PY_ORT_TRY(context.output(2, DType::float32, reduced, inverse));
-    if (context.wants(3)) PY_ORT_TRY(context.output(3, x.dtype, x.dims, sum));
+    if (context.wants(3)) PY_ORT_TRY(context.output(3, x.dtype, x.dims, sum, {0, 1}));
     F32Normalize f;
     f.rows = static_cast<int32_t>(rows), f.n = static_cast<int32_t>(n);
     f.x = x.data<float>(), f.y = y->mutable_data<float>();

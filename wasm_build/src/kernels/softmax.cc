@@ -51,7 +51,8 @@ class Softmax {
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
     Tensor* y;
-    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    if constexpr (kKind == Kind::hardmax) PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    else PY_ORT_TRY(context.output(0, x.dtype, x.dims, y, {0}));
     Shape s{1, 1, 1};
     if (x.rank() > 0) {
       int64_t axis;

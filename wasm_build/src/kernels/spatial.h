@@ -44,9 +44,10 @@ Status channels_last_of(const Tensor& tensor, const Image& image, bool channels_
 
 // Runs `body` with an output that has channels last, whatever the layout of output `index` is.
 template <class Body>
-Status with_channels_last_output(KernelContext& context, size_t index, DType dtype, bool channels_last, const Image& image, Body body) {
+Status with_channels_last_output(
+    KernelContext& context, size_t index, DType dtype, bool channels_last, const Image& image, Body body, std::initializer_list<size_t> over = {}) {
   Tensor* out;
-  PY_ORT_TRY(context.output(index, dtype, Image::dims(channels_last, image.batch, image.channels, image.spatial), out));
+  PY_ORT_TRY(context.output(index, dtype, Image::dims(channels_last, image.batch, image.channels, image.spatial), out, over));
   if (channels_last || image.channels == 1 || image.pixels() == 1) return body(*out);
   Tensor last;
   PY_ORT_TRY(Tensor::make(dtype, Image::dims(true, image.batch, image.channels, image.spatial), last));

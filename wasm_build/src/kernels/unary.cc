@@ -71,11 +71,14 @@ class Unary {
   }
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    Tensor result;
     if (is_float(in.dtype)) {
-      PY_ORT_TRY(Tensor::make(in.dtype, in.dims, result));
-      apply_unary(*function_, params_, in, result);
-    } else if (std::string_view(function_->op_type) == "Shrink") {
+      Tensor* out = nullptr;
+      PY_ORT_TRY(context.output(0, in.dtype, in.dims, out, {0}));
+      apply_unary(*function_, params_, in, *out);
+      return {};
+    }
+    Tensor result;
+    if (std::string_view(function_->op_type) == "Shrink") {
       Tensor wide;
       PY_ORT_TRY(cast(in, DType::float64, wide));
       apply_unary(*function_, params_, wide, wide);

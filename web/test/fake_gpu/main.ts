@@ -1,5 +1,5 @@
-// Loads plans in Node and runs them twice on a GPU that computes nothing: what memory sessions plan, and which pipelines they make.
-//   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, feeds: {name: {dtype, dims}}}; answers: what each told, or {error}.
+// Loads plans in Node and runs them on a GPU that computes nothing: what memory sessions plan, and which pipelines they make.
+//   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, runs, feeds: {name: {dtype, dims}}}; answers: what each told, or {error}.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { cpuElementSize, dtypeOf, elementCount } from '../../src/jsep/elements';
@@ -15,6 +15,7 @@ interface Job {
   readonly core: string;
   readonly software: boolean;
   readonly f16?: boolean;
+  readonly runs?: number;
   readonly feeds: { readonly [name: string]: { readonly dtype: DTypeName; readonly dims: readonly number[] } };
 }
 
@@ -29,7 +30,7 @@ globalThis.fetch = (async (url: string | URL, options?: RequestInit) => {
 
 const url = (path: string): URL => pathToFileURL(path);
 
-async function tell({ plan, weights, core, software, f16, feeds }: Job) {
+async function tell({ plan, weights, core, software, f16, feeds, runs = 2 }: Job) {
   installFakeGpu({ software, f16 });
   const runtime = new Runtime(url(core));
   const session = await Session.load(url(plan).href, url(weights).href, { runtime });
@@ -37,11 +38,11 @@ async function tell({ plan, weights, core, software, f16, feeds }: Job) {
     const type = dtypeOf(dtype);
     return [name, { dtype: type, dims, data: new Uint8Array(elementCount(dims) * cpuElementSize(type)!) }];
   }));
-  const runs = [];
-  for (let i = 0; i < 2; i++) runs.push((await session.run(zeros)).info);
+  const infos = [];
+  for (let i = 0; i < runs; i++) infos.push((await session.run(zeros)).info);
   const { memory } = sessionStats(session);
   const pipelines = session.provider?.pipelines.list().map(({ key }) => key) ?? [];
-  const told = { memory, pipelines, timeline: session.info.timeline, create: session.info.counters, runs: runs.map(({ counters, replayed, compile_ms }) => ({ counters, replayed, compile_ms })) };
+  const told = { memory, pipelines, create: session.info, runs: infos };
   await session.release();
   return told;
 }
