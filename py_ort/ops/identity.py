@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import onnx_ir as ir
 
@@ -14,9 +15,9 @@ def identify(tensor: ir.TensorProtocol, identity: str) -> None:
     tensor.meta[_GIVEN] = identity
 
 
-def derive(tensor: ir.TensorProtocol, source: ir.TensorProtocol, how: str) -> None:
-    """Say that a tensor's contents are made of another's: `how` tells in which way, all numbers included."""
-    tensor.meta[_DERIVED] = (source, how)
+def derive(tensor: ir.TensorProtocol, source: ir.TensorProtocol | Sequence[ir.TensorProtocol], how: str) -> None:
+    """Say that a tensor's contents are made of others': `how` tells in which way, all numbers included."""
+    tensor.meta[_DERIVED] = (list(source) if isinstance(source, Sequence) else [source], how)
 
 
 def key_of(tensor: ir.TensorProtocol) -> str:
@@ -33,8 +34,8 @@ def _identity(tensor: ir.TensorProtocol) -> str | None:
         return given
     derived = tensor.meta.get(_DERIVED)
     if derived is not None:
-        source = _identity(derived[0])
-        return None if source is None else f"{source}|{derived[1]}"
+        sources = [_identity(source) for source in derived[0]]
+        return None if None in sources else f"{'|'.join(map(str, sources))}|{derived[1]}"
     if isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
         return None  # still to be computed, or read
     given = f"{tensor.dtype}/{hashlib.sha256(tensor.tobytes()).hexdigest()}"

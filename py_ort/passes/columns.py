@@ -9,28 +9,18 @@ Runs last, on nodes that are placed: it changes them where they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from py_ort.ops import NHWC
-from py_ort.ops.builder import all_graphs, array, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.passes.column_nodes import KINDS, POOLS, Takes, is_suited, reads_columns, take_columns, width_of
 from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
 
 _LANES = 4  # columns that kernels read and write at a time
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
-_POOLS = ("MaxPool", "AveragePool", "LpPool")
-#: For each operator: the inputs that may be columns, by attribute, and the input that is the tensor to write into.
-_KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
-    (NHWC, "Conv"): ({0: "x_columns", 3: "residual_columns"}, 4),
-    (NHWC, "ConvTranspose"): ({0: "x_columns"}, 4),
-    **{(NHWC, name): ({0: "x_columns"}, 1) for name in _POOLS},
-    ("", "Resize"): ({0: "x_columns"}, 4),
-}
-
-Takes = Callable[[ir.Node], bool]
 
 
 class Columns(Pass):
@@ -53,7 +43,7 @@ class Columns(Pass):
                 if columns is None:
                     continue
                 first, width = columns
-                assert 0 <= first < width == _width(node.outputs[0])
+                assert 0 <= first < width == width_of(node.outputs[0])
                 assert into is None or node.inputs[into] in made
                 made.add(node.outputs[0])
 
@@ -63,14 +53,14 @@ class Columns(Pass):
             parts = _parts(node)
             source = node.inputs[0] if parts else None
             for part, first in parts:
-                size, width = _width(part), _width(source)
+                size, width = width_of(part), width_of(source)
                 if not _aligned(first, size, width) or part.is_graph_output() or not part.uses():
                     continue
-                if not all(self._reads_columns(user, index, graph) for user, index in part.uses()):
+                if not all(reads_columns(user, index, graph, self._takes) for user, index in part.uses()):
                     continue
                 assert source is not None and size is not None
                 for user, index in list(part.uses()):
-                    _read(user, index, first, size)
+                    take_columns(user, index, first, size)
                     user.replace_input_with(index, source)
                 count += 1
             if parts and not any(o.uses() or o.is_graph_output() for o in node.outputs):
@@ -112,9 +102,9 @@ class Columns(Pass):
         for i, source in enumerate(sources):
             made = source.producer()
             writers = wide.get(source) or ([made] if made is not None and self._writes_columns(made, graph) else [])
-            if not 0 < len(writers) <= _WRITERS or widths[i] != _width(source) or source.is_graph_output():
+            if not 0 < len(writers) <= _WRITERS or widths[i] != width_of(source) or source.is_graph_output():
                 continue
-            if all(user is node or self._reads_columns(user, index, graph) for user, index in source.uses()):
+            if all(user is node or reads_columns(user, index, graph, self._takes) for user, index in source.uses()):
                 found.append(_Part(i, source, writers))
         found.sort(key=lambda part: position[part.writers[-1]])
         apart: list[_Part] = []
@@ -123,23 +113,13 @@ class Columns(Pass):
                 apart.append(part)
         return apart
 
-    def _reads_columns(self, node: ir.Node, index: int, graph: ir.Graph) -> bool:
-        if node.graph is not graph or not self._takes(node):
-            return False
-        if node.domain == "" and node.op_type == "Concat":
-            count = rank(node.inputs[index])
-            return (
-                count is not None and attribute(node, "axis") % count == count - 1 and index != attribute(node, "into")
-            )
-        return index in _KINDS.get((node.domain, node.op_type), ({}, 0))[0] and _is_suited(node)
-
     def _writes_columns(self, node: ir.Node, graph: ir.Graph) -> bool:
         return (
             node.graph is graph
-            and (node.domain, node.op_type) in _KINDS
+            and (node.domain, node.op_type) in KINDS
             and "y_columns" not in node.attributes
             and self._takes(node)
-            and _is_suited(node)
+            and is_suited(node)
         )
 
 
@@ -162,7 +142,7 @@ def _apart(node: ir.Node) -> int:
     """How many inputs, from the first on, must lie in another tensor than the output: a residual need not."""
     if node.op_type == "Concat":
         return int(attribute(node, "into"))
-    return 0 if node.op_type in _POOLS else 1
+    return 0 if node.op_type in POOLS else 1
 
 
 def _copied(concat: ir.Node, parts: Sequence[_Part]) -> list[int]:
@@ -185,41 +165,12 @@ def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> b
 def _widths(concat: ir.Node) -> list[int]:
     """How many columns each input gives; 0 where that is unknown."""
     given = attribute(concat, "x_columns")
-    return [width or 0 for width in (given[1::2] if given else map(_width, concat.inputs))]
+    return [width or 0 for width in (given[1::2] if given else map(width_of, concat.inputs))]
 
 
 def _place(value: ir.Value, position: Mapping[ir.Node, int]) -> int:
     made = value.producer()
     return -1 if made is None else position.get(made, -1)
-
-
-def _is_suited(node: ir.Node) -> bool:
-    """Whether the kernel works on columns for this node's attributes and sizes."""
-    if rank(node.inputs[0]) != 4:
-        return False
-    if node.op_type == "ConvTranspose":
-        return all(d == 1 for d in attribute(node, "dilations", ())) and (
-            len(node.inputs) <= 3 or node.inputs[3] is None
-        )
-    if node.op_type != "Resize":
-        return True
-    if attribute(node, "antialias", 0) or attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
-        return False
-    axes = [axis % 4 for axis in attribute(node, "axes") or range(4)]
-    if attribute(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
-        return False
-    if 3 not in axes:
-        return True
-    scales, sizes = (array(v) if v is not None else None for v in (*node.inputs[2:4], None, None)[:2])
-    place = axes.index(3)
-    if scales is not None and scales.size == len(axes):
-        return bool(scales.reshape(-1)[place] == 1)
-    return sizes is not None and sizes.size == len(axes) and int(sizes.reshape(-1)[place]) == _width(node.inputs[0])
-
-
-def _width(value: ir.Value | None) -> int | None:
-    known = dims(value)
-    return known[-1] if known and isinstance(known[-1], int) else None
 
 
 def _aligned(*columns: int | None) -> bool:
@@ -230,11 +181,11 @@ def _parts(node: ir.Node) -> list[tuple[ir.Value, int]]:
     """The outputs of a Split or Slice along the last axis, with their first columns."""
     if node.domain != "" or node.op_type not in ("Split", "Slice"):
         return []
-    count, width = rank(node.inputs[0]), _width(node.inputs[0])
+    count, width = rank(node.inputs[0]), width_of(node.inputs[0])
     if count is None or width is None:
         return []
     if node.op_type == "Split":
-        sizes = [size for output in node.outputs if (size := _width(output)) is not None]
+        sizes = [size for output in node.outputs if (size := width_of(output)) is not None]
         if attribute(node, "axis", 0) % count != count - 1 or len(sizes) < len(node.outputs):
             return []
         return [(output, sum(sizes[:i])) for i, output in enumerate(node.outputs)]
@@ -243,19 +194,6 @@ def _parts(node: ir.Node) -> list[tuple[ir.Value, int]]:
         return []
     first = starts[0] + width if starts[0] < 0 else starts[0]
     return [(node.outputs[0], min(max(first, 0), width))]
-
-
-def _read(node: ir.Node, index: int, first: int, count: int) -> None:
-    """Let the node read its input as columns, which may be columns of those that it reads already."""
-    if node.op_type == "Concat":
-        sources = node.inputs[: attribute(node, "into")]
-        given = list(attribute(node, "x_columns") or [n for v in sources for n in (0, _width(v))])
-        given[2 * index : 2 * index + 2] = [given[2 * index] + first, given[2 * index + 1]]
-        set_attributes(node, x_columns=given)
-        return
-    name = _KINDS[node.domain, node.op_type][0][index]
-    inner, size = attribute(node, name) or (0, count)
-    set_attributes(node, **{name: [first + inner, size]})
 
 
 def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.Node]], lifetimes: Lifetimes) -> None:
@@ -267,7 +205,7 @@ def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.
         for node in part.writers:
             for user, index in list(node.outputs[0].uses()):
                 if user is not concat and index != attribute(user, "into"):
-                    _read(user, index, firsts[part.index], widths[part.index])
+                    take_columns(user, index, firsts[part.index], widths[part.index])
             first, _ = attribute(node, "y_columns") or (0, 0)
             set_attributes(node, y_columns=[firsts[part.index] + first, width])
             node.outputs[0].shape = ir.Shape([*(dims(node.outputs[0]) or [])[:-1], width])
@@ -299,7 +237,7 @@ def _write_into(node: ir.Node, before: ir.Value | None) -> None:
             set_attributes(node, into=None)
         return
     if into is None:
-        into = len(node.inputs) if node.op_type == "Concat" else _KINDS[node.domain, node.op_type][1]
+        into = len(node.inputs) if node.op_type == "Concat" else KINDS[node.domain, node.op_type][1]
         node.resize_inputs(into + 1)
         set_attributes(node, into=into)
     node.replace_input_with(into, before)

@@ -46,9 +46,11 @@ class Lifetimes:
 
     def joined(self, parts: Sequence[ir.Value], concat: ir.Node) -> np.ndarray | bool | None:
         """Say what would be alive if the output of `concat` were made of `parts` in place; None if that is too much."""
-        before, after = self._change(parts, concat)
+        return self._with(*self._change(parts, concat))
+
+    def _with(self, before: Sequence[_Held], after: _Held) -> np.ndarray | bool | None:
         if self._alive is None:
-            return self.position[concat] - after.begin <= _NEAR or None
+            return max(held.begin for held in before) - after.begin <= _NEAR or None
         changes = np.zeros(len(self.position) + 1, np.int64)
         for held in before:
             _add(changes, held, -held.size)
@@ -65,6 +67,17 @@ class Lifetimes:
         for value in parts:
             del self._held[value]
         self._held[concat.outputs[0]] = after
+
+    def merge(self, values: Sequence[ir.Value]) -> bool:
+        """Let the first of these be all of them, unless that is too much."""
+        before = [self._held[value] for value in values]
+        after = _Held(min(h.begin for h in before), max(h.end for h in before), sum(h.size for h in before))
+        alive = self._with(before, after)
+        if alive is None:
+            return False
+        self._alive = alive if isinstance(alive, np.ndarray) else None
+        self._held |= {values[0]: after}
+        return True
 
     def renamed(self, old: ir.Value, new: ir.Value) -> None:
         """What was one value is another one now."""

@@ -24,6 +24,7 @@ from py_ort.passes.free_dimensions import override_free_dimensions
 from py_ort.passes.functions import Functions
 from py_ort.passes.pass_base import HasOperator, Pass, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
+from py_ort.passes.sibling_convolutions import SiblingConvolutions
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.parts import Part
@@ -133,7 +134,7 @@ def compile_model(
         if any(report.changes for report in made):
             placed = _place(loaded.model, names, manifests, options)
         if level >= Level.EXTENDED:
-            passes += run_passes(loaded.model, [_columns(placed, manifests)])
+            passes += run_passes(loaded.model, _columns(placed, manifests))
             placed = {node: where for node, where in placed.items() if node.graph is not None}
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
@@ -197,13 +198,13 @@ def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manife
     return ElementwiseChains(provider_of, takes)
 
 
-def _columns(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> Columns:
-    """Make the pass that does without Concat and Split where kernels read and write columns."""
+def _columns(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> list[Pass]:
+    """Make the passes for kernels that read and write columns of wider tensors."""
 
     def takes(node: ir.Node) -> bool:
         return (node.domain, node.op_type) in manifests[placed[node].provider].columns
 
-    return Columns(takes)
+    return [Columns(takes), SiblingConvolutions(takes)]
 
 
 def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:

@@ -131,6 +131,54 @@ def test_columns(nodes: str, constants: dict[str, Any], left: int, sizes: str) -
     assert sum(found.get(name, 0) for name in ("Concat", "Split", "Slice")) == left, found
 
 
+SIBLINGS: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
+    "with biases and activations": (
+        "a = Conv<strides=[2,2]>(x, w, p)  d = Relu(a)  b = Conv<strides=[2,2]>(x, u, q)  e = Relu(b)"
+        "  f = Conv(d, v)  g = Conv(e, t)  y = Add(f, g)",
+        {"w": _w(8, 4), "u": _w(4, 4), "p": _w(8, 1)[:, 0, 0, 0], "q": _w(4, 1)[:, 0, 0, 0]}
+        | {"v": _w(4, 8), "t": _w(4, 4)},
+        3,
+    ),
+    "three, one of them before a Concat": (
+        "a = Conv(x, w)  b = Conv(x, u)  c = Conv(x, t)  d = Conv<pads=[1,1,1,1]>(b, k)  e = Conv<pads=[1,1,1,1]>(c, l)"
+        "  j = Concat<axis=1>(a, d, e)  y = Conv(j, v)",
+        {"w": _w(4, 4), "u": _w(8, 4), "t": _w(4, 4), "k": _w(4, 8, 3), "l": _w(4, 4, 3), "v": _w(4, 12)},
+        5,
+    ),
+    "with larger windows": (
+        "a = Conv<pads=[1,1,1,1]>(x, w)  b = Conv<pads=[1,1,1,1]>(x, u)  f = Conv(a, v)  g = Conv(b, t)  y = Add(f, g)",
+        {"w": _w(8, 4, 3), "u": _w(4, 4, 3), "v": _w(4, 8), "t": _w(4, 4)},
+        4,
+    ),
+    "with other activations": (
+        "a = Conv(x, w)  d = Relu(a)  b = Conv(x, u)  e = Tanh(b)  f = Conv(d, v)  g = Conv(e, t)  y = Add(f, g)",
+        {"w": _w(8, 4), "u": _w(4, 4), "v": _w(4, 8), "t": _w(4, 4)},
+        4,
+    ),
+    "one read by something else": (
+        "a = Conv(x, w)  d = Sin(a)  b = Conv(x, u)  f = Conv(d, v)  g = Conv(b, t)  y = Add(f, g)",
+        {"w": _w(8, 4), "u": _w(4, 4), "v": _w(4, 8), "t": _w(4, 4)},
+        4,
+    ),
+    "odd channels": (
+        "a = Conv(x, w)  b = Conv(x, u)  f = Conv(a, v)  g = Conv(b, t)  y = Add(f, g)",
+        {"w": _w(7, 4), "u": _w(4, 4), "v": _w(4, 7), "t": _w(4, 4)},
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", ["1,4,8,8", "n,4,h,w"])
+@pytest.mark.parametrize(("nodes", "constants", "left"), SIBLINGS.values(), ids=SIBLINGS)
+def test_siblings(nodes: str, constants: dict[str, Any], left: int, sizes: str) -> None:
+    """Convolutions of one tensor; the number that is left. Most memory is needed before them."""
+    text = f"h = Conv(i, large)  x = Conv(h, small)  {nodes}"
+    constants = {**constants, "large": _w(32, 4), "small": _w(4, 32)}
+    model = parse(f"g (float[{sizes}] i) => (float[a,b,c,d] y) {{ {text} }}", constants)
+    feeds = random_feeds(model, {"n": 1, "h": 8, "w": 8})
+    assert operators(check_equal(model, compiled(model, columns=True), feeds=feeds))["nhwc.Conv"] == left + 2
+
+
 def test_an_output_in_the_middle_stays() -> None:
     constants = {"w": _w(4, 4), "u": _w(4, 4), "t": _w(4, 4), "v": _w(4, 12)}
     text = "a = Conv(x, w)  b = Conv(x, u)  c = Conv(x, t)  j = Concat<axis=1>(a, b, c)  y = Conv(j, v)"
