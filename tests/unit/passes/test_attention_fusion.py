@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from graphs import check_equal, compiled, operators
+from graphs import check_equal, compiled, operators, parse, random_feeds
 from onnx import TensorProto, helper
 
 B, S, N, H = 2, 5, 3, 4
@@ -176,3 +176,22 @@ def test_a_mask_of_one_column_stays() -> None:
     block.masked = lambda scores: block.op("Add", scores, block.const(np.ones((S, 1))))  # type: ignore[method-assign]
     found = operators(check_equal(block.model()))
     assert found["Softmax"] == 1 and "Attention" not in found
+
+
+@pytest.mark.parametrize("mask", ["", "a = Add(wide, mask)"], ids=["plain", "masked"])
+def test_a_softmax_of_float16_in_float32(mask: str) -> None:
+    rng = np.random.default_rng(7)
+    weights = {f"w{n}": (rng.standard_normal((D, D)) * 0.3).astype(np.float16) for n in "qkv"}
+    sizes = {"heads": np.array([0, 0, N, H]), "flat": np.array([0, 0, D]), "c": np.float16(0.5)}
+    split = "  ".join(f"{n}p = MatMul(x, w{n})  {n}h = Reshape({n}p, heads)" for n in "qkv")
+    model = parse(
+        f"""g (float16[b,s,{D}] x{", float[b,1,s,s] mask" if mask else ""}) => (float16[b,s,d] y) {{ {split}
+        q = Transpose<perm=[0,2,1,3]>(qh)  k = Transpose<perm=[0,2,3,1]>(kh)  v = Transpose<perm=[0,2,1,3]>(vh)
+        p = MatMul(q, k)  scaled = Mul(p, c)  wide = Cast<to=1>(scaled)  {mask}
+        t = Softmax<axis=-1>({"a" if mask else "wide"})  n = Cast<to=10>(t)  o = MatMul(n, v)
+        r = Transpose<perm=[0,2,1,3]>(o)  y = Reshape(r, flat) }}""",
+        {**weights, **sizes},
+    )
+    result = compiled(model)
+    check_equal(model, result, feeds=random_feeds(model, {"b": B, "s": S}), tolerance=5e-3)
+    assert operators(result) == {"MatMul": 1, "Attention": 1}
