@@ -1,33 +1,121 @@
-"""How near the GPU memory between the nodes of real models is to the most that is needed at one time."""
+"""How near the GPU memory between the nodes of models is to the most that is needed at one time.
+
+In Node, on a GPU that computes nothing but checks what is bound (web/test/fake_gpu): real plans, kernels, recordings.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import onnx
 import onnx.backend.test
 import pytest
+from drawn_networks import drawn
 
+from py_ort.browser.http_server import ASSETS
+from py_ort.plan.compiler import compile_model
+from py_ort.plan.options import CompileOptions
+
+WEB = Path(__file__).resolve().parents[2] / "web"
 LIGHT = Path(onnx.backend.test.__file__).parent / "data/light"
 _found = importlib.util.find_spec("rapidocr_onnxruntime")
 OCR = Path(_found.origin).parent / "models" if _found and _found.origin else Path("rapidocr_onnxruntime")
-#: Residual networks need more: a sum and its parts in two buffers, and what is between them in a third.
-CASES = {
-    "squeezenet": (LIGHT / "light_squeezenet.onnx", (1, 3, 224, 224), 1.1),
-    "det": (OCR / "ch_PP-OCRv4_det_infer.onnx", (1, 3, 96, 96), 1.1),
-    "cls": (OCR / "ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192), 1.1),
-    "resnet50": (LIGHT / "light_resnet50.onnx", (1, 3, 224, 224), 1.25),
+IMAGE = (1, 3, 224, 224)
+MODELS = {
+    "squeezenet": (LIGHT / "light_squeezenet.onnx", IMAGE),
+    "resnet50": (LIGHT / "light_resnet50.onnx", IMAGE),
+    "densenet121": (LIGHT / "light_densenet121.onnx", IMAGE),
+    "inception_v2": (LIGHT / "light_inception_v2.onnx", IMAGE),
+    "shufflenet": (LIGHT / "light_shufflenet.onnx", IMAGE),
+    "det": (OCR / "ch_PP-OCRv4_det_infer.onnx", (1, 3, 96, 96)),
+    "rec": (OCR / "ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 320)),
+    "cls": (OCR / "ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192)),
 }
+ADAPTERS = {"software": {"software": True}, "hardware": {"software": False, "f16": True}}
+pytestmark = pytest.mark.skipif(
+    not (WEB / "node_modules").exists(), reason="npm packages are not installed (npm ci in web/)"
+)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_arena_is_near_the_lower_bound(case, new_session):
-    path, shape, most = CASES[case]
-    if not path.exists():
-        pytest.skip(f"{path.name} is not installed")
-    session = new_session(str(path), providers=["webgpu"])
-    session.run(None, {session.get_inputs()[0].name: np.zeros(shape, np.float32)})
-    told = session.memory()["webgpu"]
-    assert told["peak"] > 0
-    assert told["arena"] <= most * told["peak"]
+DRAWN = [f"{kind} {seed}" for kind in ("convolutional", "transformer") for seed in range(8)]
+
+
+class FakeGpu:
+    """Plans in Node; each model is compiled once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jobs: dict[str, dict[str, Any]] = {}
+        subprocess.run(["node", "build.mjs", "--node", "fake_gpu", "--out", str(folder)], cwd=WEB, check=True)
+
+    def run(self, names: Sequence[str], adapter: str) -> list[dict[str, Any]]:
+        """Load models and run each twice; return what the sessions told."""
+        jobs, answers = self._folder / "jobs.json", self._folder / "answers.json"
+        jobs.write_text(json.dumps([{**self._job(name), **ADAPTERS[adapter]} for name in names]))
+        command = ["node", str(self._folder / "main.mjs"), str(jobs), str(answers)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+        assert done.returncode == 0, done.stderr
+        told: list[dict[str, Any]] = json.loads(answers.read_text())
+        for name, one in zip(names, told, strict=True):
+            assert "error" not in one, f"{name}: {one['error']}"
+        return told
+
+    def _job(self, name: str) -> dict[str, Any]:
+        if name not in self._jobs:
+            model, shapes = self._model(name)
+            compiled = compile_model(model, options=CompileOptions(input_shapes=shapes))
+            plan, weights = self._folder / f"{name}.plan", self._folder / f"{name}.weights"
+            plan.write_bytes(compiled.plan)
+            weights.write_bytes(compiled.weights.tobytes())
+            feeds = {feed: {"dtype": "float32", "dims": shape} for feed, shape in shapes.items()}
+            core = str(ASSETS / "core.mjs")
+            self._jobs[name] = {"plan": str(plan), "weights": str(weights), "core": core, "feeds": feeds}
+        return self._jobs[name]
+
+    @staticmethod
+    def _model(name: str) -> tuple[bytes, dict[str, Sequence[int]]]:
+        if name not in MODELS:
+            model = drawn(name)
+            return model.SerializeToString(), {
+                "x": [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+            }
+        path, shape = MODELS[name]
+        if not path.exists():
+            pytest.skip(f"{path.name} is not installed")
+        model = onnx.load(path)
+        known = {weight.name for weight in model.graph.initializer}
+        return model.SerializeToString(), {value.name: shape for value in model.graph.input if value.name not in known}
+
+
+@pytest.fixture(scope="module")
+def fake_gpu(tmp_path_factory: pytest.TempPathFactory) -> FakeGpu:
+    return FakeGpu(tmp_path_factory.mktemp("fake_gpu"))
+
+
+def check(told: dict[str, Any], name: str) -> None:
+    memory = told["memory"]["webgpu"]
+    # Small buffers are rounded up.
+    assert 0 < memory["arena"] <= 1.1 * memory["peak"] + 4096, f"{name}: {memory}"
+    first, second = told["runs"]
+    # What is compiled at creation is what the run wants, and nothing else.
+    assert first["counters"]["pipelines"] == 0, name
+    assert len(told["pipelines"]) == told["create"]["counters"]["pipelines"], name
+    assert second["replayed"], name
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_arena_is_near_the_lower_bound(name: str, adapter: str, fake_gpu: FakeGpu) -> None:
+    (told,) = fake_gpu.run([name], adapter)
+    check(told, name)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_arena_of_networks_drawn_at_random(adapter: str, fake_gpu: FakeGpu) -> None:
+    for name, told in zip(DRAWN, fake_gpu.run(DRAWN, adapter), strict=True):
+        check(told, name)
