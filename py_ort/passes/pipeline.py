@@ -17,6 +17,7 @@ from py_ort.passes.concats import Concats
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
+from py_ort.passes.flat_products import FlatProducts
 from py_ort.passes.folding import Folding
 from py_ort.passes.gates import Gates
 from py_ort.passes.gelu import Gelu
@@ -96,6 +97,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         Gates(),
         Affine(),
         PaddedWindows(),
+        FlatProducts(),
         ConvAffine(),
         Concats(),
         Identity(),

@@ -24,8 +24,9 @@ class Sizes(Pass):
     def call(self, model: ir.Model) -> int:
         """Look at the main graph; subgraphs keep theirs."""
         named = _named(model.graph)
+        asked: dict[Any, ir.Value] = {}
         nodes = [node for node in nodes_of(model, "Gather", "Slice") if node.graph is model.graph]
-        return sum(_ask_inputs(node, named) for node in nodes)
+        return sum(_ask_inputs(node, named, asked) for node in nodes)
 
 
 def _named(graph: ir.Graph) -> dict[str, tuple[ir.Value, int]]:
@@ -38,7 +39,7 @@ def _named(graph: ir.Graph) -> dict[str, tuple[ir.Value, int]]:
     return named
 
 
-def _ask_inputs(node: ir.Node, named: dict[str, tuple[ir.Value, int]]) -> bool:
+def _ask_inputs(node: ir.Node, named: dict[str, tuple[ir.Value, int]], asked: dict[Any, ir.Value]) -> bool:
     shape = made_by(node.inputs[0], "Shape")
     if shape is None or shape.inputs[0] is None or shape.inputs[0].is_graph_input():
         return False
@@ -46,14 +47,18 @@ def _ask_inputs(node: ir.Node, named: dict[str, tuple[ir.Value, int]]) -> bool:
     terms = _terms(found[0], named) if found is not None and len(found) == 1 else None
     if terms is None:
         return False
-    build = Builder(node)
-    form: Any = np.array(0, np.int64) if rank(node.outputs[0]) == 0 else np.zeros(1, np.int64)
-    total: ir.Value | None = None
-    for value, axis in terms:
-        size = build.op("Gather", build.op("Shape", value), form + axis, axis=0)
-        total = size if total is None else build.op("Add", total, size)
-    assert total is not None
-    replace_value(node.outputs[0], total)
+    scalar = rank(node.outputs[0]) == 0
+    key = str(found[0]), scalar  # type: ignore[index]
+    if key not in asked:
+        build = Builder(node)
+        sizes = [
+            build.op("Gather", build.op("Shape", value), np.array(axis if scalar else [axis], np.int64), axis=0)
+            for value, axis in terms
+        ]
+        asked[key] = sizes[0]
+        for size in sizes[1:]:
+            asked[key] = build.op("Add", asked[key], size)
+    replace_value(node.outputs[0], asked[key])
     drop(node.outputs[0])
     return True
 

@@ -71,7 +71,7 @@ _LLAMA = {
     "Attention": 1,
 }
 _BERT = {"MatMul": 4, "Attention": 1, "SkipLayerNormalization": 2}
-_GPT2 = {"Gemm": 1, "MatMul": 3, "Attention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 1}
+_GPT2 = {"MatMul": 4, "Attention": 1, "LayerNormalization": 1, "SkipLayerNormalization": 1}
 _GPTJ = {"MatMul": 4, "RotaryEmbedding": 2, "Attention": 1}
 _WHISPER = {"MatMul": 6, "Attention": 2, "LayerNormalization": 1, "SkipLayerNormalization": 2}
 _VIT = {"MatMul": 4, "Attention": 1, "SkipLayerNormalization": 2, "nhwc.Conv": 1}
