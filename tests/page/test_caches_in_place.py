@@ -116,6 +116,64 @@ def test_caches_in_place_are_those_that_are_copied(new_session, dtype, batch):
         assert (array[:, :, feeds["total"][0] :] == UNTOUCHED).all(), "more than the new rows was written"
 
 
+def from_a_mask(model: bytes) -> bytes:
+    """The same with lengths computed from a mask that grows with each word, as exporters write it."""
+    changed = onnx.load_from_string(model)
+    graph = changed.graph
+    before = [
+        helper.make_node("ReduceSum", ["mask", "one"], ["seen"], keepdims=0),
+        helper.make_node("Sub", ["seen", "one"], ["last"]),
+        helper.make_node("Cast", ["last"], ["lengths"], to=TensorProto.INT32),
+        helper.make_node("Shape", ["mask"], ["shape"]),
+        helper.make_node("Gather", ["shape", "one"], ["longest"]),
+        helper.make_node("Cast", ["longest"], ["total"], to=TensorProto.INT32),
+    ]
+    nodes = [*before, *graph.node]
+    inputs = [info for info in graph.input if info.name not in ("lengths", "total")]
+    inputs.append(helper.make_tensor_value_info("mask", TensorProto.INT64, ["batch", "total"]))
+    del graph.node[:], graph.input[:]
+    graph.node.extend(nodes)
+    graph.input.extend(inputs)
+    graph.initializer.append(numpy_helper.from_array(np.array([1]), "one"))
+    return changed.SerializeToString()
+
+
+def test_a_mask_that_grows_leaves_steps_as_they_are(new_session):
+    """What differs from step to step is computed on the CPU, and changes nothing on the GPU but a number."""
+    model = from_a_mask(decoder(np.float32, 1))
+    session = new_session(model, providers=["webgpu"])
+    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    start = np.zeros((1, KV_HEADS, CAPACITY, SIZE), np.float32)
+    caches = {name: session.create_ortvalue_from_shape_and_type(start.shape, np.float32, "webgpu") for name in CACHES}
+    theirs = {f"past.{name}": start for name in CACHES}
+    for step, given in enumerate(steps(np.float32, 1)):
+        feeds = {"x": given["x"], "mask": np.ones((1, given["total"][0]), np.int64)}
+        binding = bound(session, feeds, caches)
+        session.run_with_iobinding(binding)
+        counters = session.stats()["last_run"]["counters"]
+        if step > 1:
+            assert [counters[name] for name in MADE] == [0] * len(MADE), step
+        expected, *presents = native.run(None, {**feeds, **theirs})
+        theirs = {f"past.{name}": value for name, value in zip(CACHES, presents, strict=True)}
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_masks_that_make_a_difference_on_the_gpu_keep_recordings_apart(new_session):
+    """Tensors that are made of what stays on the CPU: each length is recorded for itself, after one try to share."""
+    nodes = [helper.make_node("Shape", ["mask"], ["n"]), helper.make_node("Expand", ["x", "n"], ["wide"])]
+    nodes += [helper.make_node("Exp", ["wide"], ["e"]), helper.make_node("NonZero", ["mask"], ["where"])]
+    inputs = [small_models.floats("x", [1]), small_models.floats("mask", ["n"])]
+    indices = helper.make_tensor_value_info("where", TensorProto.INT64, [1, None])
+    session = new_session(
+        small_models.model(nodes, inputs, [small_models.floats("e", [None]), indices]), providers=["webgpu", "wasm"]
+    )
+    for size in (3, 5, 3, 5, 3, 5):
+        mask = (np.arange(size) % 2).astype(np.float32)
+        e, where = session.run(None, {"x": np.ones(1, np.float32), "mask": mask})
+        np.testing.assert_allclose(e, np.full(size, np.e), rtol=1e-5)
+        np.testing.assert_array_equal(where, [np.flatnonzero(mask)])
+
+
 def bound(session: Any, feeds: dict[str, np.ndarray], caches: dict[str, OrtValue]) -> Any:
     """All inputs and outputs; caches are both."""
     binding = session.io_binding()

@@ -13,8 +13,8 @@ Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
 InstanceNormalization LayerNormalization LeakyRelu Less LessOrEqual Log MatMul MaxPool Mul Neg Not Pad Pow Range
 Reciprocal Relu Reshape Resize RotaryEmbedding ScatterND Sigmoid SimplifiedLayerNormalization Sin Sinh Slice Softmax
 Split Sqrt Squeeze Sub Tan Tanh ThresholdedRelu Tile Transpose Unsqueeze Where"""
-MICROSOFT = """Attention BiasAdd BiasSplitGelu FastGelu FusedConv GatherBlockQuantized MatMulNBits MultiHeadAttention
-QuickGelu RotaryEmbedding SkipLayerNormalization SkipSimplifiedLayerNormalization"""
+MICROSOFT = """Attention BiasAdd BiasSplitGelu FastGelu FusedConv GatherBlockQuantized GroupQueryAttention MatMulNBits
+MultiHeadAttention QuickGelu RotaryEmbedding SkipLayerNormalization SkipSimplifiedLayerNormalization"""
 REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 #: Everyday operators that JSEP lacks.
 EVERYDAY = """And Or Xor Max Min Sum Mean Mod Sign Round Identity IsNaN IsInf Softplus Softsign Selu Celu PRelu

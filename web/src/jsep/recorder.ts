@@ -70,6 +70,7 @@ export class Recorder {
   }
 
   private diverge(): void {
+    this.recording.diverged ||= this.matching;
     this.matching = false;
     this.recording.closed = undefined;
     this.segment.truncate(this.cursor);

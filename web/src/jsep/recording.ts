@@ -91,7 +91,11 @@ export class Recording {
   /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
   closed: readonly ClosedOutput[] | undefined;
 
-  constructor(readonly key: string) {}
+  /** Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the end. */
+  borrowed = false;
+  diverged = false;
+
+  constructor(public key: string, readonly kin = key) {}
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
   placeOf(id: number, last = this.segments.length - 1): ArenaPlace {

@@ -1,12 +1,15 @@
 // The recordings of a session, by input shapes; the least recently used go first.
 import type { Arena } from '../gpu/arena';
 import { Recording } from '../jsep/recording';
+import type { PlanInput } from './plan';
 import { isContainer, isOnGpu, type Value } from './tensors';
 
 const KEPT = 16;
 
 export class RecordingCache {
   private readonly recordings = new Map<string, Recording>();
+  /** Whether recordings for other shapes of what stays on the CPU have been of use, as far as they were tried. */
+  private lending = true;
 
   constructor(private readonly arena: Arena) {}
 
@@ -17,15 +20,35 @@ export class RecordingCache {
       : `${feed.dtype}[${feed.dims}]${isOnGpu(feed) ? `@${feed.gpuId}` : ''}`)).join(' ');
   }
 
-  /** The recording for `key`, a new empty one if need be. */
-  take(key: string): Recording {
-    const recording = this.recordings.get(key) ?? new Recording(key);
+  /** The part of the key that says what goes to the GPU. */
+  static kin(feeds: readonly Value[], inputs: readonly PlanInput[]): string {
+    return RecordingCache.key(feeds.filter((feed, i) => inputs[i].onGpu || isContainer(feed) || isOnGpu(feed)));
+  }
+
+  /**
+   * The recording for `key`; if there is none, one that differs only in what stays on the CPU (a mask that grows word by word, say), for the
+   * core's walk will tell whether that makes a difference on the GPU; or a new empty one.
+   */
+  take(key: string, kin = key): Recording {
+    const recording = this.recordings.get(key) ?? this.borrow(key, kin) ?? new Recording(key, kin);
     this.recordings.delete(key);
     this.recordings.set(key, recording);
     for (const [oldest] of this.recordings) {
       if (this.recordings.size <= KEPT) break;
       this.drop(oldest);
     }
+    return recording;
+  }
+
+  private borrow(key: string, kin: string): Recording | undefined {
+    const all = [...this.recordings.values()];
+    // Where it did make a difference, taking each other's recordings would cost more than it brings.
+    this.lending &&= !all.some(({ borrowed, diverged }) => borrowed && diverged);
+    const recording = this.lending ? all.findLast((one) => one.kin === kin && !one.closed) : undefined;
+    if (!recording) return undefined;
+    this.recordings.delete(recording.key);
+    recording.key = key;
+    recording.borrowed = true;
     return recording;
   }
 

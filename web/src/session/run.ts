@@ -11,7 +11,6 @@ import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
-import type { SessionBackend } from '../jsep/backend';
 import { boundTogether } from './bound_together';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
@@ -96,7 +95,9 @@ export class SessionRun {
     if (!session.backend) return this.walk(undefined);
     const { backend, recordings } = session;
     backend.boundTogether = boundTogether(session.plan, backend, this.feeds, this.options.bind);
-    const recording = recordings!.take(this.recordingKey(backend.boundTogether));
+    const together = [...backend.boundTogether].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
+    const kin = this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
+    const recording = recordings!.take(this.recordingKey(together), kin);
     const recorder = new Recorder(backend.provider, backend.memory, recording,
       (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.timeline);
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
@@ -113,9 +114,9 @@ export class SessionRun {
     }
   }
 
-  private recordingKey(together: SessionBackend['boundTogether']): string {
+  private recordingKey(together: string): string {
     const { graphId } = this.options;
-    const key = RecordingCache.key(this.feeds) + [...together].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
+    const key = RecordingCache.key(this.feeds) + together;
     if (graphId === undefined) return key;
     const { webgpu, captures } = this.session;
     if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
