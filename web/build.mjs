@@ -59,7 +59,9 @@ async function manifest() {
     stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
   const { kernels } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
-  return kernels.map(({ domain = '', op, types, requires, columns }) => ({ domain, op_type: op, types, requires, columns }));
+  // To a kernel both are floats in which it does not compute.
+  const withBfloat = (names) => (names.includes('float16') ? [...names, 'bfloat16'] : names);
+  return kernels.map(({ domain = '', op, types, requires, columns }) => ({ domain, op_type: op, types: types.map(withBfloat), requires, columns }));
 }
 
 async function buildAssets() {

@@ -24,6 +24,7 @@ _ON_GPU = frozenset(
         *(
             ir.DataType.FLOAT,
             ir.DataType.FLOAT16,
+            ir.DataType.BFLOAT16,
             ir.DataType.BOOL,
             ir.DataType.INT64,
             ir.DataType.UINT64,

@@ -40,14 +40,14 @@ void narrow(const Word<T>* in, int64_t count, T* out) {
 bool has_gpu_form(DType dtype) {
   switch (dtype) {
     case DType::float32: case DType::float16: case DType::int64: case DType::uint64: case DType::int32: case DType::uint32:
-    case DType::int16: case DType::uint16: case DType::int8: case DType::uint8: case DType::bool_: return true;
+    case DType::int16: case DType::uint16: case DType::int8: case DType::uint8: case DType::bool_: case DType::bfloat16: return true;
     default: return false;
   }
 }
 
 size_t gpu_element_size(DType dtype) {
   switch (dtype) {
-    case DType::float16: case DType::int16: case DType::uint16: return 2;
+    case DType::float16: case DType::bfloat16: case DType::int16: case DType::uint16: return 2;
     case DType::int8: case DType::uint8: return 1;
     default: return has_gpu_form(dtype) ? 4 : 0;
   }

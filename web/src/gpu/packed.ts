@@ -1,4 +1,4 @@
-// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, and 8 and 16-bit integers. A kernel's
+// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and 16-bit integers. A kernel's
 // text reads and writes elements as if they were 32 bits wide; of such bindings it does so through functions that unpack and pack.
 import { PACKED_BITS } from '../jsep/elements';
 import { KernelError, type Packing } from '../jsep/kernel';
@@ -33,7 +33,7 @@ export function withPacked(module: string, bindings: readonly PackedBinding[]): 
     const shared = writes.has(name) && bitsAt(binding) < 32;
     types[name] = shared ? 'atomic<u32>' : bitsAt(binding) === 64 ? 'vec2<u32>' : 'u32';
     if (reads.has(name)) functions.add(readText(binding, shared));
-    if (writes.has(name) && packing === 'f16') functions.add(halvesText(lanes));
+    if (writes.has(name) && isFloat(packing)) functions.add(packing === 'f16' ? halvesText(lanes) : bfloatsText(lanes));
     if (writes.has(name)) functions.add(writeText(binding));
   }
   return { text, functions: [...functions], types };
@@ -48,8 +48,12 @@ function isSigned(packing: Packing): boolean {
   return packing.startsWith('i');
 }
 
+function isFloat(packing: Packing): packing is 'f16' | 'bf16' {
+  return packing === 'f16' || packing === 'bf16';
+}
+
 function valueType({ packing, lanes }: PackedBinding): string {
-  return laneType(packing === 'f16' ? 'f32' : isSigned(packing) ? 'i32' : 'u32', lanes);
+  return laneType(isFloat(packing) ? 'f32' : isSigned(packing) ? 'i32' : 'u32', lanes);
 }
 
 /** Where `i` is when several of them share a word: the word's index, and the first bit there. */
@@ -71,6 +75,11 @@ function unpacked({ packing, lanes }: PackedBinding): string {
   const bits = PACKED_BITS[packing];
   const words = laneType('u32', lanes);
   const each = (number: (place: number) => number) => `${words}(${Array.from({ length: lanes }, (_, lane) => `${number((lane * bits) % 32)}u`).join(', ')})`;
+  // The first half of a float32.
+  const upper = (word: string) => `${word} & 0xffff0000u`;
+  if (packing === 'bf16' && lanes === 1) return 'bitcast<f32>(w << 16u)';
+  if (packing === 'bf16' && lanes === 2) return `bitcast<vec2<f32>>(vec2<u32>(w << 16u, ${upper('w')}))`;
+  if (packing === 'bf16') return `bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, ${upper('w.x')}, w.y << 16u, ${upper('w.y')}))`;
   const spread = lanes === 1 ? 'w' : lanes * bits === 64 ? 'w.xxyy' : `${words}(w)`;
   // What lies in front of each value is shifted out, and its own sign comes in.
   if (isSigned(packing)) return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)}) >> ${words}(${32 - bits}u)`;
@@ -81,7 +90,7 @@ function writeText(binding: PackedBinding): string {
   const { name, packing, lanes } = binding;
   const bits = PACKED_BITS[packing];
   const words = laneType('u32', lanes);
-  const parts = packing === 'f16' ? `halves_${lanes}(value)` : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
+  const parts = isFloat(packing) ? `${packing === 'f16' ? 'halves' : 'bfloats'}_${lanes}(value)` : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
   const joined = bitsAt(binding) === 64
     ? `h.xz | (h.yw << vec2<u32>(${bits}u))`
     : Array.from({ length: lanes }, (_, lane) => (lane === 0 ? (lanes === 1 ? 'h' : 'h.x') : `(h.${'xyzw'[lane]} << ${lane * bits}u)`)).join(' | ');
@@ -108,5 +117,15 @@ function halvesText(lanes: Lanes): string {
   half = select(half, ${u}(0x7c00u), size > ${u}(0x477fefffu));
   half = select(half, ${u}(0x7e00u), size > ${u}(0x7f800000u));
   return half | ((bits >> ${u}(16u)) & ${u}(0x8000u));
+}`;
+}
+
+/** The nearest bfloat16 of each value, of two as near the even one; a NaN stays one. */
+function bfloatsText(lanes: Lanes): string {
+  const [f, u] = [laneType('f32', lanes), laneType('u32', lanes)];
+  return `fn bfloats_${lanes}(x: ${f}) -> ${u} {
+  let bits = bitcast<${u}>(x);
+  let nearest = (bits + ${u}(0x7fffu) + ((bits >> ${u}(16u)) & ${u}(1u))) >> ${u}(16u);
+  return select(nearest, ${u}(0x7fc0u), (bits & ${u}(0x7fffffffu)) > ${u}(0x7f800000u));
 }`;
 }

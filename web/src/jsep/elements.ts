@@ -1,7 +1,7 @@
 // How elements lie on the CPU and on the GPU, and the way between the two (internals, section 5).
 import { RuntimeError } from '../errors';
 import { DType, ErrorCode } from '../schema';
-import { fromHalves } from './float16';
+import { fromBfloats, fromHalves } from './float16';
 import type { DeviceTraits, DTypeName, Packing, StorageType } from './kernel';
 
 interface ElementType {
@@ -16,6 +16,7 @@ interface ElementType {
 const TYPES: { readonly [dtype: number]: ElementType } = {
   [DType.float32]: { name: 'float32', bytes: 4, storage: 'f32' },
   [DType.float16]: { name: 'float16', bytes: 2, storage: 'f16', packing: 'f16' },
+  [DType.bfloat16]: { name: 'bfloat16', bytes: 2, storage: 'f32', packing: 'bf16' },
   [DType.int64]: { name: 'int64', bytes: 8, storage: 'i32' },
   [DType.int32]: { name: 'int32', bytes: 4, storage: 'i32' },
   [DType.int16]: { name: 'int16', bytes: 2, storage: 'i32', packing: 'i16' },
@@ -34,6 +35,7 @@ const VIEWS: { readonly [name in DTypeName]?: (bytes: Uint8Array) => ArrayLike<n
   int32: (b) => new Int32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   uint32: (b) => new Uint32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   float16: (b) => fromHalves(new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1)),
+  bfloat16: (b) => fromBfloats(new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1)),
   float32: (b) => new Float32Array(b.buffer, b.byteOffset, b.byteLength >> 2),
   int16: (b) => new Int16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
   uint16: (b) => new Uint16Array(b.buffer, b.byteOffset, b.byteLength >> 1),
@@ -64,7 +66,7 @@ export function hasGpuForm(dtype: DType): boolean {
   return TYPES[dtype] !== undefined;
 }
 
-export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = { f16: 16, i8: 8, u8: 8, i16: 16, u16: 16 };
+export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = { f16: 16, bf16: 16, i8: 8, u8: 8, i16: 16, u16: 16 };
 
 /** Bytes of one element as it lies on the GPU. */
 export function storageSize({ storage, packing }: { readonly storage: StorageType; readonly packing?: Packing }): number {

@@ -1,4 +1,4 @@
-// float16 as bits, for reading host inputs; not every browser has Float16Array.
+// float16 and bfloat16 as bits, for reading host inputs; not every browser has Float16Array.
 
 /** The float32 values of float16 bits. */
 export function fromHalves(halves: Uint16Array): Float32Array<ArrayBuffer> {
@@ -13,4 +13,9 @@ export function fromHalves(halves: Uint16Array): Float32Array<ArrayBuffer> {
     words[i] |= (halves[i] & 0x8000) << 16;
   }
   return values;
+}
+
+/** The float32 values of bfloat16 bits: their first halves. */
+export function fromBfloats(halves: Uint16Array): Float32Array<ArrayBuffer> {
+  return new Float32Array(Uint32Array.from(halves, (bits) => bits << 16).buffer);
 }

@@ -7,13 +7,13 @@ import type { DType } from '../schema';
 import type { Attributes } from './attributes';
 
 /**
- * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; int64, int8, int16: "i32";
+ * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; bfloat16: "f32"; int64, int8, int16: "i32";
  * uint8, uint16, uint64, bool: "u32".
  */
 export type StorageType = 'f32' | 'f16' | 'i32' | 'u32';
 
-/** Elements that lie closer together than that: float16 without f16, and 8 and 16-bit integers. */
-export type Packing = 'f16' | 'i8' | 'u8' | 'i16' | 'u16';
+/** Elements that lie closer together than that: float16 without f16, bfloat16, and 8 and 16-bit integers. */
+export type Packing = 'f16' | 'bf16' | 'i8' | 'u8' | 'i16' | 'u16';
 
 /** A tensor as a kernel sees it. `id` is virtual until commit. */
 export interface Tensor {
@@ -132,7 +132,7 @@ export interface Context {
 }
 
 export type DTypeName =
-  | 'float32' | 'float16' | 'int64' | 'int32' | 'uint32' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'uint64' | 'bool';
+  | 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'uint32' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'uint64' | 'bool';
 
 /**
  * What a node must be like, besides its inputs' dtypes, for this kernel to run it: Python reads it in the manifest and places other

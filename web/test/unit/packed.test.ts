@@ -17,7 +17,7 @@ test('packed: nothing of it is in the key or the text of other shaders', () => {
 
 test('packed: keys tell how elements lie', () => {
   assert.equal(shaderKey(request('f16')), 'probe {} (x:f32~f16,y:f32~f16!) {}');
-  const keys = [undefined, 'f16', 'i8', 'u8', 'i16', 'u16'].map((packing) => shaderKey(request(packing as Packing)));
+  const keys = [undefined, 'f16', 'bf16', 'i8', 'u8', 'i16', 'u16'].map((packing) => shaderKey(request(packing as Packing)));
   assert.equal(new Set(keys).size, keys.length);
 });
 
@@ -30,6 +30,7 @@ test('packed: elements are read and written through functions', () => {
 /** What `lanes` elements are read and written as; those that are less than a word share it with others, whose bits must stay. */
 const WORDS: [Packing, 1 | 2 | 4, read: string, written: string][] = [
   ['f16', 4, 'vec2<u32>', 'vec2<u32>'], ['f16', 2, 'u32', 'u32'], ['f16', 1, 'u32', 'atomic<u32>'],
+  ['bf16', 4, 'vec2<u32>', 'vec2<u32>'], ['bf16', 2, 'u32', 'u32'], ['bf16', 1, 'u32', 'atomic<u32>'],
   ['i16', 4, 'vec2<u32>', 'vec2<u32>'], ['u8', 4, 'u32', 'u32'], ['i8', 2, 'u32', 'atomic<u32>'], ['u8', 1, 'u32', 'atomic<u32>'],
 ];
 for (const [packing, lanes, read, written] of WORDS) {
