@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
-from py_ort.passes.column_nodes import KINDS, POOLS, Takes, is_suited, reads_columns, take_columns, width_of
+from py_ort.passes.column_nodes import KINDS, Takes, is_suited, reads_columns, take_columns, width_of
 from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
 
@@ -139,10 +139,10 @@ def _meet(part: _Part, other: _Part) -> bool:
 
 
 def _apart(node: ir.Node) -> int:
-    """How many inputs, from the first on, must lie in another tensor than the output: a residual need not."""
+    """How many inputs, from the first on, must lie in another tensor than the output: a convolution's need not."""
     if node.op_type == "Concat":
         return int(attribute(node, "into"))
-    return 0 if node.op_type in POOLS else 1
+    return 1 if node.op_type == "Resize" else 0
 
 
 def _copied(concat: ir.Node, parts: Sequence[_Part]) -> list[int]:

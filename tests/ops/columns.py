@@ -60,6 +60,7 @@ Y = r(1, 6, 5, 20)
 DEEP = r(1, 6, 5, 400)
 TALL = r(1, 34, 32, 48)  # large enough for Winograd's
 OWN = {"same": {3: 4}}  # the residual is in what is written into
+ALL = {"same": {0: 4, 3: 4}}  # x, too
 CASES = [
     conv([X], 8, 12, x_columns=[4, 8]),
     conv([X], 8, 8, 3, x_columns=[16, 8]),
@@ -86,6 +87,12 @@ CASES = [
         y_columns=[8, 24],
     ),
     conv([TALL, TALL, TALL], 16, 16, 3, x_columns=[32, 16], residual_columns=[0, 16], y_columns=[16, 48], **OWN),
+    conv([Y, None, Y], 8, 8, x_columns=[0, 8], y_columns=[12, 20], same={0: 4}),
+    conv([Y, Y, Y], 8, 8, 3, x_columns=[0, 8], residual_columns=[0, 8], y_columns=[12, 20], **ALL),
+    conv([Y, Y, Y], 8, 6, 3, group=2, x_columns=[0, 8], residual_columns=[2, 6], y_columns=[12, 20], **ALL),
+    conv([Y, Y, Y], 8, 8, 3, group=8, x_columns=[0, 8], residual_columns=[0, 8], y_columns=[12, 20], **ALL),
+    conv([r(1, 1, 3, 20), None, r(1, 1, 3, 20)], 8, 8, x_columns=[0, 8], y_columns=[12, 20], same={0: 4}),
+    conv([DEEP, None, DEEP], 96, 8, 3, x_columns=[16, 96], y_columns=[120, 400], same={0: 4}),
     *(
         columns(
             "ConvTranspose",

@@ -21,6 +21,7 @@ RUN = {
     "a skip connection": 9,
     "what was enlarged": 6,
     "all that came before": 9,
+    "each of what came before": 6,
     "two of four are made elsewhere": 8,
 }
 

@@ -14,7 +14,8 @@ interface DepthwiseSpec extends Spec {
   readonly stride: number;
   readonly bias: boolean;
   readonly residual: boolean;
-  /** The residual is in y, which must not be bound twice. */
+  /** x or the residual is in y, which must not be bound twice. */
+  readonly xInPlace?: boolean;
   readonly inPlace?: boolean;
   /** As in a product's spec (see product/spec.ts). */
   readonly compact?: boolean;
@@ -30,20 +31,21 @@ export function depthwise(ctx: Context, { x, w, y, bias, residual, activation: g
   const { x: from, y: to, residual: added = to } = columns;
   const lanes = [channels, from.pitch, from.first, to.pitch, to.first, added.pitch, added.first].every((number) => number % 4 === 0) ? 4 : 1;
   const inPlace = residual?.id === y.id;
+  const xInPlace = x.id === y.id;
   const [height, width] = geometry.output;
   const pixels = software ? longStrip(geometry, slowCompiler) : shortStrip((x.dims[0] * height * width * channels) / lanes);
   const unrolled = geometry.dilations[1] === 1 && geometry.kernel[1] <= 7 && geometry.strides[1] <= 2;
   const spec: DepthwiseSpec = {
     lanes, pixels, width: unrolled ? geometry.kernel[1] : 0, stride: unrolled ? geometry.strides[1] : 0,
     ...(slowCompiler ? { bias: true, residual: true, compact: true } : { bias: bias !== undefined, residual: residual !== undefined }),
-    activation: activation?.kind, storage: y.storage, ...(inPlace && { inPlace }),
+    activation: activation?.kind, storage: y.storage, ...(inPlace && { inPlace }), ...(xInPlace && { xInPlace }),
   };
   const strips = Math.ceil(width / pixels);
   const count = (channels / lanes) * strips * height * x.dims[0];
   ctx.dispatch({
     shader: { name: `conv_depthwise__${software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: text } satisfies Shader<DepthwiseSpec>, spec,
     inputs: {
-      x: inLanes(x, lanes), w: inLanes(w, lanes),
+      ...(!xInPlace && { x: inLanes(x, lanes) }), w: inLanes(w, lanes),
       ...(spec.bias && { bias: inLanes(bias ?? w, lanes) }), ...(spec.residual && !inPlace && { residual: inLanes(residual ?? w, lanes) }),
     },
     outputs: { y: inLanes(y, lanes) },
@@ -69,12 +71,12 @@ function longStrip({ output, kernel, strides }: Geometry, slowCompiler: boolean)
   return !slowCompiler && loads(8) < loads(4) ? 8 : 4;
 }
 
-function text({ lanes, pixels, width, stride, bias, residual, inPlace, compact, activation, storage }: DepthwiseSpec): string {
+function text({ lanes, pixels, width, stride, bias, residual, inPlace, xInPlace, compact, activation, storage }: DepthwiseSpec): string {
   const ownResidual = (place: string) => `${inPlace ? 'y' : 'residual'}[(${place}) * u.residual_pitch + u.residual_first + c]`;
   const type = laneType('f32', lanes);
   const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
   const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
-    let v_${id} = select(${type}(0.0), ${type}(x[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]), x_${id} < u.in_w);`;
+    let v_${id} = select(${type}(0.0), ${type}(${xInPlace ? 'y' : 'x'}[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]), x_${id} < u.in_w);`;
   const weight = (id: number, kx: string) => `let w_${id} = ${type}(w[(ky * u.kernel_w + ${kx}) * u.channels + c]);`;
   const unrolled = `
     ${each((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}

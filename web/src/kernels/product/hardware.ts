@@ -3,7 +3,7 @@
 import type { Shader } from '../../jsep/kernel';
 import { finishText, loadB } from './finish';
 import { leftText, type LeftText } from './left';
-import type { HardwareSpec } from './spec';
+import { type HardwareSpec, leftName } from './spec';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
@@ -15,7 +15,7 @@ export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
 function text(spec: HardwareSpec): string {
   const left = leftText(spec);
   const finish = finishText(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, split, aVec, turned } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, split, turned } = spec;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
   const threads = (tileRows / rows) * across;
@@ -24,7 +24,7 @@ function text(spec: HardwareSpec): string {
   const each = (count: number, line: (i: number) => string, separator = '\n  ') => Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   const fetches = [
-    each(slotsOfA, (i) => fetchA(left, aVec, i, `(${slot(i)}) % ${quads}u`)),
+    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`)),
     each(slotsOfB, (i) => (turned
       ? fetchTurned(i, `(${slot(i)}) / ${tileColumns}u`, `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`)
       : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`))),
@@ -78,15 +78,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 /** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
-function fetchA(left: LeftText, aVec: 1 | 4, i: number, quad: string): string {
+function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad: string): string {
+  const a = leftName({ inPlace });
   if (aVec === 4) {
     return `{ let k = k_0 / 4u + ${quad}; ${left.decode('k', '(u.depth / 4u)')}
     ${left.tap(i)}
-    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(a[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
+    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
   return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
     ${left.tap(i)}
-    next_a_${i}[lane] = select(0.0, f32(a[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
+    next_a_${i}[lane] = select(0.0, f32(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
 }
 
 /** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */

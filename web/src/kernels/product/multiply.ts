@@ -66,13 +66,16 @@ export function multiply(ctx: Context, p: Product): void {
   const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
   const bVec = multipleOf4([p.n, ...(p.turned ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
   const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
+  const inPlace = p.a.id === p.y.id;
+  // One tensor is bound, so one way to read it.
+  const vec: Pick<ProductSpec, 'aVec' | 'bVec'> = inPlace && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
   const spec: ProductSpec = {
-    left: p.left, aVec, bVec, batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
+    left: p.left, ...vec, ...(inPlace && { inPlace }), batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
     scaled, activation: p.activation?.kind, storage: p.y.storage,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
   if (ctx.device.software) software(ctx, p, spec);
-  else if (p.left === 'matrix' && p.m <= FEW_ROWS) vector(ctx, p, spec);
+  else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace) vector(ctx, p, spec);
   else hardware(ctx, p, spec);
 }
 
@@ -113,7 +116,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const p = compact ? asUsual(given) : given;
   const { rows, columns, along } = softwareTile(p, compact, ctx.device.subgroups);
   // Reading b is all that counts for a single row.
-  const aVec = rows === 1 ? 1 : spec.aVec;
+  const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
     ...spec, aVec, rows, columns, step, along, batch: p.batch ?? 0, activation: p.activation?.kind,
@@ -126,7 +129,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const columnBlocks = Math.ceil(p.n / (4 * columns));
   ctx.dispatch({
     shader: softwareProduct(full), spec: full,
-    inputs: { a: inLanes(p.a, aVec), b: inLanes(p.b, bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, bVec) },
+    inputs: { ...(!full.inPlace && { a: inLanes(p.a, aVec) }), b: inLanes(p.b, bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, bVec) },
     uniforms: {
       ...end.uniforms, ...(compact && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
       depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / aVec, ldb: p.ldb / bVec,
@@ -188,14 +191,14 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
   if (parts === 1) {
     ctx.dispatch({
-      shader: hardwareProduct(full), spec: full, inputs: { ...operands, ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
+      shader: hardwareProduct(full), spec: full, inputs: { ...(full.inPlace ? { b: operands.b } : operands), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
       uniforms: { ...end.uniforms, ...common }, f32: end.f32, workgroups,
     });
     return;
   }
   const quads = Math.ceil(p.n / 4);
   const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
-  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, residualColumns: undefined, scaled: false, activation: undefined, storage: 'f32' };
+  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, residualColumns: undefined, inPlace: undefined, scaled: false, activation: undefined, storage: 'f32' };
   ctx.dispatch({
     shader: hardwareProduct(bare), spec: bare, inputs: operands, outputs: { y: { tensor: sums, vec: spec.bVec } },
     uniforms: { ...ending({ ...p, activation: undefined }, bare).uniforms, ...common, parts, part_depth: partDepth, ld_part: (quads * 4) / spec.bVec },

@@ -22,7 +22,7 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
       ...p, n: end - begin, b: from(p.b, begin * ldb, end * ldb), y: from(p.y, begin, p.y.size),
     }));
   }
-  if (p.residual && p.activation?.kind.endsWith('&')) return undefined;
+  if ((p.residual && p.activation?.kind.endsWith('&')) || p.a.id === p.y.id) return undefined;
   const parts = partsAlong(depth, [{ tensor: p.b, row: ldb }, { tensor: p.a, row: 1 }], ctx.device);
   // Each takes the sum of those before it as its residual; bias and activation belong to the last.
   let [sum, columns] = [p.residual, p.residualColumns];

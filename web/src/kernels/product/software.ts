@@ -3,7 +3,7 @@
 import type { Shader } from '../../jsep/kernel';
 import { type FinishText, finishText, loadB } from './finish';
 import { type LeftText, leftText } from './left';
-import type { SoftwareSpec } from './spec';
+import { leftName, type SoftwareSpec } from './spec';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 /** Threads of a workgroup; a multiple of the subgroup's size on all known software adapters (4 and 8). */
@@ -74,13 +74,14 @@ function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftText, finish: F
 }
 
 /** Declares a_I: the elements of this step. */
-function loadA({ aVec, step, tail }: SoftwareSpec, i: number, masked: boolean): string {
+function loadA({ aVec, step, tail, inPlace }: SoftwareSpec, i: number, masked: boolean): string {
+  const a = leftName({ inPlace });
   const type = step === 1 ? 'f32' : `vec${step}<f32>`;
   const lane = (s: number) => {
     const k = step === 1 ? 'k' : `k * ${step}u + ${s}u`;
-    return tail ? `select(0.0, f32(a[at_${i} + ${k}]), ${k} < u.depth)` : `f32(a[at_${i} + ${k}])`;
+    return tail ? `select(0.0, f32(${a}[at_${i} + ${k}]), ${k} < u.depth)` : `f32(${a}[at_${i} + ${k}])`;
   };
-  const value = aVec === 4 ? `vec4<f32>(a[at_${i} + k])` : `${type}(${Array.from({ length: step }, (_, s) => lane(s)).join(', ')})`;
+  const value = aVec === 4 ? `vec4<f32>(${a}[at_${i} + k])` : `${type}(${Array.from({ length: step }, (_, s) => lane(s)).join(', ')})`;
   return `let a_${i} = ${masked ? `select(${type}(0.0), ${value}, in_${i})` : value};`;
 }
 

@@ -30,9 +30,16 @@ export interface FinishSpec {
   readonly storage: StorageType;
 }
 
+/** By which name a's elements are read. */
+export function leftName({ inPlace }: { readonly inPlace?: boolean }): 'a' | 'y' {
+  return inPlace ? 'y' : 'a';
+}
+
 /** What the text of a product's shader depends on. */
 export interface ProductSpec extends Spec, FinishSpec {
   readonly left: LeftKind;
+  /** a is other columns of y, which must not be bound twice. */
+  readonly inPlace?: boolean;
   /** Elements of `a` in one load: 4 where k's innermost extent is a multiple of 4. */
   readonly aVec: 1 | 4;
   /** Batch dimensions that strides tell apart (left: matrix). */
