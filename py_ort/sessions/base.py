@@ -10,6 +10,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.log import SessionLog
+from py_ort.sessions.memory import memory_of
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.opening import Opened, Progress, Providers, Source, open_session
 from py_ort.sessions.running import Run, output_names
@@ -215,11 +216,14 @@ class SessionBase:
     def memory(self) -> dict[str, dict[str, int]]:
         """Return what the session holds in the page, in bytes, by provider.
 
-        For each provider: `weights`: constants, of which `shared` are held by other sessions too; `arena`: room for
-        what is between the nodes, and for feeds and outputs; `peak`: the most of it that was needed at one time.
+        For each provider: `weights`: constants, and what kernels on wasm made of them; `shared` of these bytes are held
+        by other sessions too; `arena`: room for what is between the nodes, and for feeds and outputs that are not on
+        the GPU already; `peak`: the most of it that was needed at one time (an output that takes the place of an input
+        counts once). On wasm a run gives all of it back, so that both are the same; on the GPU the arena is kept, and
+        serves all shapes seen. Values of IO binding and idle buffers in caches are the page's: see `stats()`.
         """
         opened = self._open()
-        answer: dict[str, dict[str, int]] = opened.backend.stats(opened.backend.session)["memory"]
+        answer = memory_of(opened.backend, opened.shape_plans.sessions() if opened.shape_plans else [])
         return {name: answer[name] for name in opened.providers if name in answer}
 
     # --- profiling

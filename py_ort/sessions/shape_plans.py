@@ -109,6 +109,11 @@ class ShapePlans:
         with self._lock:
             return [{name: list(shape) for name, shape in shapes} for shapes in self._made]
 
+    def sessions(self) -> list[int]:
+        """Return the page's sessions for the shapes that there are plans for."""
+        with self._lock:
+            return [made.session for made in self._made.values()]
+
     def close(self) -> list[int]:
         """Make no more; return the page's sessions, for release."""
         with self._lock:

@@ -61,7 +61,7 @@ CASES: dict[str, tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], list[st
         [_conv("x", "w", "a"), _conv("a", "v", "b"), _node("Add", ["b", "a"], ["y"])],
         {"w": (8, 8, 1, 1), "v": (8, 8, 1, 1)},
         ["y", "a"],
-        2,
+        3,
     ),
 }
 

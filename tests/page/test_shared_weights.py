@@ -138,3 +138,38 @@ def test_memory_is_told_by_provider(new_session, provider):
     assert WEIGHTS.nbytes <= told[provider]["weights"] < WEIGHTS.nbytes + 1024
     assert 2 * x <= told[provider]["peak"] <= 6 * x
     assert told[provider]["peak"] <= told[provider]["arena"] + 256
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_memory_of_plans_for_shapes_is_the_sessions_too(new_session, provider):
+    entries = options(specialize_shapes="first")
+    session = new_session(open_model(), entries, providers=[provider])
+    check(session, 8)
+    one = session.memory()[provider]
+    check(session, 40)
+    two = session.memory()[provider]
+    assert WEIGHTS.nbytes <= two["weights"] < WEIGHTS.nbytes + 4096, "plans share the weights"
+    assert two["peak"] >= 5 * one["peak"]
+    if provider == "wasm":
+        assert two["arena"] == two["peak"]
+    else:
+        assert two["arena"] >= one["arena"] + two["peak"], "each plan has an arena"
+
+
+def test_what_kernels_make_of_weights_is_weights(new_session):
+    """Convolutions by Winograd keep their weights transformed, sixteen numbers for nine."""
+    weights = np.ones((64, 64, 3, 3), np.float32)
+    model = small_models.model(
+        [helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])],
+        [small_models.floats("x", [1, 64, 32, 32])],
+        [small_models.floats("y", [1, 64, 32, 32])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    session = new_session(model, providers=["wasm"])
+    feed = {"x": np.ones((1, 64, 32, 32), np.float32)}
+    session.run(None, feed)
+    first = session.memory()["wasm"]
+    session.run(None, feed)
+    assert session.memory()["wasm"] == first, "nothing more is kept, nor needed"
+    assert first["weights"] >= weights.nbytes * (1 + 16 / 9)
+    assert first["peak"] < 5 * feed["x"].nbytes

@@ -16,10 +16,10 @@ export function sessionStats(session: Session) {
 }
 
 /** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
-function memoryOf({ weights, backend, heapPeak }: Session) {
+function memoryOf({ weights, backend, heapUse }: Session) {
   const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
   return {
-    wasm: { weights: heap, shared: sharedInHeap, arena: heapPeak, peak: heapPeak },
+    wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
     ...(backend && { webgpu: { weights: gpu, shared: sharedOnGpu, arena: backend.memory.arena.bytes, peak: backend.memory.arena.peak } }),
   };
 }

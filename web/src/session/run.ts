@@ -150,7 +150,6 @@ export class SessionRun {
       if (this.timeline) core.profile(run);
       const start = performance.now();
       await core.execute(run);
-      this.session.heapPeak = Math.max(this.session.heapPeak, core.tensorBytes().peak - before);
       this.timeline?.add('walk the plan', 'page', start);
       if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
       if (this.session.backend) this.counters().walks++;
@@ -169,6 +168,7 @@ export class SessionRun {
       // What the core frees from here on is not part of the recording.
       if (this.session.backend) this.session.backend.recorder = undefined;
       core.endRun(run);
+      this.session.noteHeap(before, core.tensorBytes());
     }
   }
 

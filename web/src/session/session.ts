@@ -47,8 +47,8 @@ export class Session {
   readonly recordings: RecordingCache | undefined;
   /** What a `graphId` was captured with: the key of its recording, and that in words. */
   readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
-  /** The most bytes that a run's tensors needed in the heap at one time. */
-  heapPeak = 0;
+  /** The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made of weights. */
+  readonly heapUse = { peak: 0, kept: 0 };
   private released = false;
 
   private constructor(
@@ -114,6 +114,13 @@ export class Session {
 
   get provider(): GpuProvider | undefined {
     return this.backend?.provider;
+  }
+
+  /** Of a run that is over: what tensors had in the heap before it, have now, and had at most. */
+  noteHeap(before: number, { now, peak }: { readonly now: number; readonly peak: number }): void {
+    const kept = now - before;
+    this.heapUse.peak = Math.max(this.heapUse.peak, peak - before - kept);
+    this.heapUse.kept += kept;
   }
 
   /** Runs the model. Waits for the runs before it; their readback may overlap with this run's work. */
