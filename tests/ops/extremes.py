@@ -5,6 +5,8 @@ from case import Case, i64, r
 
 EIGHT = (2, 1, 3, 2, 1, 2, 3, 2)
 PERM = [7, 2, 5, 0, 3, 1, 6, 4]
+#: A product of twelve matrices.
+CHAIN = ",".join("abcdefghijklm"[k : k + 2] for k in range(12)) + "->am"
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -29,6 +31,20 @@ CASES = [
     Case("GatherElements", [r(*EIGHT), r(*EIGHT, dtype="int64", low=-2, high=2)], {"axis": 2}),
     Case("ScatterElements", [r(*EIGHT), np.zeros((1,) * 8, np.int64), r(*(1,) * 8)], {"axis": 3}),
     Case("MatMul", [r(2, 1, 2, 1, 2, 1, 4, 5), r(1, 3, 2, 2, 1, 1, 5, 3)], {}, matmul, tolerance="normal"),
+    Case("Tile", [r(*EIGHT), i64(1, 2, 1, 2, 1, 1, 2, 1)]),
+    Case("Split", [r(*EIGHT), i64(1, 2)], {"axis": 2}, outputs=2),
+    Case("TopK", [r(*EIGHT), i64(2)], {"axis": 6}, outputs=2),
+    Case("OneHot", [r(*EIGHT[1:], dtype="int64", low=0, high=4), i64(4), np.array([0, 1], np.float32)], {"axis": 3}),
+    Case("GatherND", [r(*EIGHT), np.array([[0, 0, 2], [1, 0, -1]])]),
+    Case("ScatterND", [r(*EIGHT), np.array([[0, 0, 2, 1, 0, 1, 2], [1, 0, 0, 0, 0, 0, 1]]), r(2, 2)]),
+    Case("LogSoftmax", [r(*EIGHT)], {"axis": 5}, tolerance="normal"),
+    Case("LayerNormalization", [r(*EIGHT), r(2, 3, 2), r(2, 3, 2)], {"axis": 5}, tolerance="normal"),
+    Case("InstanceNormalization", [r(*EIGHT[::-1]), r(3), r(3)], tolerance="normal"),
+    Case("PRelu", [r(*EIGHT), r(3, 1, 1, 2, 1, 1)]),
+    Case("Trilu", [r(*EIGHT), np.array(1, np.int64)]),
+    Case("GlobalAveragePool", [r(*EIGHT)], {}, "onnx", tolerance="normal"),
+    Case("Einsum", [r(*EIGHT), r(2, 3)], {"equation": "abcdefgh,hi->iabcdefg"}, tolerance="normal"),
+    Case("DequantizeLinear", [r(*EIGHT, dtype="uint8"), r(3, low=0.1, high=1), r(3, dtype="uint8")], {"axis": 6}),
     # No elements.
     Case("Add", [r(0, 3), r(1, 3)]),
     Case("Relu", [r(2, 0, 4)]),
@@ -51,9 +67,44 @@ CASES = [
     Case("Expand", [r(1, 3), i64(0, 3)]),
     Case("Pad", [r(2, 0), i64(0, 1, 0, 2)], host=(1,)),
     Case("TopK", [r(0, 5), i64(2)], outputs=2),
+    Case("TopK", [r(3, 5), i64(0)], outputs=2),
+    Case("Where", [r(0, 3, dtype="bool"), r(1, 3), r(1, 1)]),
+    Case("CumSum", [r(0, 3), np.array(1, np.int64)]),
+    Case("Split", [r(3, 4), i64(0, 3)], outputs=2),
+    Case("Softmax", [r(3, 0)]),
+    Case("ArgMax", [r(0, 3)], {"axis": 1}),
+    Case("OneHot", [np.zeros((0, 2), np.int64), i64(4), np.array([0, 1], np.float32)]),
+    Case("GatherND", [r(3, 4), np.zeros((0, 1), np.int64)]),
+    Case("GatherElements", [r(3, 4), np.zeros((0, 4), np.int64)]),
+    Case("ScatterElements", [r(3, 4), np.zeros((0, 4), np.int64), r(0, 4)]),
+    Case("ScatterND", [r(3, 4), np.zeros((0, 1), np.int64), r(0, 4)]),
+    Case("Einsum", [r(2, 0), r(0, 3)], {"equation": "ab,bc->ac"}, lambda a, b: a @ b),
+    Case("Trilu", [r(0, 3, 3)]),
+    Case("DepthToSpace", [r(0, 4, 2, 2)], {"blocksize": 2}),
+    Case(
+        "Resize", [r(0, 3, 4, 4), None, None, i64(0, 3, 8, 8)], expected=lambda x, *_: np.zeros((0, 3, 8, 8), x.dtype)
+    ),
+    Case("BatchNormalization", [r(0, 3, 4), r(3), r(3), r(3), r(3, low=0.1, high=1)], expected=lambda x, *_: x),
+    Case("InstanceNormalization", [r(0, 3, 4), r(3), r(3)], expected=lambda x, *_: x),
+    Case("GlobalAveragePool", [r(0, 3, 4, 4)], expected=lambda x: np.zeros((0, 3, 1, 1), x.dtype)),
+    Case("ConvTranspose", [r(0, 3, 4, 4), r(3, 2, 2, 2)], expected=lambda x, w: np.zeros((0, 2, 5, 5), x.dtype)),
+    Case("MatMulInteger", [r(0, 3, dtype="uint8"), r(3, 2, dtype="uint8")]),
+    Case("QuantizeLinear", [r(0, 3), np.array(0.1, np.float32), np.array(3, np.uint8)]),
     # Many inputs.
     Case("Concat", [r(2, 1 + k % 3, 3) for k in range(40)], {"axis": 1}),
-    Case("Max", [r(3, 4) if k % 2 else r(4) for k in range(20)]),
-    Case("Sum", [r(3, 4) for k in range(20)], tolerance="normal"),
+    Case("Concat", [r(2, 4 * (1 + k % 3), 4) for k in range(40)], {"axis": 1}),
+    Case("Max", [r(3, 4) if k % 2 else r(4) for k in range(40)]),
+    Case("Mean", [r(3, 4) for k in range(40)], tolerance="normal"),
+    Case("Sum", [r(3, 4) for k in range(40)], tolerance="normal"),
+    Case("Min", [r(3, 4, dtype="int32") for k in range(40)]),
+    Case(
+        "Einsum",
+        [r(2, 2) for k in range(12)],
+        {"equation": CHAIN},
+        lambda *m: np.linalg.multi_dot(m),
+        tolerance="loose",
+    ),
+    # Many outputs.
+    Case("Split", [r(2, 120), i64(*[1 + k % 5 for k in range(40)])], {"axis": 1}, outputs=40),
     Case("Einsum", [r(2, 3), r(3, 4), r(4, 2)], {"equation": "ab,bc,ca->"}, tolerance="normal"),
 ]

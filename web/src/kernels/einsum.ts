@@ -51,7 +51,21 @@ function resolve(ctx: Context, equation: string): void {
     if (size === undefined) throw new KernelError(`Einsum ${equation}: no operand has ${label}`);
     return size;
   }));
-  if (y.size > 0 && !asProduct(ctx, terms, tensors, sizes, y)) direct(ctx, terms, tensors, sizes, y);
+  if (y.size > 0) contract(ctx, terms, tensors, sizes, y);
+}
+
+/** In one go, or, of more operands than can be bound, the first two before the others. */
+function contract(ctx: Context, { operands, output }: Terms, tensors: readonly Tensor[], known: Map<string, number>, y: Tensor): void {
+  const sizes = new Map([...known].filter(([label]) => operands.some((names) => names.includes(label))));
+  if (operands.length < ctx.device.maxStorageBuffersPerStage) {
+    if (!asProduct(ctx, { operands, output }, tensors, sizes, y)) direct(ctx, { operands, output }, tensors, sizes, y);
+    return;
+  }
+  const [a, b, ...others] = operands;
+  const kept = [...new Set([...a, ...b])].filter((label) => [output, ...others].some((names) => names.includes(label)));
+  const pair = ctx.temp(kept.map((label) => sizes.get(label)!), y.dtype);
+  contract(ctx, { operands: [a, b], output: kept }, tensors.slice(0, 2), sizes, pair);
+  contract(ctx, { operands: [kept, ...others], output }, [pair, ...tensors.slice(2)], sizes, y);
 }
 
 /** Two operands without repeated or lonely labels: a @ b between transposes. */
