@@ -1,6 +1,6 @@
 """Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
 
-A reduction along known axes that is the only reader of a chain becomes its end.
+A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain of what it gives.
 
 Runs after placement, as all of a chain must be on one provider.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import onnx_ir as ir
 
@@ -62,48 +64,71 @@ class ElementwiseChains(Pass):
         self._takes = takes
 
     def call(self, model: ir.Model) -> int:
-        """Try each elementwise operator that is not in a chain yet, the last ones first."""
+        """Try each elementwise operator and reduction that is not in a chain yet, the last ones first."""
         count = 0
         for graph in all_graphs(model.graph):
             done: set[ir.Node] = set()
             for node in reversed(list(graph)):
-                if node in done or node.outputs[0].dtype not in _FLOATS:
+                if node in done or node.outputs[0].dtype not in _FLOATS or _on_host(node.outputs[0]):
                     continue
-                last = self._reduced(node) if node.op_type in _REDUCTIONS else node
-                if last is None or not _fits(last) or _on_host(node.outputs[0]):
-                    continue
-                chain = self._grow(last)
-                dtypes = [value.dtype for value in _inputs(chain)]
-                if dtypes and self._gains(chain, node) and self._takes(self._provider_of(node), dtypes):
-                    done.update(_fuse(node, chain))
+                found = self._found(node)
+                if found is not None:
+                    done.update(found.fuse())
                     count += 1
         return count
 
-    def _gains(self, chain: list[ir.Node], end: ir.Node) -> bool:
-        """A GPU saves a launch by each operator, a CPU the way to memory: worth it for long chains of whole tensors."""
-        result, reduced = chain[-1].outputs[0], end is not chain[-1]
-        if reduced and rank(result) != max(rank(value) or 0 for value in _inputs(chain)):
-            return False  # a constant has axes that the inputs lack
-        if self._provider_of(end) != "wasm":
-            return len(chain) + reduced > 1
-        return len(chain) >= (_CPU_REDUCED if reduced else _CPU_OPERATORS) and all(
-            same_dims(value, result) for value in _inputs(chain)
-        )
+    def _found(self, node: ir.Node) -> _Chain | None:
+        """The best chain that ends with a node."""
+        if node.op_type in _REDUCTIONS:
+            return self._kept(self._reducing(node, node, []))
+        if not _fits(node):
+            return None
+        chain = self._grow(node)
+        value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
+        reduction = None if value is None else value.producer()
+        if value is not None and reduction is not None and reduction.op_type in _REDUCTIONS:
+            whole = same_dims(value, node.outputs[0]) and not value.is_graph_output() and _only_in(chain, value)
+            found = (
+                self._kept(self._reducing(reduction, node, chain)) if whole and reduction.graph is node.graph else None
+            )
+            if found is not None:
+                return found
+        return self._kept(_Chain(node, chain))
+
+    def _reducing(self, reduction: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
+        floats = reduction.domain == "" and reduction.outputs[0].dtype in _FLOATS
+        if not floats or _axes(reduction) is None or self._provider_of(reduction) != self._provider_of(end):
+            return None
+        last = self._reduced(reduction)
+        chain = [] if last is None else self._grow(last)
+        # A constant has axes that the inputs lack.
+        if last is not None and rank(last.outputs[0]) != max(
+            (rank(value) or 0 for value in _inputs(chain)), default=-1
+        ):
+            chain = []
+        return _Chain(end, chain, reduction, finish)
+
+    def _kept(self, found: _Chain | None) -> _Chain | None:
+        """It, if it gains. A GPU saves launches, a CPU the way to memory: worth it for long chains of whole tensors."""
+        if found is None:
+            return None
+        provider, inputs = self._provider_of(found.end), found.inputs
+        if provider != "wasm":
+            gains = len(found.nodes) > 1
+        else:
+            fewest = _CPU_OPERATORS if found.reduction is None else _CPU_REDUCED
+            gains = len(found.chain) >= fewest and all(same_dims(v, found.chain[-1].outputs[0]) for v in inputs)
+        dtypes = [value.dtype for value in inputs]
+        return found if gains and dtypes and self._takes(provider, dtypes) else None
 
     def _reduced(self, node: ir.Node) -> ir.Node | None:
-        """What makes the tensor that a reduction along known axes reads, if nothing else reads it."""
+        """What makes the tensor that a reduction reads, if nothing else reads it and it can be in a chain."""
         value = node.inputs[0]
         made = None if value is None else value.producer()
-        if (
-            node.domain != ""
-            or value is None
-            or made is None
-            or made.graph is not node.graph
-            or value.is_graph_output()
-        ):
+        if value is None or made is None or made.graph is not node.graph or value.is_graph_output():
             return None
         alone = len(value.uses()) == 1 and self._provider_of(made) == self._provider_of(node)
-        return made if alone and _axes(node) is not None else None
+        return made if alone and _fits(made) and value.dtype in _FLOATS else None
 
     def _repeatable(self, node: ir.Node) -> bool:
         """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
@@ -224,26 +249,47 @@ def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
     return list(found)
 
 
-def _fuse(end: ir.Node, chain: list[ir.Node]) -> list[ir.Node]:
-    """Make the node; return those that are gone for it. `end`: the last of the chain, or the reduction behind it."""
-    inputs = _inputs(chain)
-    every = chain if end is chain[-1] else [*chain, end]
-    build = Builder(end, origin=[name for node in every for name in origins(node)])
-    output = end.outputs[0]
-    reduction = (
-        {}
-        if end is chain[-1]
-        else {"reduction": end.op_type, "axes": _axes(end), "keepdims": attribute(end, "keepdims", 1)}
-    )
-    made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, program=_program(chain, inputs), **reduction)
-    made.type, made.shape = output.type, output.shape
-    replace_value(output, made)
-    gone = []
-    for node in reversed(every):
-        if not node.outputs[0].uses():
-            remove(node)
-            gone.append(node)
-    return gone
+@dataclass
+class _Chain:
+    """What becomes one node: elementwise operators, perhaps a reduction of what they give and operators behind it."""
+
+    end: ir.Node
+    chain: list[ir.Node]
+    reduction: ir.Node | None = None
+    finish: list[ir.Node] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[ir.Node]:
+        """All of them, in order."""
+        return [*self.chain, *([self.reduction] if self.reduction is not None else []), *self.finish]
+
+    @property
+    def inputs(self) -> list[ir.Value]:
+        """What they read."""
+        read = self.reduction.inputs[0] if self.reduction is not None and not self.chain else None
+        return [read] if read is not None else _inputs(self.chain)
+
+    def fuse(self) -> list[ir.Node]:
+        """Make the node; return those that are gone for it."""
+        inputs, nodes = self.inputs, self.nodes
+        build = Builder(self.end, origin=[name for node in nodes for name in origins(node)])
+        output = self.end.outputs[0]
+        attributes: dict[str, Any] = {"program": _program(self.chain, inputs) or "Cast 0"}
+        if self.reduction is not None:
+            attributes["reduction"] = self.reduction.op_type
+            attributes["axes"] = _axes(self.reduction)
+            attributes["keepdims"] = attribute(self.reduction, "keepdims", 1)
+        if self.finish:
+            attributes["finish"] = _program(self.finish, _inputs(self.finish))
+        made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, **attributes)
+        made.type, made.shape = output.type, output.shape
+        replace_value(output, made)
+        gone = []
+        for node in reversed(nodes):
+            if not node.outputs[0].uses():
+                remove(node)
+                gone.append(node)
+        return gone
 
 
 def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:

@@ -133,9 +133,17 @@ class _Writer(StandardForm):
     def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         """Write a chain's instructions as the nodes that they were."""
         assert node.op_type == "ElementwiseChain"
-        names = [self.name(value) for value in node.inputs]
+        result = self._program(proto, node, get(node, "program"), [self.name(value) for value in node.inputs])
+        if get(node, "reduction", None):
+            axes = self.array(proto, np.array(get(node, "axes"), np.int64))
+            result = self.emit(proto, get(node, "reduction"), [result, axes], keepdims=get(node, "keepdims"))
+        if get(node, "finish", None):
+            result = self._program(proto, node, get(node, "finish"), [result])
+        self.give(proto, node, result)
+
+    def _program(self, proto: onnx.GraphProto, node: ir.Node, program: str, names: list[str]) -> str:
         dtype = node.outputs[0].dtype or ir.DataType.FLOAT
-        for line in get(node, "program").split(";"):
+        for line in program.split(";"):
             op_type, *words = line.split(" ")
             operands = [names[int(word)] for word in words if word[0] != "#"]
             numbers = [float(word[1:]) for word in words if word[0] == "#"]
@@ -150,7 +158,4 @@ class _Writer(StandardForm):
             else:
                 attributes |= {"to": int(dtype)} if op_type == "Cast" else {}
                 names.append(self.emit(proto, op_type, operands, **attributes))
-        if get(node, "reduction", None):
-            axes = self.array(proto, np.array(get(node, "axes"), np.int64))
-            names.append(self.emit(proto, get(node, "reduction"), [names[-1], axes], keepdims=get(node, "keepdims")))
-        self.give(proto, node, names[-1])
+        return names[-1]

@@ -31,9 +31,12 @@ def _reduced(
     axes: Sequence[int],
     expected: Callable[..., Any],
     keep: int = 1,
+    finish: str = "",
+    ending: Callable[[Array], Array] = lambda x: x,
 ) -> Case:
-    """`expected` gives what is reduced."""
-    attributes = {"program": program, "reduction": reduction, "axes": list(axes), "keepdims": keep}
+    """`expected` gives what is reduced, `ending` is what becomes of that."""
+    attributes: dict[str, Any] = {"program": program, "reduction": reduction, "axes": list(axes), "keepdims": keep}
+    attributes |= {"finish": finish} if finish else {}
     kind: Callable[..., Any] = {
         "ReduceSum": np.sum,
         "ReduceMean": np.mean,
@@ -48,7 +51,7 @@ def _reduced(
 
     def compute(*arrays: Array) -> Array:
         made = np.asarray(expected(*arrays), np.float64)
-        return np.asarray(kind(made, axis=tuple(axes), keepdims=bool(keep)), np.float32)
+        return np.asarray(ending(kind(made, axis=tuple(axes), keepdims=bool(keep))), np.float32)
 
     return Case("ElementwiseChain", inputs, attributes, compute, domain="com.ms.internal", tolerance="normal")
 
@@ -159,6 +162,24 @@ CASES = [
     _reduced("Sigmoid 0", [r(3, 2048, 8)], "ReduceLogSum", [1], _sigmoid),
     _reduced("Cast 0;Mul 1 2", [r(4, 9, 1, dtype="bool"), r(4, 9, 16)], "ReduceSum", [1], lambda m, x: m * x),
     _reduced("Neg 0", [r(8, 1, 12)], "ReduceSumSquare", [1], lambda x: -x),
+    *(
+        _reduced(
+            "Mul 0 0",
+            [r(*shape)],
+            "ReduceMean",
+            axes,
+            lambda x: x * x,
+            finish="Number #0.25;Add 0 1;Sqrt 2;LeakyRelu 3 #0.1",
+            ending=lambda x: np.sqrt(x + 0.25),
+        )
+        for shape, axes in (
+            ((3, 5, 33), [2]),
+            ((3, 5, 32), [2]),
+            ((900, 8), [0]),
+            ((2, 16, 20), [1]),
+            ((1, 30000), [1]),
+        )
+    ),
     _reduced("Neg 0", [r(3, 0, 4)], "ReduceSum", [1], lambda x: -x),
     _reduced("Neg 0", [r(0, 3, 4)], "ReduceMean", [1], lambda x: -x),
     _packed("one head", (1, 1), (4, 4), 3, 12),

@@ -150,7 +150,25 @@ REDUCED: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         f"{F} x, {F} z",
         "p = Mul(x, z)  s = ReduceSum(p, middle)  t = Add(s, half)  y = Sqrt(t)",
         {"middle": np.array([1]), "half": HALF},
+        {"ElementwiseChain": 1},
+    ),
+    "only a chain behind it": (
+        f"{F} x",
+        "s = ReduceMean(x, last)  t = Add(s, half)  y = Sqrt(t)",
+        {"last": np.array([2]), "half": HALF},
+        {"ElementwiseChain": 1},
+    ),
+    "a chain behind it that reads more": (
+        f"{F} x, float[2,3,1] z",
+        "a = Exp(x)  s = ReduceMean(a, last)  t = Add(s, z)  y = Sqrt(t)",
+        {"last": np.array([2])},
         {"ElementwiseChain": 2},
+    ),
+    "sums of integers": (
+        "int64[2,3,4] x",
+        "s = ReduceSum(x, last)  f = Cast<to=1>(s)  y = Mul(f, half)",
+        {"last": np.array([2]), "half": HALF},
+        {"ReduceSum": 1, "Cast": 1, "Mul": 1},
     ),
     "an outer product that is never made": (
         "float[5,1,8] x, float[1,6,8] z",

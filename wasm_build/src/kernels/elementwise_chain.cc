@@ -1,11 +1,11 @@
 // ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between them stays in the
 // cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an operator, the registers it reads, and
 // numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the output; all are
-// floats, truths 0 and 1. With `reduction`, a Reduce operator, that last one is reduced along `axes`, block by block, and is no tensor.
+// floats, truths 0 and 1. With `reduction`, a Reduce operator, that last one is reduced along `axes`, block by block, and is no tensor;
+// what it gives goes through the program `finish`.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <type_traits>
 
 #include "broadcast.h"
@@ -138,75 +138,37 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
   }
 }
 
-class ElementwiseChain {
+// The instructions of a program.
+class Program {
  public:
-  static Status make(const KernelInfo& info, ElementwiseChain& out) {
-    const std::string text = info.attributes.text("program", "");
+  static Status make(std::string_view text, Program& out) {
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find(';', at), text.size());
-      PY_ORT_TRY(parse(std::string_view(text).substr(at, end - at), out.program_.emplace_back()));
+      PY_ORT_TRY(parse(text.substr(at, end - at), out.steps_.emplace_back()));
       at = end + 1;
     }
-    PY_ORT_ENSURE(!out.program_.empty(), "ElementwiseChain needs a program");
-    const std::string reduction = info.attributes.text("reduction", "");
-    if (reduction.empty()) return {};
-    out.reduction_ = find_reduction(reduction);
-    if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps) return not_implemented("ElementwiseChain with ", reduction);
-    out.axes_ = info.attributes.integers("axes");
-    out.keep_ = info.attributes.integer("keepdims", 1) != 0;
     return {};
   }
 
-  Status operator()(KernelContext& context) const {
-    const size_t inputs = context.input_count(), registers = inputs + program_.size();
-    Dims dims;
-    for (size_t i = 0; i < inputs; ++i) {
-      Dims wider;
-      PY_ORT_TRY(broadcast_dims(dims, context.input(i)->dims, wider));
-      dims = wider;
-    }
-    for (size_t i = 0; i < program_.size(); ++i)
-      for (int source : program_[i].registers)
-        PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || program_[i].op == Op::number, "instruction ", i, " reads register ", source);
-    Tensor* y;
-    ReducedAxes reduced;
-    if (reduction_) {
-      std::vector<int64_t> axes = axes_;
-      PY_ORT_TRY(normalize_axes(axes, static_cast<int64_t>(dims.size())));
-      reduced = reduced_axes(dims, axes, keep_);
-    }
-    // Of a block all is read before its results are written.
-    if (reduction_) PY_ORT_TRY(context.output(0, DType::float32, reduced.dims, y));
-    else PY_ORT_TRY(context.output(0, DType::float32, dims, y, {0, 1, 2, 3}));
-    std::optional<ReduceStream> stream;
-    if (reduction_) stream.emplace(reduction_->step, dims, reduced, y->mutable_data<float>(), y->count());
-    std::vector<Walk> walks;
-    for (size_t i = 0; i < inputs; ++i) walks.push_back(walk_of(context.input(i)->dims, dims));
-    Tensor space;
-    PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(registers), kBlock}, space));
-    std::fill_n(space.mutable_data<float>(), space.count(), 0.0f);
-    std::vector<const float*> at(registers);
-    const int64_t total = element_count(dims);
-    float* const result = y->mutable_data<float>();
-    for (int64_t start = 0; start < total; start += kBlock) {
-      const int64_t count = std::min(kBlock, total - start);
-      const auto own = [&](size_t i) { return space.mutable_data<float>() + static_cast<int64_t>(i) * kBlock; };
-      for (size_t i = 0; i < inputs; ++i) {
-        at[i] = read(*context.input(i), walks[i], start, count, own(i));
-        if (count < kBlock && at[i] != own(i)) at[i] = std::copy_n(at[i], count, own(i)) - count;
-      }
-      for (size_t i = 0; i < program_.size(); ++i) {
-        const Instruction& step = program_[i];
-        float* to = i + 1 == program_.size() && count == kBlock && !stream ? result + start : own(inputs + i);
-        const auto source = [&](int k) { return at[static_cast<size_t>(step.registers[k])]; };
-        execute(step, source(0), source(1), source(2), to);
-        at[inputs + i] = to;
-      }
-      if (stream) stream->take(at.back(), count);
-      else if (count < kBlock) std::copy_n(at.back(), count, result + start);
-    }
-    if (reduction_) finish_totals(reduction_->finish, result, y->count(), reduced.count);
+  bool empty() const { return steps_.empty(); }
+  size_t size() const { return steps_.size(); }
+
+  // That instructions read only what is there before them.
+  Status check(size_t inputs) const {
+    for (size_t i = 0; i < steps_.size(); ++i)
+      for (int source : steps_[i].registers)
+        PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || steps_[i].op == Op::number, "instruction ", i, " reads register ", source);
     return {};
+  }
+
+  // A block: the inputs are in `at`, which gets the results too. Each register has kBlock floats of its own in `space`; the last result goes to `to`.
+  void run(std::vector<const float*>& at, size_t inputs, float* space, float* to) const {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const auto source = [&](int k) { return at[static_cast<size_t>(steps_[i].registers[k])]; };
+      float* const result = i + 1 == steps_.size() ? to : space + static_cast<int64_t>(inputs + i) * kBlock;
+      execute(steps_[i], source(0), source(1), source(2), result);
+      at[inputs + i] = result;
+    }
   }
 
  private:
@@ -233,10 +195,95 @@ class ElementwiseChain {
     PY_ORT_ENSURE(registers == expected, "an instruction of ElementwiseChain reads ", expected, " registers: ", std::string(line));
     return {};
   }
+  std::vector<Instruction> steps_;
+};
 
-  std::vector<Instruction> program_;
+class ElementwiseChain {
+ public:
+  static Status make(const KernelInfo& info, ElementwiseChain& out) {
+    PY_ORT_TRY(Program::make(info.attributes.text("program", ""), out.program_));
+    PY_ORT_ENSURE(!out.program_.empty(), "ElementwiseChain needs a program");
+    const std::string reduction = info.attributes.text("reduction", "");
+    if (reduction.empty()) return {};
+    out.reduction_ = find_reduction(reduction);
+    if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps) return not_implemented("ElementwiseChain with ", reduction);
+    out.axes_ = info.attributes.integers("axes");
+    out.keep_ = info.attributes.integer("keepdims", 1) != 0;
+    PY_ORT_TRY(Program::make(info.attributes.text("finish", ""), out.finish_));
+    return out.finish_.check(1);
+  }
+
+  Status operator()(KernelContext& context) const {
+    const size_t inputs = context.input_count();
+    Dims dims;
+    for (size_t i = 0; i < inputs; ++i) {
+      Dims wider;
+      PY_ORT_TRY(broadcast_dims(dims, context.input(i)->dims, wider));
+      dims = wider;
+    }
+    PY_ORT_TRY(program_.check(inputs));
+    Tensor *y, space;
+    const auto registers = std::max(inputs + program_.size(), 1 + finish_.size());
+    PY_ORT_TRY(Tensor::make(DType::float32, {static_cast<int64_t>(registers), kBlock}, space));
+    std::fill_n(space.mutable_data<float>(), space.count(), 0.0f);
+    std::vector<const float*> at(registers);
+    if (!reduction_) {
+      PY_ORT_TRY(context.output(0, DType::float32, dims, y));
+      float* const result = y->mutable_data<float>();
+      compute(context, dims, space, at, [&](int64_t start, int64_t count) { return count == kBlock ? result + start : nullptr; },
+              [&](const float* made, int64_t start, int64_t count) { if (count < kBlock) std::copy_n(made, count, result + start); });
+      return {};
+    }
+    std::vector<int64_t> axes = axes_;
+    PY_ORT_TRY(normalize_axes(axes, static_cast<int64_t>(dims.size())));
+    const ReducedAxes reduced = reduced_axes(dims, axes, keep_);
+    PY_ORT_TRY(context.output(0, DType::float32, reduced.dims, y));
+    ReduceStream stream(reduction_->step, dims, reduced, y->mutable_data<float>(), y->count());
+    compute(context, dims, space, at, [](int64_t, int64_t) { return nullptr; }, [&](const float* made, int64_t, int64_t count) { stream.take(made, count); });
+    finish_totals(reduction_->finish, y->mutable_data<float>(), y->count(), reduced.count);
+    if (!finish_.empty()) finish(*y, space, at);
+    return {};
+  }
+
+ private:
+  // Block by block. `place`: where a block shall be made, or null; `take`: what becomes of it.
+  template <class Place, class Take>
+  void compute(KernelContext& context, const Dims& dims, Tensor& space, std::vector<const float*>& at, Place place, Take take) const {
+    const size_t inputs = context.input_count();
+    std::vector<Walk> walks;
+    for (size_t i = 0; i < inputs; ++i) walks.push_back(walk_of(context.input(i)->dims, dims));
+    const auto own = [&](size_t i) { return space.mutable_data<float>() + static_cast<int64_t>(i) * kBlock; };
+    const int64_t total = element_count(dims);
+    for (int64_t start = 0; start < total; start += kBlock) {
+      const int64_t count = std::min(kBlock, total - start);
+      for (size_t i = 0; i < inputs; ++i) {
+        at[i] = read(*context.input(i), walks[i], start, count, own(i));
+        if (count < kBlock && at[i] != own(i)) at[i] = std::copy_n(at[i], count, own(i)) - count;
+      }
+      float* const there = place(start, count);
+      float* const to = there ? there : own(inputs + program_.size() - 1);
+      program_.run(at, inputs, own(0), to);
+      take(to, start, count);
+    }
+  }
+
+  void finish(Tensor& y, Tensor& space, std::vector<const float*>& at) const {
+    float* const first = space.mutable_data<float>();
+    float* const last = first + static_cast<int64_t>(finish_.size()) * kBlock;
+    for (int64_t start = 0, total = y.count(); start < total; start += kBlock) {
+      const int64_t count = std::min(kBlock, total - start);
+      float* const values = y.mutable_data<float>() + start;
+      std::copy_n(values, count, first);
+      at[0] = first;
+      finish_.run(at, 1, first, last);
+      std::copy_n(last, count, values);
+    }
+  }
+
+  Program program_;
   const Reduction* reduction_ = nullptr;  // of the results, if any
   std::vector<int64_t> axes_;
+  Program finish_;  // of one input
   bool keep_ = true;
 };
 

@@ -1,39 +1,44 @@
 // ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (program.ts). With `reduction`, one of the
-// Reduce operators, what they give is reduced along `axes` right away (reduced.ts).
-import { type Kernel, type Spec } from '../../jsep/kernel';
-import { broadcastElementwise, elementwiseShader, FLOATS } from '../../wgsl';
+// Reduce operators, what they give is reduced along `axes` right away, and goes through the program `finish` (reduced.ts).
+import { type Context, type Kernel, type Spec, type Tensor } from '../../jsep/kernel';
+import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } from '../../wgsl';
 import { DType } from '../../schema';
 import { type Instruction, parse, type Program, programFunctions } from './program';
-import { reduceProgram } from './reduced';
+import { reduceProgram, type Reduction } from './reduced';
 
 interface ChainSpec extends Spec {
   readonly program: readonly Instruction[];
 }
 
 interface Chain extends Program {
-  /** '' or a Reduce operator. */
-  readonly reduction: string;
-  readonly axes: readonly number[];
-  readonly keepdims: boolean;
+  /** None where nothing is reduced. */
+  readonly reduced?: Reduction;
 }
 
-const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) => programFunctions(program, operands.length));
+const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
+  programFunctions([{ name: 'apply', program, inputs: operands.map(({ name }) => `T_${name}`), result: 'R' }]));
+
+/** The program of one or more tensors, which are broadcast, into `y`. */
+function computeProgram(ctx: Context, { instructions, numbers }: Program, inputs: readonly Tensor[], y: Tensor): void {
+  elementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), y, {
+    spec: { program: instructions }, uniforms: numbers.length > 0 ? { number: numbers } : {}, f32: ['number'],
+  });
+}
 
 const elementwiseChain: Kernel<Chain> = {
   op: 'ElementwiseChain',
   domain: 'com.ms.internal',
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
-  attributes: (given) => ({
-    ...parse(given.text('program', '')), reduction: given.text('reduction', ''), axes: given.integers('axes'), keepdims: given.integer('keepdims', 1) !== 0,
-  }),
+  attributes(given) {
+    const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
+    const reduced = op ? { op, axes: given.integers('axes'), keepdims: given.integer('keepdims', 1) !== 0, finish: finish ? parse(finish) : undefined } : undefined;
+    return { ...parse(given.text('program', '')), reduced };
+  },
   resolve(ctx, chain) {
     const inputs = ctx.inputs.map((_, i) => ctx.input(i));
-    const dtype = inputs.find((input) => input.dtype === DType.float32 || input.dtype === DType.float16)?.dtype ?? DType.float32;
-    if (chain.reduction) return reduceProgram(ctx, chain, inputs, dtype);
-    const { instructions, numbers } = chain;
-    broadcastElementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), {
-      spec: { program: instructions }, uniforms: numbers.length > 0 ? { number: numbers } : {}, f32: ['number'], dtype,
-    });
+    const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
+    if (!chain.reduced) return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
+    reduceProgram(ctx, chain, chain.reduced, inputs, dtype, (finish, x, y) => computeProgram(ctx, finish, [x], y));
   },
 };
 

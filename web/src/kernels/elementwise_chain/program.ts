@@ -35,34 +35,45 @@ export function parse(text: string): Program {
   return { instructions, numbers };
 }
 
-/** WGSL of `fn apply(x0: T_x0, …) -> R` and what it needs; the program's numbers are the uniforms number_0, number_1, … */
-export function programFunctions(program: readonly Instruction[], inputs: number, provided: readonly MathName[] = []): string {
+/** A program as a function of WGSL: NAME(x0: TYPE, …) -> RESULT. */
+export interface ProgramFunction {
+  readonly name: string;
+  readonly program: readonly Instruction[];
+  /** The types of its inputs. */
+  readonly inputs: readonly string[];
+  readonly result: string;
+}
+
+/** WGSL of `functions` and what they need; the numbers of all their programs, in order, are the uniforms number_0, number_1, … */
+export function programFunctions(functions: readonly ProgramFunction[], provided: readonly MathName[] = []): string {
   const math = new Set<MathName>(provided);
-  const functions = new Map<string, string>();
-  const lines = Array.from({ length: inputs }, (_, i) => `  let r${i} = F(x${i});`);
+  const unary = new Map<string, string>();
   let number = 0;
-  program.forEach(({ op, registers, numbers }, i) => {
-    const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
-    let value: string;
-    if (op in EXPRESSIONS) {
-      const names: { [name: string]: string } = Object.fromEntries(registers.map((register, k) => ['abc'[k], `r${register}`]));
-      uniforms.forEach((uniform, k) => { names['mn'[k]] = uniform; });
-      value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (name) => names[name]);
-    } else {
-      const found = unaryFunction(op);
-      if (!found) throw new KernelError(`ElementwiseChain of ${op}`, true);
-      found.math.forEach((name) => math.add(name));
-      functions.set(op, found.wgsl);
-      value = `${found.name}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
-    }
-    lines.push(`  let r${inputs + i} = ${value};`);
+  const texts = functions.map(({ name, program, inputs, result }) => {
+    const lines = inputs.map((_, i) => `  let r${i} = F(x${i});`);
+    program.forEach(({ op, registers, numbers }, i) => {
+      const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
+      let value: string;
+      if (op in EXPRESSIONS) {
+        const names: { [name: string]: string } = Object.fromEntries(registers.map((register, k) => ['abc'[k], `r${register}`]));
+        uniforms.forEach((uniform, k) => { names['mn'[k]] = uniform; });
+        value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (letter) => names[letter]);
+      } else {
+        const found = unaryFunction(op);
+        if (!found) throw new KernelError(`ElementwiseChain of ${op}`, true);
+        found.math.forEach((each) => math.add(each));
+        unary.set(op, found.wgsl);
+        value = `${found.name}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
+      }
+      lines.push(`  let r${inputs.length + i} = ${value};`);
+    });
+    return `fn ${name}(${inputs.map((type, i) => `x${i}: ${type}`).join(', ')}) -> ${result} {
+${lines.join('\n')}
+  return r${inputs.length + program.length - 1};
+}`;
   });
-  const parameters = Array.from({ length: inputs }, (_, i) => `x${i}: T_x${i}`).join(', ');
   return `fn truth(b: B) -> F { return select(F(0.0), F(1.0), b); }
 ${mathFunctions(...math)}
-${[...functions.values()].join('\n')}
-fn apply(${parameters}) -> R {
-${lines.join('\n')}
-  return r${inputs + program.length - 1};
-}`;
+${[...unary.values()].join('\n')}
+${texts.join('\n')}`;
 }

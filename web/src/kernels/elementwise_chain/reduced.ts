@@ -15,6 +15,8 @@ type Wide = 'outputs' | 'steps' | 'none';
 
 interface ReducedSpec extends Spec {
   readonly program: readonly Instruction[];
+  /** What the reduced values go through. */
+  readonly after?: readonly Instruction[];
   /** `wide`: whether the input is read four at a time where the program is computed so; else one element serves all lanes. */
   readonly operands: readonly { readonly storage: StorageType; readonly wide: boolean }[];
   readonly combine: Combination;
@@ -30,7 +32,7 @@ interface ReducedSpec extends Spec {
 
 const REDUCED: Shader<ReducedSpec> = {
   name: 'elementwise_chain__reduced',
-  wgsl({ program, operands, combine, map = 'x', finish = 'r', to, outer, inner, wide, team }) {
+  wgsl({ program, after, operands, combine, map = 'x', finish = 'r', to, outer, inner, wide, team }) {
     const lanes: Lanes = wide === 'none' ? 1 : 4;
     const { two, floatStart } = COMBINE[combine];
     const ordered = combine === 'max' || combine === 'min';
@@ -40,9 +42,13 @@ const REDUCED: Shader<ReducedSpec> = {
       return own || lanes === 1 ? value : `${laneType(computeType(storage), lanes)}(${value})`;
     });
     const across = 'combine(combine(T(acc.x), T(acc.y)), combine(T(acc.z), T(acc.w)))';
-    const result = wide === 'steps' ? `finish(${across}).x` : 'finish(acc)';
+    const finished = `finish(${wide === 'steps' ? across : 'acc'})`;
+    const result = `${after ? `after(${finished})` : finished}${wide === 'steps' ? '.x' : ''}`;
+    const functions = [
+      { name: 'apply', program, inputs: operands.map((_, i) => `T_x${i}`), result: 'R' }, ...(after ? [{ name: 'after', program: after, inputs: ['T'], result: 'T' }] : []),
+    ];
     return `${laneAliases(lanes)} alias T = F; alias R = F; ${operands.map(({ storage }, i) => `alias T_x${i} = ${laneType(computeType(storage), lanes)};`).join(' ')}
-${programFunctions(program, operands.length, ['infinity', 'is_nan', ...(finish.includes('log_') ? (['log_'] as const) : [])])}
+${programFunctions(functions, ['infinity', 'is_nan', ...(finish.includes('log_') ? (['log_'] as const) : [])])}
 fn combine(a: T, b: T) -> T { return ${ordered ? `select(${two}, a + b, is_nan(a) | is_nan(b))` : two}; }
 fn map(x: T) -> T { return ${map}; }
 fn finish(r: T) -> T { return ${finish}; }
@@ -89,16 +95,23 @@ function walksOf(shapes: readonly (readonly number[])[], dims: readonly number[]
   return { outer, inner, wide: 'none', own: shapes.map(() => true) };
 }
 
-export interface Reduced extends Program {
-  readonly reduction: string;
+/** What becomes of a program's results. */
+export interface Reduction {
+  /** A Reduce operator. */
+  readonly op: string;
   readonly axes: readonly number[];
   readonly keepdims: boolean;
+  /** What the reduced values go through: a program of one input. */
+  readonly finish?: Program;
 }
 
-/** Output 0 is the reduction of what the program makes of `inputs`. */
-export function reduceProgram(ctx: Context, { instructions, numbers, reduction, axes: given, keepdims }: Reduced, inputs: readonly Tensor[], dtype: DType): void {
-  const found = reductionOf(reduction);
-  if (!found || found.peak) throw new KernelError(`ElementwiseChain with ${reduction}`, true);
+/** Output 0 is the reduction of what the program makes of `inputs`. `compute`: y = the program of x. */
+export function reduceProgram(
+  ctx: Context, { instructions, numbers }: Program, { op, axes: given, keepdims, finish: after }: Reduction, inputs: readonly Tensor[], dtype: DType,
+  compute: (program: Program, x: Tensor, y: Tensor) => void,
+): void {
+  const found = reductionOf(op);
+  if (!found || found.peak) throw new KernelError(`ElementwiseChain with ${op}`, true);
   const { combine, map, finish } = found;
   const dims = broadcastDims(...inputs.map((input) => input.dims));
   const axes = normalizeAxes(given, dims.length);
@@ -110,22 +123,26 @@ export function reduceProgram(ctx: Context, { instructions, numbers, reduction, 
   const parts = partsOf(outputs, steps, team, ctx.device);
   const last = parts === 1;
   const target = last ? y : ctx.temp([parts, y.size], DTypes.float32);
+  const all = [...numbers, ...(last && after ? after.numbers : [])];
   const length = sizeOf(axes.map((axis) => dims[axis]));
   const names = (walk: string) => inputs.map((_, i) => `x${i}_${walk}`);
   ctx.dispatch<ReducedSpec>({
     shader: REDUCED,
     spec: {
-      program: instructions, operands: inputs.map(({ storage }, i) => ({ storage, wide: own[i] })), combine, map, finish: last ? finish : undefined, to: target.storage,
+      program: instructions, after: last ? after?.instructions : undefined, operands: inputs.map(({ storage }, i) => ({ storage, wide: own[i] })), combine, map, finish: last ? finish : undefined, to: target.storage,
       outer: outer.dims.length, inner: inner.dims.length, wide, team,
     },
     inputs: Object.fromEntries(inputs.map((input, i) => [`x${i}`, inLanes(input, own[i] && wide !== 'none' ? 4 : 1)])),
     outputs: { y: inLanes(target, wide === 'outputs' ? 4 : 1) },
     uniforms: {
-      count: outputs * parts, outputs, steps, part_steps: Math.ceil(steps / parts), length, ...(numbers.length > 0 ? { number: numbers } : {}),
+      count: outputs * parts, outputs, steps, part_steps: Math.ceil(steps / parts), length, ...(all.length > 0 ? { number: all } : {}),
       ...walkUniforms(outer, names('outer'), 'outer_'), ...walkUniforms(inner, names('inner'), 'inner_'),
     },
     f32: ['length', 'number'],
     workgroups: teamWorkgroups(outputs * parts, team, ctx.device),
   });
-  if (!last) finishParts(ctx, found, target, y, length);
+  if (last) return;
+  const reduced = after ? ctx.temp(y.dims, DTypes.float32) : y;
+  finishParts(ctx, found, target, reduced, length);
+  if (after) compute(after, reduced, y);
 }
