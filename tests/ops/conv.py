@@ -158,4 +158,26 @@ CASES = [
         {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]},
         tolerance="exact",
     ),
+    # Outputs in fours of a channel, channels in fours of a group; and a single axis.
+    Case(
+        "QLinearConv",
+        [
+            _quantized(2, 6, 8, 6),
+            np.array(0.02, np.float32),
+            np.array(90, np.uint8),
+            _quantized(8, 3, 3, 3, dtype="int8"),
+            np.array(0.03, np.float32),
+            np.array(2, np.int8),
+            np.array(0.5, np.float32),
+            np.array(100, np.uint8),
+        ],
+        {"group": 2, "pads": [1, 1, 1, 1]},
+        tolerance="exact",
+    ),
+    Case(
+        "ConvInteger",
+        [_quantized(2, 3, 9), _quantized(4, 3, 2)],
+        {"dilations": [2], "kernel_shape": [2]},
+        tolerance="exact",
+    ),
 ]

@@ -1,14 +1,20 @@
-// ConvInteger and QLinearConv over any number of axes, channels second: one thread for each output.
+// ConvInteger and QLinearConv over any number of axes, channels second. A thread computes 4 outputs that follow each other in one channel,
+// or in 4 channels of a group, so that what it reads serves several.
 import { DType } from '../../schema';
 import { type Context, type DTypeName, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import type { Attributes } from '../../jsep/attributes';
 import { elementwise, elementwiseShader } from '../../wgsl/elementwise';
+import { inLanes } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
+import { sizeOf } from '../../wgsl/shape';
 import { readWindow, slide, type WindowAttributes } from '../_conv_geometry';
 import { byteRange, type Factor, factorInputs, factorOf, factorUniforms, requantized, scaleAt, zeroPoint } from './requantize';
 
 interface ConvSpec extends Spec {
   readonly axes: number;
+  readonly channels: 1 | 4;
+  /** Whether the outputs of a channel come in fours. */
+  readonly whole: boolean;
   readonly xZero: boolean;
   readonly wZero: boolean;
   readonly bias: boolean;
@@ -18,28 +24,47 @@ interface ConvSpec extends Spec {
 
 const SHADER: Shader<ConvSpec> = {
   name: 'conv_quantized__any',
-  wgsl({ axes, xZero, wZero, bias, scaled, storage }) {
+  wgsl({ axes, channels, whole, xZero, wZero, bias, scaled, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
-    const out = [...all].reverse().map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
-    const open = all.map((axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
-    let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));
-    if (in_${axis} >= u.input_${axis}) { continue; }`);
-    const place = (first: string, size: string, index: string) => all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
-    const scale = scaleAt('scale', '0u', 'channel');
-    return linearMain(`  var rest = i;
-  ${out.join('\n  ')}
-  let channel = rest % u.outputs;
-  let image = rest / u.outputs;
-  let first = channel / u.group_outputs * u.depth;
-  let x_less = ${zeroPoint(xZero, 'x_zero', '0u', 'channel')};
-  let w_less = ${zeroPoint(wZero, 'w_zero', '0u', 'channel')};
-  var sum = ${bias ? 'bias[channel]' : '0i'};
-  for (var c = 0u; c < u.depth; c++) {
+    const pixels = [0, 1, 2, 3];
+    const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
+    const out = (p: number) => [
+      `var rest_${p} = min(place * 4u + ${p}u, u.plane - 1u);`,
+      ...[...all].reverse().map((axis) => `let out_${p}_${axis} = rest_${p} % u.output_${axis}; rest_${p} = rest_${p} / u.output_${axis};`),
+    ].join(' ');
+    const open = all.map((axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {`);
+    const inside = (p: number) => [
+      ...all.map((axis) => `let in_${p}_${axis} = u32(i32(out_${p}_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));`),
+      `let is_${p} = ${all.map((axis) => `in_${p}_${axis} < u.input_${axis}`).join(' && ')};`,
+      `let at_${p} = select(0u, ${all.reduce((text, axis) => `(${text}) * u.input_${axis} + in_${p}_${axis}`, '0u')}, is_${p});`,
+    ].join(' ');
+    const tap = all.reduce((text, axis) => `(${text}) * u.kernel_${axis} + k_${axis}`, '0u');
+    const result = (c: number) => (scaled
+      ? requantized(storage, `sum_${c}`, scaleAt('scale', '0u', `channel_${c}`), zeroPoint(true, 'y_zero', '0u', `channel_${c}`), 4)
+      : `sum_${c}`);
+    const store = (c: number) => {
+      const at = `(image * u.outputs + channel_${c})`;
+      if (whole) return `y[${at} * u.places + place] = ${result(c)};`;
+      return `{ let value = ${result(c)}; for (var p = 0u; p < 4u && place * 4u + p < u.plane; p++) { y[${at} * u.plane + place * 4u + p] = value[p]; } }`;
+    };
+    return linearMain(`  let place = i % u.places;
+  let channel_0 = i / u.places % (u.outputs / ${channels}u) * ${channels}u;
+  let image = i / u.places / (u.outputs / ${channels}u);
+  ${each(channels - 1, (c) => `let channel_${c + 1} = channel_0 + ${c + 1}u;`)}
+  ${pixels.map(out).join('\n  ')}
+  let first = image * u.channels + channel_0 / u.group_outputs * u.depth;
+  let x_less = ${zeroPoint(xZero, 'x_zero', '0u', 'channel_0')};
+  ${each(channels, (c) => `let w_less_${c} = ${zeroPoint(wZero, 'w_zero', '0u', `channel_${c}`)}; var sum_${c} = vec4<i32>(${bias ? `bias[channel_${c}]` : '0'});`)}
   ${open.join('\n  ')}
-    sum += (i32(x[${place('image * u.channels + first + c', 'input', 'in')}]) - x_less) * (i32(w[${place('channel * u.depth + c', 'kernel', 'k')}]) - w_less);
-  ${'}'.repeat(axes)}
+  ${pixels.map(inside).join('\n  ')}
+  let tap = ${tap};
+  for (var c = 0u; c < u.depth; c++) {
+    let line = (first + c) * u.input_plane;
+    let values = vec4<i32>(${pixels.map((p) => `select(0, i32(x[line + at_${p}]) - x_less, is_${p})`).join(', ')});
+    ${each(channels, (c) => `sum_${c} += values * (i32(w[(channel_${c} * u.depth + c) * u.taps + tap]) - w_less_${c});`)}
   }
-  y[i] = ${scaled ? requantized(storage, 'sum', scale, zeroPoint(true, 'y_zero', '0u', 'channel')) : 'sum'};`);
+  ${'}'.repeat(axes)}
+  ${each(channels, store)}`);
   },
 };
 
@@ -75,16 +100,24 @@ function convolve(ctx: Context, { window, group }: ConvAttributes, { x, w, xZero
     factors.y_zero = factorOf(scales.yZero, 'column', outputs);
   }
   const [least, most] = byteRange(dtype);
+  const plane = sizeOf(geometry.output);
+  const places = Math.ceil(plane / 4);
+  const whole = plane % 4 === 0;
+  const channels = (outputs / group) % 4 === 0 ? 4 : 1;
+  const count = x.dims[0] * (outputs / channels) * places;
   ctx.dispatch({
     shader: SHADER,
-    spec: { axes: geometry.kernel.length, xZero: xZero !== undefined, wZero: wZero !== undefined, bias: bias !== undefined, scaled: scales !== undefined, storage: y.storage },
-    inputs: { x, w, ...(bias && { bias }), ...factorInputs(factors) }, outputs: { y },
+    spec: {
+      axes: geometry.kernel.length, channels, whole, xZero: xZero !== undefined, wZero: wZero !== undefined, bias: bias !== undefined, scaled: scales !== undefined, storage: y.storage,
+    },
+    inputs: { x, w, ...(bias && { bias }), ...factorInputs(factors) }, outputs: { y: whole ? inLanes(y, 4) : y },
     uniforms: {
-      count: y.size, outputs, group_outputs: outputs / group, depth: w.dims[1], channels: x.dims[1],
+      count, places, plane, input_plane: sizeOf(geometry.input), taps: sizeOf(geometry.kernel),
+      outputs, group_outputs: outputs / group, depth: w.dims[1], channels: x.dims[1],
       input: geometry.input, output: geometry.output, kernel: geometry.kernel, stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
       ...factorUniforms(factors), ...(scales && { least, most }),
     },
-    i32: ['least', 'most'], workgroups: linearWorkgroups(y.size, ctx.device),
+    i32: ['least', 'most'], workgroups: linearWorkgroups(count, ctx.device),
   });
 }
 
