@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
-from onnx import helper
+from graph_writer import GraphWriter
 
 
-class _Graph:
-    def __init__(self, seed: int = 0) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
-        self._rng = np.random.default_rng(seed)
-        self._count = 0
-
-    def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
-        self._count += 1
-        output = f"{op_type.lower()}_{self._count}"
-        self.nodes.append(
-            helper.make_node(op_type, list(inputs), [output], name=f"/{op_type}_{self._count}", **attributes)
-        )
-        return output
-
-    def constant(self, contents: Any, dtype: type = np.float32) -> str:
-        self._count += 1
-        name = f"const_{self._count}"
-        self.constants.append(onnx.numpy_helper.from_array(np.asarray(contents, dtype), name))
-        return name
-
-    def weights(self, *shape: int) -> str:
-        return self.constant(self._rng.standard_normal(shape) / np.sqrt(shape[0]))
-
-    def linear(self, x: str, rows: int, columns: int) -> str:
-        return self.op("Add", self.weights(columns), self.op("MatMul", x, self.weights(rows, columns)))
+class _Bert(GraphWriter):
+    """In opset 11: axes are attributes."""
 
     def norm(self, x: str, width: int) -> str:
         mean = self.op("ReduceMean", x, axes=[-1])
@@ -44,18 +18,14 @@ class _Graph:
         scaled = self.op("Mul", self.op("Div", centred, root), self.constant(np.ones(width) * 1.1))
         return self.op("Add", scaled, self.weights(width))
 
-    def size(self, x: str, axis: int) -> str:
-        found = self.op("Gather", self.op("Shape", x), self.constant(axis, np.int64), axis=0)
-        return self.op("Unsqueeze", found, axes=[0])
-
     def heads(self, x: str, heads: int, width: int, perm: list[int]) -> str:
-        parts = [self.size(x, 0), self.size(x, 1), self.constant([heads], np.int64), self.constant([width], np.int64)]
-        return self.op("Transpose", self.op("Reshape", x, self.op("Concat", *parts, axis=0)), perm=perm)
+        shape = self.shape(self.size(x, 0), self.size(x, 1), heads, width)
+        return self.transpose(self.op("Reshape", x, shape), *perm)
 
 
 def bert(layers: int = 2, width: int = 32, heads: int = 4, words: int = 50, length: int = 64) -> onnx.ModelProto:
     """Return the model: input_ids and attention_mask [batch, sequence] of int64 → [batch, sequence, width]."""
-    g = _Graph()
+    g = _Bert(opset=11)
     mask = g.op("Cast", g.op("Unsqueeze", g.op("Unsqueeze", "attention_mask", axes=[1]), axes=[2]), to=1)
     bias = g.op("Mul", g.op("Sub", g.constant(1.0), mask), g.constant(-10000.0))
     positions = g.op(
@@ -85,11 +55,7 @@ def bert(layers: int = 2, width: int = 32, heads: int = 4, words: int = 50, leng
             g.constant(0.5),
         )
         x = g.norm(g.op("Add", g.linear(gelu, 4 * width, width), x), width)
-    g.nodes.append(helper.make_node("Identity", [x], ["last_hidden_state"]))
-    ids = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "sequence"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    output = helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "sequence", width])
-    graph = helper.make_graph(g.nodes, "bert", ids, [output], g.constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+    g.output(x, "last_hidden_state", 3)
+    for name in ("input_ids", "attention_mask"):
+        g.input(name, onnx.TensorProto.INT64, ["batch", "sequence"])
+    return g.model(ir_version=7)

@@ -20,7 +20,7 @@ BLOCKS: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
     "llama": (llama, 27),
     "phi": (partial(llama, partial=4, rotary="table"), 25),
     "gemma": (partial(llama, softcap=5.0, qk_norm=True), 29),
-    "gpt2": (gpt2, 10),
+    "gpt2": (gpt2, 12),
     "gptj": (gptj, 10),
     "whisper": (whisper, 18),
     "bert": (partial(bert, form="export"), 12),
