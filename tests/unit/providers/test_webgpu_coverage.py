@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from py_ort.ops import parts
 from py_ort.providers import load_manifests
 
 #: onnxruntime-web's JSEP, reductions and control flow aside.
@@ -20,7 +21,13 @@ REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 EVERYDAY = """And Or Xor Max Min Sum Mean Mod Sign Round Identity IsNaN IsInf Softplus Softsign Selu Celu PRelu
 LogSoftmax LRN LpNormalization ConstantOfShape EyeLike OneHot TopK RoiAlign Trilu ScatterElements SpaceToDepth
 QuantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger RNN GRU LSTM
-GroupNormalization Attention RMSNormalization STFT DFT DeformConv MaxUnpool Col2Im"""
+GroupNormalization Attention RMSNormalization STFT DFT DeformConv MaxUnpool Col2Im NonZero Compress Unique
+NonMaxSuppression LinearAttention CausalConvWithState NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss AffineGrid Det
+MaxRoiPool"""
+#: Of com.microsoft, made of others.
+PARTS = """DynamicQuantizeMatMul EmbedLayerNormalization GroupNorm MatMulIntegerToFloat NhwcConv QAttention QGemm
+QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
+QLinearSoftmax QLinearWhere SkipGroupNorm"""
 NHWC = """Conv ConvTranspose MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool LRN BatchNormalization
 DepthToSpace SpaceToDepth GridSample"""
 
@@ -39,3 +46,10 @@ DepthToSpace SpaceToDepth GridSample"""
 def test_there_is_a_kernel(domain: str, names: str) -> None:
     manifest = load_manifests()["webgpu"]
     assert [name for name in names.split() if not manifest.has(domain, name)] == []
+
+
+@pytest.mark.parametrize("name", PARTS.split())
+def test_all_parts_have_kernels(name: str) -> None:
+    found = parts("com.microsoft", name)
+    assert found is not None
+    assert [part for part in found.of if not load_manifests()["webgpu"].has(*part)] == []
