@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import dims, replace_value
+from py_ort.ops.builder import array, dims, replace_value
 from py_ort.passes.match import nodes_of
-from py_ort.passes.norm_parts import Fit, affine_after, builder_for, clear, is_float, normal_of, numbers
+from py_ort.passes.norm_parts import (
+    Affine,
+    Fit,
+    Normal,
+    affine_after,
+    builder_for,
+    clear,
+    is_float,
+    multiplied_out,
+    normal_of,
+    numbers,
+)
 from py_ort.passes.pass_base import Pass
 
 
@@ -18,8 +29,9 @@ class LayerNorm(Pass):
     """Found from its quotient, forwards to scale and bias."""
 
     def call(self, model: ir.Model) -> int:
-        """Try each Div, and each Mul by a reciprocal."""
-        return sum(fuse_last_axes(node, "LayerNormalization", centred=True) for node in nodes_of(model, "Div", "Mul"))
+        """Try each Div, each Mul by a reciprocal, and each Add."""
+        count = sum(fuse_last_axes(node, "LayerNormalization", centred=True) for node in nodes_of(model, "Div", "Mul"))
+        return count + sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
 
 
 def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
@@ -28,8 +40,24 @@ def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
     axis = None if normal is None else normal.last_axes()
     if normal is None or axis is None or normal.centred != centred or not is_float(normal.x):
         return False
+    fit = fits((dims(normal.x) or [])[axis:])
+    return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centred))
+
+
+def _fuse_multiplied_out(node: ir.Node) -> bool:
+    found = multiplied_out(node)
+    axis = None if found is None else found[0].last_axes()
+    if found is None or axis is None or not is_float(found[0].x):
+        return False
+    wide = (dims(found[0].x) or [])[axis:]
+    given = [array(v) for v in (found[1].scale, found[1].shift) if isinstance(v, ir.Value)]
+    if not all(contents is not None and list(contents.shape) == wide for contents in given):
+        return False
+    return _replace("LayerNormalization", found[0], axis, found[1])
+
+
+def _replace(op_type: str, normal: Normal, axis: int, affine: Affine) -> bool:
     wide: list[Any] = list((dims(normal.x) or [])[axis:])
-    affine = affine_after(normal.value, normal.x, fits(wide), shift=centred)
     if affine.value.producer().graph is not normal.nodes[-1].graph:  # type: ignore[union-attr]
         return False
     if affine.scale is None and not all(isinstance(d, int) for d in wide):

@@ -47,23 +47,59 @@ class Affine:
 def normal_of(node: ir.Node) -> Normal | None:
     """Look for a normalisation whose quotient `node` is: a Div, or a Mul by a reciprocal."""
     for top, inside, nodes in _quotients(node):
-        plus = made_by(inside, "Add")
-        sides = None if plus is None else split_constant(plus)
-        mean = None if sides is None else made_by(sides[0], "ReduceMean")
-        if plus is None or sides is None or mean is None or sides[1].size != 1:
+        found = _variance(inside)
+        if found is None or found[0] is not top:
             continue
-        square, axes = made_by(mean.inputs[0], "Pow", "Mul"), _axes(mean)
-        if square is None or axes is None or square.inputs[0] is not top:
-            continue
-        if not (near(square.inputs[1], 2) if square.op_type == "Pow" else square.inputs[1] is top):
-            continue
-        found = [node, *nodes, plus, mean, square]
-        epsilon = float(sides[1].reshape(-1)[0])
+        _, axes, epsilon, more = found
+        parts = [node, *nodes, *more]
         centre = _centred(top, axes)
         if centre is None:
-            return Normal(top, axes, epsilon, False, node.outputs[0], found)
-        return Normal(centre[0], axes, epsilon, True, node.outputs[0], [*found, *centre[1]])
+            return Normal(top, axes, epsilon, False, node.outputs[0], parts)
+        return Normal(centre[0], axes, epsilon, True, node.outputs[0], [*parts, *centre[1]])
     return None
+
+
+def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
+    """Look for x k + (shift - mean k), k being the scale over the root, as Keras writes normalisations."""
+    for left, right in ((0, 1), (1, 0)):
+        product, rest = made_by(node.inputs[left], "Mul"), made_by(node.inputs[right], "Sub")
+        taken = None if rest is None else made_by(rest.inputs[1], "Mul")
+        shared = None if product is None or taken is None else set(product.inputs) & set(taken.inputs)
+        if product is None or rest is None or taken is None or not shared or len(shared) != 1:
+            continue
+        k = next(iter(shared))
+        x, mean = (next((v for v in each.inputs if v is not k), None) for each in (product, taken))
+        scaled, scale, inverse = made_by(k, "Mul"), None, k
+        sides = None if scaled is None else split_constant(scaled)
+        if scaled is not None and sides is not None:
+            inverse = sides[0]
+            scale = next(v for v in scaled.inputs if v is not inverse)
+        root = _power(inverse, -0.5)
+        found = None if root is None else _variance(root[0])
+        centre = None if found is None else _centred(found[0], found[1])
+        if x is None or root is None or found is None or centre is None or rest.inputs[0] is None:
+            continue
+        if centre[0] is not x or centre[1][1].outputs[0] is not mean or rest.inputs[0].const_value is None:
+            continue
+        parts = [node, product, rest, taken, *([scaled] if scale is not None and scaled else []), *root[1], *found[3]]
+        normal = Normal(x, found[1], found[2], True, node.outputs[0], [*parts, *centre[1]])
+        return normal, Affine(x, node.outputs[0], scale, rest.inputs[0], [])
+    return None
+
+
+def _variance(inside: ir.Value | None) -> tuple[ir.Value, tuple[int, ...], float, list[ir.Node]] | None:
+    """For mean(x²) + ε: x, the axes, ε and the nodes."""
+    plus = made_by(inside, "Add")
+    sides = None if plus is None else split_constant(plus)
+    mean = None if sides is None else made_by(sides[0], "ReduceMean")
+    if plus is None or sides is None or mean is None or sides[1].size != 1:
+        return None
+    square, axes = made_by(mean.inputs[0], "Pow", "Mul"), _axes(mean)
+    if square is None or axes is None or square.inputs[0] is None:
+        return None
+    if not (near(square.inputs[1], 2) if square.op_type == "Pow" else square.inputs[1] is square.inputs[0]):
+        return None
+    return square.inputs[0], axes, float(sides[1].reshape(-1)[0]), [plus, mean, square]
 
 
 def _quotients(node: ir.Node) -> list[tuple[ir.Value, ir.Value, list[ir.Node]]]:

@@ -108,6 +108,26 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         AXES,
         {"LayerNormalization": 1},
     ),
+    "layer, multiplied out": (
+        ROWS,
+        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, k)  z = Sub(b, t)  "
+        "y = Add(a, z)",
+        {"w": _f(8), "b": _f(8)},
+        {"LayerNormalization": 1},
+    ),
+    "layer, multiplied out without a scale": (
+        ROWS,
+        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  a = Mul(i, x)  t = Mul(i, m)  z = Sub(b, t)  y = Add(z, a)",
+        {"b": _f(8)},
+        {"LayerNormalization": 1},
+    ),
+    "layer, multiplied out with another factor": (
+        ROWS,
+        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, i)  z = Sub(b, t)  "
+        "y = Add(a, z)",
+        {"w": _f(8), "b": _f(8)},
+        {"ReduceMean": 2, "Sub": 2, "Mul": 4, "Add": 2, "Sqrt": 1, "Reciprocal": 1},
+    ),
     "layer, less another mean": (
         ROWS,
         f"{CENTRE.replace('Mul(c, c)', 'Mul(x, x)')}  {PLUS}  y = Div(c, r)",

@@ -16,6 +16,18 @@ from encoder_blocks import bert, clip, vit
 from graphs import check_equal, operators, random_feeds
 from transformer_blocks import llama
 
+from py_ort.passes.attention import Attention
+from py_ort.passes.flat_products import FlatProducts
+from py_ort.passes.gelu import Gelu
+from py_ort.passes.hard_swish import HardSwish
+from py_ort.passes.instance_norm import InstanceNorm
+from py_ort.passes.layer_norm import LayerNorm
+from py_ort.passes.pass_base import count_nodes, run_passes
+from py_ort.passes.rms_norm import RmsNorm
+from py_ort.passes.rotary_embedding import RotaryEmbedding
+from py_ort.passes.sizes import Sizes
+from py_ort.passes.skip_norm import SkipNorm
+from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.plan import CompiledModel, CompileOptions, compile_model
 from py_ort.providers import Manifest
 
@@ -45,7 +57,7 @@ def _manifests() -> dict[str, Manifest]:
 
 
 def _compiled(model: onnx.ModelProto, *providers: str, **options: Any) -> CompiledModel:
-    chosen = CompileOptions(graph_optimization_level="all", **options)
+    chosen = CompileOptions(**{"graph_optimization_level": "all", **options})
     return compile_model(
         model.SerializeToString(), providers=providers or ("webgpu", "wasm"), options=chosen, manifests=_manifests()
     )
@@ -130,3 +142,20 @@ def test_names_of_sizes_or_numbers() -> None:
     result = _compiled(model, free_dimension_overrides=sizes)
     check_equal(model, result, feeds=_feeds(model))
     assert not {"Shape", "Range", "Concat", "Equal", "Gather"} & set(operators(result))
+
+
+@pytest.mark.parametrize("make", [llama, gpt2, gptj, t5, whisper, opset23, vit, clip])
+def test_a_second_time_nothing_changes(make: Make) -> None:
+    """Each pass takes all that it can at once, and says so when there is nothing."""
+
+    def has_operator(domain: str, op_type: str) -> bool:
+        return ("com.microsoft", op_type) in _MORE or domain == ""
+
+    level = _compiled(make(), graph_optimization_level="extended").model
+    again = [
+        *(RotaryEmbedding(has_operator), Attention(has_operator), Sizes(), StackedTransposes(), FlatProducts()),
+        *(Gelu(), HardSwish(), InstanceNorm(has_operator), LayerNorm(), RmsNorm(has_operator), SkipNorm(has_operator)),
+    ]
+    nodes = count_nodes(level)
+    assert {report.name: report.changes for report in run_passes(level, again) if report.changes} == {}
+    assert count_nodes(level) == nodes
