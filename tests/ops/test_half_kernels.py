@@ -1,4 +1,4 @@
-"""The WebGPU kernels on float16: as f16 where the adapter has shader-f16, as f32 where it has not (SwiftShader).
+"""The WebGPU kernels on float16: as f16 where the adapter has shader-f16, else packed and computed in f32 (SwiftShader).
 
 For each operator the first case of the tables whose tensors are all float32, in float16: the expectation is that of the
 rounded inputs in float32. The adapter with shader-f16 is lavapipe, where PY_ORT_LAVAPIPE names the library to load.
@@ -74,3 +74,22 @@ def test_half(kernel_page: Any, case: Case) -> None:
         np.testing.assert_allclose(
             got, wanted, rtol=4e-3, atol=4e-3 * max(1.0, float(np.max(np.abs(wanted), initial=0)))
         )
+
+
+@pytest.mark.browser
+def test_packed_ones_are_the_nearest(kernel_page: Any) -> None:
+    """Each float16 comes back; between two it is the nearer, from the middle the even one; beyond all it is infinity."""
+    if "shader-f16" in kernel_page.device()["features"]:
+        pytest.skip("the adapter rounds")
+    values = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    middle = (values[:-1] + values[1:]) / 2
+    beside = [np.nextafter(middle, np.float32(0)), middle, np.nextafter(middle, np.float32(np.inf))]
+    ends = np.array([65519, 65520, 3e38, np.inf, np.nan, 1e-45, 2**-25], np.float32)
+    singles = np.concatenate([values, *beside, ends])
+    singles = np.concatenate([singles, -singles])
+    with np.errstate(over="ignore"):
+        expected = singles.astype(np.float16)
+    (found,) = kernel_page.run("Cast", [singles], {"to": 10}).outputs
+    np.testing.assert_array_equal(found, expected)
+    (back,) = kernel_page.run("Cast", [expected], {"to": 1}).outputs
+    np.testing.assert_array_equal(back, expected.astype(np.float32))
