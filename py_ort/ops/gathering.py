@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute
+from py_ort.ops.builder import Builder, array, attribute
 from py_ort.ops.declaration import Operator, lowering
 
 
@@ -34,3 +34,13 @@ OPERATORS = [
 def scatter(node: ir.Node, build: Builder) -> Any:
     """ScatterElements' first name."""
     return build.op("ScatterElements", *node.inputs, axis=attribute(node, "axis", 0))
+
+
+@lowering("Compress")
+def known_condition(node: ir.Node, build: Builder) -> Any:
+    """What a constant chooses has a known size: it is a Gather."""
+    condition, axis = array(node.inputs[1]), attribute(node, "axis")
+    if condition is None:
+        return None
+    x = node.inputs[0] if axis is not None else build.op("Reshape", node.inputs[0], [-1])
+    return build.op("Gather", x, np.flatnonzero(condition).astype(np.int64), axis=axis or 0)

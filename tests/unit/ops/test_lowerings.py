@@ -97,6 +97,18 @@ CASES = {
         {"Gemm"},
     ),
     "dft-17": (17, "g (float[1,8,1] x) => (float[1,8,2] y) { y = DFT<axis=1>(x) }", {}, {"DFT"}),
+    "compress:axis": (
+        17,
+        "g (float[2,5] x) => (float[2,n] y) { y = Compress<axis=1>(x, c) }",
+        {"c": np.array([True, False, False, True])},
+        {"Gather"},
+    ),
+    "compress": (
+        17,
+        "g (float[2,5] x) => (float[n] y) { y = Compress(x, c) }",
+        {"c": np.array([True, False, False, True, False, False, True])},
+        {"Reshape", "Gather"},
+    ),
     "group-norm-18": (
         18,
         "g (float[1,4,2] x) => (float[1,4,2] y) { y = GroupNormalization<num_groups=2>(x, s, b) }",
