@@ -1,7 +1,7 @@
 // com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point each.
 // Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a product like others.
 import { type Context, type Kernel, MICROSOFT_DOMAIN, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { FLOATS, inLanes, linearMain, linearWorkgroups, load, stored, teamMain, teamSize, teamWorkgroups } from '../wgsl';
+import { FLOATS, inLanes, type Lanes, laneType, linearMain, linearWorkgroups, load, stored, teamMain, teamSize, teamWorkgroups } from '../wgsl';
 import { multiply, readsTurned } from './product/multiply';
 
 interface Packed {
@@ -67,19 +67,23 @@ ${weights.join('\n')}`,
 interface UnpackSpec extends Spec, Packed {
   /** Whether the matrix is [n, k]; else [k, n]. */
   readonly turned: boolean;
+  readonly lanes: Lanes;
   readonly result: StorageType;
 }
 
 const UNPACK: Shader<UnpackSpec> = {
   name: 'matmul_nbits__unpack',
   wgsl(spec) {
-    const { bits, turned, result } = spec;
-    return linearMain(`  let n = ${turned ? 'i / u.k' : 'i % u.n'};
-  let k = ${turned ? 'i % u.k' : 'i / u.n'};
+    const { bits, turned, lanes, result } = spec;
+    const each = Array.from({ length: lanes }, (_, t) => (turned ? `unpacked(at / u.k, at % u.k + ${t}u)` : `unpacked(at % u.n + ${t}u, at / u.n)`));
+    return `
+fn unpacked(n: u32, k: u32) -> f32 {
   let block = k / u.block;
 ${blockText(spec)}
   let weight = (b[n * u.bytes + k * ${bits}u / 8u] >> (k * ${bits}u % 8u)) & ${2 ** bits - 1}u;
-  y[i] = ${stored(result, 1, '(f32(weight) - zero) * scale')};`);
+  return (f32(weight) - zero) * scale;
+}
+${linearMain(`  let at = i * ${lanes}u;\n  y[i] = ${stored(result, lanes, `${laneType('f32', lanes)}(${each.join(', ')})`)};`)}`;
   },
 };
 
@@ -109,9 +113,11 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   if (m >= MANY_ROWS) {
     const turned = readsTurned(ctx, m, k);
     const matrix = ctx.temp(turned ? [n, k] : [k, n], a.dtype);
+    const lanes = (turned ? k : n) % 4 === 0 ? 4 : 1;
+    const count = matrix.size / lanes;
     ctx.dispatch({
-      shader: UNPACK, spec: { ...packed, turned, result: matrix.storage }, inputs: { b, ...inputs }, outputs: { y: matrix },
-      uniforms: { count: matrix.size, bytes, ...sizes }, workgroups: linearWorkgroups(matrix.size, ctx.device),
+      shader: UNPACK, spec: { ...packed, turned, lanes, result: matrix.storage }, inputs: { b, ...inputs }, outputs: { y: inLanes(matrix, lanes) },
+      uniforms: { count, bytes, ...sizes }, workgroups: linearWorkgroups(count, ctx.device),
     });
     multiply(ctx, { left: 'matrix', a, b: matrix, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, bias, turned });
     return;
