@@ -1,4 +1,4 @@
-"""The WebGPU kernels on float16: as f16 where the adapter has shader-f16, else packed and computed in f32 (SwiftShader).
+"""The WebGPU kernels on float16: as f16 where the adapter has it, else packed and computed in f32 (SwiftShader).
 
 For each operator the first case of the tables whose tensors are all float32, in float16: the expectation is that of the
 rounded inputs in float32. The adapter with shader-f16 is lavapipe, where PY_ORT_LAVAPIPE names the library to load.
@@ -78,7 +78,7 @@ def test_half(kernel_page: Any, case: Case) -> None:
 
 @pytest.mark.browser
 def test_packed_ones_are_the_nearest(kernel_page: Any) -> None:
-    """Each float16 comes back; between two it is the nearer, from the middle the even one; beyond all it is infinity."""
+    """Each float16 comes back; between two the nearer is taken, of two as near the even one."""
     if "shader-f16" in kernel_page.device()["features"]:
         pytest.skip("the adapter rounds")
     values = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
