@@ -173,6 +173,12 @@ def _of_inputs(combine: Callable[..., Sequence[int]]) -> Rule:
     return rule
 
 
+def _sub(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    a, b = (ranges.of(value) for value in node.inputs[:2])
+    # ONNX's function bodies make zeros so.
+    return (0, 0) if node.inputs[0] is node.inputs[1] else (a[0] - b[1], a[1] - b[0])
+
+
 def _largest(a: Interval) -> int:
     return max(abs(a[0]), abs(a[1]))
 
@@ -275,7 +281,7 @@ _RULES: dict[str, Rule] = {
     "ReduceSum": _reduce_sum,
     "CumSum": _cum_sum,
     "Add": _of_inputs(lambda a, b: [a[0] + b[0], a[1] + b[1]]),
-    "Sub": _of_inputs(lambda a, b: [a[0] - b[1], a[1] - b[0]]),
+    "Sub": _sub,
     "Mul": _of_inputs(lambda a, b: [x * y for x in a for y in b]),
     "Div": _of_inputs(lambda a, b: [*a, -a[0], -a[1]] if b[0] <= 0 else [0, *a]),
     "Mod": _of_inputs(_modulo),

@@ -165,6 +165,8 @@ WIDE = "int64 {} is not known to fit the 32 bits that it has on the GPU"
     {
         "moves": ("(int64[3,700] x) => (int64[700,3] y) { y = Transpose(x) }", ""),
         "adds what is fed": ("(int64[3,700] x) => (int64[3,700] y) { y = Add(x, small) }", "output 0"),
+        "takes itself away": ("(int64[3,700] x) => (int64[3,700] y) { y = Sub(x, x) }", ""),
+        "takes something away": ("(int64[3,700] x) => (int64[3,700] y) { y = Sub(x, small) }", "output 0"),
         "adds what is narrow": (
             "(uint8[3,700] x) => (int64[3,700] y) { a = Cast<to=7>(x)  y = Add(a, small) }",
             "",
