@@ -21,6 +21,21 @@ OPERATORS = [
 ]
 
 
+_DECLARED = "py_ort.declared"
+
+
+def declared_shapes(node: ir.Node) -> list[list[int | ir.SymbolicDim] | None]:
+    """Return what the model says of the shapes of a body's outputs: without a turn nothing else is known of them."""
+    found: list[list[int | ir.SymbolicDim] | None] = node.meta.get(_DECLARED, [])
+    return found
+
+
+def note_declared_shapes(node: ir.Node) -> None:
+    """Keep them for `declared_shapes`, before inference takes their place."""
+    if node.op_type in ("Loop", "Scan") and node.domain == "":
+        node.meta[_DECLARED] = [dims(value) for value in attribute(node, "body").outputs]
+
+
 def infer_control(node: ir.Node, visit: Visit) -> None:
     """Give the subgraphs' inputs their types, infer inside, and take the outputs' types from there."""
     _INFER.get(node.op_type, _infer_bodies)(node, visit)

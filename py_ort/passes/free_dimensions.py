@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.ops.builder import all_nodes
+from py_ort.ops.control import note_declared_shapes
 from py_ort.ops.infer import newest_opset, schema
 
 
@@ -60,6 +61,8 @@ def override_free_dimensions(
             else:
                 dims.append(names.of(str(dim)))
         value.shape = ir.Shape(dims)
+    for node in all_nodes(model.graph):
+        note_declared_shapes(node)
     for node in all_nodes(model.graph):
         ours = schema(node.domain, node.op_type, newest_opset() if node.domain == "" else 1) is not None
         for output in node.outputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import array, origins
-from py_ort.ops.control import handed_in
+from py_ort.ops.control import declared_shapes, handed_in
 from py_ort.ops.identity import key_of
 from py_ort.ops.infer import newest_opset
 from py_ort.plan.attributes import pack_attributes, string_vector
@@ -51,6 +51,7 @@ class PlanWriter:
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
     _wanted: dict[ir.Value, _Wanted] = field(default_factory=dict)
+    _declared: dict[ir.Value, Any] = field(default_factory=dict)  # what the model says of a body's outputs
     _handed: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)  # to a body, which reads it where it likes
 
     def write(self) -> bytes:
@@ -67,7 +68,7 @@ class PlanWriter:
             on_cpu = wanted.on_cpu or not wanted.on_gpu
             self.weights.add(value.name or "", value.const_value, on_cpu=on_cpu, on_gpu=wanted.on_gpu)  # type: ignore[arg-type]
         builder = flatbuffers.Builder(1 << 16)
-        values = _table_vector(builder, [_value(builder, v) for v in self._values])
+        values = _table_vector(builder, [_value(builder, v, self._declared.get(v)) for v in self._values])
         graphs = _table_vector(builder, [self._graph(builder, g) for g in self._graphs])
         placements = _table_vector(builder, [self._input_placement(builder, v) for v in self.model.graph.inputs])
         weights = _table_vector(builder, [self._weight(builder, i, v) for i, v in enumerate(constants)])
@@ -115,6 +116,9 @@ class PlanWriter:
             for item in node.attributes.values():
                 if item.type == ir.AttributeType.GRAPH:
                     self._collect(item.value)
+                    for made, shape in zip(item.value.outputs, declared_shapes(node), strict=False):
+                        if made.producer() is not None:  # a feed is checked by its own shape alone
+                            self._declared[made] = shape
         for value in graph.outputs:
             self._number(value)
 
@@ -218,7 +222,8 @@ class PlanWriter:
         return InputPlacement.InputPlacementEnd(builder)
 
 
-def _value(builder: flatbuffers.Builder, value: ir.Value) -> int:
+def _value(builder: flatbuffers.Builder, value: ir.Value, declared: Sequence[Any] | None) -> int:
+    """Write a value. `declared`: its shape in the model, for sizes that are not known."""
     name = builder.CreateString(value.name or "")
     kind, dtype = ValueKind.tensor, 0
     if isinstance(value.type, ir.SequenceType):
@@ -229,7 +234,10 @@ def _value(builder: flatbuffers.Builder, value: ir.Value) -> int:
         dtype = int(value.type.dtype)
     dims = None
     if value.shape is not None and kind == ValueKind.tensor:
-        dims = builder.CreateNumpyVector(np.array([d if isinstance(d, int) else -1 for d in value.shape], np.int32))
+        sizes = [d if isinstance(d, int) else -1 for d in value.shape]
+        if declared is not None and len(declared) == len(sizes):
+            sizes = [d if s < 0 and isinstance(d, int) else s for s, d in zip(sizes, declared, strict=True)]
+        dims = builder.CreateNumpyVector(np.array(sizes, np.int32))
     Value.ValueStart(builder)
     Value.AddName(builder, name)
     Value.AddKind(builder, kind)

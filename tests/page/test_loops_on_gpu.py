@@ -144,7 +144,7 @@ CASES = [
     ),
     Case(
         "loop_no_turn",
-        STACKED.format(body="next = Mul(s, half)  out = Tanh(x)  again = Identity(go)"),
+        STACKED.format(body="next = Mul(s, half)  out = Tanh(next)  again = Identity(go)"),
         {"x": X},
         {"most": np.array(0, np.int64), "half": DOWN["half"]},
     ),
