@@ -192,6 +192,13 @@ CASES = [
     Case("", "NhwcConv", [f32(1, 6, 7, 4), f32(8, 3, 3, 4), f32(8)], {"pads": [1] * 4}, expected=_convolved),
     Case("", "DequantizeLinear", [u8(3, 4), np.abs(f32(3)), u8(3)], {"axis": 0}),
     Case("", "QuantizeLinear", [f32(3, 4), *step(0.02, 120)], {}),
+    Case("", "ExpandDims", [f32(2, 3), np.array(-1, np.int32)], {}),
+    Case("", "Trilu", [f32(4, 5), np.array(1, np.int64)], {"upper": 1}),
+    Case("", "Pad", [f32(2, 3), np.array([0, 1, 1, 0]), np.array(2, np.float32)], {}),
+    Case("", "GatherND", [f32(3, 4), np.array([[1, 2], [0, 0]])], {}),
+    Case("", "GridSample", [f32(1, 2, 4, 4), f32(1, 3, 3, 2)], {"mode": "bicubic"}, fed=2),
+    Case("", "TransposeMatMul", [f32(5, 3), f32(5, 4)], {"transA": 1, "alpha": 0.5}),
+    Case("", "Unique", [np.array([2, 1, 1, 3, 2], np.float32)], {}, outputs=3),
     Case(
         "",
         "LinearAttention",
