@@ -1,0 +1,41 @@
+"""Sizes asked of inputs, not of what is made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import check_equal, compiled, operators, parse
+
+I0, I1, ONE = np.array([0]), np.int64(1), np.array([1])
+# id: (nodes from x [n, s, 4] and past [n, p, 4] to z, what is left besides Shape and Gather)
+CASES = {
+    "of what is made of it": ("t = Tanh(x)  d = Shape(t)  z = Gather(d, i0)", {}),
+    "a number": ("t = Transpose<perm=[1,0,2]>(x)  u = Exp(t)  d = Shape(u)  z = Gather(d, i1)", {}),
+    "by a Slice": ("t = Tanh(x)  d = Shape(t)  z = Slice(d, one, two)", {}),
+    "of a sum": ("t = Concat<axis=1>(past, x)  d = Shape(t)  z = Gather(d, i1)", {"Add": 1}),
+    "of a product": ("t = Reshape(x, flat)  u = Exp(t)  d = Shape(u)  z = Gather(d, i0)", {"Reshape": 1, "Exp": 1}),
+    "of an input": ("d = Shape(x)  z = Gather(d, i0)", {}),
+}
+
+
+@pytest.mark.parametrize(("nodes", "expected"), CASES.values(), ids=CASES)
+def test_size(nodes: str, expected: dict[str, int]) -> None:
+    known = {"i0": I0, "i1": I1, "one": ONE, "two": np.array([2]), "flat": np.array([-1, 4])}
+    used = {name: value for name, value in known.items() if name in nodes}
+    rank = "" if "i1" in nodes else "a"
+    model = parse(f"g (float[n,s,4] x, float[n,p,4] past) => (int64[{rank}] z) {{ {nodes} }}", used)
+    feeds = {"x": np.zeros((2, 3, 4), np.float32), "past": np.zeros((2, 5, 4), np.float32)}
+    result = check_equal(model, compiled(model, providers=["wasm"]), feeds=feeds)
+    left = {name: count for name, count in operators(result).items() if name not in ("Shape", "Gather", "Slice")}
+    assert left == expected
+
+
+def test_one_name_for_different_sizes() -> None:
+    """Such models exist, and run elsewhere: the size is that of the tensor it was asked of."""
+    model = parse(
+        """g (float[n,4] x, float[n,4] other) => (float[n,4] y, int64[a] z) {
+        t = Tanh(other)  d = Shape(t)  z = Gather(d, i0)  y = Relu(x) }""",
+        {"i0": I0},
+    )
+    feeds = {"x": np.zeros((2, 4), np.float32), "other": np.zeros((3, 4), np.float32)}
+    check_equal(model, feeds=feeds)
