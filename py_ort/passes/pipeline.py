@@ -17,6 +17,7 @@ from py_ort.passes.concats import Concats
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
+from py_ort.passes.dequantized_weights import DequantizedWeights
 from py_ort.passes.flat_products import FlatProducts
 from py_ort.passes.folding import Folding
 from py_ort.passes.gates import Gates
@@ -76,7 +77,8 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     """
     if level < Level.BASIC:
         return []
-    passes: list[Pass] = [Quantized(has_operator)] if level >= Level.EXTENDED else []
+    integers: list[Pass] = [Quantized(has_operator), DequantizedWeights(has_operator)]
+    passes = integers if level >= Level.EXTENDED else []
     passes += [
         Folding(),
         Branches(),

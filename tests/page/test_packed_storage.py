@@ -20,6 +20,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.weights: dict[str, np.ndarray] = {}
+        self.tensors: list[Any] = []
 
     def add(self, op: str, *inputs: str | np.ndarray, domain: str = "", **attributes: Any) -> str:
         """Add a node and return its output's name; arrays become weights."""
@@ -36,7 +37,7 @@ class Graph:
 
     def model(self, inputs: Sequence[Any], output: str, dtype: int, rank: int) -> bytes:
         """Return it with an output of so many axes of unknown size."""
-        tensors = [numpy_helper.from_array(value, name) for name, value in self.weights.items()]
+        tensors = [*self.tensors, *(numpy_helper.from_array(value, name) for name, value in self.weights.items())]
         made = helper.make_tensor_value_info(output, dtype, [None] * rank)
         return small_models.model(self.nodes, inputs, [made], tensors, opset=21, domains=["com.microsoft"])
 
@@ -116,6 +117,21 @@ def integer_network() -> tuple[bytes, dict[str, np.ndarray]]:
     return g.model(inputs, y, TensorProto.FLOAT, 2), {"x": RNG.standard_normal((2, 3, 9, 9)).astype(np.float32)}
 
 
+def dequantised_weights(dtype: int) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Bytes with a scale for each column, or 4 bits in blocks, taken to floats in the model; and a bias."""
+    g, k, n = Graph(), 512, 520
+    if dtype == TensorProto.INT8:
+        scales = (RNG.random(n) * 0.002).astype(np.float32)
+        weights = g.add("DequantizeLinear", bytes_of(np.int8, k, n), scales, bytes_of(np.int8, n), axis=1)
+    else:
+        g.tensors.append(helper.make_tensor("w", dtype, [k, n], RNG.integers(0, 16, k * n)))
+        scales = (RNG.random((k // 32, n)) * 0.02).astype(np.float32)
+        weights = g.add("DequantizeLinear", "w", scales, axis=0, block_size=32)
+    y = g.add("Add", g.add("MatMul", "x", weights), RNG.standard_normal(n).astype(np.float32))
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", k])]
+    return g.model(inputs, y, TensorProto.FLOAT, 2), {"x": RNG.standard_normal((5, k)).astype(np.float32)}
+
+
 def blocks(bits: int, rows: int) -> tuple[bytes, dict[str, np.ndarray]]:
     """A table and a product of `bits` bits, in blocks of 32."""
     g, width = Graph(), 128
@@ -147,6 +163,8 @@ CASES: dict[str, Case] = {
     "float16-network": (half_network, 4e-3),
     "float16-block": (half_block, 2e-2),
     "integer-network": (integer_network, 0.0),
+    "dequantised-int8": (lambda: dequantised_weights(TensorProto.INT8), 1e-4),
+    "dequantised-uint4": (lambda: dequantised_weights(TensorProto.UINT4), 1e-4),
     "4-bits-few-rows": (lambda: blocks(4, 3), 1e-4),
     "4-bits-many-rows": (lambda: blocks(4, 40), 1e-4),
     "8-bits-few-rows": (lambda: blocks(8, 3), 1e-4),
