@@ -46,6 +46,8 @@ const OFFSET_ALIGNMENT = 256;
 const MANY = 4000;
 /** Tensors that are placed in tries of other orders. */
 const EFFORT = 6000;
+/** Tries that follow from each other. */
+const CHAIN = 100;
 /** A few tensors have few orders. */
 const ORDERS_PER_TENSOR = 10;
 /** What is not more above the lower bound needs no further tries. */
@@ -86,13 +88,17 @@ export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot
     tensors.map(({ bytes, start, end }) => bytes * (Math.min(end, last) - start + 1)),
   ];
   let best: Attempt | undefined;
-  let bestRanks: number[] = [];
+  /** Of the chain of tries under way, each of which changes the best ranks so far a little. */
+  let chain: { readonly attempt: Attempt; readonly ranks: readonly number[] } | undefined;
   const count = Math.max(tensors.length, 1);
   const tries = count > MANY ? 1 : 3 + Math.floor(Math.min((EFFORT * effort) / count, ORDERS_PER_TENSOR * count));
   for (let i = 0; i < tries; i++) {
-    const ranks = firstRanks[i] ?? changedRanks(bestRanks, best!.grown, random);
+    // One that leads nowhere ends, and another begins.
+    const begins = i >= CHAIN && i % CHAIN < firstRanks.length;
+    const ranks = firstRanks[i] ?? (begins ? changedRanks(firstRanks[i % CHAIN], [], random) : changedRanks(chain!.ranks, chain!.attempt.grown, random));
     const attempt = placer.place(orderBy(ranks, tensors), firstRanks[i] ? undefined : random);
-    if (!best || attempt.bytes <= best.bytes) [best, bestRanks] = [attempt, ranks];
+    if (!chain || attempt.bytes <= chain.attempt.bytes || (begins && i % CHAIN === 0)) chain = { attempt, ranks };
+    if (!best || attempt.bytes < best.bytes) best = attempt;
     if (best.bytes <= enough) break;
   }
   return best!;
