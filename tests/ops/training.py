@@ -30,8 +30,9 @@ def _losses(op: str, outputs: int) -> list[Case]:
         inputs: list[Any] = [r(*shape), _labels(shape[0], *shape[2:], ignored=ignored)]
         inputs += [r(5, low=0.1, high=1.0)] if weighted else []
         chosen = {"reduction": reduction, **({} if ignored is None else {"ignore_index": ignored})}
-        cases.append(Case(op, inputs, chosen, outputs=outputs, tolerance="normal"))
-    return [*cases, Case(op, [r(4, 7), _labels(4, classes=7).astype(np.int32)], outputs=outputs, tolerance="normal")]
+        cases.append(Case(op, inputs, chosen, outputs=outputs, tolerance="normal", name=f"outputs={outputs}"))
+    narrow = [r(4, 7), _labels(4, classes=7).astype(np.int32)]
+    return [*cases, Case(op, narrow, outputs=outputs, tolerance="normal", name=f"outputs={outputs}")]
 
 
 def _adagrad(rate: Any, step: Any, x: Any, g: Any, h: Any, **_: Any) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 // elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks whose best are then ranked again.
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
-import { computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis, NUMBERS, sizeOf } from '../wgsl';
+import { computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis, NUMBERS, orderKey, sizeOf } from '../wgsl';
 
 interface TopKSpec extends Spec {
   readonly largest: boolean;
@@ -11,21 +11,13 @@ interface TopKSpec extends Spec {
   readonly numbered: boolean;
 }
 
-/** Numbers that order as the elements do; a NaN is beyond infinity, and -0 is 0. */
-const KEYS = {
-  f32: 'let bits = select(bitcast<u32>(v), 0u, v == 0.0); return select(bits | 0x80000000u, ~bits, bits >= 0x80000000u);',
-  i32: 'return bitcast<u32>(v) ^ 0x80000000u;',
-  u32: 'return v;',
-} as const;
-
 // x is [outer, n, inner], cut along n into u.chunks chunks; values and indices are [outer, chunks, k, inner].
 const TOP_K: Shader<TopKSpec> = {
   name: 'top_k',
   wgsl({ largest, type, numbered }) {
     const compute = computeType(type);
     const key = (at: string): string => `${largest ? '' : '~'}key(${load(type, 1, `x[${at}]`)})`;
-    return `fn key(v: ${compute}) -> u32 { ${KEYS[compute]} }
-${linearMain(`  let column = i % u.inner;
+    return `${orderKey(compute)}${linearMain(`  let column = i % u.inner;
   let element = i / u.inner % u.n;
   let outer = i / u.inner / u.n;
   let chunk = ((element + 1u) * u.chunks - 1u) / u.n;

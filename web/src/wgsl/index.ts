@@ -6,6 +6,7 @@ export * from './lanes';
 export * from './large';
 export * from './linear';
 export * from './math';
+export * from './order';
 export * from './shape';
 export * from './strided_copy';
 export * from './team';

@@ -1,7 +1,7 @@
 // A stable order of rows, by merging: an element's place is its own place in its run and the number of elements of the other run before it.
 import { type Context, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import { DType } from '../../schema';
-import { computeType, linearMain, linearWorkgroups, load } from '../../wgsl';
+import { computeType, linearMain, linearWorkgroups, load, orderKey } from '../../wgsl';
 
 /** x as [outer, n, inner]; row r is x[:, r, :]. */
 export interface SortedRows {
@@ -11,22 +11,9 @@ export interface SortedRows {
   readonly inner: number;
 }
 
-/** Numbers that order as the elements do; a NaN is beyond infinity, and -0 is 0. */
-const KEYS = {
-  f32: `let all = bitcast<u32>(v);
-  let bits = select(all, 0u, (all & 0x7fffffffu) == 0u);
-  let key = select(bits | 0x80000000u, ~bits, bits >= 0x80000000u);
-  return select(key, 0xffffffffu, (all & 0x7fffffffu) > 0x7f800000u);`,
-  i32: 'return bitcast<u32>(v) ^ 0x80000000u;',
-  u32: 'return v;',
-} as const;
-
 /** WGSL of row_before(a, b): whether row a comes before row b. u has outer, n and inner. */
 export function rowBefore(type: StorageType): string {
-  return `fn key(v: ${computeType(type)}) -> u32 {
-  ${KEYS[computeType(type)]}
-}
-fn row_before(a: u32, b: u32) -> bool {
+  return `${orderKey(computeType(type))}fn row_before(a: u32, b: u32) -> bool {
   for (var o = 0u; o < u.outer; o++) {
     for (var j = 0u; j < u.inner; j++) {
       let mine = key(${load(type, 1, 'x[(o * u.n + a) * u.inner + j]')});
