@@ -28,6 +28,8 @@ def gather(shape: tuple[int, ...], axis: int, blocked: int, zeros: bool, bits: i
 CASES = [
     *(matmul(m, 72, 20, 16, bits, zeros) for m in (1, 5, 33) for bits in (4, 8) for zeros in ("", "packed")),
     matmul(2, 64, 12, 32, 2),
+    matmul(5, 70, 20, 16, 4),
+    matmul(1, 71, 20, 16, 8, "packed"),
     matmul(3, 96, 12, 32, 4, "float"),
     matmul(1, 160, 40, 32, 4, "packed", bias=True),
     matmul(20, 160, 40, 32, 4, "packed", bias=True),

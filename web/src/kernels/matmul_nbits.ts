@@ -24,6 +24,8 @@ function blockText({ bits, storage, zeros }: Packed): string {
 
 interface FewSpec extends Spec, Packed {
   readonly rows: 1 | 4;
+  /** Whether k comes in whole steps: a is read 4 elements at a time then. */
+  readonly whole: boolean;
   readonly team: number;
   readonly bias: boolean;
   readonly result: StorageType;
@@ -33,28 +35,23 @@ interface FewSpec extends Spec, Packed {
 const FEW: Shader<FewSpec> = {
   name: 'matmul_nbits__few',
   wgsl(spec) {
-    const { bits, rows, team, bias, result } = spec;
+    const { bits, rows, whole, team, bias, result } = spec;
     const each = 8 / bits;
     const all = Array.from({ length: rows }, (_, row) => row);
     const type = rows === 4 ? 'vec4<f32>' : 'f32';
-    const values = (k: string) => (rows === 4 ? `vec4(${all.map((row) => `f32(a[row_${row} + ${k}])`).join(', ')})` : `f32(a[row_0 + ${k}])`);
-    const weights = Array.from({ length: 4 * each }, (_, i) => {
-      const weight = `(f32((bytes[${Math.floor(i / each)}] >> ${(i % each) * bits}u) & ${2 ** bits - 1}u) - zero) * scale`;
-      return `    if (k + ${i}u < u.k) { sum += ${values(`k + ${i}u`)} * (${weight}); }`;
-    });
     return teamMain({
       team, neighbours: false,
       accumulators: [{ name: 'sum', type, start: `${type}(0.0)` }],
       prepare: `  let n = o % u.n;
   let row = o / u.n * ${rows}u;
-${all.map((i) => `  let row_${i} = min(row + ${i}u, u.m - 1u) * u.k;`).join('\n')}
+${all.map((i) => `  let row_${i} = min(row + ${i}u, u.m - 1u) * u.k${whole ? ' / 4u' : ''};`).join('\n')}
   let first = 0u;
-  let end = u.steps;`,
+  let end = ${whole ? `u.k / ${4 * each}u` : 'u.steps'};`,
       step: `    let bytes = b[n * u.steps + r];
     let k = r * ${4 * each}u;
     let block = k / u.block;
 ${blockText(spec)}
-${weights.join('\n')}`,
+${whole ? inFours(bits, rows) : oneByOne(bits, rows)}`,
       merge: '      sum += other_sum;',
       finish: all.map((i) => {
         const value = `sum${rows === 4 ? `[${i}]` : ''}${bias ? ' + f32(bias[n])' : ''}`;
@@ -63,6 +60,29 @@ ${weights.join('\n')}`,
     });
   },
 };
+
+/** Statements that add the products of the step's weights, 4 at a time. */
+function inFours(bits: number, rows: number): string {
+  const each = 8 / bits;
+  // The bytes of the weights 4 * j and on, and how far to shift each.
+  const lanes = (j: number) => [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
+  return Array.from({ length: each }, (_, j) => {
+    const of = lanes(j);
+    const taken = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of.map(({ shift }) => `${shift}u`).join(', ')})) & vec4<u32>(${2 ** bits - 1}u)`;
+    const sums = Array.from({ length: rows }, (_, i) => `sum${rows === 4 ? `[${i}]` : ''} += dot(vec4<f32>(a[row_${i} + r * ${each}u + ${j}u]), weights);`);
+    return `    { let weights = (vec4<f32>(${taken}) - zero) * scale; ${sums.join(' ')} }`;
+  }).join('\n');
+}
+
+/** The same where the last of them may lie beyond k. */
+function oneByOne(bits: number, rows: number): string {
+  const each = 8 / bits;
+  const values = (k: string) => (rows === 4 ? `vec4(${[0, 1, 2, 3].map((row) => `f32(a[row_${row} + ${k}])`).join(', ')})` : `f32(a[row_0 + ${k}])`);
+  return Array.from({ length: 4 * each }, (_, i) => {
+    const weight = `(f32((bytes[${Math.floor(i / each)}] >> ${(i % each) * bits}u) & ${2 ** bits - 1}u) - zero) * scale`;
+    return `    if (k + ${i}u < u.k) { sum += ${values(`k + ${i}u`)} * (${weight}); }`;
+  }).join('\n');
+}
 
 interface UnpackSpec extends Spec, Packed {
   /** Whether the matrix is [n, k]; else [k, n]. */
@@ -126,9 +146,10 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   const count = Math.ceil(m / rows) * n;
   const steps = bytes / 4;
   const team = teamSize(count, steps, ctx.device);
+  const whole = k % (32 / bits) === 0;
   ctx.dispatch({
-    shader: FEW, spec: { ...packed, rows, team, bias: bias !== undefined, result: y.storage },
-    inputs: { a, b: inLanes(b, 4), ...inputs, ...(bias && { bias }) }, outputs: { y }, uniforms: { count, m, steps, ...sizes },
+    shader: FEW, spec: { ...packed, rows, whole, team, bias: bias !== undefined, result: y.storage },
+    inputs: { a: inLanes(a, whole ? 4 : 1), b: inLanes(b, 4), ...inputs, ...(bias && { bias }) }, outputs: { y }, uniforms: { count, m, steps, ...sizes },
     workgroups: teamWorkgroups(count, team, ctx.device),
   });
 }
