@@ -35,17 +35,18 @@ class Columns(Pass):
         return sum(self._slices(graph) + self._concats(graph) for graph in all_graphs(model.graph))
 
     def ensures(self, model: ir.Model) -> None:
-        """What is written lies within tensors that are as wide as the writers say, and were made before."""
+        """What is written lies within tensors as wide as the writers say, which were made before and are not read."""
         for graph in all_graphs(model.graph):
-            made: set[ir.Value] = set()
+            made: dict[ir.Value, ir.Value] = {}
             for node in graph:
                 columns, into = attribute(node, "y_columns"), attribute(node, "into")
                 if columns is None:
                     continue
                 first, width = columns
                 assert 0 <= first < width == width_of(node.outputs[0])
-                assert into is None or node.inputs[into] in made
-                made.add(node.outputs[0])
+                wide = node.outputs[0] if into is None else made[node.inputs[into]]
+                assert not any(v is not None and made.get(v) is wide for v in node.inputs[: _apart(node)])
+                made[node.outputs[0]] = wide
 
     def _slices(self, graph: ir.Graph) -> int:
         count = 0
@@ -141,7 +142,7 @@ def _meet(part: _Part, other: _Part) -> bool:
 def _apart(node: ir.Node) -> int:
     """How many inputs, from the first on, must lie in another tensor than the output: a convolution's need not."""
     if node.op_type == "Concat":
-        return int(attribute(node, "into"))
+        return int(attribute(node, "into", len(node.inputs)))
     return 1 if node.op_type == "Resize" else 0
 
 
@@ -159,6 +160,9 @@ def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> b
         copied != list(range(copied[0], copied[-1] + 1)) or 2 * sum(widths[i] for i in copied) > sum(widths)
     ):
         return False
+    written = {node.outputs[0] for part in parts for node in part.writers}
+    if any(concat.inputs[i] in written for i in copied):
+        return False  # a copy from a tensor into itself
     return lifetimes.joined([part.value for part in parts], concat) is not None
 
 

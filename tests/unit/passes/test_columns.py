@@ -88,6 +88,11 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray], int]] = {
         {"w": _w(4, 4), "u": _w(8, 4), "v": _w(8, 12), "t": _w(4, 12), "z": _w(4, 20), "q2": _w(4, 4)},
         1,  # s is copied
     ),
+    "a part, and the whole": (
+        "a = Conv(x, w)  b = Conv(x, u)  i = Concat<axis=1>(a, b)  j = Concat<axis=1>(a, i)  y = Conv(j, v)",
+        {"w": _w(4, 4), "u": _w(8, 4), "v": _w(4, 16)},
+        1,
+    ),
     "odd channels": (
         "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Conv(j, v)",
         {"w": _w(5, 4), "u": _w(3, 4), "v": _w(4, 8)},
@@ -178,6 +183,65 @@ def test_siblings(nodes: str, constants: dict[str, Any], left: int, sizes: str) 
     model = parse(f"g (float[{sizes}] i) => (float[a,b,c,d] y) {{ {text} }}", constants)
     feeds = random_feeds(model, {"n": 1, "h": 8, "w": 8})
     assert operators(check_equal(model, compiled(model, columns=True), feeds=feeds))["nhwc.Conv"] == left + 2
+
+
+def _network(seed: int) -> tuple[str, dict[str, np.ndarray]]:
+    """Convolutions, pools, sums, Splits and Concats at random, all of 8x8 pixels; y is made of what is left."""
+    rng = np.random.default_rng(seed)
+    channels, lines, constants = {"x": 4}, [], {}
+    unread = {"x"}
+
+    def pick(count: int = 1, of: int | None = None) -> list[str]:
+        names = [name for name, width in channels.items() if of in (None, width)]
+        late = names[-6:]
+        chosen = [str(name) for name in rng.choice(late, min(count, len(late)), replace=False)]
+        unread.difference_update(chosen)
+        return chosen
+
+    def give(width: int) -> str:
+        name = f"v{len(channels)}"
+        channels[name] = width
+        unread.add(name)
+        return name
+
+    def conv(x: str, width: int, size: int, group: int = 1) -> str:
+        weights, name = f"w{len(constants)}", give(width)
+        constants[weights] = _w(width, channels[x] // group, size)
+        lines.append(f"{name} = Conv<group={group}, pads={[size // 2] * 4}>({x}, {weights})")
+        return name
+
+    for _ in range(14):
+        kind = rng.choice(["conv", "conv", "depthwise", "pool", "sum", "split", "concat", "concat"])
+        (x,) = pick()
+        if kind == "conv":
+            conv(x, int(rng.choice([4, 8, 8, 6])), int(rng.choice([1, 3])))
+        elif kind == "depthwise":
+            conv(x, channels[x], 3, channels[x])
+        elif kind == "pool":
+            lines.append(f"{give(channels[x])} = {POOL}({x})")
+        elif kind == "sum":
+            made = conv(x, channels[x], 3)
+            unread.discard(made)
+            lines.append(f"{give(channels[x])} = Add({x}, {made})")
+        elif kind == "split" and channels[x] > 4:
+            width = channels[x] // 2
+            sizes = f"s{len(constants)}"
+            constants[sizes] = _i(width, channels[x] - width)
+            lines.append(f"{give(width)}, {give(channels[x] - width)} = Split<axis=1>({x}, {sizes})")
+        elif kind == "concat":
+            parts = list(dict.fromkeys([x, *pick(3)]))
+            lines.append(f"{give(sum(channels[p] for p in parts))} = Concat<axis=1>({', '.join(parts)})")
+    lines.append(f"y = Concat<axis=1>({', '.join([*sorted(unread), 'x'])})")
+    return "  ".join(lines), constants
+
+
+@pytest.mark.parametrize("seed", [*range(100, 112), 119])
+def test_random_networks(seed: int) -> None:
+    nodes, constants = _network(seed)
+    sizes = "1,4,8,8" if seed % 2 else "n,4,h,w"
+    model = parse(f"g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
+    feeds = random_feeds(model, {"n": 1, "h": 8, "w": 8}, seed)
+    check_equal(model, compiled(model, columns=True), feeds=feeds, tolerance=1e-3)
 
 
 def test_an_output_in_the_middle_stays() -> None:
