@@ -1,13 +1,15 @@
 // LinearAttention: a recurrent state of keys by values instead of a cache. A thread owns a column of the state, and goes from token to token.
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { DType } from '../schema';
-import { FLOATS, linearMain, linearWorkgroups, load, stored } from '../wgsl';
+import { bindingCount, FLOATS, linearMain, linearWorkgroups, load, stored } from '../wgsl';
 
 interface RecurrenceSpec extends Spec {
   readonly delta: boolean;
   /** What a state is multiplied by before a token: a number of the head, one of each key's element, or 1. */
   readonly decay: 'none' | 'head' | 'element';
   readonly past: StorageType | undefined;
+  /** Whether the past is in the state already. */
+  readonly filled?: boolean;
   readonly present: StorageType | undefined;
   /** Query heads that share a state. */
   readonly shared: number;
@@ -17,7 +19,7 @@ interface RecurrenceSpec extends Spec {
 // state is [batch, heads, keySize, valueSize] in f32, as past and present are in theirs, slot for slot.
 const RECURRENCE: Shader<RecurrenceSpec> = {
   name: 'linear_attention__column',
-  wgsl({ delta, decay, past, present, shared, type }) {
+  wgsl({ delta, decay, past, filled, present, shared, type }) {
     const each = Array.from({ length: shared }, (_, j) => j);
     const element = (name: string, at: string) => load(type, 1, `${name}[${at}]`);
     const kept = { none: '', head: ' * gate', element: ` * exp(${element('decay', 'own + k')})` }[decay];
@@ -25,10 +27,10 @@ const RECURRENCE: Shader<RecurrenceSpec> = {
   let head = i / u.value_size % u.heads;
   let batch = i / (u.value_size * u.heads);
   let base = (i / u.value_size) * u.key_size * u.value_size + column;
-  for (var k = 0u; k < u.key_size; k++) {
+${filled ? '' : `  for (var k = 0u; k < u.key_size; k++) {
     let at = base + k * u.value_size;
     state[at] = ${past ? load(past, 1, 'past[u.past_start + at]') : '0.0'};
-  }
+  }`}
   for (var t = 0u; t < u.tokens; t++) {
     let row = batch * u.tokens + t;
     let own = (row * u.heads + head) * u.key_size;
@@ -57,6 +59,11 @@ ${present ? `  // Slots of what was before the first token: zeros, but without a
     for (var k = 0u; k < u.key_size; k++) { present[slot * u.state_size + base + k * u.value_size] = ${stored(present, 1, 'select(0.0, state[base + k * u.value_size], slot + 1u == u.slots)')}; }
   }` : ''}`);
   },
+};
+
+const FILL: Shader<{ readonly type: StorageType }> = {
+  name: 'linear_attention__fill',
+  wgsl: ({ type }) => linearMain(`  state[i] = ${load(type, 1, 'past[u.past_start + i]')};`),
 };
 
 const RULES = ['linear', 'gated', 'delta', 'gated_delta'] as const;
@@ -92,17 +99,27 @@ function resolve(ctx: Context, { queryHeads, heads, scale, rule, window }: Linea
   const present = ctx.wants(1) ? ctx.output(1, dims, past?.dtype ?? query.dtype) : undefined;
   const size = batch * heads * keySize * valueSize;
   const slots = Math.max(1, window);
+  const past_start = (slots - 1) * size;
+  const state = ctx.temp(own, DType.float32);
+  // With all that is optional it binds more tensors than every device allows.
+  const bound = [query, key, value, past, decay, beta, y, state, present].filter((tensor) => tensor !== undefined);
+  const filled = past && bindingCount(bound, ctx.device) > ctx.device.maxStorageBuffersPerStage;
+  if (filled) {
+    ctx.dispatch({
+      shader: FILL, spec: { type: past.storage }, inputs: { past }, outputs: { state }, uniforms: { count: size, past_start }, workgroups: linearWorkgroups(size, ctx.device),
+    });
+  }
   ctx.dispatch({
     shader: RECURRENCE,
     spec: {
-      delta, decay: !decay ? 'none' : decay.dims[2] === heads ? 'head' : 'element', past: past?.storage, present: present?.storage,
+      delta, decay: !decay ? 'none' : decay.dims[2] === heads ? 'head' : 'element', past: filled ? undefined : past?.storage, ...(filled && { filled }), present: present?.storage,
       shared: Math.max(1, queryHeads / heads), type: query.storage,
     },
-    inputs: { query, key, value, ...(past && { past }), ...(decay && { decay }), ...(beta && { beta }) },
-    outputs: { y, state: ctx.temp(own, DType.float32), ...(present && { present }) },
+    inputs: { query, key, value, ...(past && !filled && { past }), ...(decay && { decay }), ...(beta && { beta }) },
+    outputs: { y, state, ...(present && { present }) },
     uniforms: {
       count: batch * heads * valueSize, value_size: valueSize, heads, key_size: keySize, tokens, query_heads: queryHeads, repeats: Math.max(1, heads / queryHeads),
-      past_start: (slots - 1) * size, slots, state_size: size, rates: beta ? beta.dims[2] : 1, scale: scale || 1 / Math.sqrt(keySize),
+      past_start, slots, state_size: size, rates: beta ? beta.dims[2] : 1, scale: scale || 1 / Math.sqrt(keySize),
     },
     f32: ['scale'],
     workgroups: linearWorkgroups(batch * heads * valueSize, ctx.device),
