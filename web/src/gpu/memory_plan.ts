@@ -82,7 +82,7 @@ export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot
   const placer = new Placer(tensors, existing, options);
   const there = existing.reduce((sum, { bytes }) => sum + bytes, 0);
   const enough = Math.max(0, good * largestSum([...tensors, ...existing.flatMap(({ held }) => held)]) - there);
-  const last = Math.max(0, ...tensors.map(({ end }) => (end === Infinity ? 0 : end)));
+  const last = tensors.reduce((latest, { end }) => (end === Infinity ? latest : Math.max(latest, end)), 0);
   const firstRanks = [
     tensors.map(({ bytes }) => bytes),
     tensors.map(({ bytes, start, end }) => bytes * (Math.min(end, last) - start + 1)),

@@ -32,6 +32,8 @@ export interface SegmentPlan extends MemoryPlan {
 const ENOUGH = 1.07;
 /** Pipelines are changed from those on that touch the most memory, in these shares of the peak. */
 const SHARES = [0.6, 0.4, 0.25, 0.15, 0.08, 0];
+/** More tensors than this are not planned several times. */
+const MANY = 4000;
 /** What another share must gain. */
 const WORTH = 0.99;
 /** What must be gained by a pipeline that some commands need in two forms. */
@@ -45,7 +47,8 @@ export function planSegment(
   const { blocks, blockOf } = merge(tensors, accesses, taken);
   const peak = largestSum([...blocks, ...held]);
   const there = existing.reduce((sum, { bytes }) => sum + bytes, 0);
-  const isTensor = (id: number) => blockOf.has(id) || held.some((one) => one.id === id);
+  const slotOfHeld = new Map(existing.flatMap((slot, i) => slot.held.map(({ id }) => [id, i] as const)));
+  const isTensor = (id: number) => blockOf.has(id) || slotOfHeld.has(id);
   const weights = weigh(tensors, accesses, held);
   const attempt = (share: number, effort: number) => {
     const changed = (access: Access) => access.group !== undefined && weights.get(access.group)! >= share * peak && !bindsTwice(access, isTensor);
@@ -58,13 +61,13 @@ export function planSegment(
   const enough = ({ made }: { readonly made: number }) => made === 0 || there + made <= ENOUGH * peak;
   let best = attempt(Infinity, 2);
   for (const share of SHARES) {
-    if (enough(best)) break;
+    if (enough(best) || tensors.length > MANY) break;
     const other = attempt(share, 0.25);
     if (other.made < WORTH * best.made) best = other;
   }
-  if (!enough(best)) best = attempt(best.share, 8);
+  if (!enough(best) && tensors.length <= MANY) best = attempt(best.share, 8);
   const places = new Map([...blockOf].map(([id, block]) => [id, best.plan.places.get(block)!]));
-  const slotOf = (id: number) => places.get(id)?.slot ?? existing.findIndex((slot) => slot.held.some((one) => one.id === id));
+  const slotOf = (id: number) => places.get(id)?.slot ?? slotOfHeld.get(id) ?? -1;
   return { places, newSlots: best.plan.newSlots, peak, taken, beside: besides(accesses, taken, best.changed, slotOf) };
 }
 
@@ -97,8 +100,9 @@ function chooseTaken(tensors: readonly Lifetime[], accesses: readonly Access[], 
     });
     if (take) possible.set(i, take);
   });
-  const wholly = new Map([...possible].filter(([i, take]) => accesses.every(({ group }, k) =>
-    group !== accesses[i].group || possible.get(k)?.join() === take.join())));
+  const forms = new Map<string | undefined, Set<string | undefined>>();
+  accesses.forEach(({ group }, i) => forms.set(group, (forms.get(group) ?? new Set()).add(possible.get(i)?.join())));
+  const wholly = new Map([...possible].filter(([i]) => forms.get(accesses[i].group)!.size === 1));
   if (wholly.size === possible.size) return possible;
   const peakOf = (taken: ReadonlyMap<number, Take>) => largestSum([...merge(tensors, accesses, taken).blocks, ...held]);
   return peakOf(possible) < WORTH_A_PIPELINE * peakOf(wholly) ? possible : wholly;

@@ -222,3 +222,13 @@ test('segment: what is held from before keeps its place, and counts', () => {
   assert.deepEqual(plan.newSlots, [8192]);
   assert.equal(largestSum(tensors), 8192);
 });
+
+test('segment: thousands of commands are planned in a moment', () => {
+  const net = new Builder();
+  let x = net.make(4096, []);
+  for (let i = 0; i < 5000; i++) x = net.make(256 * (1 + (i % 7)), [x], `op ${i % 50}`, i % 3 ? ELEMENTWISE : undefined);
+  const tensors = net.bytes.map((bytes, id): Lifetime => ({ id, bytes, start: id, end: id + 1 }));
+  const start = performance.now();
+  assert.equal(planSegment(tensors, net.accesses).places.size, tensors.length);
+  assert.ok(performance.now() - start < 10000);
+});
