@@ -1,6 +1,6 @@
 """Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
 
-A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain of what it gives.
+A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain behind it.
 
 Runs after placement, as all of a chain must be on one provider.
 """
