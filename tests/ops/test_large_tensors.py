@@ -22,8 +22,9 @@ MANY_TENSORS = ("LSTM", "GRU", "RNN", "LinearAttention", "QLinearConv", "RotaryE
 
 
 def _bytes(arrays: list[np.ndarray | None], expected: list[np.ndarray]) -> list[int]:
-    """Sizes on the GPU of float32, and of what takes as much there."""
-    return [4 * array.size for array in [*arrays, *expected] if array is not None]
+    """Sizes on the GPU: 64-bit integers and truths have 32 bits there."""
+    every = [array for array in [*arrays, *expected] if array is not None]
+    return [array.size * (4 if array.dtype == np.bool_ else min(4, array.itemsize)) for array in every]
 
 
 def _largest() -> dict[str, Case]:
@@ -35,6 +36,14 @@ def _largest() -> dict[str, Case]:
 
 
 LARGEST = _largest()
+#: Elements that lie packed.
+PACKED = [
+    Case("Softmax", [r(3, 300, dtype="float16")], tolerance="loose"),
+    Case("ReduceSum", [r(30, 41, dtype="float16"), i64(0)], tolerance="loose"),
+    Case("MaxPool", [r(1, 8, 14, 12, dtype="uint8")], {"kernel_shape": [3, 3]}),
+    Case("Pad", [r(20, 33, dtype="int8"), i64(1, 2, 3, 0)], host=(1,)),
+    Case("GatherElements", [r(30, 40, dtype="uint8"), r(7, 40, dtype="int64", low=0, high=30)]),
+]
 #: Kernels with other shaders for hardware.
 TWOFOLD = (
     "MatMul",
@@ -101,6 +110,12 @@ def kernel_page() -> Iterator[Any]:
 @pytest.mark.browser
 @pytest.mark.parametrize("case", LARGEST.values(), ids=LARGEST.keys())
 def test_in_windows(kernel_page: Any, case: Case) -> None:
+    _run_halved(kernel_page, case, hardware=False)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", PACKED, ids=lambda case: case.id)
+def test_packed_in_windows(kernel_page: Any, case: Case) -> None:
     _run_halved(kernel_page, case, hardware=False)
 
 
