@@ -22,8 +22,11 @@ pytestmark = pytest.mark.browser
 X = np.random.default_rng(3).normal(size=(3, 8, 16)).astype(np.float32)
 
 
+DET_ON_CPU = {"providers": [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]}
+
+
 def model() -> bytes:
-    """MatMul, Softmax and Mul for the GPU; Det, which only the CPU has, between them."""
+    """MatMul, Softmax and Mul for the GPU; Det between them, for the CPU if `DET_ON_CPU`."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
         helper.make_node("Softmax", ["a"], ["b"], name="softmax"),
@@ -52,7 +55,7 @@ def profiled(new_session: Callable[..., InferenceSession], folder: Path, runs: i
 
 
 def test_mixed_model(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
-    trace = profiled(new_session, tmp_path, 3, providers=["webgpu", "wasm"])
+    trace = profiled(new_session, tmp_path, 3, **DET_ON_CPU)
     events = list(trace.spans())
     nodes = Counter((e["name"], e["args"]["provider"]) for e in events if e["cat"] == "Node")
     gpu, cpu = "WebGpuExecutionProvider", "CPUExecutionProvider"

@@ -21,7 +21,7 @@ export class Arena {
   /** The most bytes that tensors needed at one time, in any recording; an output in the place of an input counts once. */
   peak = 0;
 
-  constructor(private readonly cache: BufferCache, private readonly maxBufferSize: number) {}
+  constructor(private readonly cache: Pick<BufferCache, 'acquire' | 'release'>, private readonly maxBufferSize: number) {}
 
   /**
    * Finds a place for each tensor, making buffers where needed.

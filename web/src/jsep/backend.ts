@@ -71,6 +71,7 @@ export class JsepBackend implements JsepFunctions {
     const recorder = this.recorder();
     if (this.owner().dry) {
       this.core.heap.fill(0, target, target + size);
+      if (size > 0 && !recorder.bytesOf(id)) recorder.nextSegment();
       return undefined;
     }
     const known = size === 0 ? new Uint8Array(0) : recorder.bytesOf(id);

@@ -4,7 +4,6 @@ import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
 import type { Held, Lifetime } from '../gpu/memory_plan';
 import type { PipelineCache } from '../gpu/pipelines';
 import type { Command, CompiledSegment } from '../gpu/segment';
-import { planSegment } from '../gpu/segment_plan';
 import type { Container } from '../session/tensors';
 import type { Blocks } from './copy_blocks';
 import type { HostTest } from './resolve';
@@ -183,12 +182,6 @@ export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>):
     return use ? { ...temp, start: use.first, end: use.last } : temp;
   });
   return { tensors: [...tensors, ...used], freedAt };
-}
-
-/** The commands of a segment that is a whole run, as its memory plan will want them if nothing else is in the arena. */
-export function plannedCommands(segment: Segment, pipelines: PipelineCache, survivors: ReadonlySet<number>): Command[] {
-  const commands = segment.commands();
-  return asPlanned(commands, planSegment(lifetimes(segment, survivors).tensors, commands.map(accessOf)), pipelines);
 }
 
 /** The first and the last command that touches each tensor. */

@@ -1,11 +1,12 @@
 // Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs none on the GPU.
 import { messageOf } from '../errors';
+import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
 import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
 import type { SessionBackend } from '../jsep/backend';
 import { cpuElementSize, elementCount } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
-import { plannedCommands, Recording } from '../jsep/recording';
+import { Recording } from '../jsep/recording';
 import { Location } from '../schema';
 import type { PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
@@ -45,8 +46,14 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  const commands = recording.segments.flatMap((segment) => plannedCommands(segment, backend.provider.pipelines, survivors));
+  const { gpu, pipelines } = backend.provider;
+  const arena = new Arena(ON_PAPER, gpu.device.limits.maxBufferSize);
+  const last = recording.segments.length - 1;
+  const commands = recording.segments.flatMap((_, i) => recording.place(i, arena, pipelines, i === last ? survivors : undefined));
   return compilePipelines(commands, progress);
 }
+
+/** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
+const ON_PAPER: ConstructorParameters<typeof Arena>[0] = { acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer, release() {} };
 
 const NOTHING = new Uint8Array(0);
