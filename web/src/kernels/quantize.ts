@@ -1,9 +1,11 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 import { typeName } from '../jsep/elements';
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import { reduceMax, reduceMin } from './reduce';
-import { elementwise, elementwiseShader, FLOATS, integerRange, linearMain, linearWorkgroups, load, normalizeAxis, sizeOf } from '../wgsl';
+import {
+  type Division, division, divisionText, elementwise, elementwiseShader, FLOATS, integerRange, linearMain, linearWorkgroups, load, normalizeAxis, quotient, sizeOf,
+} from '../wgsl';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
 
@@ -48,15 +50,17 @@ const REPEAT_BLOCKS: Shader<{ readonly type: StorageType }> = {
   y[i] = x[(rest / u.size * u.blocks + rest % u.size / u.length) * u.after + i % u.after];`),
 };
 
-interface QuantizeSpec extends Spec {
+interface QuantizeSpec extends Division {
   readonly dtype: DType;
   readonly zero: boolean;
 }
 
-const QUANTIZE = elementwiseShader<QuantizeSpec>('quantize_linear', ({ dtype, zero }) => {
+const QUANTIZE = elementwiseShader<QuantizeSpec>('quantize_linear', (spec) => {
+  const { dtype, zero } = spec;
   const [least, most] = integerRange(dtype);
-  return `fn apply(x: F, scale: F${zero ? ', zero: T_zero' : ''}) -> R {
-  return R(clamp(round(x / scale)${zero ? ' + F(zero)' : ''}, F(${least}), F(${most})));
+  return `${divisionText(spec)}
+fn apply(x: F, scale: F${zero ? ', zero: T_zero' : ''}) -> R {
+  return R(clamp(round(${quotient(spec, 'x', 'scale')})${zero ? ' + F(zero)' : ''}, F(${least}), F(${most})));
 }`;
 });
 
@@ -71,7 +75,7 @@ const quantizeLinear: Kernel<QuantizeAttributes> = {
     const y = ctx.output(0, x.dims, dtype);
     const view = scaled(ctx, x, scale, zero, attributes);
     const operands = { x: ctx.reshape(x, view.dims), scale: view.scale, ...(view.zero ? { zero: view.zero } : {}) };
-    elementwise(ctx, QUANTIZE, operands, ctx.reshape(y, view.dims), { spec: { dtype, zero: zero !== undefined } });
+    elementwise(ctx, QUANTIZE, operands, ctx.reshape(y, view.dims), { spec: { dtype, zero: zero !== undefined, ...division(ctx.device) } });
   },
 };
 
@@ -97,13 +101,15 @@ function quantizeAttributes(given: Parameters<NonNullable<Kernel['attributes']>>
 }
 
 // One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable.
-const PARAMETERS: Shader<{ readonly type: StorageType }> = {
+const PARAMETERS: Shader<Division & { readonly type: StorageType }> = {
   name: 'dynamic_quantize_parameters',
-  wgsl: ({ type }) => linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
+  wgsl: ({ type, ...spec }) => `alias F = f32;
+${divisionText(spec)}
+${linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
   let high = max(${load(type, 1, 'most[0]')}, 0.0);
-  let step = select((high - low) / 255.0, 1.0, high == low);
+  let step = select(${quotient(spec, '(high - low)', '255.0')}, 1.0, high == low);
   scale[0] = step;
-  zero[0] = u32(clamp(round(-low / step), 0.0, 255.0));`),
+  zero[0] = u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0));`)}`,
 };
 
 const dynamicQuantizeLinear: Kernel = {
@@ -118,8 +124,8 @@ const dynamicQuantizeLinear: Kernel = {
     const whole = { keepdims: false, noAxesIsNone: false };
     ctx.call(reduceMin, whole, [x], [least]);
     ctx.call(reduceMax, whole, [x], [most]);
-    ctx.dispatch({ shader: PARAMETERS, spec: { type: x.storage }, inputs: { least, most }, outputs: { scale, zero }, uniforms: { count: 1 }, workgroups: [1, 1, 1] });
-    elementwise(ctx, QUANTIZE, { x, scale, zero }, y, { spec: { dtype: DType.uint8, zero: true } });
+    ctx.dispatch({ shader: PARAMETERS, spec: { type: x.storage, ...division(ctx.device) }, inputs: { least, most }, outputs: { scale, zero }, uniforms: { count: 1 }, workgroups: [1, 1, 1] });
+    elementwise(ctx, QUANTIZE, { x, scale, zero }, y, { spec: { dtype: DType.uint8, zero: true, ...division(ctx.device) } });
   },
 };
 

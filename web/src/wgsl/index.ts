@@ -1,4 +1,5 @@
 // The building blocks that kernels share.
+export * from './division';
 export * from './dtypes';
 export * from './elementwise';
 export * from './indices';

@@ -28,6 +28,15 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   // Absolute value and sign by bits: right for -0, infinities and NaN.
   with_sign: { wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }' },
 
+  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by.
+  divided: {
+    wgsl: `fn divided(x: F, by: F) -> F {
+  let inverse = 1.0 / by;
+  let q = x * inverse;
+  return select(q, fma(fma(-q, by, x), inverse, q), abs(q) < F(1e9));
+}`,
+  },
+
   sigmoid: { wgsl: 'fn sigmoid(x: F) -> F { let e = exp(-abs(x)); return select(F(1.0), e, x < F(0.0)) / (1.0 + e); }' },
   // |x| up to 0.6 by polynomial in x^2, where 1 - 2/(e^2x + 1) would lose digits.
   tanh_: {

@@ -138,10 +138,21 @@ const PLACES = `  let part = index % u.splits;
 const headOf = (row: string, sharing: boolean) => (sharing ? `shared_head * u.sharing + ${row} % u.sharing` : 'shared_head');
 const queryOf = (row: string, sharing: boolean) => (sharing ? `${row} / u.sharing` : row);
 
-/** The keys from `begin` to `end` that this part of the block looks at, whole tiles of them. */
-function keysOfBlock({ rows, columns, sharing, split }: StreamingSpec): string {
-  const whole = `  let first_key = begin_of(batch, ${queryOf('first', sharing)});
-  let last_key = end_of(batch, ${queryOf(`min(first + ${rows - 1}u, u.rows - 1u)`, sharing)});`;
+/**
+ * The keys from `begin` to `end` that this part of the block looks at, whole tiles of them.
+ * @param agreed where there are barriers: a compiler must see that all threads of a workgroup go by the same numbers, and it does not
+ *   where they come from a tensor.
+ */
+function keysOfBlock({ rows, columns, sharing, split }: StreamingSpec, agreed: boolean): string {
+  const first = `begin_of(batch, ${queryOf('first', sharing)})`;
+  const last = `end_of(batch, ${queryOf(`min(first + ${rows - 1}u, u.rows - 1u)`, sharing)})`;
+  const whole = agreed
+    ? `  if (lane == 0u) { span = vec2<u32>(${first}, ${last}); }
+  let keys = workgroupUniformLoad(&span);
+  let first_key = keys.x;
+  let last_key = keys.y;`
+    : `  let first_key = ${first};
+  let last_key = ${last};`;
   return split
     ? `${whole}
   let each = (max(last_key, first_key) - first_key + u.splits * ${columns}u - 1u) / (u.splits * ${columns}u) * ${columns}u;
@@ -178,7 +189,7 @@ ${PLACES}
   ${each((r) => count(size).map((d) => `let q${r}_${d} = ${read(names[0], `from${r} + ${d}u`)} * u.scale;`).join(' '))}
   ${each((r) => count(valueSize).map((d) => `var y${r}_${d} = V(0.0);`).join(' '))}
   ${each(start)}
-${keysOfBlock(spec)}
+${keysOfBlock(spec, false)}
   for (var start = begin; start < end; start += ${columns}u) {
 ${count(columns).map((c) => `    let key${c} = min(start + ${c}u, end - 1u); let k${c} = k_base + key${c} * u.k_2; let v${c} = v_base + key${c} * u.v_2;`).join('\n')}
     ${each((r) => count(columns).map((c) => `var d${r}_${c} = V(0.0);`).join(' '))}
@@ -221,6 +232,7 @@ const HARDWARE: Shader<StreamingSpec> = {
 var<workgroup> queries: array<V, ${rows * size}>;
 var<workgroup> tile: array<V, ${columns * pitch}>;
 var<workgroup> weights: array<f32, ${Math.max(THREADS, rows * columns)}>;
+${spec.hiding.lengths ? 'var<workgroup> span: vec2<u32>;' : ''}
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let index = group.y * groups.x + group.x;
@@ -239,7 +251,7 @@ ${PLACES}
   ${sums.map((j) => `var y${j} = V(0.0);`).join(' ')}
   var largest = ${sinks(spec) ? 'sink_of(head)' : `f32(${LEAST})`};
   var sum = ${sinks(spec) ? 'select(0.0, 1.0, member == 0u)' : '0.0'};
-${keysOfBlock(spec)}
+${keysOfBlock(spec, spec.hiding.lengths)}
   for (var start = begin; start < end; start += ${columns}u) {
 ${tile(names[1], size, 'k_base', 'u.k_2')}
     workgroupBarrier();

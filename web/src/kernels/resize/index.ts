@@ -1,5 +1,6 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it is.
-import { type Context, type DTypeName, type Kernel, KernelError, type Spec, type StorageType } from '../../jsep/kernel';
+import { type Context, type DTypeName, type Kernel, KernelError, type StorageType } from '../../jsep/kernel';
+import { type Division, division, divisionText, quotient } from '../../wgsl/division';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { sizeOf } from '../../wgsl/shape';
@@ -7,7 +8,7 @@ import { columnsOf, outputColumns } from '../_columns';
 import { antialiased } from './antialias';
 import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } from './axes';
 
-interface ResizeSpec extends Spec {
+interface ResizeSpec extends Division {
   readonly mode: Mode;
   readonly nearest: string;
   /** For each axis (neighbours that stay are one): whether it changes. */
@@ -51,6 +52,7 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
   const spec: ResizeSpec = {
     mode: r.mode, nearest: r.mode === 'nearest' ? r.nearest : '', changes: axes.map(({ kept }) => !kept), lanes, storage: x.storage,
     ...(columns && { columns }), excludeOutside: r.mode === 'cubic' && r.excludeOutside, extrapolates: r.coordinates === 'tf_crop_and_resize',
+    ...division(ctx.device),
   };
   const changing = counted.map((axis) => (axis.kept ? { ...axis, scale: 1, shift: 0, offset: 0 } : axis));
   ctx.dispatch({
@@ -112,11 +114,10 @@ function wgsl(spec: ResizeSpec): string {
     if (extrapolates) lines.push(`  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) { value = ${type}(u.extrapolation); }`);
     lines.push(`  y[${target}] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
-  return `fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
-  // A division may be off by a few units in the last place; where a whole number is meant, that would be another element.
-  let n = f32(i) + shift;
-  let q = n / scale;
-  return q + (n - q * scale) / scale + offset;
+  return `alias F = f32;
+${divisionText(spec)}
+fn position(i: u32, scale: f32, shift: f32, offset: f32) -> f32 {
+  return ${quotient(spec, '(f32(i) + shift)', 'scale')} + offset;
 }
 ${mode === 'nearest' ? `fn nearest(p: f32) -> f32 { return ${NEAREST[nearest]}; }` : ''}
 ${mode === 'cubic' ? CUBIC(excludeOutside) : ''}
