@@ -28,6 +28,7 @@ TWOFOLD = (
     "reduce",
     "movement/Concat",
     "blocks/MatMulNBits",
+    "attention/GroupQueryAttention",
     "fused/Attention",
     "fused/Conv",
     "fused/ElementwiseChain",

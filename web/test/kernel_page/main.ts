@@ -4,7 +4,7 @@ import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/jsep/
 import type { DeviceTraits, DTypeName } from '../../src/jsep/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
-import { shaderKey, shaderText } from '../../src/gpu/shader';
+import { shaderKey, type ShaderRequest, shaderText } from '../../src/gpu/shader';
 import { inErrorScopes, throwUncaptured } from '../../src/gpu/scopes';
 import type { Pipeline } from '../../src/gpu/pipelines';
 import { GpuProvider } from '../../src/gpu/provider';
@@ -48,6 +48,9 @@ let provider: Promise<GpuProvider> | undefined;
 /** What each key stood for. */
 const texts = new Map<string, string>();
 
+/** Requests that have not been looked at. */
+let asked: ShaderRequest[] = [];
+
 /** The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on a shape. */
 async function openProvider(): Promise<GpuProvider> {
   const made = await GpuProvider.open();
@@ -57,6 +60,7 @@ async function openProvider(): Promise<GpuProvider> {
     const [key, text] = [shaderKey(request), shaderText(request)];
     if ((texts.get(key) ?? text) !== text) throw new Error(`two shaders for one key, ${key}:\n${texts.get(key)}\n${text}`);
     texts.set(key, text);
+    asked.push(request);
     return get(request);
   };
   return made;
@@ -68,7 +72,23 @@ async function runKernel(test: Case): Promise<Result> {
   const result = await inErrorScopes(open.gpu, () => runCase(used, test));
   throwUncaptured(open.gpu);
   await throwWarnings(open);
+  await throwUnlessReadWrite(open);
   return result;
+}
+
+/** The memory plan may declare all bindings read_write; what is read then is not uniform to a compiler, and barriers must not depend on it. */
+async function throwUnlessReadWrite({ gpu }: GpuProvider): Promise<void> {
+  const requests = asked;
+  asked = [];
+  for (const request of requests) {
+    const code = shaderText({ ...request, bindings: request.bindings.map((binding) => ({ ...binding, writable: true })) });
+    if (!code.includes('workgroupBarrier')) continue;
+    gpu.device.pushErrorScope('validation');
+    const { messages } = await gpu.device.createShaderModule({ code }).getCompilationInfo();
+    await gpu.device.popErrorScope();
+    const errors = messages.filter(({ type }) => type === 'error').map(({ message }) => message);
+    if (errors.length > 0) throw new Error(`shader ${request.shader.name} with read_write bindings: ${errors.join('\n')}`);
+  }
 }
 
 const looked = new Set<Pipeline>();
