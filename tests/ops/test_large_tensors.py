@@ -6,14 +6,13 @@ read and written through functions (`web/src/gpu/windows.ts`). For each operator
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from case import Case, i64, r
-from test_webgpu_kernels import CASES, check
+from test_webgpu_kernels import largest, run_case
 
 #: A device binds at multiples of so many bytes.
 STEP = 256
@@ -27,15 +26,7 @@ def _bytes(arrays: list[np.ndarray | None], expected: list[np.ndarray]) -> list[
     return [array.size * (4 if array.dtype == np.bool_ else min(4, array.itemsize)) for array in every]
 
 
-def _largest() -> dict[str, Case]:
-    best: dict[tuple[str, str], tuple[int, str]] = {}
-    for name, case in CASES.items():
-        size = sum(int(np.prod(x.shape)) for x in case.inputs if x is not None)
-        best[case.domain, case.op] = max(best.get((case.domain, case.op), (0, "")), (size, name))
-    return {name: CASES[name] for size, name in best.values() if size > STEP // 4}
-
-
-LARGEST = _largest()
+LARGEST = {name: case for name, (size, case) in largest().items() if size > STEP // 4}
 #: Elements that lie packed.
 PACKED = [
     Case("Softmax", [r(3, 300, dtype="float16")], tolerance="loose"),
@@ -99,14 +90,6 @@ IN_PASSES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kernel_page() -> Iterator[Any]:
-    from run import KernelPage
-
-    with KernelPage() as page:
-        yield page
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("case", LARGEST.values(), ids=LARGEST.keys())
 def test_in_windows(kernel_page: Any, case: Case) -> None:
@@ -161,8 +144,4 @@ def _run_halved(page: Any, case: Case, hardware: bool) -> None:
 
 
 def _run(page: Any, case: Case, traits: dict[str, int], *, hardware: bool = False) -> list[str]:
-    arrays = case.arrays()
-    options = {"domain": case.domain, "host": case.host, "outputs": case.outputs, "hardware": hardware}
-    result = page.run(case.op, arrays, case.attributes, traits=traits, **options)
-    check(case, result.outputs, case.expectation(arrays))
-    return list(result.shaders)
+    return list(run_case(page, case, traits=traits, hardware=hardware).shaders)

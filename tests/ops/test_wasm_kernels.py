@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE / "wasm"), str(HERE.parents[1] / "wasm_build
 from case import MICROSOFT, TOLERANCES, Case  # noqa: E402
 
 #: Columns of wider tensors are for WebGPU only.
-APART = ("case", "columns")
+APART = ("case", "conftest", "columns")
 SHARED = sorted(f.stem for f in HERE.glob("*.py") if f.stem not in APART and not f.stem.startswith("test_"))
 OWN = sorted(file.stem for file in (HERE / "wasm").glob("*.py"))
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}

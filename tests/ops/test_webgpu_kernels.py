@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from case import TOLERANCES, Case
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
-
-from case import TOLERANCES, Case  # noqa: E402
-
-TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem != "case" and not file.stem.startswith("test_"))
+#: What is no table.
+APART = ("case", "conftest")
+TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem not in APART and not file.stem.startswith("test_"))
 CASES = {f"{table}/{case.id}": case for table in TABLES for case in importlib.import_module(table).CASES}
 #: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
 TWOFOLD = (
@@ -43,14 +41,6 @@ HARDWARE = {
 COMPACT = {
     f"{name}@compact": case for name, case in CASES.items() if name.startswith(("product/", "conv/", "columns/Conv"))
 }
-
-
-@pytest.fixture(scope="module")
-def kernel_page() -> Iterator[Any]:
-    from run import KernelPage
-
-    with KernelPage() as page:
-        yield page
 
 
 def test_ids_are_unique() -> None:
@@ -101,8 +91,17 @@ def test_by_messages_from_python(backend: Any, case: Case) -> None:
     backend.release_kernel(kernel)
 
 
-def run_case(kernel_page: Any, case: Case, **variant: Any) -> None:
-    """Run a case and compare."""
+def largest() -> dict[str, tuple[int, Case]]:
+    """For each operator the case with the most elements in its inputs, and how many."""
+    best: dict[tuple[str, str], tuple[int, str]] = {}
+    for name, case in CASES.items():
+        size = sum(int(np.prod(x.shape)) for x in case.inputs if x is not None)
+        best[case.domain, case.op] = max(best.get((case.domain, case.op), (0, "")), (size, name))
+    return {name: (size, CASES[name]) for size, name in best.values() if name}
+
+
+def run_case(kernel_page: Any, case: Case, **variant: Any) -> Any:
+    """Run a case and compare; return the page's result."""
     arrays = case.arrays()
     expected = case.expectation(arrays)
     result = kernel_page.run(
@@ -115,6 +114,7 @@ def run_case(kernel_page: Any, case: Case, **variant: Any) -> None:
         **variant,
     )
     check(case, result.outputs, expected)
+    return result
 
 
 def check(case: Case, outputs: Sequence[np.ndarray | None], expected: Sequence[np.ndarray]) -> None:

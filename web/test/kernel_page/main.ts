@@ -48,7 +48,7 @@ let provider: Promise<GpuProvider> | undefined;
 /** What each key stood for. */
 const texts = new Map<string, string>();
 
-/** Requests that have not been looked at. */
+/** Requests that are new, and have not been looked at. */
 let asked: ShaderRequest[] = [];
 
 /** The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on a shape. */
@@ -59,8 +59,8 @@ async function openProvider(): Promise<GpuProvider> {
   pipelines.get = (request) => {
     const [key, text] = [shaderKey(request), shaderText(request)];
     if ((texts.get(key) ?? text) !== text) throw new Error(`two shaders for one key, ${key}:\n${texts.get(key)}\n${text}`);
+    if (!texts.has(key)) asked.push(request);
     texts.set(key, text);
-    asked.push(request);
     return get(request);
   };
   return made;

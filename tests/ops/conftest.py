@@ -1,0 +1,22 @@
+"""What the tests of kernels in a page share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
+
+
+@pytest.fixture(scope="module")
+def kernel_page() -> Iterator[Any]:
+    """Run kernels in a page of the shared kind: `KernelPage.run`."""
+    from run import KernelPage
+
+    with KernelPage() as page:
+        yield page
