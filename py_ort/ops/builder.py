@@ -161,6 +161,15 @@ def remove(node: ir.Node) -> None:
     node.graph.remove(node, safe=True)
 
 
+def remove_with_subgraphs(node: ir.Node) -> None:
+    """Remove a node whose subgraphs no other node was given: what they read is not read by them any more."""
+    for subgraph in subgraphs(node):
+        for inner in all_nodes(subgraph):
+            for index in range(len(inner.inputs)):
+                inner.replace_input_with(index, None)
+    remove(node)
+
+
 class Builder:
     """Makes nodes in front of an anchor node.
 

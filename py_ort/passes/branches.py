@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import add_constant, attribute, remove, replace_value, scalar
+from py_ort.ops.builder import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
 from py_ort.passes.match import nodes_of
 from py_ort.passes.pass_base import Pass
 
@@ -38,5 +38,5 @@ def _take(node: ir.Node) -> bool:
         graph.insert_before(node, inner)
     for old, new in zip(node.outputs, results, strict=True):
         replace_value(old, new)
-    remove(node)
+    remove_with_subgraphs(node)
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.ops import operator
-from py_ort.ops.builder import all_graphs, remove
+from py_ort.ops.builder import all_graphs, remove_with_subgraphs
 from py_ort.passes.pass_base import Pass
 
 # Of these, trailing outputs may be left out.
@@ -23,7 +23,7 @@ class DeadCode(Pass):
         for graph in reversed(list(all_graphs(model.graph))):
             for node in reversed(list(graph)):
                 if not any(output.uses() or output.is_graph_output() for output in node.outputs):
-                    remove(node)
+                    remove_with_subgraphs(node)
                     count += 1
                 elif node.op_type in _OPTIONAL_OUTPUTS and operator(node.domain, node.op_type).pure:
                     count += _trim(node)

@@ -178,6 +178,22 @@ def test_a_branch_reads_permuted_outer_values() -> None:
         check_equal(model, feeds=feeds, tolerance=2e-4)
 
 
+@pytest.mark.parametrize(
+    "control",
+    [
+        """d = Loop (n, p, c) <body = b (int64 i, bool g, float[A,B,C,D] a) => (bool h, float[A,B,C,D] o)
+            { h = Identity(g)  o = Mul(a, c) }>""",
+        """d = If (p) <then_branch = yes () => (float[A,B,C,D] o) { o = Sin(x) },
+            else_branch = no () => (float[A,B,C,D] q) { q = Mul(c, c) }>  t = Add(c, d)""",
+    ],
+    ids=["a loop without readers", "a branch not taken"],
+)
+def test_a_subgraph_that_is_gone_reads_nothing(control: str) -> None:
+    text = f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ c = Conv(x, w)  {control}  y = Relu(c) }}"
+    model = parse(text, {"w": _f(3, 3, 1, 1), "n": np.int64(3), "p": np.bool_(True)})
+    assert operators(check_equal(model, tolerance=2e-4)) == {"Transpose": 2, "nhwc.Conv": 1}
+
+
 def test_nchw_may_be_preferred() -> None:
     model = parse(f"g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  t = Relu(c)  {TAIL} }}", W)
     result = check_equal(model, compiled(model, preferred_layout="NCHW"), tolerance=2e-4)
