@@ -70,14 +70,7 @@ def infer_expand(node: ir.Node) -> None:
         return
     width = max(len(source), len(target))
     a, b = [1] * (width - len(source)) + source, [1] * (width - len(target)) + target
-    joined = [
-        y
-        if isinstance(x, int) and x == 1
-        else x
-        if (isinstance(y, int) and y == 1) or isinstance(x, int)
-        else (x if x == y else None)
-        for x, y in zip(a, b, strict=True)
-    ]
+    joined: list[Element] = [_wider(x, y) for x, y in zip(a, b, strict=True)]
     output.shape = ir.Shape([d if known(d) else None for d in joined])
 
 

@@ -14,7 +14,16 @@ import onnx_ir as ir
 from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ops.infer import infer_unknown
-from py_ort.passes.attention_scores import HIDES, Scores, combined_masks, factor_of, scores_of, stacked_mask, unscaled
+from py_ort.passes.attention_scores import (
+    HIDES,
+    Scores,
+    combined_masks,
+    factor_of,
+    scores_of,
+    stacks,
+    unscaled,
+    unstacked_masks,
+)
 from py_ort.passes.causal_masks import added_mask, same_offset, truths
 from py_ort.passes.head_views import Heads, heads_of
 from py_ort.passes.kept_heads import Kept, give_present, kept, unrepeated
@@ -45,9 +54,9 @@ class Attention(Pass):
 
 
 def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
-    """The product with the values, and the nodes between: a Cast back to float16, and a guard against rows of NaN.
+    """The product with the values, and the nodes between.
 
-    (No key is seen: the result is 0.)
+    A guard against rows of NaN (no key is seen: the result is 0), a Cast back to float16, heads stacked on the batch.
     """
     value = softmax.outputs[0]
     between: list[ir.Node] = []
@@ -62,6 +71,9 @@ def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
     if product is not None and product.domain == "" and product.op_type == "Cast":
         if product.outputs[0].dtype != ir.DataType.FLOAT16:
             return None
+        between, value = [*between, product], product.outputs[0]
+        product = only_user(value)
+    if product is not None and rank(value) == _STACKED + 1 and stacks(product):
         between, value = [*between, product], product.outputs[0]
         product = only_user(value)
     if product is None or product.domain != "" or product.op_type != "MatMul" or product.inputs[0] is not value:
@@ -89,7 +101,8 @@ def _fuse(softmax: ir.Node) -> bool:
     if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
         return False
     heads = _stacked_heads(scores, operands) if stacked else None
-    if stacked and not all(stacked_mask(mask, heads) for mask in scores.masks):
+    masks = unstacked_masks(scores.masks, heads) if stacked else scores.masks
+    if masks is None:
         return False
     # Nothing can go wrong from here on.
     scales: list[ir.Node] = []
@@ -107,7 +120,7 @@ def _fuse(softmax: ir.Node) -> bool:
         whole = Kept(turned, turned=True), Kept(value)  # type: ignore[arg-type]
         parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
     attend = _Attend(build, *parts)
-    causal, mask = combined_masks(build, scores.masks, attend.past)
+    causal, mask = combined_masks(build, masks, attend.past, scores.floor)
     made = attend.write(mask, {"scale": scores.scale, "is_causal": int(causal), "softcap": scores.softcap or None})
     attend.give(made[0], result, stacked)
     for node in reversed(inner):
@@ -182,9 +195,10 @@ class _Attend:
         """Decide which form: with what was kept of earlier runs (unless not `join`), and in rows, or by head."""
         self.build = build
         self.query, self.key, self.value = query, key, value
-        ends = size_at(key.past, 2), size_at(value.past, 2)
-        self.joined = join and key.joined is not None and value.joined not in (None, key.joined) and same_size(*ends)
-        self.past: Any = ends[0] if self.joined else 0
+        self.joined = (
+            join and key.joined is not None and value.joined not in (None, key.joined) and _as_long(key, value)
+        )
+        self.past: Any = size_at(key.past, 2) if self.joined else 0
         heads = heads_of(query), *(s.new_heads() if self.joined else s.heads() for s in (key, value))
         q, k, v = heads
         self.rows: tuple[Heads, Heads, Heads] | None = None
@@ -254,6 +268,11 @@ class _Attend:
         for i, side in enumerate((self.key, self.value), start=1):
             if side.joined is not None and side.joined.graph is not None:
                 give_present(self.build, side, made[i], None if self.rows is None else self.rows[i])
+
+
+def _as_long(key: Kept, value: Kept) -> bool:
+    """Whether as many keys as values were kept: with the new ones they are as many, whatever their sizes are called."""
+    return any(same_size(size_at(a, 2), size_at(b, 2)) for a, b in ((key.past, value.past), (key.new, value.new)))
 
 
 def _has(value: ir.Value, wanted: list[Any]) -> bool:

@@ -17,7 +17,7 @@ from py_ort.passes.match import made_by, only_user, same_size, size_at, split_co
 
 HIDES = -1e4  # numbers in masks that no score gets over
 _STACKED = 3  # the rank of [batch * heads, positions, size]
-_STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape")
+_STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape", "Max")
 
 
 @dataclass
@@ -32,11 +32,15 @@ class Mask:
 
 @dataclass
 class Scores:
-    """`product` times `scale`, kept below `softcap` (0: it is not), and masked; `nodes` are behind the product."""
+    """`product` times `scale`, kept below `softcap` (0: it is not), and masked; `nodes` are behind the product.
+
+    Hidden scores are no less than `floor`, where there is one.
+    """
 
     product: ir.Node
     scale: float = 1.0
     softcap: float = 0.0
+    floor: float | None = None
     masks: list[Mask] = field(default_factory=list)
     nodes: list[ir.Node] = field(default_factory=list)
 
@@ -51,7 +55,8 @@ def scores_of(value: ir.Value | None, user: ir.Node) -> Scores | None:
     if node.op_type == "MatMul":
         constants = any(v is None or v.const_value is not None for v in node.inputs)
         return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else Scores(node)
-    found = {"Add": _added, "Where": _chosen, "Cast": _widened, "Reshape": _stacked}.get(node.op_type, _scaled)(node)
+    steps = {"Add": _added, "Where": _chosen, "Cast": _widened, "Reshape": _stacked, "Max": _floored}
+    found = steps.get(node.op_type, _scaled)(node)
     if found is not None:
         found.nodes.append(node)
     return found
@@ -163,27 +168,47 @@ def _widened(node: ir.Node) -> Scores | None:
 
 def _stacked(node: ir.Node) -> Scores | None:
     """[batch * heads, queries, keys] to [batch, heads, queries, keys], or back."""
+    return scores_of(node.inputs[0], node) if stacks(node) else None
+
+
+def stacks(node: ir.Node) -> bool:
+    """Whether a Reshape makes [batch * heads, queries, keys] of [batch, heads, queries, keys], or the other way."""
+    if node.domain != "" or node.op_type != "Reshape":
+        return False
     three, four = sorted((dims(v) or [] for v in (node.inputs[0], node.outputs[0])), key=len)
     if (len(three), len(four)) != (_STACKED, _STACKED + 1) or not same_size(product(four[:2]), three[0]):
-        return None
+        return False
     # One size may be left open: there are as many elements before as after.
-    if sum(not same_size(a, b) for a, b in zip(three[1:], four[2:], strict=True)) > 1:
-        return None
-    return scores_of(node.inputs[0], node)
+    return sum(not same_size(a, b) for a, b in zip(three[1:], four[2:], strict=True)) <= 1
 
 
-def combined_masks(build: Builder, masks: list[Mask], past: Any) -> tuple[bool, ir.Value | None]:
+def _floored(node: ir.Node) -> Scores | None:
+    """Max(scores, number), so that masks that add up stay finite."""
+    found = split_constant(node)
+    floor = None if found is None or found[1].size != 1 else float(found[1].reshape(-1)[0])
+    inner = scores_of(found[0], node) if found is not None and floor is not None and floor <= HIDES else None
+    if inner is not None:
+        inner.floor = floor
+    return inner
+
+
+def combined_masks(
+    build: Builder, masks: list[Mask], past: Any, floor: float | None = None
+) -> tuple[bool, ir.Value | None]:
     """Whether queries see only the keys before them, `past` of which come before all of them, and the other masks' sum.
 
     Where a row may have no key at all, what hides decides what it is: only masks of -∞ are the same as causality then.
     """
     alone = len(masks) == 1
-    causal = [m for m in masks if same_offset(m.offset, past) and (alone or m.fill == -np.inf)]
+    hides = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]
+    causal = [m for m in hides if same_offset(m.offset, past)]
     total: ir.Value | None = None
     for mask in masks:
         if not any(mask is m for m in causal[:1]):
             made = mask.make(build)
             total = made if total is None else build.op("Add", total, made)
+    if total is not None and floor is not None and total.dtype is not None:
+        total = build.op("Max", total, np.array(floor, total.dtype.numpy()))
     return bool(causal), total
 
 
@@ -205,9 +230,24 @@ def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
     return 1.0
 
 
-def stacked_mask(mask: Mask, heads: int | None) -> bool:
-    """Whether it may be added to [batch, heads, queries, keys] as well; without `heads`, the batch is of size 1."""
-    count = rank(mask.value)
-    if count == _STACKED:
-        return bool(size_at(mask.value, 0) == 1)
-    return count is not None and (count < _STACKED or heads is not None)
+def unstacked_masks(masks: list[Mask], heads: int | None) -> list[Mask] | None:
+    """The masks as they are added to [batch, heads, queries, keys]; without `heads`, the batch is of size 1."""
+    result: list[Mask] = []
+    for mask in masks:
+        count = rank(mask.value)
+        if count is None or (count > _STACKED and heads is None):
+            return None
+        if count == _STACKED and size_at(mask.value, 0) != 1:
+            if heads is None:
+                return None
+            mask = Mask(partial(_by_head, mask, heads), mask.value, mask.offset, mask.fill)
+        result.append(mask)
+    return result
+
+
+def _by_head(mask: Mask, heads: int, build: Builder) -> ir.Value:
+    """[batch * heads, queries, keys] as [batch, heads, queries, keys]."""
+    stacked = mask.make(build)
+    target = build.op("Concat", [-1, heads], build.op("Shape", stacked, start=1, end=3), axis=0)
+    made: ir.Value = build.op("Reshape", stacked, target)
+    return made

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, array, attribute, dims, origins
+from py_ort.ops.builder import Builder, array, attribute, dims, origins, set_attributes
 from py_ort.ops.shape_data import known
 from py_ort.passes.match import made_by, nodes_of
 from py_ort.passes.pass_base import Pass
@@ -88,4 +88,5 @@ def _constant_shape(node: ir.Node) -> bool:
     if target.count(-1) > 1:
         return False
     node.replace_input_with(1, Builder(node).constant(np.array(target, np.int64)))
+    set_attributes(node, allowzero=None)  # zeros keep a size now
     return True

@@ -1,4 +1,4 @@
-"""Blocks of decoders besides Llama's: GPT-2, GPT-J, T5, Whisper, and what torch.export makes in opset 23."""
+"""Blocks of decoders besides Llama's: GPT-2, GPT-J, BLOOM, T5, Whisper, and what torch.export makes in opset 23."""
 
 from __future__ import annotations
 
@@ -61,6 +61,32 @@ def gptj(*, turns: int = 4) -> onnx.ModelProto:
     scores = g.op("Div", g.op("MatMul", q, g.transpose(k, 0, 1, 3, 2)), g.constant(g.size**0.5))
     context = g.op("MatMul", g.op("Softmax", g.op("Add", scores, g.causal_of(q, k)), axis=-1), v)
     g.output(g.linear(g.join_heads(context), g.width, g.width), "y", 3)
+    return g.model()
+
+
+def bloom(*, floor: bool = False) -> onnx.ModelProto:
+    """Heads next to their keys and values in one projection; a bias by key on stacked scores; a mask by head.
+
+    `floor` keeps masked scores finite, as OPT's attention does.
+    """
+    g = Block(2, 8)
+    x = g.rows()
+    batch, places = g.size_of(x, 0), g.size_of(x, 1)
+    packed = g.op("Reshape", g.linear(x, g.width, 3 * g.width), g.shape(batch, places, 2, 3, g.size))
+    parts = (g.op("Gather", packed, g.constant(i, np.int64), axis=3) for i in range(3))
+    q, k, v = (g.transpose(part, 0, 2, 1, 3) for part in parts)
+    k, v = g.cached(k, "key"), g.cached(v, "value")
+    mask = g.decoder_mask(x, g.size_of(k, 2))
+    count = g.op("CumSum", "attention_mask", g.constant(-1, np.int64))
+    far = g.op("Mul", g.constant([[0.5], [0.25]]), g.op("Cast", g.unsqueeze(count, 1), to=FLOAT))
+    bias = g.op("Reshape", far, g.shape(g.op("Mul", batch, g.ints(2)), 1, -1))
+    q, k, v = (g.stack(t) for t in (q, k, v))
+    scores = g.op("Add", bias, g.op("Mul", g.op("MatMul", q, g.transpose(k, 0, 2, 1)), g.constant(g.size**-0.5)))
+    scores = g.op("Add", g.op("Reshape", scores, g.shape(batch, 2, places, -1)), mask)
+    scores = g.op("Max", scores, g.constant(LEAST)) if floor else scores
+    weights = g.op("Reshape", g.op("Softmax", scores, axis=-1), g.shape(g.op("Mul", batch, g.ints(2)), places, -1))
+    mixed = g.op("Reshape", g.op("MatMul", weights, v), g.shape(batch, 2, places, g.size))
+    g.output(g.op("Add", g.linear(g.join_heads(mixed), g.width, g.width), x), "y", 3)
     return g.model()
 
 

@@ -39,3 +39,33 @@ def test_one_name_for_different_sizes() -> None:
     )
     feeds = {"x": np.zeros((2, 4), np.float32), "other": np.zeros((3, 4), np.float32)}
     check_equal(model, feeds=feeds)
+
+
+def test_heads_of_a_shape_in_which_zero_is_zero() -> None:
+    """torch.export's Reshape of sizes that were asked for; the constant in their place copies what is 0."""
+    model = parse(
+        """g (float[n,s,4] x) => (float[a,b,c,d] y) {
+        d = Shape(x)  n1 = Slice(d, i0, one)  s1 = Slice(d, one, two)  t = Concat<axis=0>(n1, s1, two, two)
+        r = Reshape<allowzero=1>(x, t)  y = Transpose<perm=[0,2,1,3]>(r) }""",
+        {"i0": I0, "one": ONE, "two": np.array([2])},
+    )
+    result = compiled(model, providers=["wasm"])
+    check_equal(model, result, feeds={"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4)})
+    assert operators(result) == {"Reshape": 1, "Transpose": 1}
+
+
+def test_rows_of_a_table_as_long_as_the_sequence() -> None:
+    """table[:, :s] has min(64, s) columns; what it fits is of size s."""
+    model = parse(
+        """g (int64[n,s] x) => (float[a,b,c,d] y) {
+        d = Shape(x)  s1 = Slice(d, one, two)  cut = Slice(table, i0, s1, one)  wide = Expand(cut, d)
+        r = Gather(rows, x)  t = Gather(rows, wide)  u = Add(r, t)
+        e = Shape(u)  f = Slice(e, i0, two)  g = Concat<axis=0>(f, two, two)  y = Reshape(u, g) }""",
+        {
+            **{"i0": I0, "one": ONE, "two": np.array([2]), "table": np.arange(64).reshape(1, 64) % 3},
+            "rows": np.arange(12, dtype=np.float32).reshape(3, 4),
+        },
+    )
+    result = compiled(model, providers=["wasm"])
+    check_equal(model, result, feeds={"x": np.array([[1, 2, 0], [0, 0, 2]])})
+    assert operators(result)["Reshape"] == 1 and "Concat" not in operators(result)

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import provisional
 import pytest
-from decoder_blocks import gpt2, gptj, opset23, t5, whisper
+from decoder_blocks import bloom, gpt2, gptj, opset23, t5, whisper
 from encoder_blocks import bert, clip, vit
 from graphs import check_equal, operators, random_feeds
 from transformer_blocks import llama
@@ -108,6 +108,13 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "gpt2, padded": (partial(gpt2, padded=True), _GPT2, {"is_causal": 0}, 6),
     "gptj": (gptj, _GPTJ, {"is_causal": 1}, 3),
     "gptj, whole heads": (partial(gptj, turns=8), _GPTJ, {"is_causal": 1}, 3),
+    "bloom": (bloom, {"MatMul": 2, "Attention": 1, "CumSum": 1}, {"is_causal": 0}, 6),
+    "opt, stacked scores": (
+        partial(bloom, floor=True),
+        {"MatMul": 2, "Attention": 1, "CumSum": 1, "Max": 1},
+        {"is_causal": 0},
+        6,
+    ),
     "t5": (t5, _T5, {"scale": 1.0}, 4),
     "whisper": (whisper, _WHISPER, {"is_causal": 0}, 6),
     "whisper, first words": (partial(whisper, masked=False), _WHISPER, {"is_causal": 0}, 6),
@@ -133,6 +140,16 @@ def test_block(make: Make, expected: dict[str, int], attributes: dict[str, Any],
     given = {name: item.value for name, item in attention.attributes.items()}
     assert {name: given[name] for name in attributes} == attributes
     assert len(attention.inputs) == inputs
+
+
+def test_each_past_has_a_name_of_its_own_for_its_length() -> None:
+    """torch.export gives each input its own symbols; keys and values are as many all the same."""
+    model = llama()
+    value = next(value for value in model.graph.input if value.name == "past_value")
+    value.type.tensor_type.shape.dim[2].dim_param = "past_of_values"
+    result = check_equal(model, _compiled(model), feeds=_feeds(llama()))
+    (attention,) = (node for node in result.model.graph if node.op_type == "Attention")
+    assert len(attention.inputs) == 6
 
 
 def test_names_of_sizes_or_numbers() -> None:
