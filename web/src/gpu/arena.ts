@@ -1,13 +1,16 @@
-// The physical buffers behind a session's virtual tensors. All recordings of a session share them: nothing in them outlives a run.
+// The physical buffers behind a session's virtual tensors. All recordings of a session share them, because nothing in them outlives a
+// run, but for those of a recording's own, with what its first run made for all others.
 import type { BufferCache } from './buffer_cache';
-import type { Held, Lifetime } from './memory_plan';
-import { type Access, planSegment, type SegmentPlan } from './segment_plan';
+import type { Held, Lifetime, Place } from './memory_plan';
+import { type Access, planKept, planSegment, type SegmentPlan } from './segment_plan';
 
 export interface ArenaSlot {
   readonly buffer: GPUBuffer;
   readonly bytes: number;
   /** How many recordings count on it. */
   users: number;
+  /** Whether it is one recording's own. */
+  readonly kept: boolean;
 }
 
 /** Where a tensor lies. */
@@ -15,6 +18,11 @@ export interface ArenaPlace {
   readonly slot: ArenaSlot;
   readonly offset: number;
 }
+
+/** What recordings may keep for themselves, all together: a share of the most that is needed at one time. */
+const KEPT_SHARE = 0.03;
+/** What each may keep. */
+const KEPT_LEAST = 64 << 10;
 
 export class Arena {
   private slots: ArenaSlot[] = [];
@@ -27,18 +35,36 @@ export class Arena {
    * Finds a place for each tensor, making buffers where needed.
    * @param accesses of the commands between which the tensors live.
    * @param held what slots hold that is still needed; slots that are not in it are free.
+   * @param kept those of the tensors that get slots of their own.
    */
   place(
-    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>,
+    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, kept: ReadonlySet<number> = new Set(),
   ): { places: Map<number, ArenaPlace>; plan: SegmentPlan } {
-    const existing = this.slots.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
-    const plan = planSegment(tensors, accesses, existing, this.maxBufferSize);
-    this.peak = Math.max(this.peak, plan.peak);
-    for (const bytes of plan.newSlots) {
-      const buffer = this.cache.acquire(bytes, 'arena', true);
-      this.slots.push({ buffer, bytes: buffer.size, users: 0 });
-    }
-    return { places: new Map([...plan.places].map(([id, { slot, offset }]) => [id, { slot: this.slots[slot], offset }])), plan };
+    const own = planKept(tensors.filter(({ id }) => kept.has(id)), accesses, this.maxBufferSize);
+    const ownSlots = own.newSlots.map((bytes) => this.add(bytes, true));
+    const shared = this.slots.filter((slot) => !slot.kept);
+    const existing = shared.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
+    const plan = planSegment(tensors.filter(({ id }) => !kept.has(id)), accesses, existing, this.maxBufferSize);
+    this.peak = Math.max(this.peak, plan.peak + this.kept);
+    shared.push(...plan.newSlots.map((bytes) => this.add(bytes, false)));
+    const at = (slots: readonly ArenaSlot[]) => ([id, { slot, offset }]: [number, Place]) => [id, { slot: slots[slot], offset }] as const;
+    return { places: new Map([...[...own.places].map(at(ownSlots)), ...[...plan.places].map(at(shared))]), plan };
+  }
+
+  private add(bytes: number, kept: boolean): ArenaSlot {
+    const buffer = this.cache.acquire(bytes, 'arena', true);
+    const slot = { buffer, bytes: buffer.size, users: 0, kept };
+    this.slots.push(slot);
+    return slot;
+  }
+
+  /** How much a recording may keep for itself whose tensors need at most `sum` bytes at one time. */
+  roomToKeep(sum: number): number {
+    return Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept);
+  }
+
+  private get kept(): number {
+    return this.slots.reduce((sum, slot) => sum + (slot.kept ? slot.bytes : 0), 0);
   }
 
   /** A recording that counted on these slots is gone. */

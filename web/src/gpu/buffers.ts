@@ -14,6 +14,8 @@ export interface GpuTensorMemory extends Placement {
   readonly bytes: number;
   /** Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page. */
   readonly owner?: BufferCache;
+  /** Its bytes are the same for ever: a weight's. */
+  readonly constant?: boolean;
 }
 
 /** Counts for all devices of the page: an id names its device too. */

@@ -49,24 +49,28 @@ export interface Placement {
 type Step =
   | {
       readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number];
-      readonly label: string; readonly instance?: number;
+      readonly label: string; readonly instance?: number; readonly once: boolean;
     }
-  | { readonly source: Placement; readonly target: Placement; readonly bytes: number };
+  | { readonly source: Placement; readonly target: Placement; readonly bytes: number; readonly once: boolean };
 
 const UNIFORM_ALIGNMENT = 256;
 
 export class CompiledSegment {
+  /** Whether what is to be done once was done, and done well. */
+  settled = false;
+
   constructor(
     private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined,
     private readonly cache: BufferCache, private readonly gpu: Gpu,
   ) {}
 
-  /** Encodes every step: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
+  /** Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
     let pass: GPUComputePassEncoder | undefined;
     /** Set in the pass that is open. */
     let pipeline: GPUComputePipeline | undefined;
     for (const step of this.steps) {
+      if (step.once && this.settled) continue;
       if ('pipeline' in step) {
         if (profiler) pass?.end();
         if (profiler || !pass) {
@@ -114,9 +118,10 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
 /**
  * Waits for all pipelines, then builds what the commands need.
  * @param cache of uniform buffers.
+ * @param once the commands whose results stay, by index.
  */
 export async function compileSegment(
-  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement,
+  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement, once?: ReadonlySet<number>,
 ): Promise<CompiledSegment> {
   await compilePipelines(commands);
   const uniforms = uploadUniforms(gpu, cache, commands);
@@ -126,7 +131,7 @@ export async function compileSegment(
   };
   const steps = commands.map((command, i): Step => {
     if (command.kind === 'copy') {
-      return { source: placeOf(command.source), target: placeOf(command.target), bytes: command.source.bytes };
+      return { source: placeOf(command.source), target: placeOf(command.target), bytes: command.source.bytes, once: once?.has(i) ?? false };
     }
     const entries: GPUBindGroupEntry[] = command.bindings.map((region, binding) => {
       const { buffer, offset } = placeOf(region);
@@ -139,7 +144,7 @@ export async function compileSegment(
     gpu.counters.bind_groups++;
     const { pipeline, workgroups, instance } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
-    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label, instance };
+    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label, instance, once: once?.has(i) ?? false };
   });
   return new CompiledSegment(steps, uniforms.buffer, cache, gpu);
 }

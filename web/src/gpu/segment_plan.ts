@@ -71,6 +71,12 @@ export function planSegment(
   return { places, newSlots: best.plan.newSlots, peak, taken, beside: besides(accesses, taken, best.changed, slotOf) };
 }
 
+/** Places for tensors that are there all the time: what a command reads and what it writes lie in different buffers. */
+export function planKept(tensors: readonly Lifetime[], accesses: readonly Access[], maxBytes = Infinity): MemoryPlan {
+  const always = tensors.map((tensor) => ({ ...tensor, start: -1, end: Infinity }));
+  return planMemory(always, [], { conflicts: conflictsOf(accesses, new Map(), (id) => id, () => true), maxBytes });
+}
+
 /** Bytes that the commands of a group touch at most. */
 function weigh(tensors: readonly Lifetime[], accesses: readonly Access[], held: readonly Lifetime[]): Map<string, number> {
   const bytes = new Map([...tensors, ...held].map((tensor) => [tensor.id, tensor.bytes]));

@@ -3,7 +3,7 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
-import { type Command, type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
+import { type Command, type CompiledSegment, type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
@@ -28,8 +28,14 @@ export class Recorder {
   private nextId: number;
   /** One for each submitted segment, if asked for. */
   readonly profilers: Profiler[] = [];
+  /** Whether what the core did so far follows from the feeds' shapes: equal shapes, equal bytes. */
+  byShapes: () => boolean = () => false;
   /** Time spent waiting for pipelines and making bind groups. */
   compileMs = 0;
+  /** What this run submitted. */
+  private readonly submitted: CompiledSegment[] = [];
+  /** Whether something that was compiled had to be compiled anew. */
+  private unplaced = false;
   /** Contents of this run's feeds and uploads that wait for the next commit, by virtual id. */
   private pending = new Map<number, Uint8Array>();
   /** The bytes of tensors that came from the CPU in this run, by virtual id: reading them back needs no GPU. */
@@ -50,7 +56,7 @@ export class Recorder {
 
   /** Whether the run so far needed nothing new. */
   get replaying(): boolean {
-    return this.matching;
+    return this.matching && !this.unplaced;
   }
 
   private get segment(): Segment {
@@ -73,8 +79,7 @@ export class Recorder {
     this.recording.diverged ||= this.matching;
     this.matching = false;
     this.recording.closed = undefined;
-    this.segment.truncate(this.cursor);
-    for (const dropped of this.recording.segments.splice(this.index + 1)) dropped.truncate(0);
+    this.recording.truncate(this.index, this.cursor, this.memory.arena);
     for (const { events } of this.recording.segments) {
       for (const event of events) {
         if (event.kind === 'run') for (const { id } of event.temps) this.nextId = Math.max(this.nextId, id + 1);
@@ -116,8 +121,14 @@ export class Recorder {
   /** Contents from the CPU; `data` is the recorder's from now on. */
   upload(id: number, data: Uint8Array): void {
     const recorded = this.expect('upload', (event) => event.id === id);
+    if (!recorded) this.record({ kind: 'upload', id, data, fixed: this.byShapes() });
+    else if (recorded.fixed && !sameBytes(recorded.data, data)) {
+      // The recording is of a run that differed in what stays on the CPU.
+      recorded.fixed = false;
+      this.recording.unplace(this.index, this.memory.arena);
+      this.unplaced = true;
+    }
     if (recorded) recorded.data = data;
-    else this.record({ kind: 'upload', id, data });
     this.pending.set(id, data);
     this.known.set(id, data);
   }
@@ -145,14 +156,14 @@ export class Recorder {
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
     if (!segment.compiled) {
       const { arena, caches } = this.memory;
-      const commands = this.recording.place(this.index, arena, this.provider.pipelines, survivors);
+      const commands = this.recording.place(this.index, arena, this.provider, survivors);
       const start = performance.now();
       const shaders = await compilePipelines(commands, this.compiling);
-      segment.compiled = await compileSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id));
+      segment.compiled = await compileSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id), segment.fixed?.once);
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });
     }
-    this.writeAll(this.pending);
+    this.writeAll([...this.pending].filter(([id]) => !segment.has(id)));
     this.pending.clear();
     return this.submit(segment, read, keep);
   }
@@ -175,10 +186,15 @@ export class Recorder {
     const contents: [number, Uint8Array][] = [];
     for (const event of segment.events) {
       if (event.kind === 'feed') contents.push([event.id, feeds.get(event.input)!]);
-      else if (event.kind === 'upload') contents.push([event.id, event.data]);
+      else if (event.kind === 'upload' && !segment.has(event.id)) contents.push([event.id, event.data]);
     }
     this.writeAll(contents);
     return this.submit(segment, read, keep);
+  }
+
+  /** The run is over, and nothing failed: what is to be done once was done. */
+  succeeded(): void {
+    for (const compiled of this.submitted) compiled.settled = true;
   }
 
   private submit(segment: Segment, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
@@ -187,6 +203,7 @@ export class Recorder {
     const encoder = gpu.device.createCommandEncoder();
     const profiler = this.timeline ? new Profiler(gpu, this.memory.caches) : undefined;
     segment.compiled!.encode(encoder, profiler);
+    this.submitted.push(segment.compiled!);
     if (profiler) {
       profiler.resolve(encoder);
       this.profilers.push(profiler);
@@ -236,6 +253,12 @@ export class Recorder {
     const { slot, offset } = this.recording.placeOf(id, this.index);
     return { buffer: slot.buffer, offset };
   }
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 function sameBlocks(a: Blocks, b: Blocks): boolean {

@@ -1,8 +1,10 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
 import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
-import type { Held, Lifetime } from '../gpu/memory_plan';
-import type { PipelineCache } from '../gpu/pipelines';
+import { type FixedPart, fixedPart } from '../gpu/fixed_part';
+import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
+import type { GpuProvider } from '../gpu/provider';
+import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { Command, CompiledSegment } from '../gpu/segment';
 import type { Container } from '../session/tensors';
 import type { Blocks } from './copy_blocks';
@@ -37,12 +39,20 @@ export interface CopyEvent {
   readonly commands: readonly Command[];
 }
 
+export interface UploadEvent {
+  readonly kind: 'upload';
+  readonly id: number;
+  data: Uint8Array;
+  /** Whether the bytes follow from the feeds' shapes, as far as is known. */
+  fixed: boolean;
+}
+
 /** In the order in which the core asked. Ids are virtual, or persistent where they name weights and the like. */
 export type Event =
   | { readonly kind: 'feed'; readonly id: number; readonly bytes: number; readonly input: number }
   | { readonly kind: 'alloc'; readonly id: number; readonly bytes: number }
   | { readonly kind: 'free'; readonly id: number }
-  | { readonly kind: 'upload'; readonly id: number; data: Uint8Array }
+  | UploadEvent
   | CopyEvent
   | RunEvent;
 
@@ -59,17 +69,16 @@ export class Segment {
   final = false;
   /** Where the tensors lie that were born in this segment. */
   places = new Map<number, ArenaPlace>();
+  /** What is done in its first run only. */
+  fixed: FixedPart | undefined;
 
   commands(): Command[] {
     return this.events.flatMap(commandsOf);
   }
 
-  /** Keeps the first `count` events only. */
-  truncate(count: number): void {
-    this.events.length = count;
-    this.compiled?.destroy();
-    this.compiled = undefined;
-    this.places.clear();
+  /** Whether the bytes in a tensor are still there from an earlier run. */
+  has(id: number): boolean {
+    return (this.compiled?.settled && this.fixed?.uploads.has(id)) ?? false;
   }
 }
 
@@ -109,7 +118,7 @@ export class Recording {
    * Plans the memory of segment `index`, whose predecessors have theirs; gives its commands as the plan wants them.
    * @param survivors of the last segment of a run: what is still needed after it.
    */
-  place(index: number, arena: Arena, pipelines: PipelineCache, survivors?: ReadonlySet<number>): Command[] {
+  place(index: number, arena: Arena, { buffers, pipelines }: GpuProvider, survivors?: ReadonlySet<number>): Command[] {
     const segment = this.segments[index];
     segment.final = survivors !== undefined;
     const { tensors, freedAt } = lifetimes(segment, survivors);
@@ -119,10 +128,33 @@ export class Recording {
       held.set(slot, [...(held.get(slot) ?? []), { id, bytes, offset, start: -1, end: freedAt.get(id) ?? Infinity }]);
     }
     const commands = segment.commands();
-    const { places, plan } = arena.place(tensors, commands.map(accessOf), held);
+    const accesses = commands.map(accessOf);
+    const isWeight = (id: number) => id < FIRST_VIRTUAL_ID && buffers.get(id).constant === true;
+    const fixed = fixedPart(tensors, accesses, { isWeight, ...contentsOf(segment, tensors) }, arena.roomToKeep(largestSum(tensors)));
+    const { places, plan } = arena.place(tensors, accesses, held, fixed.kept);
     segment.places = places;
+    segment.fixed = fixed;
     for (const { slot } of places.values()) this.keep(slot);
-    return asPlanned(commands, plan, pipelines);
+    return asPlanned(commands, plan, fixed.kept, pipelines);
+  }
+
+  /** Goes back to the first `count` events of segment `index`. */
+  truncate(index: number, count: number, arena: Arena): void {
+    this.unplace(index, arena);
+    this.segments.length = index + 1;
+    this.segments[index].events.length = count;
+  }
+
+  /** Segments from `index` on lie nowhere any more: they are to be compiled anew. */
+  unplace(index: number, arena: Arena): void {
+    for (const segment of this.segments.slice(index)) {
+      segment.compiled?.destroy();
+      segment.compiled = undefined;
+      const kept = new Set([...segment.places.values()].map(({ slot }) => slot).filter((slot) => slot.kept));
+      for (const slot of kept) this.slots.delete(slot);
+      arena.release(kept);
+      segment.places.clear();
+    }
   }
 
   private keep(slot: ArenaSlot): void {
@@ -147,6 +179,17 @@ export class Recording {
     for (const { compiled } of this.segments) compiled?.destroy();
     arena.release(this.slots);
   }
+}
+
+function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): { uploaded: Set<number>; changing: Set<number> } {
+  const uploads = events.filter((event) => event.kind === 'upload');
+  const feeds = events.filter((event) => event.kind === 'feed');
+  // What other segments find may be written in them.
+  const found = final ? [] : tensors.filter(({ end }) => end === Infinity);
+  return {
+    uploaded: new Set(uploads.flatMap(({ id, fixed }) => (fixed ? [id] : []))),
+    changing: new Set([...feeds, ...uploads.filter(({ fixed }) => !fixed), ...found].map(({ id }) => id)),
+  };
 }
 
 /**

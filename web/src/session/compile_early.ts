@@ -25,6 +25,7 @@ export async function compileEarly(
     const run = core.beginRun(session);
     jsep.session = backend;
     backend.recorder = new Recorder(backend.provider, backend.memory, recording);
+    backend.recorder.byShapes = () => core.replayable(run);
     backend.dry = true;
     try {
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
@@ -46,10 +47,10 @@ export async function compileEarly(
       core.endRun(run);
     }
   });
-  const { gpu, pipelines } = backend.provider;
-  const arena = new Arena(ON_PAPER, gpu.device.limits.maxBufferSize);
+  const { provider } = backend;
+  const arena = new Arena(ON_PAPER, provider.gpu.device.limits.maxBufferSize);
   const last = recording.segments.length - 1;
-  const commands = recording.segments.flatMap((_, i) => recording.place(i, arena, pipelines, i === last ? survivors : undefined));
+  const commands = recording.segments.flatMap((_, i) => recording.place(i, arena, provider, i === last ? survivors : undefined));
   return compilePipelines(commands, progress);
 }
 

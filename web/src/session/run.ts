@@ -142,6 +142,7 @@ export class SessionRun {
   private async walk(recorder: Recorder | undefined): Promise<SubmittedRun> {
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
+    if (recorder) recorder.byShapes = () => core.replayable(run);
     const before = core.tensorBytes(true).now;
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);
@@ -259,6 +260,7 @@ export class SessionRun {
         const outputs = await discarding(delivery, async () => {
           const values = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
           if (this.session.provider) this.checkErrors(this.session.provider.gpu);
+          recorder?.succeeded();
           return values;
         });
         const run_ms = performance.now() - start;

@@ -62,7 +62,7 @@ export class GpuWeightStore {
     return wanted.map(({ key, bytes }, i): GpuWeight => {
       const pack = packs[places[i].pack];
       pack.users++;
-      return { key, pack, memory: { buffer: pack.buffer, offset: places[i].offset, bytes }, holders: 1 };
+      return { key, pack, memory: { buffer: pack.buffer, offset: places[i].offset, bytes, constant: true }, holders: 1 };
     });
   }
 

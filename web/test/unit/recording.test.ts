@@ -14,7 +14,7 @@ test('recording: lifetimes run from the first command that touches a tensor to t
   segment.events.push(
     { kind: 'feed', id: x, bytes: 16, input: 0 },
     run([copy(x, scratch), copy(scratch, a)], [{ id: scratch, bytes: 16 }]), { kind: 'alloc', id: a, bytes: 16 }, { kind: 'free', id: x },
-    { kind: 'alloc', id: b, bytes: 16 }, { kind: 'upload', id: b, data: new Uint8Array(16) },
+    { kind: 'alloc', id: b, bytes: 16 }, { kind: 'upload', id: b, data: new Uint8Array(16), fixed: false },
     run([copy(a, y)]), { kind: 'alloc', id: y, bytes: 16 }, { kind: 'free', id: a }, { kind: 'free', id: b },
   );
   const { tensors, freedAt } = lifetimes(segment);
