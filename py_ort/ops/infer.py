@@ -17,7 +17,7 @@ import onnx_ir as ir
 from py_ort.exceptions import InvalidGraph
 from py_ort.ops import operator
 from py_ort.ops.builder import origins, subgraphs
-from py_ort.ops.shape_data import follow
+from py_ort.ops.shape_data import follow, known, shape_data
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
 
@@ -100,13 +100,33 @@ def infer_node(
 def infer_unknown(graph: ir.Graph) -> None:
     """Infer again what was not wholly known, after something before it became known."""
     for node in graph:
-        before = [output.shape for output in node.outputs]
-        if subgraphs(node) or all(map(_is_known, before)):
-            continue
-        infer_node(node)
-        for output, shape in zip(node.outputs, before, strict=True):
-            if shape is not None and (output.shape is None or _unknown(output.shape) > _unknown(shape)):
-                output.shape = shape
+        if not subgraphs(node) and not all(_is_known(output.shape) for output in node.outputs):
+            infer_again(node)
+
+
+def infer_again(node: ir.Node) -> list[ir.Value]:
+    """Infer a node whose inputs became known; return the outputs of which more is known now."""
+    if all(map(_is_settled, node.outputs)):
+        return []
+    before = [(output.shape, shape_data(output)) for output in node.outputs]
+    infer_node(node)
+    better = []
+    for output, (shape, elements) in zip(node.outputs, before, strict=True):
+        if shape is not None and (output.shape is None or _unknown(output.shape) > _unknown(shape)):
+            output.shape = shape
+        if output.shape != shape or shape_data(output) != elements:
+            better.append(output)
+    return better
+
+
+def _is_settled(value: ir.Value) -> bool:
+    """Whether there is nothing to learn: sizes that are numbers or names, and no elements that sizes are made of."""
+    if not _is_known(value.shape):
+        return False
+    elements = shape_data(value)
+    if elements is None:
+        return value.dtype not in (ir.DataType.INT64, ir.DataType.INT32)
+    return all(map(known, elements))
 
 
 def _is_known(shape: ir.Shape | None) -> bool:

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import add_constant, all_nodes, array, dims, remove, subgraphs, tensor_of
-from py_ort.ops.infer import newest_opset
+from py_ort.ops.infer import infer_again, newest_opset
 from py_ort.ops.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
 
@@ -29,15 +29,18 @@ class Folding(Pass):
         self._shapes = shapes
 
     def call(self, model: ir.Model) -> int:
-        """Fold in order, so that one walk is enough."""
+        """Fold in order, and infer anew what reads the results: shapes depend on them, and more to fold on shapes."""
         count = 0
+        better: set[ir.Value | None] = set()
         for node in list(all_nodes(model.graph)):
             if node.graph is None or node.op_type in _NEVER or subgraphs(node):
                 continue
+            if not better.isdisjoint(node.inputs):
+                better.update(infer_again(node))
             results = self._fold(node)
             if results is None:
                 continue
-            _replace(node, results)
+            better.update(_replace(node, results))
             count += 1
         return count
 
@@ -141,13 +144,15 @@ def _tensor(result: Any, output: ir.Value) -> ir.TensorProtocol:
     return tensor_of(contents)
 
 
-def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> None:
+def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Value]:
     graph = node.graph
     assert graph is not None
+    made = []
     for output, tensor in zip(node.outputs, results, strict=True):
         if not output.uses() and not output.is_graph_output():
             continue
         value = add_constant(graph, tensor, output.name)
+        made.append(value)
         if output.is_graph_output():
             copy = ir.Node("", "Identity", [value], num_outputs=1)
             graph.insert_after(node, copy)
@@ -158,3 +163,4 @@ def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> None:
         else:
             output.replace_all_uses_with(value)
     remove(node)
+    return made

@@ -13,11 +13,13 @@ from py_ort.passes.affine import Affine
 from py_ort.passes.attention import Attention
 from py_ort.passes.batch_normalization import BatchNormalization
 from py_ort.passes.branches import Branches
+from py_ort.passes.cache_writes import CacheWrites
 from py_ort.passes.concats import Concats
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
 from py_ort.passes.dead_code import DeadCode
 from py_ort.passes.dequantized_weights import DequantizedWeights
+from py_ort.passes.expansions import Expansions
 from py_ort.passes.flat_products import FlatProducts
 from py_ort.passes.folding import Folding
 from py_ort.passes.gates import Gates
@@ -87,6 +89,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         BatchNormalization(),
         Sizes(),
         Subexpressions(),
+        Expansions(),
         StackedTransposes(),
         *([RotaryEmbedding(has_operator)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
         Reshapes(),
@@ -109,6 +112,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     if level >= Level.EXTENDED:
         passes += [
             RotaryEmbedding(has_operator),
+            CacheWrites(has_operator),
             Attention(has_operator),
             Reshapes(),
             Identity(),
