@@ -9,9 +9,10 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, dims, rank, set_attributes
 from py_ort.ops.declaration import Operator, lowering
+from py_ort.ops.symbolic_dims import refine_resize
 
 OPERATORS = [
-    Operator("Resize", host=(1, 2, 3), layout="resize", tolerance="normal"),
+    Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", tolerance="normal"),
     Operator("GridSample", layout="channels", tolerance="normal"),
     Operator("AffineGrid", host=(1,), tolerance="normal"),
     Operator("DepthToSpace", layout="channels", tolerance="exact"),

@@ -1,40 +1,57 @@
-"""What shape arithmetic computes, followed symbolically: the elements of small integer tensors made from shapes.
+"""What shape arithmetic computes, followed symbolically: the elements of small tensors made from shapes.
 
 The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let
-Reshape,
-Expand and ConstantOfShape know their results' dimensions.
+Reshape, Expand, Range and ConstantOfShape know their results' dimensions. Floats that are sizes, or those times
+powers of two, are followed as well, because they are exact.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+import sympy  # type: ignore[import-untyped]
 
 from py_ort.ops.builder import array, attribute, dims
 
 _KEY = "py_ort.shape_data"
 _LIMIT = 64
+_FINEST = 1 << 10  # of which floats are multiples
 
 Element = Any  # int, ir.SymbolicDim or None
 
 
 def shape_data(value: ir.Value | None) -> list[Element] | None:
     """Return the elements of an integer scalar or vector, as far as known; None when not even their number is."""
+    return None if value is None or _is_float(value) else elements(value)
+
+
+def elements(value: ir.Value | None) -> list[Element] | None:
+    """Return the elements of an integer or float scalar or vector; floats that are no sizes may be fractions."""
     if value is None:
         return None
     if value.const_value is not None:
         if value.const_value.size > _LIMIT or len(value.const_value.shape) > 1:
             return None
         contents = array(value)
-        return (
-            [int(item) for item in contents.reshape(-1)]
-            if contents is not None and contents.dtype.kind in "iu"
-            else None
-        )
+        if contents is None or contents.dtype.kind not in "iuf":
+            return None
+        return [int(item) if contents.dtype.kind != "f" else _fraction(float(item)) for item in contents.reshape(-1)]
     return value.meta.get(_KEY)
+
+
+def _is_float(value: ir.Value) -> bool:
+    return value.dtype is not None and value.dtype.is_floating_point()
+
+
+def _fraction(number: float) -> Element:
+    if not math.isfinite(number):
+        return None
+    top, bottom = number.as_integer_ratio()
+    return None if bottom > _FINEST else top if bottom == 1 else ir.SymbolicDim(sympy.Rational(top, bottom))
 
 
 def follow(node: ir.Node) -> None:
@@ -88,13 +105,13 @@ def total(elements: Sequence[Element]) -> Element:
 
 
 def _same(node: ir.Node) -> list[Element] | None:
-    return shape_data(node.inputs[0])
+    return elements(node.inputs[0])
 
 
 def _concat(node: ir.Node) -> list[Element] | None:
     joined: list[Element] = []
     for value in node.inputs:
-        part = shape_data(value)
+        part = elements(value)
         if part is None:
             size = dims(value)
             if size is None or len(size) != 1 or not isinstance(size[0], int):
@@ -105,7 +122,7 @@ def _concat(node: ir.Node) -> list[Element] | None:
 
 
 def _gather(node: ir.Node) -> list[Element] | None:
-    data, indices = shape_data(node.inputs[0]), array(node.inputs[1])
+    data, indices = elements(node.inputs[0]), array(node.inputs[1])
     if data is None or indices is None or indices.ndim > 1 or len(dims(node.inputs[0]) or [0]) != 1:
         return None
     picked = [int(i) for i in indices.reshape(-1)]
@@ -113,7 +130,7 @@ def _gather(node: ir.Node) -> list[Element] | None:
 
 
 def _slice(node: ir.Node) -> list[Element] | None:
-    data = shape_data(node.inputs[0])
+    data = elements(node.inputs[0])
     parts = [array(v) for v in node.inputs[1:]]
     if data is None or len(parts) < 2 or parts[0] is None or parts[1] is None or len(parts[0]) != 1:
         return None
@@ -123,29 +140,44 @@ def _slice(node: ir.Node) -> list[Element] | None:
 
 
 def _arithmetic(node: ir.Node) -> list[Element] | None:
-    a, b = (shape_data(v) for v in node.inputs)
+    if any(v is None or (v.const_value is None and elements(v) is None) for v in node.inputs):
+        return None  # most sums are not of sizes: their constants are not looked at
+    a, b = (elements(v) for v in node.inputs)
     if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
         return None
     width = max(len(a), len(b))
     a, b = a * (width if len(a) == 1 else 1), b * (width if len(b) == 1 else 1)
-    return [_combine(node.op_type, x, y) for x, y in zip(a, b, strict=True)]
+    combine = _quotient if node.op_type == "Div" and _is_float(node.outputs[0]) else _combine
+    return [combine(node.op_type, x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _quotient(_: str, x: Element, y: Element) -> Element:
+    """Of floats: exact only by powers of two."""
+    if not (known(x) and isinstance(y, int) and 0 < y <= _FINEST and y.bit_count() == 1):
+        return None
+    return settled(x * ir.SymbolicDim(sympy.Rational(1, y)))
 
 
 def _combine(op_type: str, x: Element, y: Element) -> Element:
     if not (known(x) and known(y)):
         return None
     if op_type == "Add":
-        return _settled(x + y)
+        return settled(x + y)
     if op_type == "Sub":
-        return _settled(x - y)
+        return settled(x - y)
     if op_type == "Mul":
-        return _settled(x * y)
+        return settled(x * y)
     # Sizes are not negative, so rounding down is rounding towards zero. An unknown divisor may be zero.
     return x // y if isinstance(y, int) and y > 0 and (not isinstance(x, int) or x >= 0) else None
 
 
-def _settled(element: Element) -> Element:
-    """As a number, when all symbols cancelled."""
+def scaled(size: Element, factor: Element) -> Element:
+    """Return a size times a factor, rounded down."""
+    return _floor(_combine("Mul", size, factor))
+
+
+def settled(element: Element) -> Element:
+    """Return an element as a number, when all symbols cancelled."""
     expression = getattr(element, "_expr", None)
     return int(expression) if expression is not None and expression.is_Integer else element
 
@@ -153,19 +185,38 @@ def _settled(element: Element) -> Element:
 def _squeeze(node: ir.Node) -> list[Element] | None:
     before, after = dims(node.inputs[0]), dims(node.outputs[0])
     small = before is not None and after is not None and len(before) <= 1 and len(after) <= 1
-    return shape_data(node.inputs[0]) if small else None
+    return elements(node.inputs[0]) if small else None
 
 
 def _cast(node: ir.Node) -> list[Element] | None:
-    return (
-        shape_data(node.inputs[0])
-        if ir.DataType(attribute(node, "to")) in (ir.DataType.INT64, ir.DataType.INT32)
-        else None
-    )
+    data, to = elements(node.inputs[0]), ir.DataType(attribute(node, "to"))
+    if to in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
+        return data
+    if data is None or to not in (ir.DataType.INT64, ir.DataType.INT32):
+        return None
+    return [_floor(element) for element in data]
+
+
+def _rounded(node: ir.Node) -> list[Element] | None:
+    data = elements(node.inputs[0])
+    return None if data is None else [_floor(element, up=node.op_type == "Ceil") for element in data]
+
+
+def _floor(element: Element, *, up: bool = False) -> Element:
+    """A fraction of sizes as a whole number: the next one, or the one before."""
+    if not known(element) or isinstance(element, int) or element._expr.is_integer:
+        return element
+    expression = element._expr
+    if up:
+        _, bottom = expression.as_numer_denom()
+        expression = expression + (1 - 1 / bottom) if bottom.is_Integer else None
+    if expression is None or _has_minus(element):  # rounding towards zero would be upwards
+        return None
+    return settled(ir.SymbolicDim(sympy.floor(expression)))
 
 
 def _constant_of_shape(node: ir.Node) -> list[Element] | None:
-    count, value = shape_data(node.inputs[0]), attribute(node, "value")
+    count, value = elements(node.inputs[0]), attribute(node, "value")
     if (
         value is None
         or value.numpy().dtype.kind not in "iu"
@@ -179,7 +230,7 @@ def _constant_of_shape(node: ir.Node) -> list[Element] | None:
 
 def _equal(node: ir.Node) -> list[Element] | None:
     """Truths as 0, 1, or None: an unknown size still is no negative number."""
-    a, b = (shape_data(v) for v in node.inputs)
+    a, b = (elements(v) for v in node.inputs)
     if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
         return None
     width = max(len(a), len(b))
@@ -203,8 +254,8 @@ def _has_minus(element: ir.SymbolicDim) -> bool:
 
 def _where(node: ir.Node) -> list[Element] | None:
     contents = array(node.inputs[0])
-    condition = shape_data(node.inputs[0]) if contents is None else list(np.reshape(contents, -1))
-    a, b = (shape_data(v) for v in node.inputs[1:])
+    condition = elements(node.inputs[0]) if contents is None else list(np.reshape(contents, -1))
+    a, b = (elements(v) for v in node.inputs[1:])
     if condition is None or a is None or b is None or len({len(condition), len(a), len(b)} - {1}) > 1:
         return None
     width = max(len(condition), len(a), len(b))
@@ -217,6 +268,7 @@ _RULES = {
     "Size": _size,
     "Identity": _same,
     "Cast": _cast,
+    **dict.fromkeys(("Floor", "Ceil"), _rounded),
     "Concat": _concat,
     "Gather": _gather,
     "Slice": _slice,

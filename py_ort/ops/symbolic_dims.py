@@ -8,7 +8,7 @@ import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
 from py_ort.ops.builder import attribute, dims
-from py_ort.ops.shape_data import known, product, shape_data, total
+from py_ort.ops.shape_data import elements, known, product, scaled, settled, shape_data, total
 
 Element = Any  # int, ir.SymbolicDim or None
 
@@ -168,9 +168,31 @@ def _by_number(element: Element) -> bool:
 
 def refine_range(node: ir.Node) -> None:
     """Dimensions of a Range's output whose bounds are sizes: a limit before the start is taken not to be."""
-    start, limit, step = (shape_data(v) for v in node.inputs)
-    if step == [1] and start and limit and known(start[0]) and known(limit[0]) and not isinstance(limit[0], int):
-        node.outputs[0].shape = ir.Shape([limit[0] - start[0]])
+    start, limit, step = (elements(v) for v in node.inputs)
+    if step != [1] or not start or not limit or not known(start[0]) or not known(limit[0]):
+        return
+    count = limit[0] - start[0]
+    if not isinstance(count, int) and count._expr.is_integer:
+        node.outputs[0].shape = ir.Shape([settled(count)])
+
+
+def refine_resize(node: ir.Node) -> None:
+    """Dimensions of a Resize's output: given, or the input's times constants."""
+    source, output = dims(node.inputs[0]), node.outputs[0]
+    scales, sizes = (elements(v) for v in (*node.inputs[2:4], None, None)[:2])
+    if source is None or attribute(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+        return
+    if attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return
+    axes = [axis % len(source) for axis in attribute(node, "axes") or range(len(source))]
+    given = scales or sizes
+    if given is None or len(given) != len(axes):
+        return
+    result: list[Element] = list(source)
+    inferred: list[Element] = list(dims(output) or ()) or [None] * len(source)
+    for axis, number in zip(axes, given, strict=True):
+        result[axis] = scaled(source[axis], number) if scales else number
+    output.shape = ir.Shape([new if known(new) else old for new, old in zip(result, inferred, strict=True)])
 
 
 def _minimum(size: Element, end: Element) -> Element:

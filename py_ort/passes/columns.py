@@ -163,7 +163,7 @@ def _allowed(concat: ir.Node, parts: Sequence[_Part], lifetimes: Lifetimes) -> b
     written = {node.outputs[0] for part in parts for node in part.writers}
     if any(concat.inputs[i] in written for i in copied):
         return False  # a copy from a tensor into itself
-    return lifetimes.joined([part.value for part in parts], concat) is not None
+    return lifetimes.joinable([part.value for part in parts], concat)
 
 
 def _widths(concat: ir.Node) -> list[int]:

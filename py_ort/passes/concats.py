@@ -7,8 +7,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
-from py_ort.passes.match import made_by, nodes_of, only_user
+from py_ort.ops.builder import Builder, attribute, dims, ints, origins, rank, remove, replace_value
+from py_ort.passes.match import made_by, nodes_of, nodes_reading, only_user
 from py_ort.passes.pass_base import Pass
 
 
@@ -91,6 +91,7 @@ def _unsplit(node: ir.Node) -> bool:
         if part.uses() or part.is_graph_output():
             replace_value(part, made)
     remove(node)
+    plan.ask_parts()
     return True
 
 
@@ -100,13 +101,24 @@ class _Plan:
     def __init__(self, node: ir.Node, parts: Sequence[ir.Value] = (), inputs: Sequence[_Plan] = (), axis: int = 0):
         self.node, self.parts, self.inputs, self.axis = node, parts, inputs, axis
 
+    def ask_parts(self) -> None:
+        """Those who ask for sizes that the parts have as well get them there."""
+        for inner in self.inputs:
+            inner.ask_parts()
+        for user, index in list(self.node.outputs[0].uses()) if self.parts else ():
+            if user.op_type == "Shape":
+                user.replace_input_with(index, self.parts[0])
+
 
 def _plan(value: ir.Value | None, axis: int, sizes: list[int], user: ir.Node) -> _Plan | None:
     node = made_by(value, "Concat", "Reshape")
-    if value is None or node is None or only_user(value) is not user or node.graph is not user.graph:
+    if value is None or node is None or value.is_graph_output() or node.graph is not user.graph:
+        return None
+    joins = node.op_type == "Concat" and _axis(node) == axis
+    if any(each is not user and not (joins and _asks_others(each, axis)) for each in nodes_reading(value)):
         return None
     if node.op_type == "Concat":
-        if _axis(node) == axis:
+        if joins:
             own = _sizes(node.inputs, axis)
             return _Plan(node, [v for v in node.inputs if v is not None]) if own == sizes else None
         inputs = [_plan(v, axis, sizes, node) for v in node.inputs]
@@ -118,6 +130,22 @@ def _plan(value: ir.Value | None, axis: int, sizes: list[int], user: ir.Node) ->
         return None
     inner = _plan(node.inputs[0], axis, sizes, node)
     return None if inner is None else _Plan(node, inputs=[inner], axis=axis)
+
+
+def _asks_others(node: ir.Node, axis: int) -> bool:
+    """Whether it asks for sizes of other axes only."""
+    if (
+        node.domain != ""
+        or node.op_type != "Shape"
+        or attribute(node, "start", 0)
+        or attribute(node, "end") is not None
+    ):
+        return False
+    asked = {made: ints(made.inputs[1]) for made in nodes_reading(node.outputs[0]) if made.op_type == "Gather"}
+    if len(asked) < len(nodes_reading(node.outputs[0])) or node.outputs[0].is_graph_output():
+        return False
+    count = rank(node.inputs[0]) or 0
+    return all(each is not None and all(i % count != axis for i in each) for each in asked.values())
 
 
 def _make(plan: _Plan, part: int, build: Builder) -> ir.Value:

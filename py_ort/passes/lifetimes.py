@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import dims, rank
+from py_ort.ops.builder import attribute, dims
+from py_ort.passes.estimates import SYMBOLS, Estimates
 
-_NEAR = 24  # nodes between the first and the last that write into a tensor of unknown size
-_MANY = 10_000  # nodes, from which on nobody adds up what is alive at each of them
+_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 
 
 class _Held(NamedTuple):
+    """From the one node to the other, so many bytes (by `SYMBOLS`, None where unknown), so many columns."""
+
     begin: int
     end: int
-    size: int
+    size: np.ndarray | None
+    width: int
 
 
 class Lifetimes:
     """The tensors of a graph, for what makes several of them one: that one is there from the first to the last of them.
 
-    A tensor made early for what comes into it late may cost more than a copy.
+    A tensor made early for what comes into it late may cost more than a copy, so never more than before may be alive at
+    the node where most is. Sizes that are symbols are estimated. A tensor whose size is not known even so counts
+    nowhere, and becomes one with others only where that is no more at any node, however many rows they have.
 
     Attributes:
         position: The place of each node in the graph's order.
@@ -33,77 +37,97 @@ class Lifetimes:
     def __init__(self, graph: ir.Graph) -> None:
         """Look at a graph as it is."""
         self.position = {node: i for i, node in enumerate(graph)}
-        values = [value for node in graph for value in node.outputs if value.uses() or value.is_graph_output()]
-        self._held = {value: self._find(value) for value in (*graph.inputs, *values)}
-        self._alive: np.ndarray | None = None
-        if len(self.position) > _MANY or any(held.size < 0 for held in self._held.values()):
-            return
-        changes = np.zeros(len(self.position) + 1, np.int64)
+        self._held: dict[ir.Value, _Held] = {}
+        self._alive = np.zeros((len(SYMBOLS), len(self.position) + 1))
+        estimates, last, views = Estimates(), len(self.position) - 1, _views(graph)
+        for value in (*graph.inputs, *(value for node in graph for value in node.outputs)):
+            if not value.uses() and not value.is_graph_output():
+                continue
+            made = value.producer()
+            begin = 0 if made is None else self.position[made]
+            end = max([begin, *(self.position.get(user, last) for user, _ in value.uses())])
+            if value.is_graph_output():
+                end = last
+            whole = views.get(value)
+            if whole in self._held:
+                self._held[whole] = self._held[whole]._replace(end=max(end, self._held[whole].end))
+            else:
+                self._held[value] = _Held(begin, end, estimates.bytes(value), _width(value))
         for held in self._held.values():
-            _add(changes, held, held.size)
-        self._alive = np.cumsum(changes)[:-1]
-        self._most = int(self._alive.max(initial=0))
+            if held.size is not None:
+                self._alive[:, held.begin] += held.size
+                self._alive[:, held.end + 1] -= held.size
+        self._alive = np.cumsum(self._alive, axis=1)
+        self._most = self._alive.max(axis=1, keepdims=True)
 
-    def joined(self, parts: Sequence[ir.Value], concat: ir.Node) -> np.ndarray | bool | None:
-        """Say what would be alive if the output of `concat` were made of `parts` in place; None if that is too much."""
-        return self._with(*self._change(parts, concat))
-
-    def _with(self, before: Sequence[_Held], after: _Held) -> np.ndarray | bool | None:
-        if self._alive is None:
-            return max(held.begin for held in before) - after.begin <= _NEAR or None
-        changes = np.zeros(len(self.position) + 1, np.int64)
-        for held in before:
-            _add(changes, held, -held.size)
-        _add(changes, after, after.size)
-        alive: np.ndarray = self._alive + np.cumsum(changes)[:-1]
-        return None if int(alive.max(initial=0)) > self._most else alive
+    def joinable(self, parts: Sequence[ir.Value], concat: ir.Node) -> bool:
+        """Whether the output of `concat` may be made of `parts` in place."""
+        return self._change(*self._joined(parts, concat)) is not None
 
     def join(self, parts: Sequence[ir.Value], concat: ir.Node) -> None:
         """Take note of it."""
-        alive = self.joined(parts, concat)
-        if isinstance(alive, np.ndarray):
-            self._alive = alive
-        _, after = self._change(parts, concat)
+        before, after = self._joined(parts, concat)
+        self._apply(self._change(before, after), after)
         for value in parts:
             del self._held[value]
         self._held[concat.outputs[0]] = after
 
     def merge(self, values: Sequence[ir.Value]) -> bool:
-        """Let the first of these be all of them, unless that is too much."""
+        """Let the first of these be all of them, side by side, unless that is too much."""
         before = [self._held[value] for value in values]
-        after = _Held(min(h.begin for h in before), max(h.end for h in before), sum(h.size for h in before))
-        alive = self._with(before, after)
-        if alive is None:
+        sizes = [held.size for held in before if held.size is not None]
+        size = np.sum(sizes, axis=0) if len(sizes) == len(before) else None
+        after = _over(before, size, sum(held.width for held in before))
+        change = self._change(before, after)
+        if change is None:
             return False
-        self._alive = alive if isinstance(alive, np.ndarray) else None
-        self._held |= {values[0]: after}
+        self._apply(change, after)
+        self._held[values[0]] = after
         return True
 
     def renamed(self, old: ir.Value, new: ir.Value) -> None:
         """What was one value is another one now."""
         self._held[new] = self._held.pop(old)
 
-    def _change(self, parts: Sequence[ir.Value], concat: ir.Node) -> tuple[list[_Held], _Held]:
+    def _joined(self, parts: Sequence[ir.Value], concat: ir.Node) -> tuple[list[_Held], _Held]:
         """What is there now, and what would be instead."""
         whole = self._held[concat.outputs[0]]
         before = [*(self._held[value] for value in parts), whole]
-        return before, _Held(min(h.begin for h in before), max(h.end for h in before), whole.size)
+        known = all(held.size is not None for held in before)
+        return before, _over(before, whole.size if known else None, whole.width)
 
-    def _find(self, value: ir.Value) -> _Held:
-        made, last = value.producer(), len(self.position) - 1
-        begin = 0 if made is None else self.position[made]
-        end = max([begin, *(self.position.get(user, last) for user, _ in value.uses())])
-        return _Held(begin, last if value.is_graph_output() else end, _bytes(value))
+    def _change(self, before: Sequence[_Held], after: _Held) -> np.ndarray | None:
+        """What that adds at each node from the first to the last of them; None if it is too much."""
+        unknown = after.size is None
+        added = np.zeros((1 if unknown else len(SYMBOLS), after.end - after.begin + 1))
+        for held, sign in (*((each, -1) for each in before), (after, 1)):
+            size = held.width if unknown else held.size[:, None]  # type: ignore[index]
+            added[:, held.begin - after.begin : held.end - after.begin + 1] += sign * size
+        if unknown:
+            return None if added.max() > 0 else np.zeros_like(added)
+        here = self._alive[:, after.begin : after.end + 1]
+        return None if (here + added > self._most).any() else added
+
+    def _apply(self, change: np.ndarray | None, after: _Held) -> None:
+        assert change is not None
+        self._alive[:, after.begin : after.end + 1] += change
 
 
-def _add(changes: np.ndarray, held: _Held, size: int) -> None:
-    changes[held.begin] += size
-    changes[held.end + 1] -= size
+def _over(before: Sequence[_Held], size: np.ndarray | None, width: int) -> _Held:
+    return _Held(min(held.begin for held in before), max(held.end for held in before), size, width)
 
 
-def _bytes(value: ir.Value) -> int:
-    """Its size; -1 where that is unknown."""
-    known = [d for d in dims(value) or [] if isinstance(d, int)]
-    if value.dtype is None or len(known) != rank(value):
-        return -1
-    return math.prod(known) * max(1, math.ceil(value.dtype.itemsize))
+def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
+    """Values that lie in another's memory, and that one: reshaped, or a wider one that is written into."""
+    found: dict[ir.Value, ir.Value] = {}
+    for node in graph:
+        at = 0 if node.op_type in _VIEWS and node.domain == "" else attribute(node, "into")
+        source = None if at is None else node.inputs[at]
+        if source is not None:
+            found[node.outputs[0]] = found.get(source, source)
+    return found
+
+
+def _width(value: ir.Value) -> int:
+    known = dims(value)
+    return known[-1] if known and isinstance(known[-1], int) else 0

@@ -1,0 +1,94 @@
+"""How large tensors of unknown sizes are, estimated: with the same numbers for the same symbols everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import sympy  # type: ignore[import-untyped]
+
+from py_ort.ops.builder import dims
+
+SYMBOLS = (80, 1280)
+"""What a symbol may stand for: an input that is small, so that what has a fixed size weighs, and one that is large."""
+
+Numbers = tuple[Any, ...]  # int or Fraction, by `SYMBOLS`; None where there is none
+
+_FUNCTIONS: dict[Any, Callable[[Sequence[Any]], Any]] = {
+    sympy.Add: sum,
+    sympy.Mul: math.prod,
+    sympy.Pow: lambda args: Fraction(args[0]) ** int(args[1]),
+    sympy.Mod: lambda args: args[0] % args[1],
+    sympy.Max: max,
+    sympy.Min: min,
+    sympy.Abs: lambda args: abs(args[0]),
+    sympy.floor: lambda args: math.floor(args[0]),
+    sympy.ceiling: lambda args: math.ceil(args[0]),
+}
+
+
+class Estimates:
+    """Each expression is evaluated once, and so is what it is made of."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._sizes: dict[str, Numbers] = {}
+        self._terms: dict[Any, Numbers] = {}
+
+    def bytes(self, value: ir.Value) -> np.ndarray | None:
+        """Return the tensor's bytes by `SYMBOLS`; None where its rank or dtype, or more than one size, is unknown.
+
+        A single unknown size depends on data (how many boxes were found): it is as good as a symbol.
+        """
+        known = dims(value)
+        if known is None or value.dtype is None or sum(_unknown(dim) for dim in known) > 1:
+            return None
+        numbers = [(dim,) * len(SYMBOLS) if isinstance(dim, int) else self._size(dim) for dim in known]
+        item = max(1, math.ceil(value.dtype.itemsize))
+        return np.array([float(math.prod(each) * item) for each in zip(*numbers, strict=True)] or [item] * len(SYMBOLS))
+
+    def _size(self, dim: ir.SymbolicDim) -> Numbers:
+        if dim.value is None:
+            return SYMBOLS
+        found = self._sizes.get(dim.value)
+        if found is None:
+            try:
+                numbers = self._evaluated(dim._expr)
+            except ValueError:  # a name that is no expression
+                numbers = SYMBOLS
+            pairs = zip(numbers, SYMBOLS, strict=True)
+            found = tuple(n if number is None else max(1, math.ceil(number)) for number, n in pairs)
+            self._sizes[dim.value] = found
+        return found
+
+    def _evaluated(self, term: Any) -> Numbers:
+        found = self._terms.get(term)
+        if found is None:
+            if term.is_Symbol:
+                found = SYMBOLS
+            elif term.is_Rational:
+                found = (Fraction(int(term.p), int(term.q)) if term.q != 1 else int(term.p),) * len(SYMBOLS)
+            else:
+                arguments = [self._evaluated(each) for each in term.args]
+                found = tuple(_applied(term.func, each) for each in zip(*arguments, strict=True))
+                found = found or (None,) * len(SYMBOLS)
+            self._terms[term] = found
+        return found
+
+
+def _unknown(dim: Any) -> bool:
+    return not isinstance(dim, int) and dim.value is None
+
+
+def _applied(function: Any, arguments: Sequence[Any]) -> Any:
+    compute = _FUNCTIONS.get(function)
+    if compute is None or None in arguments:
+        return None
+    try:
+        return compute(arguments)
+    except (ZeroDivisionError, OverflowError):
+        return None
