@@ -12,6 +12,9 @@ from py_ort.passes.pass_base import Pass
 class Constants(Pass):
     """Constant → initializer."""
 
+    def requires(self, model: ir.Model) -> None:
+        """Any opset: this comes before all else."""
+
     def call(self, model: ir.Model) -> int:
         """Move the tensors out of the nodes."""
         count = 0

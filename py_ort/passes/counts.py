@@ -12,6 +12,7 @@ import onnx_ir as ir
 from py_ort.ops import INTERNAL
 from py_ort.ops.builder import Builder, all_nodes, attributes_of
 from py_ort.ops.counted import COUNTED, count_of
+from py_ort.passes.contracts import check_placed
 from py_ort.passes.pass_base import Pass
 
 
@@ -22,12 +23,17 @@ class Counts(Pass):
         """`on_gpu` tells which nodes run there."""
         self._on_gpu = on_gpu
 
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._on_gpu)
+
     def call(self, model: ir.Model) -> int:
         """Give each such node its counting node."""
         found = [
             node
             for node in all_nodes(model.graph)
-            if node.domain == "" and node.op_type in COUNTED and self._on_gpu(node)
+            if node.domain == "" and node.op_type in COUNTED and self._on_gpu(node) and not _is_counted(node)
         ]
         for node in found:
             known = COUNTED[node.op_type]
@@ -39,3 +45,7 @@ class Counts(Pass):
             for index, value in enumerate(results, known.inputs):
                 node.replace_input_with(index, value)
         return len(found)
+
+
+def _is_counted(node: ir.Node) -> bool:
+    return len(node.inputs) > COUNTED[node.op_type].inputs

@@ -15,52 +15,75 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.ops.builder import all_nodes
 from py_ort.ops.control import note_declared_shapes
 from py_ort.ops.infer import newest_opset, schema
+from py_ort.passes.pass_base import Pass
 
 
-def override_free_dimensions(
-    model: ir.Model,
-    by_name: Mapping[str, int],
-    by_denotation: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-) -> None:
-    """Replace dimensions of the graph inputs by numbers or names, before shapes are inferred.
+class FreeDimensions(Pass):
+    """A name that no input has is ignored, as in onnxruntime: one set of options serves several models."""
 
-    A name that no input has is ignored, as in onnxruntime: one set of options serves several models.
+    after = ("constants",)  # initializers are no inputs any more
 
-    Args:
-        model: Changed in place.
-        by_name: Numbers for names.
-        by_denotation: Numbers for denotations.
-        shapes: Shapes of inputs; those of their dimensions that are open become these numbers.
+    def __init__(
+        self,
+        by_name: Mapping[str, int],
+        by_denotation: Mapping[str, int] | None = None,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        """Numbers for dimensions.
 
-    Raises:
-        InvalidArgument: A number is negative.
-    """
-    if shapes:
-        _fix_shapes(model, shapes)
-    by_denotation = by_denotation or {}
-    for name, number in {**by_name, **by_denotation}.items():
-        if int(number) < 0:
-            raise InvalidArgument(f"free dimension {name!r} is overridden by {number}: it must be 0 or more")
-    names = _Names()
-    for value in model.graph.inputs:
-        if value.shape is None:
-            continue
-        dims: list[int | str] = []
-        for i, dim in enumerate(value.shape):
-            denotation = value.shape.get_denotation(i)
-            nameless = names.of(f"{value.name}__{i}")  # so that shapes that depend on it can be told equal
-            if isinstance(dim, int):
-                dims.append(dim if dim >= 0 else nameless)  # some exporters write -1 for "any"
-            elif dim.value is not None and str(dim) in by_name:
-                dims.append(int(by_name[str(dim)]))
-            elif denotation and denotation in by_denotation:
-                dims.append(int(by_denotation[denotation]))
-            elif dim.value is None or str(dim) in ("", "?"):
-                dims.append(nameless)
-            else:
-                dims.append(names.of(str(dim)))
-        value.shape = ir.Shape(dims)
+        Args:
+            by_name: Numbers for names.
+            by_denotation: Numbers for denotations.
+            shapes: Shapes of inputs; those of their dimensions that are open become these numbers.
+
+        Raises:
+            InvalidArgument: A number is negative.
+        """
+        self._by_name, self._by_denotation, self._shapes = by_name, by_denotation or {}, shapes or {}
+        for name, number in {**by_name, **self._by_denotation}.items():
+            if int(number) < 0:
+                raise InvalidArgument(f"free dimension {name!r} is overridden by {number}: it must be 0 or more")
+
+    def requires(self, model: ir.Model) -> None:
+        """Any model: this comes before all else."""
+
+    def call(self, model: ir.Model) -> int:
+        """Give the inputs' dimensions numbers or names; return how many got a number."""
+        count = _open(model)
+        _fix_shapes(model, self._shapes)
+        names = _Names()
+        for value in model.graph.inputs:
+            if value.shape is not None:
+                value.shape = ir.Shape([self._settled(value, i, names) for i in range(value.shape.rank())])
+        _forget_stale_shapes(model)
+        return count - _open(model)
+
+    def ensures(self, model: ir.Model) -> None:
+        """Every dimension is a number or a name, and none has a name that was to be a number."""
+        for value in model.graph.inputs:
+            for dim in value.shape or ():
+                assert isinstance(dim, int) or dim.value is not None, f"a dimension of {value.name} has no name"
+                assert str(dim) not in self._by_name, f"dimension {dim} of {value.name} is still free"
+
+    def _settled(self, value: ir.Value, axis: int, names: _Names) -> int | str:
+        assert value.shape is not None
+        dim, denotation = value.shape[axis], value.shape.get_denotation(axis)
+        nameless = names.of(f"{value.name}__{axis}")  # so that shapes that depend on it can be told equal
+        if isinstance(dim, int):
+            return dim if dim >= 0 else nameless  # some exporters write -1 for "any"
+        if dim.value is not None and str(dim) in self._by_name:
+            return int(self._by_name[str(dim)])
+        if denotation and denotation in self._by_denotation:
+            return int(self._by_denotation[denotation])
+        return nameless if dim.value is None or str(dim) in ("", "?") else names.of(str(dim))
+
+
+def _open(model: ir.Model) -> int:
+    """How many dimensions are no number yet."""
+    return sum(not isinstance(dim, int) or dim < 0 for value in model.graph.inputs for dim in value.shape or ())
+
+
+def _forget_stale_shapes(model: ir.Model) -> None:
     for node in all_nodes(model.graph):
         note_declared_shapes(node)
     for node in all_nodes(model.graph):

@@ -1,21 +1,38 @@
-"""What a pass is: it may state what it needs and what it leaves, and says how much it changed."""
+"""What a pass is: what it needs, what it does and what it promises; and how passes are run."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import onnx_ir as ir
 
+from py_ort.exceptions import Fail, PyOrtError
 from py_ort.ops.builder import all_nodes
+from py_ort.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 
 HasOperator = Callable[[str, str], "bool | None"]
 """Of (domain, op_type): True, the first provider has a kernel; False, another one has; None, nobody."""
 
 
 class Pass:
-    """One optimisation of a whole model, in place. Its name is that of its module."""
+    """One optimisation of a whole model, in place. Its name is that of its module.
+
+    Contracts are checked where `contracts_checked()`, as in the tests: then the model must also be well-formed after
+    each pass, with the inputs and outputs that it had, and a second call must find nothing more to change.
+
+    Attributes:
+        after: Passes that must have run when this one does.
+        before: Passes that must not have run when this one does for the first time.
+        settles: A second call finds nothing to change. Where it may, the pass says why.
+    """
+
+    after: ClassVar[tuple[str, ...]] = ()
+    before: ClassVar[tuple[str, ...]] = ()
+    settles: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -23,7 +40,8 @@ class Pass:
         return type(self).__module__.rpartition(".")[2]
 
     def requires(self, model: ir.Model) -> None:
-        """Raise AssertionError when the model is not what the pass works on."""
+        """Raise AssertionError when the model is not what the pass works on: operators in their newest forms."""
+        check_canonical(model)
 
     def call(self, model: ir.Model) -> int:
         """Change the model; return how many places changed (0: nothing did)."""
@@ -49,16 +67,60 @@ def count_nodes(model: ir.Model) -> int:
     return sum(1 for _ in all_nodes(model.graph))
 
 
-def run_passes(model: ir.Model, passes: Iterable[Pass]) -> list[PassReport]:
-    """Run passes in order and report on each."""
-    reports = []
+def contracts_checked() -> bool:
+    """Whether passes are held to what they say; it costs more than the passes themselves."""
+    return os.environ.get("PY_ORT_CHECK_PASSES", "0").lower() not in ("", "0", "off", "no")
+
+
+def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassReport] = ()) -> list[PassReport]:
+    """Run passes in order and report on each.
+
+    Args:
+        model: Changed in place.
+        passes: What to run.
+        earlier: Reports on the passes that this model has been through.
+
+    Raises:
+        Fail: A pass failed, or a contract does not hold; the pass's name is in the text.
+    """
+    run = _run_checked if contracts_checked() else _run
+    reports: list[PassReport] = []
     before = count_nodes(model)
     for each in passes:
         start = time.perf_counter()
-        each.requires(model)
-        changes = each.call(model)
-        each.ensures(model)
-        after = count_nodes(model)
+        try:
+            changes = run(each, model, [report.name for report in (*earlier, *reports)])
+        except PyOrtError:
+            raise
+        except Exception as e:
+            what = str(e).partition("\n")[0] if isinstance(e, AssertionError) and str(e) else f"{type(e).__name__}: {e}"
+            raise Fail(
+                f"optimisation pass {each.name}: {what}. The model may be right all the same: "
+                "try a lower graph_optimization_level"
+            ) from e
+        after = count_nodes(model) if changes else before
         reports.append(PassReport(each.name, changes, before, after, (time.perf_counter() - start) * 1e3))
         before = after
     return reports
+
+
+def _run(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
+    return each.call(model)
+
+
+def _run_checked(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
+    missing = [name for name in each.after if name not in done]
+    assert not missing, f"comes after {', '.join(missing)}"
+    late = [name for name in each.before if name in done and each.name not in done]
+    assert not late, f"comes before {', '.join(late)}"
+    each.requires(model)
+    known, nodes = interface(model), count_nodes(model)
+    changes = each.call(model)
+    assert changes or count_nodes(model) == nodes, f"of {nodes} nodes {count_nodes(model)} are left, but no change"
+    check_well_formed(model)
+    check_interface(model, known)
+    each.ensures(model)
+    if each.settles and changes:
+        again = each.call(model)
+        assert not again, f"a second call changes {again} more"
+    return changes

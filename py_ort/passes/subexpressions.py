@@ -31,9 +31,9 @@ def _share_constants(graph: ir.Graph) -> int:
     count = 0
     for value in list(graph.initializers.values()):
         tensor = value.const_value
-        if tensor is None or value.is_graph_output() or isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
+        if tensor is None or not value.uses() or value.is_graph_output() or tensor.dtype == ir.DataType.STRING:
             continue
-        if tensor.dtype == ir.DataType.STRING:
+        if isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
             continue
         contents = tensor.numpy()
         alike = seen.setdefault((tensor.dtype, contents.shape, _sample(contents)), [])

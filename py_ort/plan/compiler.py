@@ -15,12 +15,12 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import INTERNAL, NHWC
-from py_ort.ops.canonicalise import canonicalise
 from py_ort.ops.index_width import settle_outputs
+from py_ort.passes.canonicalise import Canonicalise
 from py_ort.passes.columns import Columns
 from py_ort.passes.counts import Counts
 from py_ort.passes.elementwise_chains import ElementwiseChains
-from py_ort.passes.free_dimensions import override_free_dimensions
+from py_ort.passes.free_dimensions import FreeDimensions
 from py_ort.passes.functions import Functions
 from py_ort.passes.pass_base import HasOperator, Pass, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
@@ -109,32 +109,30 @@ def compile_model(
     inputs = [_argument(value, loaded) for value in loaded.model.graph.inputs]
     outputs = [_argument(value, loaded) for value in loaded.model.graph.outputs]
     with _timed(timings, "canonicalise"):
-        override_free_dimensions(
-            loaded.model,
-            options.free_dimension_overrides,
-            options.free_dimension_overrides_by_denotation,
-            options.input_shapes,
+        free = FreeDimensions(
+            options.free_dimension_overrides, options.free_dimension_overrides_by_denotation, options.input_shapes
         )
+        passes += run_passes(loaded.model, [free], passes)
         inputs = [arg.settled(value) for arg, value in zip(inputs, loaded.model.graph.inputs, strict=True)]
-        canonicalise(loaded.model, check_types)
+        passes += run_passes(loaded.model, [Canonicalise(check_types)], passes)
         settle_outputs(loaded.model.graph, [arg.type if arg.keys is None else "" for arg in outputs])
     with _timed(timings, "passes"):
         chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
-        passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)])
+        passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)], passes)
     if optimised is not None:
         with _timed(timings, "save"):
             save_standard_form(loaded.model, Path(optimised))
     with _timed(timings, "layout"):
         if options.nhwc():
-            passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)))
+            passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)), passes)
     with _timed(timings, "placement"):
         placed = _place(loaded.model, names, manifests, options)
-        made = run_passes(loaded.model, _passes_by_place(placed, manifests, level))
+        made = run_passes(loaded.model, _passes_by_place(placed, manifests, level), passes)
         passes += made
         if any(report.changes for report in made):
             placed = _place(loaded.model, names, manifests, options)
         if level >= Level.EXTENDED:
-            passes += run_passes(loaded.model, _columns(placed, manifests))
+            passes += run_passes(loaded.model, _columns(placed, manifests), passes)
             placed = {node: where for node, where in placed.items() if node.graph is not None}
         placement = Placement(list(placed.values()), tuple(names))
         if options.disable_cpu_fallback:
