@@ -133,7 +133,8 @@ class Backend:
         body.plan, body.weights = http.publish([plan]), http.publish(weights)
         webgpu = self.options.get("webgpu", {})
         hardware = for_adapter(webgpu, self.lease.launcher.options)["expectHardware"]
-        mine = {"webgpu": for_page(webgpu), "expectHardware": hardware}
+        wasm = self.options.get("wasm", {})
+        mine = {"webgpu": for_page(webgpu), "wasm": wasm, "expectHardware": hardware}
         body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
         try:
             answer = self._loop.call(self.lease.page.request(body, timeout=timeout, progress=progress)).body

@@ -1,7 +1,7 @@
 """Options of providers: checked, and as the strings that they are in onnxruntime.
 
 Those of webgpu are declared once, in the core (wasm_build/include/py_ort/webgpu_provider_options.h); its build leaves
-their table in the assets.
+their table in the assets. That of wasm is here, and the page reads it (web/src/core/microkernels.ts).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Option:
     kind: str
     values: tuple[str, ...]
     default: str
+    provider: str = "webgpu"
 
     def text(self, value: Any) -> str:
         """Return a value as a string.
@@ -52,12 +53,18 @@ class Option:
         text = str(value)
         if self.kind == "number" and not (text.isascii() and text.isdigit()):
             raise InvalidArgument(
-                f"option {self.key} of webgpu is a whole number from 0, not {value!r}", provider="webgpu"
+                f"option {self.key} of {self.provider} is a whole number from 0, not {value!r}", provider=self.provider
             )
         if self.kind in ("flag", "choice") and text not in self.values:
             known = ", ".join(value for value in self.values if value)
-            raise InvalidArgument(f"option {self.key} of webgpu is one of {known}; not {value!r}", provider="webgpu")
+            raise InvalidArgument(
+                f"option {self.key} of {self.provider} is one of {known}; not {value!r}", provider=self.provider
+            )
         return text
+
+
+#: Instructions of the CPU kernels' inner loops: those that every browser has, or relaxed SIMD, which may fuse steps.
+_OF_WASM = {"simd": Option("simd", "choice", ("auto", "relaxed", "fixed"), "auto", "wasm")}
 
 
 @cache
@@ -86,19 +93,19 @@ def check_options(provider: str, given: Mapping[str, Any]) -> tuple[dict[str, st
     """
     if not isinstance(given, Mapping):
         raise InvalidArgument(f"options of a provider are a dict, not {given!r}", provider=provider)
-    if provider != "webgpu":
-        for key in given:
-            if key not in _NATIVE:
-                raise InvalidArgument(f"provider {provider} has no option {key!r}: it has none", provider=provider)
-        return {}, sorted(given)
-    known = webgpu_options()
+    known, ignored = _options_of(provider), _NATIVE if provider == "wasm" else ()
     checked = {}
     for key, value in given.items():
-        short = key[len(PREFIX) :] if of_webgpu(key) else key
-        if short not in known:
-            raise InvalidArgument(f"provider webgpu has no option {key!r}{_meant(short, known)}", provider=provider)
-        checked[short] = known[short].text(value)
-    return checked, []
+        short = key[len(PREFIX) :] if provider == "webgpu" and of_webgpu(key) else key
+        if short in known:
+            checked[short] = known[short].text(value)
+        elif short not in ignored:
+            raise InvalidArgument(f"provider {provider} has no option {key!r}{_meant(short, known)}", provider=provider)
+    return checked, sorted(key for key in given if key in ignored)
+
+
+def _options_of(provider: str) -> Mapping[str, Option]:
+    return webgpu_options() if provider == "webgpu" else _OF_WASM
 
 
 def _meant(key: str, known: Iterable[str]) -> str:
@@ -121,9 +128,7 @@ def entries_for_webgpu(entries: Mapping[str, str]) -> dict[str, str]:
 
 def all_options(provider: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a provider with those that were not given."""
-    if provider != "webgpu":
-        return dict(given)
-    return {key: given.get(key, option.default) for key, option in webgpu_options().items()}
+    return {key: given.get(key, option.default) for key, option in _options_of(provider).items()}
 
 
 def names_in(text: str) -> list[str]:

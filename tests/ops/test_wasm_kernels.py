@@ -1,7 +1,7 @@
 """The tables of this folder, and those of wasm/ for forms that only the CPU kernels know, on the core alone, in Node.
 
 Each case runs twice in one session, once with all inputs fed and once with all but the first as constants: kernels keep
-what they pack of constants.
+what they pack of constants. Tables of operators with micro-kernels run on those of relaxed SIMD, too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,18 @@ CASES: dict[str, Case] = {
     if (case.domain, case.op) in KERNELS or table in OWN
 }
 BATCH = 400
+#: Tables whose operators run micro-kernels.
+WITH_MICROKERNELS = (
+    "attention",
+    "blocks",
+    "channels_last",
+    "conv",
+    "fused",
+    "normalization",
+    "packed",
+    "pool",
+    "product",
+)
 
 
 def _model(
@@ -57,19 +69,34 @@ def _model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
+#: Case, whether all inputs but the first are constants, and which micro-kernels run.
+RUNS = [(name, constants, "fixed") for name in CASES for constants in (False, True)]
+RUNS += [(name, True, "relaxed") for name in CASES if name.split("/")[0] in WITH_MICROKERNELS]
+IDS = [
+    "-".join((name, "constant" if constants else "fed", *(["relaxed"] * (simd == "relaxed"))))
+    for name, constants, simd in RUNS
+]
+
+
 @pytest.fixture(scope="module")
-def results() -> dict[tuple[str, bool], Any]:
+def results() -> dict[tuple[str, bool, str], Any]:
     """Run all cases; the result of each, or the core's error."""
     os.environ.setdefault("PY_ORT_CORE", str(ASSETS / "core.mjs"))
     from one_node import run_many  # type: ignore[import-not-found]
 
-    keys = [(name, constants) for name in CASES for constants in (False, True)]
-    found: dict[tuple[str, bool], Any] = {}
-    for start in range(0, len(keys), BATCH):
-        part = keys[start : start + BATCH]
-        jobs = [_model(CASES[name], CASES[name].arrays(), constants) for name, constants in part]
-        found.update(zip(part, run_many(jobs, repeat=2), strict=True))
+    found: dict[tuple[str, bool, str], Any] = {}
+    for simd in ("fixed", "relaxed") if _has_relaxed() else ("fixed",):
+        keys = [key for key in RUNS if key[2] == simd]
+        for start in range(0, len(keys), BATCH):
+            part = keys[start : start + BATCH]
+            jobs = [_model(CASES[name], CASES[name].arrays(), constants) for name, constants, _ in part]
+            found.update(zip(part, run_many(jobs, repeat=2, simd=simd), strict=True))
     return found
+
+
+def _has_relaxed() -> bool:
+    """Whether the core was built with them: an empty module is 8 bytes."""
+    return (ASSETS / "relaxed_simd.wasm").stat().st_size > 8
 
 
 def test_ids_are_unique() -> None:
@@ -79,11 +106,12 @@ def test_ids_are_unique() -> None:
         assert len(ids) == len(set(ids)), table
 
 
-@pytest.mark.parametrize("constants", [False, True], ids=["fed", "constant"])
-@pytest.mark.parametrize("name", CASES, ids=list(CASES))
-def test_kernel(name: str, constants: bool, results: dict[tuple[str, bool], Any]) -> None:
+@pytest.mark.parametrize("run", RUNS, ids=IDS)
+def test_kernel(run: tuple[str, bool, str], results: dict[tuple[str, bool, str], Any]) -> None:
     """One case, compared in the words of its tolerance."""
-    case, result = CASES[name], results[name, constants]
+    if run not in results:
+        pytest.skip("built without relaxed SIMD: clang and lld 19 are needed for that")
+    case, result = CASES[run[0]], results[run]
     if isinstance(result, Exception):
         raise result
     absolute, relative = TOLERANCES[case.tolerance]

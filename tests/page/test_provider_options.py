@@ -36,7 +36,7 @@ def test_options_are_told_with_their_defaults(new_session):
     assert told["uniformBufferCacheMode"] == "simple" and told["queryResolveBufferCacheMode"] == "disabled"
     assert told["defaultBufferCacheMode"] == "disabled" and told["deviceId"] == "0"
     assert set(told) == set(webgpu_options()) and all(isinstance(value, str) for value in told.values())
-    assert session.get_provider_options()["CPUExecutionProvider"] == {}
+    assert session.get_provider_options()["CPUExecutionProvider"] == {"simd": "auto"}
     modes = {name: cache["mode"] for name, cache in session.stats()["session"]["buffer_caches"].items()}
     assert modes == {"storage": "simple", "uniform": "simple", "queryResolve": "disabled", "default": "disabled"}
 

@@ -24,7 +24,7 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
 #pragma clang loop unroll(full)
     for (int p = 0; p < P; ++p) {
       const float* x = taps[p] + channel;
-      for (int v = 0; v < V; ++v) sums[p][v] = multiply_add(wasm_v128_load(x + v * 4), weights[v], sums[p][v]);
+      for (int v = 0; v < V; ++v) sums[p][v] = mul_add(wasm_v128_load(x + v * 4), weights[v], sums[p][v]);
     }
   }
 #pragma clang loop unroll(full)

@@ -21,8 +21,8 @@ inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r) {
       const v128_t x = load_splat(a[r] + ahead);
-      sums.left[r] = multiply_add(x, left, sums.left[r]);
-      sums.right[r] = multiply_add(x, right, sums.right[r]);
+      sums.left[r] = mul_add(x, left, sums.left[r]);
+      sums.right[r] = mul_add(x, right, sums.right[r]);
     }
   };
   for (; k >= 4; k -= 4, b += 4 * kColumns) {

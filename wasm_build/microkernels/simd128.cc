@@ -5,26 +5,13 @@
 
 namespace py_ort {
 
-extern "C" {
-void f32_gemm_6x8__simd128(const void*, void*, int32_t, int32_t);
-void f32_winograd_2x2_3x3__simd128(const void*, void*, int32_t, int32_t);
-void f32_depthwise_4x8__simd128(const void*, void*, int32_t, int32_t);
-void f32_pool_1x4__simd128(const void*, void*, int32_t, int32_t);
-void f32_softmax_1x4__simd128(const void*, void*, int32_t, int32_t);
-void f32_normalize_1x4__simd128(const void*, void*, int32_t, int32_t);
-void i16_gemm_4x8__simd128(const void*, void*, int32_t, int32_t);
-}  // extern "C"
+#define PY_ORT_DECLARE(member, name) extern "C" void name##__simd128(const void*, void*, int32_t, int32_t);
+PY_ORT_MICROKERNELS(PY_ORT_DECLARE)
+#undef PY_ORT_DECLARE
 
-const Microkernels kSimd128Microkernels = {
-    "simd128",
-    f32_gemm_6x8__simd128,
-    f32_winograd_2x2_3x3__simd128,
-    f32_depthwise_4x8__simd128,
-    f32_pool_1x4__simd128,
-    f32_softmax_1x4__simd128,
-    f32_normalize_1x4__simd128,
-    i16_gemm_4x8__simd128,
-};
+#define PY_ORT_ENTRY(member, name) name##__simd128,
+const Microkernels kSimd128Microkernels = {PY_ORT_MICROKERNELS(PY_ORT_ENTRY)};
+#undef PY_ORT_ENTRY
 
 namespace {
 bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
@@ -49,7 +36,7 @@ int worker_count = 1;
 }  // namespace
 
 const Microkernels& microkernels() { return table; }
-void install_microkernels(const Microkernels& other) { table = other; }
+void use_microkernels(const Microkernels& other) { table = other; }
 void install_microkernel_runner(MicroKernelRunner runner, int workers) {
   run = runner;
   worker_count = workers;

@@ -21,14 +21,7 @@
 namespace py_ort {
 namespace PY_ORT_TARGET {
 
-// a * b + c, fused where the target can.
-inline v128_t multiply_add(v128_t a, v128_t b, v128_t c) {
-#ifdef __wasm_relaxed_simd__
-  return wasm_f32x4_relaxed_madd(a, b, c);
-#else
-  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
-#endif
-}
+using simd::mul_add;
 
 inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }
 

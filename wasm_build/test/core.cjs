@@ -22,6 +22,14 @@ async function loadModule(file) {
   return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')) });
 }
 
+/** Adds the micro-kernels of relaxed_simd.wasm beside core.mjs, and has them used. Older releases of Node have relaxed SIMD behind a flag. */
+function useRelaxedSimd(module) {
+  require('v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const bytes = fs.readFileSync(path.join(path.dirname(corePath()), 'relaxed_simd.wasm'));
+  if (!module.addMicrokernels(new WebAssembly.Module(bytes))) throw new Error('relaxed_simd.wasm is empty: it was built without clang 19');
+  module._ort_microkernels_use(1);
+}
+
 /** What ort_last_error said. */
 class CoreError extends Error {
   constructor(fields) {
@@ -31,8 +39,11 @@ class CoreError extends Error {
 }
 
 class Core {
+  /** With PY_ORT_SIMD=relaxed, its micro-kernels are those of relaxed SIMD. */
   static async load() {
-    return new Core(await loadModule(corePath()));
+    const module = await loadModule(corePath());
+    if (process.env.PY_ORT_SIMD === 'relaxed') useRelaxedSimd(module);
+    return new Core(module);
   }
   constructor(module) {
     this.module = module;

@@ -10,6 +10,7 @@ Needs `PY_ORT_FAST=1 emsdk_scripts/build`; PY_ORT_CORE names another core.mjs.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -75,15 +76,22 @@ class Result:
 
 
 def run_many(
-    cases: Sequence[tuple[ModelProto, Mapping[str, Any] | Sequence[Any]]], *, repeat: int = 1
+    cases: Sequence[tuple[ModelProto, Mapping[str, Any] | Sequence[Any]]], *, repeat: int = 1, simd: str = "fixed"
 ) -> list[Result | CoreError]:
-    """Run many models in one Node process. Errors are returned, not raised."""
+    """Run many models in one Node process. Errors are returned, not raised.
+
+    Args:
+        cases: Models and what they are fed.
+        repeat: How often each runs.
+        simd: Instructions of the micro-kernels: "fixed" or "relaxed".
+    """
     with tempfile.TemporaryDirectory() as tmp:
         folders = [Path(tmp) / str(i) for i in range(len(cases))]
         for folder, (proto, feeds) in zip(folders, cases, strict=True):
             folder.mkdir()
             _write(folder, proto, feeds, repeat)
-        done = subprocess.run(["node", str(RUNNER), *map(str, folders)], capture_output=True, text=True)
+        command, env = ["node", str(RUNNER), *map(str, folders)], {**os.environ, "PY_ORT_SIMD": simd}
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
         if done.returncode:
             raise RuntimeError(f"run_node.cjs failed:\n{done.stdout}{done.stderr}")
         return [_read(folder) for folder in folders]

@@ -32,7 +32,8 @@ WRONG = {
     "negative": ({"deviceId": -1}, "a whole number from 0", "webgpu"),
     "flag": ({"enableGraphCapture": "yes"}, "one of 0, 1", "webgpu"),
     "no dict": ([("deviceId", 1)], "a dict", "webgpu"),
-    "wasm": ({"threads": 3}, "wasm has no option 'threads'", "wasm"),
+    "wasm": ({"threads": 3}, "wasm has no option 'threads': it has simd", "wasm"),
+    "wasm's choice": ({"simd": "on"}, "option simd of wasm is one of auto, relaxed, fixed", "wasm"),
 }
 
 

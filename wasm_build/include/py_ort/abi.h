@@ -18,6 +18,14 @@ ORT_EXPORT void ort_free(void* pointer);
 // Bytes of all tensors on the heap: two words, now and the most since the last reset, which is after the answer when asked for.
 ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 
+// --- micro-kernels (microkernels.h), by Module.addMicrokernels (microkernels/add.js)
+// The names of all, one on each line, in the order of their table.
+ORT_EXPORT const char* ort_microkernel_names();
+// Those of relaxed SIMD are functions of the core's table from here on, in that order.
+ORT_EXPORT void ort_microkernels_add(uint32_t first);
+// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core.
+ORT_EXPORT void ort_microkernels_use(int use_relaxed);
+
 // --- sessions
 // Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.
 ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);

@@ -159,23 +159,30 @@ struct I16Gemm {
 
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
+// All of them: the member of the table, and the name by which each target exports it (microkernels/target.h). Arguments: those above.
+#define PY_ORT_MICROKERNELS(X)             \
+  X(f32_gemm, f32_gemm_6x8)                \
+  X(f32_winograd, f32_winograd_2x2_3x3)    \
+  X(f32_depthwise, f32_depthwise_4x8)      \
+  X(f32_pool, f32_pool_1x4)                \
+  X(f32_softmax, f32_softmax_1x4)          \
+  X(f32_normalize, f32_normalize_1x4)      \
+  X(i16_gemm, i16_gemm_4x8)
+
+// The micro-kernels of one instruction set.
 struct Microkernels {
-  const char* name;              // the instruction set
-  MicroKernel f32_gemm;          // F32Gemm
-  MicroKernel f32_winograd;      // F32Winograd
-  MicroKernel f32_depthwise;     // F32Depthwise
-  MicroKernel f32_pool;          // F32Pool
-  MicroKernel f32_softmax;       // F32Softmax
-  MicroKernel f32_normalize;     // F32Normalize
-  MicroKernel i16_gemm;          // I16Gemm
+#define PY_ORT_MEMBER(member, name) MicroKernel member;
+  PY_ORT_MICROKERNELS(PY_ORT_MEMBER)
+#undef PY_ORT_MEMBER
 };
 
 // Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs another.
 // False: no memory for the scratch space.
 using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 
+// Those in use: relaxed SIMD's, where the page added them (abi/microkernels.cc) and the session wants them.
 const Microkernels& microkernels();
-void install_microkernels(const Microkernels& table);
+void use_microkernels(const Microkernels& table);
 void install_microkernel_runner(MicroKernelRunner runner, int workers);
 int microkernel_workers();
 

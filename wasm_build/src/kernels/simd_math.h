@@ -13,7 +13,14 @@ inline v128_t add(v128_t a, v128_t b) { return wasm_f32x4_add(a, b); }
 inline v128_t sub(v128_t a, v128_t b) { return wasm_f32x4_sub(a, b); }
 inline v128_t mul(v128_t a, v128_t b) { return wasm_f32x4_mul(a, b); }
 inline v128_t div(v128_t a, v128_t b) { return wasm_f32x4_div(a, b); }
-inline v128_t mul_add(v128_t a, v128_t b, v128_t c) { return add(mul(a, b), c); }  // a*b + c, rounded twice
+// a*b + c: rounded twice, or once where relaxed SIMD has it fused.
+inline v128_t mul_add(v128_t a, v128_t b, v128_t c) {
+#ifdef __wasm_relaxed_simd__
+  return wasm_f32x4_relaxed_madd(a, b, c);
+#else
+  return add(mul(a, b), c);
+#endif
+}
 // One instruction each; a NaN in `a` stays a NaN.
 inline v128_t at_most(v128_t a, v128_t limit) { return wasm_f32x4_pmin(a, limit); }
 inline v128_t at_least(v128_t a, v128_t limit) { return wasm_f32x4_pmax(a, limit); }

@@ -11,6 +11,7 @@ export interface CoreModule {
   readonly HEAPU32: Uint32Array<ArrayBuffer>;
   readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
   UTF8ToString(pointer: number): string;
+  addMicrokernels(sideModule: WebAssembly.Module): boolean;
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
   _ort_last_error(): number;
@@ -20,6 +21,7 @@ export interface CoreModule {
   _ort_webgpu_options_set(options: number, key: number, value: number): number;
   _ort_webgpu_options_get(options: number, key: number): number;
   _ort_webgpu_options_release(options: number): void;
+  _ort_microkernels_use(relaxed: number): void;
   _ort_tensor_bytes(reset: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_weight(session: number, index: number): number;

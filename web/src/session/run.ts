@@ -143,6 +143,7 @@ export class SessionRun {
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
     if (recorder) recorder.byShapes = () => core.replayable(run);
+    core.useSimd(this.session.info.wasm.simd);
     const before = core.tensorBytes(true).now;
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);

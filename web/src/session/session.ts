@@ -2,6 +2,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
+import type { Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
@@ -24,6 +25,8 @@ export interface SessionOptions {
   readonly runtime?: Runtime;
   /** Options of the WebGPU provider by onnxruntime's names: deviceId, enableGraphCapture, validationMode, storageBufferCacheMode, … */
   readonly webgpu?: WebGpuOptions;
+  /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
+  readonly wasm?: { readonly simd?: Simd | 'auto' };
   /** There should be a real GPU: ask again while there is none, as happens while the browser's GPU process starts again. */
   readonly expectHardware?: boolean;
   /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
@@ -39,6 +42,8 @@ export interface SessionInfo {
   readonly weights_ms: number;
   readonly compile_ms: number;
   readonly counters: Counters;
+  /** What its nodes on the CPU run with. */
+  readonly wasm: { readonly simd: Simd };
   /** What it was made of, on the worker's clock. */
   readonly timeline: readonly Span[];
 }
@@ -67,6 +72,7 @@ export class Session {
     ]);
     const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
+    const wasm = { simd: loaded.core.simd(options.wasm?.simd) };
     const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
     if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
     if (webgpu.enableGraphCapture) checkCapturable(planBytes);
@@ -99,7 +105,7 @@ export class Session {
       const compile_ms = performance.now() - compileStart;
       timeline.add('compile shaders early', 'page', compileStart, { shaders });
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
-      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, timeline: timeline.spans };
+      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, wasm, timeline: timeline.spans };
       runtime.log(1, 'session', `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: `
         + `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`);
       return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);

@@ -1,0 +1,51 @@
+"""Options of the CPU provider in a page: which instructions its inner loops use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import small_models
+from onnx import helper, numpy_helper
+
+from py_ort.exceptions import NotImplemented
+
+pytestmark = pytest.mark.browser
+#: a * a is b + 2^-24: rounded, it is b.
+A, B = np.float32(1 + 2**-12), np.float32(1 + 2**-11)
+
+
+def _difference(new_session, simd: str):
+    """a * a - b, by a product of matrices."""
+    weight = numpy_helper.from_array(np.array([[1], [A]], np.float32), "w")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+    x, y = small_models.floats("x", [1, 2]), small_models.floats("y", [1, 1])
+    model = small_models.model([node], [x], [y], [weight])
+    session = new_session(model, providers=[("wasm", {"simd": simd})])
+    return session, session.run(None, {"x": np.array([[-B, A]], np.float32)})[0].item()
+
+
+def test_fixed_rounds_each_step(new_session):
+    session, difference = _difference(new_session, "fixed")
+    assert session.stats()["created"]["wasm"]["simd"] == "fixed"
+    assert session.get_provider_options()["CPUExecutionProvider"] == {"simd": "fixed"}
+    assert difference == 0
+
+
+def test_relaxed_is_used_where_it_is_there(new_session):
+    session, difference = _difference(new_session, "auto")
+    simd = session.stats()["created"]["wasm"]["simd"]
+    assert simd in ("relaxed", "fixed")
+    # Relaxed: fused or not, as the processor is.
+    assert difference in ((0, 2**-24) if simd == "relaxed" else (0,))
+    if simd == "fixed":
+        with pytest.raises(NotImplemented, match="relaxed SIMD"):
+            _difference(new_session, "relaxed")
+    else:
+        assert _difference(new_session, "relaxed")[1] == difference
+
+
+def test_sessions_of_one_page_differ(new_session):
+    """The inner loops are the run's, whichever session was made or ran last."""
+    fixed, _ = _difference(new_session, "fixed")
+    _difference(new_session, "auto")
+    assert fixed.run(None, {"x": np.array([[-B, A]], np.float32)})[0].item() == 0
