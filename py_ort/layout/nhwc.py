@@ -10,6 +10,7 @@ from collections import Counter
 import onnx_ir as ir
 
 import py_ort.layout.reshape_rules  # noqa: F401  (declares rules)
+from py_ort.layout.attention_rules import ROWS
 from py_ort.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.layout.rules import RULES
 from py_ort.layout.windows import Supports, is_window, to_nhwc
@@ -22,15 +23,15 @@ _TRANSPARENT = frozenset({"elementwise", "concat", "axis", "axis_input", "slice"
 
 
 class Nhwc(Pass):
-    """NCHW → NHWC where it pays."""
+    """NCHW → NHWC where it pays, and transposes pushed as far as they go."""
 
     def __init__(self, supports: Supports) -> None:
         """`supports` tells for a Conv or pool whether its provider has the NHWC form."""
         self._supports = supports
 
     def call(self, model: ir.Model) -> int:
-        """Convert the main graph and each subgraph by itself."""
-        if not any(is_window(node, self._supports) for node in all_nodes(model.graph)):
+        """Convert the main graph and each subgraph by itself; without windows too, transposes may cancel."""
+        if not any(node.op_type == "Transpose" or is_window(node, self._supports) for node in all_nodes(model.graph)):
             return 0
         return self._convert(model.graph)
 
@@ -90,6 +91,9 @@ class Nhwc(Pass):
             elif layout == "transpose" and wanted is not None and attribute(node, "perm"):
                 perm = attribute(node, "perm")
                 vote(node.inputs[0], tuple(perm[a] for a in wanted))
+            elif layout == "attention":
+                for value in node.inputs[:3]:
+                    vote(value, ROWS)
             elif layout not in _TRANSPARENT and layout not in (
                 "transpose",
                 "shape",

@@ -130,6 +130,26 @@ def test_a_channel_shuffle_is_one_transpose() -> None:
     assert operators(result)["Transpose"] == 3
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        "b = Sin(a)",
+        "b = Slice(a, one, end, three)",
+        "u = Transpose<perm=[0,2,3,1]>(z)  b = Concat<axis=3>(a, u)",
+        "m = Mul(a, k)  b = Softmax(m)",
+    ],
+    ids=["elementwise", "slice", "concat", "constants and softmax"],
+)
+@pytest.mark.parametrize("sizes", ["2,3,4,5", "n,3,h,w"])
+def test_transposes_cancel_without_windows(between: str, sizes: str) -> None:
+    text = f"""g (float[{sizes}] x, float[{sizes}] z) => (float[a,b,c,d] y)
+        {{ a = Transpose<perm=[0,2,3,1]>(x)  {between}  y = Transpose<perm=[0,3,1,2]>(b) }}"""
+    model = parse(text, {"one": _i(1), "end": _i(3), "three": _i(3), "k": _f(3)})
+    result = compiled(model)
+    assert "Transpose" not in operators(result)
+    check_equal(model, result, feeds={"x": _f(2, 3, 4, 5), "z": _f(2, 3, 4, 5)}, tolerance=1e-5)
+
+
 def test_one_spatial_axis_becomes_two() -> None:
     model = parse(
         """g (float[n,3,l] x) => (float[a,b,c] y) {
