@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,21 @@ def _attribute(name: str, value: Any) -> ir.Attr:
         return ir.AttrTensor(name, tensor_of(value))
     if isinstance(value, (np.integer, np.floating)):
         value = value.item()
-    if isinstance(value, (list, tuple)) and not value:
-        return ir.AttrInt64s(name, [])
-    return ir.convenience.convert_attribute(name, value)
+    if not isinstance(value, (list, tuple)):
+        make = _MAKE.get(type(value))
+    else:
+        kinds = {type(item) for item in value} or {int}
+        make = _MAKE_LIST.get(kinds.pop()) if len(kinds) == 1 else None
+    # What is common, at once: `convert_attribute` tries one protocol after the other.
+    return ir.convenience.convert_attribute(name, value) if make is None else make(name, value)
+
+
+_MAKE: dict[type, Callable[[str, Any], ir.Attr]] = {int: ir.AttrInt64, float: ir.AttrFloat32, str: ir.AttrString}
+_MAKE_LIST: dict[type, Callable[[str, Any], ir.Attr]] = {
+    int: ir.AttrInt64s,
+    float: ir.AttrFloat32s,
+    str: ir.AttrStrings,
+}
 
 
 def attributes_of(node: ir.Node) -> dict[str, Any]:
