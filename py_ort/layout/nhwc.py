@@ -16,6 +16,7 @@ from py_ort.layout.rules import RULES
 from py_ort.layout.windows import Supports, is_window, to_nhwc
 from py_ort.ops import operator
 from py_ort.ops.builder import all_nodes, attribute, rank, remove, subgraphs
+from py_ort.passes.contracts import check_channels_first
 from py_ort.passes.pass_base import Pass
 
 # Operators whose inputs may have any permutation that their output has.
@@ -25,9 +26,17 @@ _TRANSPARENT = frozenset({"elementwise", "concat", "axis", "axis_input", "slice"
 class Nhwc(Pass):
     """NCHW → NHWC where it pays, and transposes pushed as far as they go."""
 
+    before = ("elementwise_chains", "columns")
+    settles = False  # each node that can be on permuted forms is made anew
+
     def __init__(self, supports: Supports) -> None:
         """`supports` tells for a Conv or pool whether its provider has the NHWC form."""
         self._supports = supports
+
+    def requires(self, model: ir.Model) -> None:
+        """The one time that this is done."""
+        super().requires(model)
+        check_channels_first(model)
 
     def call(self, model: ir.Model) -> int:
         """Convert the main graph and each subgraph by itself; without windows too, transposes may cancel."""

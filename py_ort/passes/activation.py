@@ -31,6 +31,9 @@ _LARGEST = 3.4028234663852886e38
 class Activation(Pass):
     """f(conv(x)) → conv with activation f."""
 
+    after = ("conv_affine", "linear", "residual")  # what is folded later would be behind it
+    before = ("nhwc",)
+
     def call(self, model: ir.Model) -> int:
         """Take each activation that follows an operator of matrix products."""
         return sum(_fuse(node) for node in nodes_of(model, *_PARAMETERS))

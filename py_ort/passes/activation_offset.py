@@ -27,6 +27,8 @@ _LARGEST = 3.4028234663852886e38
 class ActivationOffset(Pass):
     """One number, added by the kernel that computes the activation."""
 
+    after = ("activation",)
+
     def call(self, model: ir.Model) -> int:
         """Take each Add of a number to a convolution's activation."""
         return sum(_fuse(node) for node in nodes_of(model, "Add"))

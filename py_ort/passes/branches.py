@@ -12,6 +12,8 @@ from py_ort.passes.pass_base import Pass
 class Branches(Pass):
     """Exporters write an If where only the rank or an option decides."""
 
+    after = ("folding",)  # conditions are constants by then
+
     def call(self, model: ir.Model) -> int:
         """Take each If whose condition is a constant; a taken branch may hold more of them."""
         count = 0

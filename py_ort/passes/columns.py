@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
 from py_ort.passes.column_nodes import KINDS, Takes, is_suited, reads_columns, take_columns, width_of
+from py_ort.passes.contracts import called, check_placed
 from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
 
@@ -26,27 +27,24 @@ _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes c
 class Columns(Pass):
     """Slices that only such nodes read, then Concats that have most of their inputs from such nodes."""
 
+    after = ("elementwise_chains",)  # placement is final
+
     def __init__(self, takes: Takes) -> None:
         """`takes`: whether the provider of a node has it with columns."""
         self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._takes)
 
     def call(self, model: ir.Model) -> int:
         """Each graph by itself: what is computed again and again is made anew each time."""
         return sum(self._slices(graph) + self._concats(graph) for graph in all_graphs(model.graph))
 
     def ensures(self, model: ir.Model) -> None:
-        """What is written lies within tensors as wide as the writers say, which were made before and are not read."""
-        for graph in all_graphs(model.graph):
-            made: dict[ir.Value, ir.Value] = {}
-            for node in graph:
-                columns, into = attribute(node, "y_columns"), attribute(node, "into")
-                if columns is None:
-                    continue
-                first, width = columns
-                assert 0 <= first < width == width_of(node.outputs[0])
-                wide = node.outputs[0] if into is None else made[node.inputs[into]]
-                assert not any(v is not None and made.get(v) is wide for v in node.inputs[: _apart(node)])
-                made[node.outputs[0]] = wide
+        """Columns lie within their tensors."""
+        check_columns(model)
 
     def _slices(self, graph: ir.Graph) -> int:
         count = 0
@@ -122,6 +120,27 @@ class Columns(Pass):
             and self._takes(node)
             and is_suited(node)
         )
+
+
+def check_columns(model: ir.Model) -> None:
+    """What is written lies within tensors as wide as the writers say, which were made before and are not read."""
+    for graph in all_graphs(model.graph):
+        made: dict[ir.Value, ir.Value] = {}
+        for node in graph:
+            read = attribute(node, "x_columns") if node.op_type != "Concat" else None
+            assert read is None or sum(read) <= (width_of(node.inputs[0]) or 0), f"{called(node)} reads {read}"
+            columns, into = attribute(node, "y_columns"), attribute(node, "into")
+            if columns is None:
+                continue
+            first, width = columns
+            known = width_of(node.outputs[0])
+            assert 0 <= first < width == known, f"{called(node)} writes {columns} of {known} columns"
+            source = None if into is None else node.inputs[into]
+            assert source is None or source in made, f"{called(node)} writes into {source and source.name}"
+            wide = node.outputs[0] if source is None else made[source]
+            for value in node.inputs[: _apart(node)]:
+                assert value is None or made.get(value) is not wide, f"{called(node)} reads what it writes into"
+            made[node.outputs[0]] = wide
 
 
 @dataclass(frozen=True)

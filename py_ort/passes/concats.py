@@ -33,8 +33,8 @@ def _sizes(values: Sequence[ir.Value | None], axis: int | None) -> list[Any]:
     return [None if each is None or axis is None else each[axis] for each in known]
 
 
-def _rejoined(node: ir.Node) -> bool:
-    """All parts of a Split in a row become what was split."""
+def _rejoined(node: ir.Node) -> int:
+    """All parts of a Split in a row become what was split, for as many Splits as there are."""
     axis = _axis(node)
     for at, value in enumerate(node.inputs):
         split = made_by(value, "Split")
@@ -55,8 +55,8 @@ def _rejoined(node: ir.Node) -> bool:
         replace_value(node.outputs[0], result)
         remove(node)
         _narrowed(split)
-        return True
-    return False
+        return 1 + (_rejoined(result.producer()) if len(inputs) > 1 else 0)
+    return 0
 
 
 def _narrowed(split: ir.Node) -> None:

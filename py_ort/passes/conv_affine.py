@@ -15,6 +15,9 @@ _SMALLEST = 1e-3  # factors below are not divided by
 class ConvAffine(Pass):
     """conv(x) * s + b → conv'(x)."""
 
+    after = ("batch_normalization", "affine")  # which leave Mul, then Add
+    before = ("activation", "residual", "nhwc")  # nothing is folded from behind these
+
     def call(self, model: ir.Model) -> int:
         """Take each Mul and Add that follows a convolution, in order."""
         count = 0

@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, remove_with_subgraphs
+from py_ort.passes.contracts import check_alive
 from py_ort.passes.pass_base import Pass
 
 # Of these, trailing outputs may be left out.
@@ -35,9 +36,8 @@ class DeadCode(Pass):
         return count
 
     def ensures(self, model: ir.Model) -> None:
-        """Every node is read by something."""
-        for node in model.graph:
-            assert any(output.uses() or output.is_graph_output() for output in node.outputs), f"{node.name} is dead"
+        """Everything is read by something."""
+        check_alive(model)
 
 
 def _trim(node: ir.Node) -> int:

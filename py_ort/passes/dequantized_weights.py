@@ -30,6 +30,9 @@ _BLOCK = 128
 class DequantizedWeights(Pass):
     """Products with weights that the model keeps as integers."""
 
+    after = ("quantized",)
+    before = ("folding",)  # which makes floats of quantised weights
+
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator`: what the first provider runs; one that works on integers (`Quantized`) is left alone."""
         self._has = has_operator

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from py_ort.ops import INTERNAL, operator
 from py_ort.ops.builder import Builder, all_graphs, attribute, dims, ints, origins, rank, remove, replace_value, scalar
+from py_ort.passes.contracts import check_placed
 from py_ort.passes.match import same_dims
 from py_ort.passes.pass_base import Pass
 
@@ -53,6 +54,9 @@ Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
 class ElementwiseChains(Pass):
     """From its last operator backwards, as far as nothing else reads what is between."""
 
+    after = ("activation",)  # what a product's kernel computes is no chain
+    settles = False  # the new nodes have no place yet
+
     def __init__(self, provider_of: ProviderOf, takes: Takes) -> None:
         """Say where nodes run.
 
@@ -62,6 +66,11 @@ class ElementwiseChains(Pass):
         """
         self._provider_of = provider_of
         self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._provider_of)
 
     def call(self, model: ir.Model) -> int:
         """Try each elementwise operator and reduction that is not in a chain yet, the last ones first."""

@@ -33,7 +33,7 @@ class Folding(Pass):
         count = 0
         better: set[ir.Value | None] = set()
         for node in list(all_nodes(model.graph)):
-            if node.graph is None or node.op_type in _NEVER or subgraphs(node):
+            if node.graph is None or node.op_type in _NEVER or subgraphs(node) or _gives_out(node):
                 continue
             if not better.isdisjoint(node.inputs):
                 better.update(infer_again(node))
@@ -67,6 +67,11 @@ class Folding(Pass):
         ):
             return None
         return [_tensor(r, node.outputs[i]) for i, r in enumerate(results[: len(node.outputs)])]
+
+
+def _gives_out(node: ir.Node) -> bool:
+    """Whether it is there because a graph cannot give out a constant itself."""
+    return node.op_type == "Identity" and node.domain == "" and node.outputs[0].is_graph_output()
 
 
 def _from_shapes(node: ir.Node) -> np.ndarray | None:

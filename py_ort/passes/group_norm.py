@@ -13,6 +13,8 @@ from py_ort.passes.pass_base import HasOperator, Pass
 class GroupNorm(Pass):
     """[N, C, …] → [N, groups, -1] → normalised → [N, C, …], scaled and shifted by channel."""
 
+    after = ("instance_norm",)  # of which groups are made
+
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells whether the first provider has GroupNormalization."""
         self._has_operator = has_operator

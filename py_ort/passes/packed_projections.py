@@ -15,6 +15,8 @@ from py_ort.passes.pass_base import Pass
 class PackedProjections(Pass):
     """Two or three products of the same left operand become one."""
 
+    after = ("attention", "linear")  # products that an Attention reads, with their biases
+
     def call(self, model: ir.Model) -> int:
         """Take each Attention over [batch, positions, heads * size]."""
         return sum(_pack(node) for node in nodes_of(model, "Attention"))

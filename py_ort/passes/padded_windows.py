@@ -12,6 +12,8 @@ from py_ort.passes.pass_base import Pass
 class PaddedWindows(Pass):
     """As TensorFlow's exporters write strided convolutions."""
 
+    before = ("nhwc",)
+
     def call(self, model: ir.Model) -> int:
         """Take each Pad that one window alone reads."""
         return sum(_fuse(node) for node in nodes_of(model, "Conv", "AveragePool"))

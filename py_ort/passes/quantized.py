@@ -56,6 +56,8 @@ def _contents(constant: ir.Value) -> np.ndarray:
 class Quantized(Pass):
     """Integer products, pools, activations and moves of quantised numbers."""
 
+    before = ("folding",)  # which makes floats of quantised weights
+
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator`: what the first provider runs. Only one that has the whole family gets any of it."""
         self._has = has_operator

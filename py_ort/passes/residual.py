@@ -12,6 +12,9 @@ from py_ort.passes.pass_base import Pass
 class Residual(Pass):
     """The sum of a residual block, made where the convolution writes its result."""
 
+    after = ("conv_affine",)  # constants go into the bias
+    before = ("nhwc",)
+
     def call(self, model: ir.Model) -> int:
         """Take each Add one of whose inputs is a convolution that nothing else reads."""
         return sum(_fuse(node) for node in nodes_of(model, "Add"))

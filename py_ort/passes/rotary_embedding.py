@@ -15,7 +15,7 @@ from py_ort.ops import MICROSOFT
 from py_ort.ops.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.passes.axis_parts import Part, pair, parts
 from py_ort.passes.head_views import heads_of
-from py_ort.passes.match import made_by, near, nodes_of, only_user, same_size, size_at
+from py_ort.passes.match import drop, made_by, near, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
 from py_ort.passes.rotary_caches import Make, half_of
 
@@ -25,6 +25,8 @@ _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions
 
 class RotaryEmbedding(Pass):
     """On heads of rank 4, heads or positions first."""
+
+    before = ("reshapes", "attention")  # it looks for its own reshapes, and an Attention would hide them
 
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells which of the forms, ONNX's and com.microsoft's, the first provider has."""
@@ -57,10 +59,10 @@ class RotaryEmbedding(Pass):
         if not batched and not self._has_operator(MICROSOFT, "RotaryEmbedding"):
             return False
         halves = [(value, self._half(found, value)) for value in (found.cos, found.sin)]
+        if any(make is None for _, make in halves):
+            return False
         build = Builder(last, origin=(*origins(node), *origins(last)))
         caches = [self._cache(node, found, v, axes, batched, make) for v, make in halves if make is not None]
-        if len(caches) != len(halves):
-            return False
         inputs, domain = (caches, "") if batched else ([[0], *caches], MICROSOFT)
         attributes: dict[str, Any] = {
             "interleaved": int(found.interleaved) or None,
@@ -76,6 +78,8 @@ class RotaryEmbedding(Pass):
         result.type, result.shape = last.outputs[0].type, ir.Shape(known)
         replace_value(last.outputs[0], result)
         remove(last)
+        if last is not node:
+            drop(node.outputs[0])
         return True
 
     def _half(self, found: _Rotation, value: ir.Value) -> Make | None:

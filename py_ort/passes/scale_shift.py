@@ -16,6 +16,8 @@ from py_ort.passes.pass_base import Pass
 class ScaleShift(Pass):
     """Mul and Add of constants → Conv with as many groups as channels."""
 
+    after = ("conv_affine",)  # what is left is no convolution's
+
     def call(self, model: ir.Model) -> int:
         """Take each Add of constants that a Mul by constants precedes."""
         return sum(_fuse(node) for node in nodes_of(model, "Add"))

@@ -16,6 +16,8 @@ from py_ort.ops import NHWC
 from py_ort.ops.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
 from py_ort.ops.identity import derive
 from py_ort.passes.column_nodes import Takes, reads_columns, take_columns, width_of
+from py_ort.passes.columns import check_columns
+from py_ort.passes.contracts import check_placed
 from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
 
@@ -25,9 +27,16 @@ _LANES = 4  # channels that kernels read at a time
 class SiblingConvolutions(Pass):
     """Two or more that differ in their weights only."""
 
+    after = ("columns",)  # which has told who reads columns
+
     def __init__(self, takes: Takes) -> None:
         """`takes`: whether the provider of a node has it with columns."""
         self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._takes)
 
     def call(self, model: ir.Model) -> int:
         """Look at the readers of each value."""
@@ -45,6 +54,10 @@ class SiblingConvolutions(Pass):
                     _merge(nodes)
                     count += 1
         return count
+
+    def ensures(self, model: ir.Model) -> None:
+        """Columns lie within their tensors."""
+        check_columns(model)
 
     def _kind(self, node: ir.Node, graph: ir.Graph) -> object:
         """What siblings have in common; None for what has none."""

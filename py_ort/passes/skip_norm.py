@@ -22,6 +22,8 @@ _WITH_SKIP = {
 class SkipNorm(Pass):
     """The end of a transformer's block."""
 
+    after = ("layer_norm", "rms_norm")
+
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells which of them the first provider has."""
         self._has_operator = has_operator

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank
+from py_ort.layout.forms import reshape_target
+from py_ort.ops.builder import Builder, attribute, dims, origins
+from py_ort.ops.shape_data import product
 from py_ort.passes.match import made_by, nodes_of, same_size
 from py_ort.passes.pass_base import Pass
 
@@ -16,6 +18,8 @@ _SWAPPED = (0, 2, 1)
 
 class StackedTransposes(Pass):
     """Reshape to three axes, Transpose, Reshape."""
+
+    before = ("reshapes",)  # which merge with others there
 
     def call(self, model: ir.Model) -> int:
         """Take each Reshape of a Transpose of a Reshape."""
@@ -29,14 +33,20 @@ def _fuse(node: ir.Node) -> bool:
         return False
     source = before.inputs[0]
     wide, result, stack = dims(source), dims(node.outputs[0]), dims(before.outputs[0])
-    if source is None or wide is None or result is None or stack is None or len(wide) < 3 or len(wide) != len(result):
+    if source is None or wide is None or result is None or stack is None or len(stack) == len(result):
         return False
-    same = [*wide[:-2], wide[-1], wide[-2]]
-    if not all(map(same_size, same, result)) or not same_size(stack[-1], wide[-1]):
+    if len(result) < 3 or not same_size(product(result[:-2]), stack[0]):
         return False
-    if not same_size(stack[-2], wide[-2]) or rank(source) == rank(before.outputs[0]):
+    if not same_size(stack[-1], result[-2]) or not same_size(stack[-2], result[-1]):
         return False
-    last = len(wide) - 1
     build = Builder(node, origin=(*origins(before), *origins(turn), *origins(node)))
+    swapped = [*result[:-2], result[-1], result[-2]]
+    if len(wide) != len(swapped) or not all(map(same_size, wide, swapped)):
+        target = reshape_target(swapped, wide)
+        if target is None:
+            return False
+        source = build.op("Reshape", source, target)
+        source.shape = ir.Shape(swapped)
+    last = len(result) - 1
     build.finish(build.op("Transpose", source, perm=[*range(last - 1), last, last - 1]))
     return True

@@ -17,6 +17,8 @@ _SAMPLED = 256
 class Subexpressions(Pass):
     """Within each graph; a subgraph's nodes are not shared with those around it."""
 
+    after = ("sizes",)  # sizes that are asked of the same input are the same nodes
+
     def call(self, model: ir.Model) -> int:
         """Constants first: they make nodes equal."""
         count = 0

@@ -13,6 +13,8 @@ from py_ort.passes.pass_base import HasOperator, Pass
 class TransposedProducts(Pass):
     """Products of two computed operands: scores and values of attention."""
 
+    after = ("attention",)  # which wants the products as they are
+
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells whether the first provider has FusedMatMul."""
         self._has_operator = has_operator
