@@ -75,7 +75,7 @@ def _infer_attention(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("Attention", tolerance="normal", refine=_infer_attention),
+    Operator("Attention", layout="attention", tolerance="normal", refine=_infer_attention),
     Operator("RotaryEmbedding", tolerance="tight"),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_first)

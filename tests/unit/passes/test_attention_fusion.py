@@ -133,7 +133,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "packed, gathered": ({"heads": "gather"}, ONE),
     "packed, sliced": ({"heads": "slice"}, ONE),
     "keys of another tensor": ({"source": "z"}, {"MatMul": 2}),
-    "a function of the heads": ({"heads": "rotary"}, {"MatMul": 3, "Reshape": 4, "Transpose": 4, "Tanh": 2}),
+    "a function of the heads": ({"heads": "rotary"}, {"MatMul": 3, "Reshape": 4, "Tanh": 2}),
     "mask added": ({"mask": "added"}, {**ONE, "Unsqueeze": 1, "Cast": 1, "Sub": 1, "Mul": 1}),
     "mask chosen": ({"mask": "where"}, {**ONE, "Unsqueeze": 1, "Cast": 1, "Where": 1}),
     "mask chosen the other way": ({"mask": "where not"}, {**ONE, "Unsqueeze": 1, "Cast": 1, "Not": 1, "Where": 1}),
