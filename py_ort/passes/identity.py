@@ -132,7 +132,9 @@ def _whole(node: ir.Node) -> bool:
     )
     if starts is None or ends is None or (len(node.inputs) > 4 and node.inputs[4] is not None and steps is None):
         return False
-    return all(s == 0 for s in starts) and all(e >= 2**31 - 1 for e in ends) and all(s == 1 for s in steps or [])
+    if not all(s == 1 for s in steps or []):
+        return False
+    return (all(s == 0 for s in starts) and all(e >= 2**31 - 1 for e in ends)) or _same_shape(node)
 
 
 def _one_input(node: ir.Node) -> bool:

@@ -14,6 +14,7 @@ from py_ort.passes.attention import Attention
 from py_ort.passes.batch_normalization import BatchNormalization
 from py_ort.passes.branches import Branches
 from py_ort.passes.cache_writes import CacheWrites
+from py_ort.passes.casts import Casts
 from py_ort.passes.concats import Concats
 from py_ort.passes.constants import Constants
 from py_ort.passes.conv_affine import ConvAffine
@@ -84,6 +85,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     passes += [
         Folding(),
         Branches(),
+        Casts(),
         Identity(),
         DeadCode(),
         BatchNormalization(),

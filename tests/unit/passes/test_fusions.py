@@ -231,6 +231,33 @@ CASES = {
         {},
         {"Relu": 1},
     ),
+    "casts through wider types": (
+        """g (float[2,3] x) => (float[2,3] y) { a = Sin(x)  b = Cast<to=11>(a)  c = Cast<to=1>(b)
+        d = Cast<to=6>(c)  e = Cast<to=7>(d)  f = Cast<to=6>(e)  h = Cast<to=1>(f)  y = Cos(h) }""",
+        {},
+        {"Sin": 1, "Cast": 2, "Cos": 1},
+    ),
+    "casts through narrower types stay": (
+        """g (float[2,3] x) => (float[2,3] y) { a = Exp(x)  b = Cast<to=10>(a)  c = Cast<to=1>(b)
+        d = Cast<to=6>(c)  e = Cast<to=2>(d)  f = Cast<to=3>(e)  h = Cast<to=1>(f)  y = Cos(h) }""",
+        {},
+        {"Exp": 1, "Cast": 5, "Cos": 1},
+    ),
+    "a bool is what it was": (
+        "g (bool[2,3] x) => (bool[2,3] y) { a = Not(x)  b = Cast<to=1>(a)  c = Cast<to=9>(b)  y = Not(c) }",
+        {},
+        {"Not": 2},
+    ),
+    "slices of everything": (
+        "g (float[2,3] x) => (float[a,b] y) { a = Sin(x)  b = Slice(a, zeros, sizes)  y = Cos(b) }",
+        {"zeros": np.array([0, -3], np.int64), "sizes": np.array([2, 9], np.int64)},
+        {"Sin": 1, "Cos": 1},
+    ),
+    "a slice that turns around stays": (
+        "g (float[2,3] x) => (float[a,b] y) { a = Sin(x)  b = Slice(a, end, least, last, end)  y = Cos(b) }",
+        {"end": np.array([-1], np.int64), "last": np.array([1], np.int64), "least": np.array([-9], np.int64)},
+        {"Sin": 1, "Slice": 1, "Cos": 1},
+    ),
 }
 
 
