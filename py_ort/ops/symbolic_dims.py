@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx_ir as ir
@@ -114,7 +115,9 @@ def _wider(a: Element, b: Element) -> Element:
     if a == b:
         return a
     # min(n, s) with n above 1 fits s only by being s (or 1, when s is).
-    return b if _is_minimum_with(a, b) else a if _is_minimum_with(b, a) else None
+    if _is_minimum_with(a, b) or _is_minimum_with(b, a):
+        return b if _is_minimum_with(a, b) else a
+    return next((size for size in (a, b) if _is_never_one(size)), None)
 
 
 def _is_minimum_with(a: Element, b: Element) -> bool:
@@ -124,6 +127,13 @@ def _is_minimum_with(a: Element, b: Element) -> bool:
         and b._expr in expression.args
         and all(t == b._expr or (t.is_number and t > 1) for t in expression.args)
     )
+
+
+def _is_never_one(size: Element) -> bool:
+    """Whether a size is a multiple of another number than 1, so that nothing but itself or 1 fits it."""
+    terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(size._expr)]
+    whole = all(factor.is_Integer and rest.is_integer for factor, rest in terms)
+    return whole and math.gcd(*(int(factor) for factor, _ in terms)) != 1
 
 
 def refine_slice(node: ir.Node) -> None:
