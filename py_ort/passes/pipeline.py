@@ -45,6 +45,7 @@ from py_ort.passes.skip_norm import SkipNorm
 from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_products import TransposedProducts
+from py_ort.passes.turned_attention import TurnedAttention
 
 
 class Level(enum.IntEnum):
@@ -115,6 +116,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
         passes += [
             RotaryEmbedding(has_operator),
             CacheWrites(has_operator),
+            TurnedAttention(has_operator),
             Attention(has_operator),
             Reshapes(),
             Identity(),

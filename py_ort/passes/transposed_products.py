@@ -26,8 +26,8 @@ class TransposedProducts(Pass):
         return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
 
 
-def _swapped(value: ir.Value | None) -> ir.Value | None:
-    """For a value made by a Transpose of the last two axes: what it transposes."""
+def swapped(value: ir.Value | None) -> ir.Value | None:
+    """For a value made by a Transpose of the last two axes, return what it transposes."""
     node = made_by(value, "Transpose")
     perm = None if node is None else attribute(node, "perm")
     if node is None or perm is None or len(perm) < 2:
@@ -46,7 +46,7 @@ def _fuse(node: ir.Node) -> bool:
         or a.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16)
     ):
         return False
-    left, right = _swapped(a), _swapped(b)
+    left, right = swapped(a), swapped(b)
     if (rank(a) or 0) < 2 or (rank(b) or 0) < 2:
         return False
     last, alpha = node, 1.0

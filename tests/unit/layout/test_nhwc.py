@@ -233,17 +233,21 @@ def test_what_else_the_nhwc_domain_has_goes_there() -> None:
     assert (found["Transpose"], found["nhwc.LRN"]) == (2, 1)
 
 
-HEADS = "q, k, u = Split<axis=2, num_outputs=3>(r)  a = Transpose<perm=[0,1,3,2]>(q)  b = Transpose<perm=[0,1,3,2]>(k)"
-SPLIT_HEADS = f"c = Conv(x, w)  r = Reshape(c, heads)  {HEADS}  v = Transpose<perm=[0,1,3,2]>(u)"
+HEADS = "q, k, u = Split<axis=2, num_outputs=3>(r)  a = Transpose<perm=[0,1,3,2]>(q)"
+SPLIT_HEADS = f"c = Conv(x, w)  r = Reshape(c, heads)  {HEADS}"
+
+
+BY_ROWS = "v = Transpose<perm=[0,1,3,2]>(u)  o = MatMul(s, v)  t = Transpose<perm=[0,1,3,2]>(o)"
+BY_COLUMNS = "z = Transpose<perm=[0,1,3,2]>(s)  t = MatMul(u, z)"
 
 
 @pytest.mark.parametrize("sizes", ["1,3,4,6", "n,3,4,6"])
-def test_heads_of_attention_over_channels(sizes: str) -> None:
+@pytest.mark.parametrize("values", [BY_ROWS, BY_COLUMNS], ids=["by rows", "by columns"])
+def test_heads_of_attention_over_channels(sizes: str, values: str) -> None:
     """Heads are channels of a convolution, and the result goes to the next one: rows all the way."""
     model = parse(
         f"""g (float[{sizes}] x) => (float[a,b,c,d] y) {{ {SPLIT_HEADS}
-        m = MatMul(a, k)  s = Softmax<axis=-1>(m)  o = MatMul(s, v)  t = Transpose<perm=[0,1,3,2]>(o)
-        p = Reshape(t, channels)  y = Conv(p, w2) }}""",
+        m = MatMul(a, k)  s = Softmax<axis=-1>(m)  {values}  p = Reshape(t, channels)  y = Conv(p, w2) }}""",
         {"w": _f(24, 3, 1, 1), "w2": _f(2, 8, 1, 1), "heads": _i(-1, 2, 12, 24), "channels": _i(-1, 8, 4, 6)},
     )
     result = check_equal(model, feeds=random_feeds(model, {"n": 2}), tolerance=2e-4)
