@@ -14,6 +14,8 @@ from py_ort import InferenceSession
 pytest_plugins = ["pytester"]
 # Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
 os.environ["PY_ORT_CACHE"] = "0"
+# Every model that a test compiles proves the passes.
+os.environ["PY_ORT_CHECK_PASSES"] = "1"
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import INTERNAL, NHWC
-from py_ort.ops.index_width import settle_outputs
 from py_ort.passes.canonicalise import Canonicalise
 from py_ort.passes.columns import Columns
 from py_ort.passes.counts import Counts
@@ -114,8 +113,8 @@ def compile_model(
         )
         passes += run_passes(loaded.model, [free], passes)
         inputs = [arg.settled(value) for arg, value in zip(inputs, loaded.model.graph.inputs, strict=True)]
-        passes += run_passes(loaded.model, [Canonicalise(check_types)], passes)
-        settle_outputs(loaded.model.graph, [arg.type if arg.keys is None else "" for arg in outputs])
+        forms = Canonicalise(check_types, [arg.type if arg.keys is None else "" for arg in outputs])
+        passes += run_passes(loaded.model, [forms], passes)
     with _timed(timings, "passes"):
         chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)], passes)
