@@ -6,6 +6,7 @@ exactly between two steps, and which way it goes depends on how it was computed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from py_ort.ops.builder import (
     rank,
     remove,
     replace_value,
+    scalar,
 )
 from py_ort.passes.match import nodes_of, only_user
 from py_ort.passes.pass_base import HasOperator, Pass
@@ -66,7 +68,8 @@ class Quantized(Pass):
         """Take each operator between quantised inputs and a quantised output."""
         if self._has(MICROSOFT, "QLinearAdd") is not True:
             return 0
-        return sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
+        bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        return bounded + sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
 
     def _fuse(self, node: ir.Node) -> bool:
         if len(node.outputs) != 1 or attribute(node, "activation"):
@@ -74,7 +77,7 @@ class Quantized(Pass):
         behind = only_user(node.outputs[0])
         if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:
             return False
-        result = _linear(behind, behind.outputs[0])
+        result = _result(behind)
         if result is None:
             return False
         build = Builder(behind, origin=(*origins(node), *origins(behind)))
@@ -109,6 +112,37 @@ def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
     if array(zero_point) is None:
         return None
     return _Quantized(integers, scale, zero_point)
+
+
+def _result(node: ir.Node) -> _Quantized | None:
+    """What a QuantizeLinear makes: 8-bit integers, with one scale."""
+    found = _linear(node, node.outputs[0]) if node.outputs[0].dtype in _BYTES else None
+    return found if found is not None and found.steps.size == 1 else None
+
+
+def _fits_in_bytes(node: ir.Node) -> bool:
+    """Take out a Relu or Clip, if what it cuts off the integers behind it cannot hold either."""
+    behind = only_user(node.outputs[0])
+    result = None if behind is None or behind.op_type != "QuantizeLinear" else _result(behind)
+    if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
+        return False
+    least, most = (0.0, None) if node.op_type == "Relu" else _bounds(node)
+    kind, zero = np.iinfo(result.zeros.dtype), int(result.zeros.reshape(-1)[0])
+    step = float(result.steps.reshape(-1)[0])
+    if (least is not None and least > (kind.min - zero) * step) or (
+        most is not None and most < (kind.max - zero) * step
+    ):
+        return False
+    behind.replace_input_with(0, node.inputs[0])
+    remove(node)
+    return True
+
+
+def _bounds(node: ir.Node) -> tuple[float | None, float | None]:
+    """A Clip's bounds; a number that is not known bounds everything."""
+    found = [None if value is None else scalar(value) for value in (*node.inputs[1:3], None, None)[:2]]
+    unknown = [value is not None and number is None for value, number in zip(node.inputs[1:3], found, strict=False)]
+    return (math.inf, -math.inf) if any(unknown) else (found[0], found[1])
 
 
 def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | None:

@@ -1,0 +1,48 @@
+"""Which operators between dequantised inputs and a quantised result become operators on integers, and which do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import parse
+
+from py_ort.plan import compile_model
+
+_WEIGHTS = np.random.default_rng(0).integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
+_STEPS = np.linspace(0.1, 0.3, 6, dtype=np.float32)
+_CONSTANTS = {
+    **{"w": _WEIGHTS, "sx": np.float32(0.03), "zx": np.uint8(117), "sw": np.float32(0.01), "zw": np.int8(0)},
+    **{"sy": np.float32(0.02), "least": np.uint8(0), "wide": np.int16(0), "zero": np.float32(0), "six": np.float32(6)},
+    **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
+}
+# id: (what stands between the convolution and what quantises, what quantises, the operators in the plan besides)
+CASES = {
+    "plain": ("", "sy, zx", {"QLinearConv"}),
+    "one scale for each channel": ("", "steps, zeros", {"Conv"}),
+    "integers of 16 bits": ("", "sy, wide", {"Conv"}),
+    "relu at the least integer": ("t = Relu(c)", "sy, least", {"QLinearConv"}),
+    "relu above the least integer": ("t = Relu(c)", "sy, zx", {"Conv"}),
+    "clip beyond the integers": ("t = Clip(c, zero, six)", "sy, least", {"QLinearConv"}),
+    "clip within the integers": ("t = Clip(c, zero, six)", "sx, least", {"Conv"}),
+    "a bound that is computed": (
+        "m = ReduceMax<keepdims=0>(x)  t = Clip(c, m)",
+        "sy, least",
+        {"Conv", "ReduceMax", "Clip"},
+    ),
+    "others read what relu gives": ("t = Relu(c)  z = Sin(t)", "sy, least", {"Conv", "Sin"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_operators_on_integers(case: str) -> None:
+    between, how, expected = CASES[case]
+    outputs = "float[e,f,g,h] y" + (", float[i,j,k,l] z" if "z = " in between else "")
+    model = parse(
+        f"""g (float[1,4,6,5] x) => ({outputs}) {{ p = QuantizeLinear(x, sx, zx)  q = DequantizeLinear(p, sx, zx)
+        v = DequantizeLinear(w, sw, zw)  c = Conv(q, v)  {between}
+        r = QuantizeLinear<axis=1>({"t" if between else "c"}, {how})  y = DequantizeLinear<axis=1>(r, {how}) }}""",
+        _CONSTANTS,
+        opset=21,
+    )
+    found = {node.op_type for node in compile_model(model.SerializeToString(), providers=["wasm"]).placement.nodes}
+    assert found - {"QuantizeLinear", "DequantizeLinear", "Transpose"} == expected
