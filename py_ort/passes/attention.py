@@ -24,7 +24,7 @@ from py_ort.passes.attention_scores import (
     unscaled,
     unstacked_masks,
 )
-from py_ort.passes.causal_masks import added_mask, same_offset, truths
+from py_ort.passes.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.passes.head_views import Heads, heads_of
 from py_ort.passes.kept_heads import Kept, give_present, kept, unrepeated
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
@@ -120,8 +120,9 @@ def _fuse(softmax: ir.Node) -> bool:
         whole = Kept(turned, turned=True), Kept(value)  # type: ignore[arg-type]
         parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
     attend = _Attend(build, *parts)
-    causal, mask = combined_masks(build, masks, attend.past, scores.floor)
-    made = attend.write(mask, {"scale": scores.scale, "is_causal": int(causal), "softcap": scores.softcap or None})
+    causal, mask = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
+    attributes = {"scale": scores.scale, "is_causal": _is_causal(causal), "softcap": scores.softcap or None}
+    made = attend.write(mask, attributes, *_lengths(build, causal, attend.query))
     attend.give(made[0], result, stacked)
     for node in reversed(inner):
         remove(node)
@@ -129,6 +130,25 @@ def _fuse(softmax: ir.Node) -> bool:
     drop(value)
     attend.give_presents(made)
     return True
+
+
+def _is_causal(causal: bool | Running) -> int:
+    return int(not causal.alike if isinstance(causal, Running) else causal)
+
+
+def _lengths(build: Builder, causal: bool | Running, query: ir.Value | None) -> tuple[ir.Value | None, ...]:
+    """The inputs behind the mask: how many keys there are for each of a batch, as far as the last query sees them."""
+    if not isinstance(causal, Running) or query is None:
+        return ()
+    start = build.op("Reshape", build.op("Cast", causal.value, to=int(ir.DataType.INT64)), [1])
+    count = 1 if causal.alike else size_at(query, 2)
+    if isinstance(count, int):
+        total = build.op("Add", start, [count + causal.plus])
+    else:
+        total = build.op("Add", build.op("Add", start, build.op("Shape", query, start=2, end=3)), [causal.plus])
+    if size_at(query, 0) != 1:
+        total = build.op("Expand", total, build.op("Shape", query, start=0, end=1))
+    return None, None, total
 
 
 def _one_batch(operands: list[ir.Value | None]) -> bool:
@@ -300,13 +320,18 @@ def _lay(node: ir.Node) -> bool:
     open_end = not causal and all(v is None for v in more[1:]) and not any(o.uses() for o in node.outputs[1:])
     attend = _Attend(build, query, *sides, join=open_end)  # type: ignore[arg-type]
     past = size_at(more[1], 2) if len(more) > 1 and more[1] is not None else attend.past
-    becomes_causal = not causal and mask is not None and _hides_the_future(mask, past, size_at(query, 2))
+    becomes_causal = (
+        mask is not None
+        and not causal
+        and _hides_the_future(mask, past, size_at(query, 2), open_end and not attend.joined)
+    )
     repeated = any(side.value is not given for side, given in zip(sides, (key, value), strict=True))
     if attend.rows is None and not (attend.joined or repeated or becomes_causal):
         return False
     attributes = {n: item.value for n, item in node.attributes.items() if n not in ("q_num_heads", "kv_num_heads")}
     if becomes_causal:
-        attributes["is_causal"] = 1
+        attributes["is_causal"] = _is_causal(becomes_causal)
+    more = [None, *_lengths(build, becomes_causal, query)] if isinstance(becomes_causal, Running) else more
     made = attend.write(None if becomes_causal else mask, attributes, *more[1:], outputs=len(node.outputs))
     attend.give(made[0], node.outputs[0])
     for old, new in zip(node.outputs[1:], made[1:], strict=False):
@@ -319,12 +344,16 @@ def _lay(node: ir.Node) -> bool:
     return True
 
 
-def _hides_the_future(mask: ir.Value, past: Any, queries: Any) -> bool:
-    """Whether a mask says no more than that queries see the keys up to their own position."""
-    if size_at(mask, -2) == 1 and queries != 1:
-        return False
+def _hides_the_future(mask: ir.Value, past: Any, queries: Any, running: bool) -> bool | Running:
+    """Whether a mask says no more than that queries see the keys up to their own position.
+
+    With `running`, that position may be what a run computes.
+    """
     if mask.dtype == ir.DataType.BOOL:
         found = truths(mask)
-        return found is not None and found.inside and same_offset(found.offset, past)
-    added = added_mask(mask)
-    return added is not None and added[1] <= HIDES and same_offset(added[0], past)
+        offset = found.offset if found is not None and found.inside else None
+    else:
+        added = added_mask(mask)
+        offset = added[0] if added is not None and added[1] <= HIDES else None
+    offset = in_rows(offset, mask, queries)
+    return offset if running and isinstance(offset, Running) else same_offset(offset, past)

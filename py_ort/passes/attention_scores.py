@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, rank, scalar
 from py_ort.ops.shape_data import product
-from py_ort.passes.causal_masks import added_mask, same_offset, truths
+from py_ort.passes.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.passes.match import made_by, only_user, same_size, size_at, split_constant
 
 HIDES = -1e4  # numbers in masks that no score gets over
@@ -107,8 +107,8 @@ def _added(node: ir.Node) -> Scores | None:
         if found is None:
             continue
         offset, fill = added_mask(mask) or (None, 0.0)
-        known = fill <= HIDES and _has_rows(mask, node.outputs[0])
-        found.masks.append(Mask(partial(_as_it_is, mask), mask, offset if known else None, fill))
+        offset = in_rows(offset, mask, size_at(node.outputs[0], -2)) if fill <= HIDES else None
+        found.masks.append(Mask(partial(_as_it_is, mask), mask, offset, fill))
         return found
     return None
 
@@ -126,11 +126,6 @@ def _is_mask(mask: ir.Value, scores: ir.Value | None) -> bool:
         isinstance(size, int) and size != 1 and isinstance(other, int) and other != size
         for size, other in zip(reversed(known), reversed(wide), strict=False)
     )
-
-
-def _has_rows(mask: ir.Value, scores: ir.Value) -> bool:
-    """Whether each query has a row of its own in the mask."""
-    return size_at(mask, -2) != 1 or size_at(scores, -2) == 1
 
 
 def _chosen(node: ir.Node) -> Scores | None:
@@ -153,8 +148,9 @@ def _chosen(node: ir.Node) -> Scores | None:
             return made
 
         seen = truths(condition)
-        causal = seen is not None and seen.inside == (at == 1) and _has_rows(condition, node.outputs[0])
-        found.masks.append(Mask(make, condition, seen.offset if causal and seen is not None else None, float(fill)))
+        offset = seen.offset if seen is not None and seen.inside == (at == 1) else None
+        offset = in_rows(offset, condition, size_at(node.outputs[0], -2))
+        found.masks.append(Mask(make, condition, offset, float(fill)))
         return found
     return None
 
@@ -193,15 +189,17 @@ def _floored(node: ir.Node) -> Scores | None:
 
 
 def combined_masks(
-    build: Builder, masks: list[Mask], past: Any, floor: float | None = None
-) -> tuple[bool, ir.Value | None]:
+    build: Builder, masks: list[Mask], past: Any, floor: float | None = None, running: bool = False
+) -> tuple[bool | Running, ir.Value | None]:
     """Whether queries see only the keys before them, `past` of which come before all of them, and the other masks' sum.
+
+    With `running`, how many come before them may be what a run computes.
 
     Where a row may have no key at all, what hides decides what it is: only masks of -∞ are the same as causality then.
     """
     alone = len(masks) == 1
     hides = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]
-    causal = [m for m in hides if same_offset(m.offset, past)]
+    causal = [m for m in hides if same_offset(m.offset, past) or (running and isinstance(m.offset, Running))]
     total: ir.Value | None = None
     for mask in masks:
         if not any(mask is m for m in causal[:1]):
@@ -209,7 +207,7 @@ def combined_masks(
             total = made if total is None else build.op("Add", total, made)
     if total is not None and floor is not None and total.dtype is not None:
         total = build.op("Max", total, np.array(floor, total.dtype.numpy()))
-    return bool(causal), total
+    return causal[0].offset if causal and isinstance(causal[0].offset, Running) else bool(causal), total
 
 
 def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:

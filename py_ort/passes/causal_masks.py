@@ -1,11 +1,12 @@
 """Proves of a mask that each query sees the keys up to its own position, and only those.
 
-A mask is known by its offset: query i sees key j when j <= i + offset. Offsets are numbers, or sums of sizes.
+A mask is known by its offset: query i sees key j when j <= i + offset. Offsets are numbers, sums of sizes, or what a
+run computes (`Running`), as the first free place of a cache is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,18 @@ from py_ort.passes.match import made_by, same_size, size_at
 _DEPTH = 16
 _SAME = ("Cast", "Identity", "CastLike")
 _SHAPES = ("Unsqueeze", "Reshape", "Expand", "Squeeze")
+
+
+@dataclass(frozen=True)
+class Running:
+    """The one number of a tensor, plus a known one; `alike`: all queries see what the first one sees."""
+
+    value: ir.Value
+    plus: int = 0
+    alike: bool = False
+
+    def __sub__(self, number: int) -> Running:
+        return replace(self, plus=self.plus - number)
 
 
 @dataclass(frozen=True)
@@ -89,6 +102,13 @@ def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
         return None if found is None or moved is None else Triangle(moved, found.inside)
     return _compared(node)
     return None
+
+
+def in_rows(offset: Any, mask: ir.Value, queries: Any) -> Any:
+    """The offset, where each query has a row of its own in the mask, or the first one's counts for all."""
+    if size_at(mask, -2) != 1 or queries == 1:
+        return offset
+    return replace(offset, alike=True) if isinstance(offset, Running) else None
 
 
 def same_offset(offset: Any, past: Any) -> bool:
@@ -186,32 +206,43 @@ def _compared(node: ir.Node) -> Triangle | None:
     if node.op_type not in ("Less", "LessOrEqual", "Greater", "GreaterOrEqual"):
         return None
     left, right = (_positions(v) for v in node.inputs)
-    if left is None or right is None or {left[1], right[1]} != {-1, -2}:
+    if left is None or right is None:
+        return None
+    axes = left[1] or _OTHER.get(right[1]), right[1] or _OTHER.get(left[1])
+    if set(axes) != {-1, -2}:
         return None
     less = node.op_type.startswith("Less")
-    if left[1] == -2:  # queries first: the other way round
-        left, right, less = right, left, not less
-    # keys (from left[0] on) against queries (from right[0] on)
-    if isinstance(right[0], int) and not isinstance(left[0], int):
+    keys, queries = left[0], right[0]
+    if axes[0] == -2:  # queries first: the other way round
+        keys, queries, less = queries, keys, not less
+    if not isinstance(keys, int) and (isinstance(queries, int | Running) or isinstance(keys, Running)):
         return None
-    offset = right[0] - left[0]
+    if isinstance(queries, Running) and not isinstance(keys, int):
+        return None
+    offset = queries - keys
     or_equal = node.op_type.endswith("OrEqual")
     if less:
         return Triangle(offset if or_equal else offset - 1, True)
     return Triangle(offset - 1 if or_equal else offset, False)
 
 
+_ANY_AXIS = 0
+_OTHER = {-1: -2, -2: -1}
+
+
 def _positions(value: ir.Value | None) -> tuple[Any, int] | None:
-    """The first of consecutive numbers, and the axis, from the end, that they go along."""
+    """The first of consecutive numbers, and the axis, from the end, that they go along; one number may go along any."""
     axis: int | None = None
+    moved: ir.Value | None = None
     for _ in range(_DEPTH):
         node = None if value is None else value.producer()
         if value is None:
             return None
         count = rank(value) or 0
         if count >= 2 and axis is None:
-            axis = -1 if size_at(value, -2) == 1 else -2 if size_at(value, -1) == 1 else None
-            if axis is None or any(d != 1 for d in (dims(value) or [])[:-2]):
+            sizes = dims(value) or []
+            axis = _ANY_AXIS if sizes[-2:] == [1, 1] else -1 if sizes[-2] == 1 else -2 if sizes[-1] == 1 else None
+            if axis is None or any(d != 1 for d in sizes[:-2]):
                 return None
         contents = array(value)
         if contents is not None:
@@ -219,13 +250,38 @@ def _positions(value: ir.Value | None) -> tuple[Any, int] | None:
             steady = (
                 flat.size > 0 and contents.dtype.kind in "if" and np.array_equal(flat, flat[0] + np.arange(flat.size))
             )
-            return (int(flat[0]), axis or -1) if steady else None
-        if node is None or node.domain != "":
-            return None
-        if node.op_type == "Range":
+            return _from(int(flat[0]), moved, axis) if steady else None
+        if node is not None and node.domain == "" and node.op_type == "Range":
             start = shape_data(node.inputs[0])
-            return (start[0], axis or -1) if start and known(start[0]) and scalar(node.inputs[2]) == 1 else None
-        if node.op_type not in ("Cast", "Identity", "Unsqueeze", "Reshape", "Squeeze"):
-            return None
+            steady = bool(start) and known(start[0]) and scalar(node.inputs[2]) == 1  # type: ignore[index]
+            return _from(start[0], moved, axis) if steady else None  # type: ignore[index]
+        if node is not None and node.domain == "" and node.op_type == "Add" and moved is None:
+            at = next((i for i in (0, 1) if _is_one(node.inputs[i]) and array(node.inputs[i]) is None), None)
+            if at is None:
+                return None
+            moved, value = node.inputs[at], node.inputs[1 - at]
+            continue
+        if node is None or node.domain != "" or node.op_type not in _VIEWS:
+            # One number that nobody knows before the run.
+            return (Running(value), _ANY_AXIS) if axis == _ANY_AXIS and moved is None and _is_integer(value) else None
         value = node.inputs[0]
     return None
+
+
+_VIEWS = ("Cast", "Identity", "Unsqueeze", "Reshape", "Squeeze")
+
+
+def _from(start: Any, moved: ir.Value | None, axis: int | None) -> tuple[Any, int] | None:
+    axis = -1 if axis is None else axis
+    if moved is None:
+        return start, axis
+    return (Running(moved, start), axis) if isinstance(start, int) and _is_integer(moved) else None
+
+
+def _is_one(value: ir.Value | None) -> bool:
+    known_dims = dims(value)
+    return known_dims is not None and all(d == 1 for d in known_dims)
+
+
+def _is_integer(value: ir.Value) -> bool:
+    return value.dtype in (ir.DataType.INT64, ir.DataType.INT32)

@@ -29,6 +29,7 @@ _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
 _ATTENTION_SINCE = 23
+_LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
 _MASK = 3
 
 Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
@@ -222,7 +223,7 @@ class StandardForm:
                     )
                     proto.value_info.append(ir.serde.serialize_value(known))
         kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
-        self._since = max(self._since, _ATTENTION_SINCE)
+        self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]
         proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self._node_name(node), **kept))
 

@@ -253,3 +253,44 @@ def test_tensor_scatter_writes_rows_in_place(new_session, mode):
         np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-4, atol=1e-5)
     for kind, value in caches.items():
         np.testing.assert_array_equal(value.numpy(), theirs[f"past.{kind}"])
+
+
+@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
+def test_rows_scattered_into_a_cache_in_place(new_session, op_type):
+    """Places of their own, as nobody proves them to lie one behind the other."""
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["n"])
+    cache, rows = [1, 2, 8, 4], [1, 2, "n", 4]
+    if op_type == "ScatterND":
+        cache, rows = cache[2:], ["n", 4]
+        nodes = [helper.make_node("Unsqueeze", ["ids", "last"], ["at"])]
+    else:
+        nodes = [helper.make_node("Reshape", ["ids", "row"], ["line"]), helper.make_node("Shape", ["rows"], ["wide"])]
+        nodes.append(helper.make_node("Expand", ["line", "wide"], ["at"]))
+    axis = {"axis": 2} if op_type == "ScatterElements" else {}
+    nodes.append(helper.make_node(op_type, ["past", "at", "rows"], ["present"], **axis))
+    nodes.append(helper.make_node("Exp", ["present"], ["y"]))
+    floats = small_models.floats
+    constants = [numpy_helper.from_array(np.array(v), n) for n, v in (("last", [1]), ("row", [1, 1, -1, 1]))]
+    model = small_models.model(
+        nodes,
+        [floats("past", cache), floats("rows", rows), ids],
+        [floats("y", cache), floats("present", cache)],
+        constants,
+    )
+    session = new_session(model, providers=["webgpu"])
+    native = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    value = session.create_ortvalue_from_shape_and_type(cache, np.float32, "webgpu")
+    theirs, rng = np.zeros(cache, np.float32), np.random.default_rng(3)
+    for places in ([5, 2], [-1, 0], [3, 4]):
+        given = [2 if size == "n" else size for size in rows]
+        feeds = {"rows": rng.standard_normal(given).astype(np.float32), "ids": np.array(places)}
+        binding = session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
+        binding.bind_ortvalue_input("past", value)
+        binding.bind_ortvalue_output("present", value)
+        binding.bind_output("y", "cpu")
+        session.run_with_iobinding(binding)
+        expected, theirs = native.run(["y", "present"], {**feeds, "past": theirs})
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[1], expected, rtol=1e-5)
+        np.testing.assert_array_equal(value.numpy(), theirs)

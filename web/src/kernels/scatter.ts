@@ -50,7 +50,12 @@ function reductionOf(name: string): Reduction {
   return name as Reduction;
 }
 
-function copyOf(ctx: Context, x: Tensor): Tensor {
+/** What the updates go to: a copy of x, or x where the result is bound to its buffer. */
+function targetOf(ctx: Context, x: Tensor): Tensor {
+  if (ctx.boundTogether(0, 0)) {
+    ctx.view(0, x, x.dims);
+    return x;
+  }
   const y = ctx.output(0, x.dims);
   stridedCopy(ctx, x, { strides: [1] }, y, { strides: [1] }, [x.size]);
   return y;
@@ -66,7 +71,7 @@ const scatterElements: Kernel<ScatterAttributes> = {
     if (indices.dims.length !== x.dims.length || indices.dims.some((dim, k) => dim !== updates.dims[k])) {
       throw new KernelError(`ScatterElements: indices [${indices.dims}] and updates [${updates.dims}] must have one shape, of the rank of [${x.dims}]`);
     }
-    const y = copyOf(ctx, x);
+    const y = targetOf(ctx, x);
     if (indices.size === 0) return;
     const [strides, indexStrides] = [stridesOf(x.dims), stridesOf(indices.dims)];
     const columns = indices.dims.map((dim, k) => (k === axis ? 1 : dim));
@@ -109,7 +114,7 @@ const scatterND: Kernel<Reduction> = {
     const [x, indices, updates] = [ctx.input(0), ctx.input(1), ctx.input(2)];
     const depth = indices.dims.at(-1) ?? 0;
     if (indices.dims.length === 0 || depth > x.dims.length) throw new KernelError(`ScatterND: indices [${indices.dims}] name more axes than [${x.dims}] has`);
-    const y = copyOf(ctx, x);
+    const y = targetOf(ctx, x);
     if (updates.size === 0 || y.size === 0) return;
     const slice = sizeOf(x.dims.slice(depth));
     const tuples = sizeOf(indices.dims.slice(0, -1));

@@ -11,24 +11,31 @@ interface TensorScatterSpec extends Spec {
   readonly type: StorageType;
 }
 
+/** Where the first row goes; around the end in a circle, from either side. */
+const first = ({ circular, placed }: TensorScatterSpec, outer: string): string => {
+  const given = `places[${outer} / u.outer_of_batch]`;
+  if (!placed) return '0u';
+  return circular ? `u32((${given} % i32(u.length) + i32(u.length)) % i32(u.length))` : `u32(${given})`;
+};
+
 // The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is new.
 const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter',
-  wgsl: ({ circular, placed }) => linearMain(`  let column = i % u.inner;
+  wgsl: (spec) => linearMain(`  let column = i % u.inner;
   let place = i / u.inner % u.length;
   let outer = i / u.inner / u.length;
-  let first = ${placed ? 'u32(places[outer / u.outer_of_batch])' : '0u'};
-  let row = ${circular ? '(place + u.length - first % u.length) % u.length' : 'place - first'};
+  let first = ${first(spec, 'outer')};
+  let row = ${spec.circular ? '(place + u.length - first) % u.length' : 'place - first'};
   if (row < u.rows) { y[i] = update[(outer * u.rows + row) * u.inner + column]; } else { y[i] = x[i]; }`),
 };
 
 /** Each element of the update finds its place. */
 const IN_PLACE: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter_in_place',
-  wgsl: ({ circular, placed }) => linearMain(`  let column = i % u.inner;
+  wgsl: (spec) => linearMain(`  let column = i % u.inner;
   let outer = i / u.inner / u.rows;
-  let place = ${placed ? 'u32(places[outer / u.outer_of_batch])' : '0u'} + i / u.inner % u.rows;
-  ${circular ? 'let row = place % u.length;' : 'if (place >= u.length) { return; } let row = place;'}
+  let place = ${first(spec, 'outer')} + i / u.inner % u.rows;
+  ${spec.circular ? 'let row = place % u.length;' : 'if (place >= u.length) { return; } let row = place;'}
   y[(outer * u.length + row) * u.inner + column] = update[i];`),
 };
 
