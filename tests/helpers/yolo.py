@@ -1,4 +1,7 @@
-"""A detector like YOLOv8n as it is exported, with random weights: C2f and SPPF, a neck that goes up and down again."""
+"""A detector like YOLOv8n as it is exported, with random weights: C2f and SPPF, a neck that goes up and down again.
+
+For images of one size, or of any: then the places and steps of the boxes are computed from shapes.
+"""
 
 from __future__ import annotations
 
@@ -72,9 +75,34 @@ class _Detector:
         how = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
         return self.op("Resize", x, "", scales, channels=self.channels[x], **how)
 
+    def centres(self, level: str) -> str:
+        """Of a level's pixels, as exporters write it: [pixels, 2]."""
+        height, width = self.height_and_width(level)
+        zero, half, one = (self.constant(np.float32(n)) for n in (0, 0.5, 1))
+        steps = (self.op("Cast", size, to=onnx.TensorProto.FLOAT) for size in (height, width))
+        y, x = (self.op("Add", self.op("Range", zero, size, one), half) for size in steps)
+        grid = self.op("Concat", self.op("Shape", y), self.op("Shape", x), axis=0)
+        column, row, last = (self.constant(np.array(shape, np.int64)) for shape in ([-1, 1], [1, -1], [-1]))
+        places = [self.op("Expand", self.op("Reshape", *pair), grid) for pair in ((x, row), (y, column))]
+        pairs = self.op("Concat", *(self.op("Unsqueeze", place, last) for place in places), axis=-1)
+        return self.op("Reshape", pairs, self.constant(np.array([-1, 2], np.int64)))
 
-def yolo(size: int = 320, classes: int = 18, seed: int = 0) -> onnx.ModelProto:
-    """Return the model: images [1, 3, size, size] → [1, 4 + classes, places]: boxes and scores."""
+    def steps(self, level: str, stride: int) -> str:
+        """The same number for each of a level's pixels: [pixels, 1]."""
+        pixels = self.op("Mul", *self.height_and_width(level))
+        zero, one = (self.constant(np.array([n], np.int64)) for n in (0, 1))
+        shape = self.op("Concat", self.op("Unsqueeze", pixels, zero), one, axis=0)
+        filled = self.op("ConstantOfShape", shape, value=onnx.numpy_helper.from_array(np.float32([0])))
+        return self.op("Add", filled, self.constant(np.float32(stride)))
+
+    def height_and_width(self, x: str) -> tuple[str, str]:
+        shape = self.op("Shape", x)
+        height, width = (self.op("Gather", shape, self.constant(np.array(axis, np.int64)), axis=0) for axis in (2, 3))
+        return height, width
+
+
+def yolo(size: int | None = 320, classes: int = 18, seed: int = 0) -> onnx.ModelProto:
+    """Return the model: images [1, 3, size, size] (None: of any sizes) → [1, 4 + classes, places]: boxes, scores."""
     d = _Detector(seed)
     d.channels["images"] = 3
     x = d.c2f(d.conv(d.conv("images", 16, 3, 2), 32, 3, 2), 32, 1, True)
@@ -89,28 +117,34 @@ def yolo(size: int = 320, classes: int = 18, seed: int = 0) -> onnx.ModelProto:
     for level, stride in ((fine, 8), (middle, 16), (coarse, 32)):
         boxes = d.plain_conv(d.conv(d.conv(level, 64, 3), 64, 3), 4 * _BINS)
         scores = d.plain_conv(d.conv(d.conv(level, 64, 3), 64, 3), classes)
-        shape = d.constant(np.array([1, 4 * _BINS + classes, -1], np.int64))
-        rows.append(d.op("Reshape", d.concat(boxes, scores), shape))
+        shape = d.constant(np.array([0, 4 * _BINS + classes, -1], np.int64))
+        both = d.concat(boxes, scores)
+        rows.append(d.op("Reshape", both, shape))
+        if size is None:
+            places.append(d.centres(both))
+            steps.append(d.steps(both, stride))
+            continue
         grid = np.arange(size // stride) + 0.5
-        places.append(np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2))
-        steps.append(np.full(len(grid) ** 2, stride))
-    count = sum(map(len, steps))
+        places.append(d.constant(np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2).astype(np.float32)))
+        steps.append(d.constant(np.full((len(grid) ** 2, 1), stride, np.float32)))
     found = d.op("Concat", *rows, axis=2)
     boxes, scores = d.op("Split", found, d.constant(np.array([4 * _BINS, classes], np.int64)), outputs=2, axis=1)
-    bins = d.op("Reshape", boxes, d.constant(np.array([1, 4, _BINS, count], np.int64)))
+    bins = d.op("Reshape", boxes, d.constant(np.array([0, 4, _BINS, -1], np.int64)))
     shares = d.op("Softmax", d.op("Transpose", bins, perm=[0, 2, 1, 3], channels=_BINS), axis=1, channels=_BINS)
     weights = d.constant(np.arange(_BINS, dtype=np.float32).reshape(1, _BINS, 1, 1))
-    sides = d.op("Reshape", d.op("Conv", shares, weights), d.constant(np.array([1, 4, count], np.int64)))
+    sides = d.op("Reshape", d.op("Conv", shares, weights), d.constant(np.array([0, 4, -1], np.int64)))
     zero, two, four, one = (d.constant(np.array([n], np.int64)) for n in (0, 2, 4, 1))
-    centres = d.constant(np.concatenate(places).T[None].astype(np.float32))
+    centres = d.op("Unsqueeze", d.op("Transpose", d.op("Concat", *places, axis=0), perm=[1, 0]), zero)
     low = d.op("Sub", centres, d.op("Slice", sides, zero, two, one))
     high = d.op("Add", centres, d.op("Slice", sides, two, four, one))
     middle = d.op("Div", d.op("Add", low, high), d.constant(np.float32(2)))
     boxes = d.op("Concat", middle, d.op("Sub", high, low), axis=1)
-    scaled = d.op("Mul", boxes, d.constant(np.concatenate(steps)[None].astype(np.float32)))
+    scaled = d.op("Mul", boxes, d.op("Transpose", d.op("Concat", *steps, axis=0), perm=[1, 0]))
     d.op("Concat", scaled, d.op("Sigmoid", scores), axis=1)
     d.nodes[-1].output[0] = "output0"
-    image = helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, [1, 3, size, size])
-    output = helper.make_tensor_value_info("output0", onnx.TensorProto.FLOAT, [1, 4 + classes, count])
+    sizes: list[int | str] = ["batch", 3, "height", "width"] if size is None else [1, 3, size, size]
+    count = "places" if size is None else sum((size // stride) ** 2 for stride in (8, 16, 32))
+    image = helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, sizes)
+    output = helper.make_tensor_value_info("output0", onnx.TensorProto.FLOAT, [sizes[0], 4 + classes, count])
     graph = helper.make_graph(d.nodes, "detector", [image], [output], d.constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -16,6 +16,7 @@ import onnx
 import onnx.backend.test
 import pytest
 from drawn_networks import drawn
+from yolo import yolo
 
 from py_ort.browser.http_server import ASSETS
 from py_ort.plan.compiler import compile_model
@@ -42,6 +43,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+OPEN = " of any size"  # the plan is made for any; a run still has one
 DRAWN = [f"{kind} {seed}" for kind in ("convolutional", "transformer") for seed in range(8)]
 
 
@@ -68,7 +70,8 @@ class FakeGpu:
     def _job(self, name: str) -> dict[str, Any]:
         if name not in self._jobs:
             model, shapes = self._model(name)
-            compiled = compile_model(model, options=CompileOptions(input_shapes=shapes))
+            known = {} if name.endswith(OPEN) else shapes
+            compiled = compile_model(model, options=CompileOptions(input_shapes=known))
             plan, weights = self._folder / f"{name}.plan", self._folder / f"{name}.weights"
             plan.write_bytes(compiled.plan)
             weights.write_bytes(compiled.weights.tobytes())
@@ -79,6 +82,9 @@ class FakeGpu:
 
     @staticmethod
     def _model(name: str) -> tuple[bytes, dict[str, Sequence[int]]]:
+        if name.startswith("yolo"):
+            height, width = map(int, name.removesuffix(OPEN).split()[1].split("x"))
+            return yolo(None).SerializeToString(), {"images": (1, 3, height, width)}
         if name not in MODELS:
             model = drawn(name)
             return model.SerializeToString(), {
@@ -119,3 +125,14 @@ def test_the_arena_is_near_the_lower_bound(name: str, adapter: str, fake_gpu: Fa
 def test_the_arena_of_networks_drawn_at_random(adapter: str, fake_gpu: FakeGpu) -> None:
     for name, told in zip(DRAWN, fake_gpu.run(DRAWN, adapter), strict=True):
         check(told, name)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_plans_for_any_size_need_no_more(adapter: str, fake_gpu: FakeGpu) -> None:
+    """What was joined without knowing sizes costs no memory when they come; what is computed of shapes does."""
+    sizes = ["yolo 320x320", "yolo 352x288", "yolo 96x224"]
+    plans = fake_gpu.run([name + end for name in sizes for end in ("", OPEN)], adapter)
+    for name, known, opened in zip(sizes, plans[::2], plans[1::2], strict=True):
+        memory, least = opened["memory"]["webgpu"], known["memory"]["webgpu"]
+        assert all(0 < memory[what] <= 1.03 * least[what] for what in ("peak", "arena")), f"{name}: {memory}, {least}"
+        assert opened["runs"][1]["replayed"], name
