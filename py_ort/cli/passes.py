@@ -12,6 +12,7 @@ from rich.table import Table
 from py_ort.cli.common import err, out, provider_option
 
 if TYPE_CHECKING:
+    from py_ort.passes import PassReport
     from py_ort.plan import CompiledModel
 
 _LEVELS = ("disabled", "basic", "extended", "layout", "all")
@@ -54,7 +55,15 @@ def _dim(item: str) -> tuple[str, int]:
 def _json(compiled: CompiledModel) -> dict[str, Any]:
     return {
         "passes": [
-            {"name": p.name, "changes": p.changes, "before": p.before, "after": p.after, "ms": round(p.ms, 3)}
+            {
+                "name": p.name,
+                "changes": p.changes,
+                "before": p.before,
+                "after": p.after,
+                "operators": dict(p.operators),
+                "constants": p.constants,
+                "ms": round(p.ms, 3),
+            }
             for p in compiled.passes
         ],
         "timings": {stage: round(ms, 3) for stage, ms in compiled.timings.items()},
@@ -65,15 +74,28 @@ def _json(compiled: CompiledModel) -> dict[str, Any]:
 
 
 def _print(compiled: CompiledModel) -> None:
-    table = Table("pass", "nodes", "changes", "ms", box=None)
-    for column in table.columns[1:]:
+    table = Table("pass", "nodes", "changes", "ms", "more and fewer", box=None)
+    for column in table.columns[1:4]:
         column.justify = "right"
+    table.columns[4].overflow = "fold"
     for each in compiled.passes:
         changed = str(each.changes) if each.changes else "no change"
         nodes = f"{each.before} → {each.after}" if each.before != each.after else str(each.after)
-        table.add_row(each.name, nodes, changed, f"{each.ms:.1f}")
+        table.add_row(each.name, nodes, changed, f"{each.ms:.1f}", _made(each), style="" if each.changes else "dim")
     out.print(table)
+    reports = compiled.passes
+    changing = sum(report.changes > 0 for report in reports)
     stages = ", ".join(f"{stage} {ms:.0f}" for stage, ms in compiled.timings.items())
-    out.print(f"\nms per stage: {stages}; together {sum(compiled.timings.values()):.0f}", soft_wrap=True)
     launches = ", ".join(f"{count} on {provider}" for provider, count in compiled.placement.launches().items())
+    ends = f"{reports[0].before} → {reports[-1].after}"
+    out.print(f"\nnodes: {ends}; {changing} of {len(reports)} passes changed something")
     out.print(f"kernels to launch: {launches}; shape arithmetic: {compiled.placement.arithmetic()} nodes")
+    out.print(f"ms per stage: {stages}; together {sum(compiled.timings.values()):.0f}", soft_wrap=True)
+
+
+def _made(report: PassReport) -> str:
+    """What is gone, then what is new: "-24 Clip -24 Div +24 HardSwish"."""
+    signed = sorted(report.operators.items(), key=lambda item: (item[1] > 0, -abs(item[1]), item[0]))
+    if report.constants:
+        signed.append(("constant" if abs(report.constants) == 1 else "constants", report.constants))
+    return " ".join(f"{count:+d} {name.removeprefix('com.ms.internal.')}" for name, count in signed)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import onnx_ir as ir
 
 from py_ort.exceptions import Fail, PyOrtError
-from py_ort.ops.builder import all_nodes
+from py_ort.ops.builder import all_graphs, all_nodes
 from py_ort.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 
 HasOperator = Callable[[str, str], "bool | None"]
@@ -53,18 +54,40 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassReport:
-    """What a pass did: places changed, nodes before and after, milliseconds."""
+    """What a pass did.
+
+    Attributes:
+        name: The pass.
+        changes: Places that changed.
+        before: Nodes before it.
+        after: Nodes after it.
+        ms: Milliseconds.
+        operators: How many nodes of each operator there are more, or fewer.
+        constants: How many constants there are more, or fewer.
+    """
 
     name: str
     changes: int
     before: int
     after: int
     ms: float
+    operators: Mapping[str, int] = field(default_factory=dict)
+    constants: int = 0
 
 
 def count_nodes(model: ir.Model) -> int:
     """Return the number of nodes at all depths."""
     return sum(1 for _ in all_nodes(model.graph))
+
+
+def count_operators(model: ir.Model) -> Counter[str]:
+    """Return how many nodes, at all depths, there are of each operator; of others than ONNX's with their domain."""
+    return Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in all_nodes(model.graph))
+
+
+def count_constants(model: ir.Model) -> int:
+    """Return the number of constants at all depths."""
+    return sum(len(graph.initializers) for graph in all_graphs(model.graph))
 
 
 def contracts_checked() -> bool:
@@ -85,7 +108,7 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     """
     run = _run_checked if contracts_checked() else _run
     reports: list[PassReport] = []
-    before = count_nodes(model)
+    before, constants = count_operators(model), count_constants(model)
     for each in passes:
         start = time.perf_counter()
         try:
@@ -98,9 +121,14 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
                 f"optimisation pass {each.name}: {what}. The model may be right all the same: "
                 "try a lower graph_optimization_level"
             ) from e
-        after = count_nodes(model) if changes else before
-        reports.append(PassReport(each.name, changes, before, after, (time.perf_counter() - start) * 1e3))
-        before = after
+        ms = (time.perf_counter() - start) * 1e3
+        if not changes:
+            reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
+            continue
+        after, left = count_operators(model), count_constants(model)
+        more = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
+        reports.append(PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants))
+        before, constants = after, left
     return reports
 
 

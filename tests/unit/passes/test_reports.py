@@ -73,8 +73,11 @@ def test_command_line(tmp_path, as_json):
         assert told["launches"] == {"wasm": 1} and told["shape_arithmetic"] == 0
         named = {report["name"]: report for report in told["passes"]}
         assert named["activation"]["changes"] == 1 and named["activation"]["before"] == named["activation"]["after"] + 1
+        assert named["batch_normalization"]["operators"] == {"BatchNormalization": -1, "Mul": 1, "Add": 1}
+        assert named["dead_code"]["constants"] == 0 < named["batch_normalization"]["constants"]
     else:
         assert "no change" in done.stdout and "kernels to launch: 1 on wasm" in done.stdout
+        assert "-1 BatchNormalization +1 Add +1 Mul +2 constants" in done.stdout and "nodes: 4 → 1;" in done.stdout
 
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
