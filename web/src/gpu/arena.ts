@@ -2,6 +2,7 @@
 // run, but for those of a recording's own, with what its first run made for all others.
 import type { BufferCache } from './buffer_cache';
 import type { Held, Lifetime, Place } from './memory_plan';
+import type { Room } from './fixed_part';
 import { type Access, planKept, planSegment, type SegmentPlan } from './segment_plan';
 
 export interface ArenaSlot {
@@ -9,8 +10,8 @@ export interface ArenaSlot {
   readonly bytes: number;
   /** How many recordings count on it. */
   users: number;
-  /** Whether it is one recording's own. */
-  readonly kept: boolean;
+  /** What for, if it is one recording's own. */
+  readonly kept?: keyof Room;
 }
 
 /** Where a tensor lies. */
@@ -23,6 +24,12 @@ export interface ArenaPlace {
 const KEPT_SHARE = 0.03;
 /** What each may keep. */
 const KEPT_LEAST = 64 << 10;
+/** What they may keep besides, all together, of what kernels made of weights: it is more than the weights, but dear to make. */
+const KEPT_OF_WEIGHTS = 128 << 20;
+
+function at(slots: readonly ArenaSlot[]): (place: [number, Place]) => [number, ArenaPlace] {
+  return ([id, { slot, offset }]) => [id, { slot: slots[slot], offset }];
+}
 
 export class Arena {
   private slots: ArenaSlot[] = [];
@@ -36,22 +43,25 @@ export class Arena {
    * @param accesses of the commands between which the tensors live.
    * @param held what slots hold that is still needed; slots that are not in it are free.
    * @param kept those of the tensors that get slots of their own.
+   * @param ofWeights tensors that count as made of weights.
    */
   place(
-    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, kept: ReadonlySet<number> = new Set(),
+    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, kept: ReadonlySet<number> = new Set(), ofWeights: ReadonlySet<number> = new Set(),
   ): { places: Map<number, ArenaPlace>; plan: SegmentPlan } {
-    const own = planKept(tensors.filter(({ id }) => kept.has(id)), accesses, this.maxBufferSize);
-    const ownSlots = own.newSlots.map((bytes) => this.add(bytes, true));
+    const own = (['ofWeights', 'others'] as const).flatMap((account) => {
+      const plan = planKept(tensors.filter(({ id }) => kept.has(id) && ofWeights.has(id) === (account === 'ofWeights')), accesses, this.maxBufferSize);
+      const slots = plan.newSlots.map((bytes) => this.add(bytes, account));
+      return [...plan.places].map(at(slots));
+    });
     const shared = this.slots.filter((slot) => !slot.kept);
     const existing = shared.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
     const plan = planSegment(tensors.filter(({ id }) => !kept.has(id)), accesses, existing, this.maxBufferSize);
-    this.peak = Math.max(this.peak, plan.peak + this.kept);
-    shared.push(...plan.newSlots.map((bytes) => this.add(bytes, false)));
-    const at = (slots: readonly ArenaSlot[]) => ([id, { slot, offset }]: [number, Place]) => [id, { slot: slots[slot], offset }] as const;
-    return { places: new Map([...[...own.places].map(at(ownSlots)), ...[...plan.places].map(at(shared))]), plan };
+    this.peak = Math.max(this.peak, plan.peak + this.kept('ofWeights') + this.kept('others'));
+    shared.push(...plan.newSlots.map((bytes) => this.add(bytes)));
+    return { places: new Map([...own, ...[...plan.places].map(at(shared))]), plan };
   }
 
-  private add(bytes: number, kept: boolean): ArenaSlot {
+  private add(bytes: number, kept?: keyof Room): ArenaSlot {
     const buffer = this.cache.acquire(bytes, 'arena', true);
     const slot = { buffer, bytes: buffer.size, users: 0, kept };
     this.slots.push(slot);
@@ -59,12 +69,12 @@ export class Arena {
   }
 
   /** How much a recording may keep for itself whose tensors need at most `sum` bytes at one time. */
-  roomToKeep(sum: number): number {
-    return Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept);
+  roomToKeep(sum: number): Room {
+    return { ofWeights: KEPT_OF_WEIGHTS - this.kept('ofWeights'), others: Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept('others')) };
   }
 
-  private get kept(): number {
-    return this.slots.reduce((sum, slot) => sum + (slot.kept ? slot.bytes : 0), 0);
+  private kept(account: keyof Room): number {
+    return this.slots.reduce((sum, slot) => sum + (slot.kept === account ? slot.bytes : 0), 0);
   }
 
   /** A recording that counted on these slots is gone. */

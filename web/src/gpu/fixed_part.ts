@@ -15,6 +15,14 @@ export interface Contents {
   readonly uploaded: ReadonlySet<number>;
   /** Tensors that feeds or the CPU fill with other bytes, or that may be written after this segment. */
   readonly changing: ReadonlySet<number>;
+  /** Tensors that kernels want kept like the weights that they are made of, with room of their own. */
+  readonly ofWeights: ReadonlySet<number>;
+}
+
+/** How many bytes may be kept: of those that kernels want kept like weights, and of all others. */
+export interface Room {
+  readonly ofWeights: number;
+  readonly others: number;
 }
 
 export interface FixedPart {
@@ -28,9 +36,8 @@ export interface FixedPart {
 
 /**
  * @param tensors those that are born in the segment; the ones with no end are needed after it.
- * @param room how many bytes may be kept.
  */
-export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Access[], contents: Contents, room: number): FixedPart {
+export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Access[], contents: Contents, room: Room): FixedPart {
   const writers = usersOf(accesses, ({ writes }) => writes);
   const readers = usersOf(accesses, ({ reads }) => reads);
   const written = (id: number) => writers.get(id) ?? [];
@@ -49,18 +56,26 @@ export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Acces
   };
   for (;;) {
     const kept = tensors.filter((tensor) => stays(tensor.id) && isNeeded(tensor)).sort((a, b) => b.bytes - a.bytes);
-    let sum = kept.reduce((total, { bytes }) => total + bytes, 0);
-    if (sum <= room) {
+    const surplus = [
+      ...surplusOf(kept.filter(({ id }) => contents.ofWeights.has(id)), room.ofWeights), ...surplusOf(kept.filter(({ id }) => !contents.ofWeights.has(id)), room.others),
+    ];
+    if (surplus.length === 0) {
       const ids = new Set(kept.map(({ id }) => id));
       const uploads = tensors.filter((tensor) => contents.uploaded.has(tensor.id) && stays(tensor.id)).map(({ id }) => id);
       return { once, kept: ids, uploads: new Set(uploads) };
     }
-    for (const { id, bytes } of kept) {
-      if (sum <= room) break;
-      makeAgain(id);
-      sum -= bytes;
-    }
+    for (const { id } of surplus) makeAgain(id);
   }
+}
+
+/** Those for which there is no room; `tensors` are sorted, the largest first. */
+function surplusOf(tensors: readonly Lifetime[], room: number): Lifetime[] {
+  let sum = tensors.reduce((total, { bytes }) => total + bytes, 0);
+  return tensors.filter(({ bytes }) => {
+    if (sum <= room) return false;
+    sum -= bytes;
+    return true;
+  });
 }
 
 /** The commands that read only what is the same in every run, and write only tensors of `own` that no others write. */

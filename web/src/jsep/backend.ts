@@ -11,7 +11,7 @@ import { Attributes } from './attributes';
 import { copyCommands } from './copy_blocks';
 import type { Kernel } from './kernel';
 import { Recorder } from './recorder';
-import type { OutputCall, RunEvent } from './recording';
+import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
 import { toNumbers } from './elements';
 import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
@@ -131,7 +131,7 @@ export class JsepBackend implements JsepFunctions {
     if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);
     const host = new Map<number, Uint8Array>();
     const outputs: OutputCall[] = [];
-    const temps: { id: number; bytes: number }[] = [];
+    const temps: Temp[] = [];
     const event = { kind: 'run' as const, kernel: id, words, host, outputs, commands: [] as RunEvent['commands'][number][], temps, tests: [] as HostTest[] };
     // Recorded before the allocations that it causes; filled in below.
     recorder.record(event);
@@ -149,8 +149,8 @@ export class JsepBackend implements JsepFunctions {
           outputs.push(output);
           this.give(context, output);
         },
-        temp: (bytes) => {
-          temps.push({ id: recorder.newId(), bytes });
+        temp: (bytes, ofWeights) => {
+          temps.push({ id: recorder.newId(), bytes, ofWeights });
           return temps[temps.length - 1].id;
         },
         boundTogether: (i, j) => this.owner().boundTogether.get(id)?.some(([output, input]) => output === i && input === j) ?? false,

@@ -117,8 +117,11 @@ export interface Context {
    * of keys, say) may make the output a view of the input and write what is new there.
    */
   boundTogether(i: number, j: number): boolean;
-  /** Scratch memory of this call. */
-  temp(dims: readonly number[], dtype: DType): Tensor;
+  /**
+   * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where these are constant it is
+   * made in the first run only, as far as there is room (gpu/arena.ts).
+   */
+  temp(dims: readonly number[], dtype: DType, ofWeights?: boolean): Tensor;
   /** The same bytes under another shape, for a dispatch. */
   reshape(tensor: Tensor, dims: readonly number[]): Tensor;
   /**

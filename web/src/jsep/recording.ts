@@ -1,7 +1,7 @@
 // What one walk of the plan asked of the GPU, kept for the next run with the same input shapes.
 import type { DType } from '../schema';
 import type { Arena, ArenaPlace, ArenaSlot } from '../gpu/arena';
-import { type FixedPart, fixedPart } from '../gpu/fixed_part';
+import { type Contents, type FixedPart, fixedPart } from '../gpu/fixed_part';
 import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
@@ -19,6 +19,13 @@ export interface OutputCall {
   readonly view?: number;
 }
 
+/** Scratch memory of a kernel; `ofWeights`: see Context.temp. */
+export interface Temp {
+  readonly id: number;
+  readonly bytes: number;
+  readonly ofWeights?: boolean;
+}
+
 export interface RunEvent {
   readonly kind: 'run';
   readonly kernel: number;
@@ -30,7 +37,7 @@ export interface RunEvent {
   readonly tests: readonly HostTest[];
   readonly outputs: readonly OutputCall[];
   readonly commands: readonly Command[];
-  readonly temps: readonly { readonly id: number; readonly bytes: number }[];
+  readonly temps: readonly Temp[];
 }
 
 export interface CopyEvent {
@@ -130,8 +137,9 @@ export class Recording {
     const commands = segment.commands();
     const accesses = commands.map(accessOf);
     const isWeight = (id: number) => id < FIRST_VIRTUAL_ID && buffers.get(id).constant === true;
-    const fixed = fixedPart(tensors, accesses, { isWeight, ...contentsOf(segment, tensors) }, arena.roomToKeep(largestSum(tensors)));
-    const { places, plan } = arena.place(tensors, accesses, held, fixed.kept);
+    const contents = contentsOf(segment, tensors);
+    const fixed = fixedPart(tensors, accesses, { isWeight, ...contents }, arena.roomToKeep(largestSum(tensors)));
+    const { places, plan } = arena.place(tensors, accesses, held, fixed.kept, contents.ofWeights);
     segment.places = places;
     segment.fixed = fixed;
     for (const { slot } of places.values()) this.keep(slot);
@@ -181,12 +189,13 @@ export class Recording {
   }
 }
 
-function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): { uploaded: Set<number>; changing: Set<number> } {
+function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): Omit<Contents, 'isWeight'> {
   const uploads = events.filter((event) => event.kind === 'upload');
   const feeds = events.filter((event) => event.kind === 'feed');
   // What other segments find may be written in them.
   const found = final ? [] : tensors.filter(({ end }) => end === Infinity);
   return {
+    ofWeights: new Set(events.flatMap((event) => (event.kind === 'run' ? event.temps.flatMap(({ id, ofWeights }) => (ofWeights ? [id] : [])) : []))),
     uploaded: new Set(uploads.flatMap(({ id, fixed }) => (fixed ? [id] : []))),
     changing: new Set([...feeds, ...uploads.filter(({ fixed }) => !fixed), ...found].map(({ id }) => id)),
   };

@@ -18,8 +18,8 @@ export interface Host {
   output(i: number, dtype: DType, dims: readonly number[], bytes: number): number;
   /** Makes output i the same memory as input j. */
   view(i: number, j: number, dims: readonly number[]): void;
-  /** Scratch memory until the call's last command. */
-  temp(bytes: number): number;
+  /** Scratch memory until the call's last command; `ofWeights`: see Context. */
+  temp(bytes: number, ofWeights: boolean): number;
   /** Whether output i lies where input j does; see Context. */
   boundTogether?(i: number, j: number): boolean;
   /** Whether dispatches are taken as they are. */
@@ -171,8 +171,8 @@ class CallContext implements Context {
     this.made[i] = this.reshape(input, dims);
   }
 
-  temp(dims: readonly number[], dtype: DType): Tensor {
-    return this.newTensor(dtype, dims, (bytes) => this.run.host.temp(bytes));
+  temp(dims: readonly number[], dtype: DType, ofWeights = false): Tensor {
+    return this.newTensor(dtype, dims, (bytes) => this.run.host.temp(bytes, ofWeights));
   }
 
   private newTensor(dtype: DType, dims: readonly number[], allocate: (bytes: number) => number): Tensor {
@@ -198,7 +198,7 @@ class CallContext implements Context {
 
   private unpackedTemp(tensor: Tensor): Tensor {
     const wide = { ...tensor, packing: undefined, start: undefined };
-    return { ...wide, id: this.run.host.temp(regionOf(wide).bytes) };
+    return { ...wide, id: this.run.host.temp(regionOf(wide).bytes, false) };
   }
 
   private dispatchAsIs<S extends Spec>(dispatch: Dispatch<S>): void {
