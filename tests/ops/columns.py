@@ -58,7 +58,7 @@ def conv(inputs: Sequence[Input], channels: int, outputs: int, size: int = 1, *,
 X = r(1, 6, 5, 24)
 Y = r(1, 6, 5, 20)
 DEEP = r(1, 6, 5, 400)
-TALL = r(1, 34, 32, 48)  # large enough for Winograd's
+TALL = r(1, 66, 62, 48)  # large enough for Winograd's
 OWN = {"same": {3: 4}}  # the residual is in what is written into
 ALL = {"same": {0: 4, 3: 4}}  # x, too
 CASES = [
@@ -78,7 +78,7 @@ CASES = [
     conv([DEEP, Y, Y], 96, 8, 3, x_columns=[16, 96], residual_columns=[0, 8], y_columns=[8, 20], **OWN),
     conv([TALL], 16, 16, 3, x_columns=[32, 16]),
     conv(
-        [TALL, r(1, 34, 32, 20), r(1, 34, 32, 24)],
+        [TALL, r(1, 66, 62, 20), r(1, 66, 62, 24)],
         16,
         16,
         3,

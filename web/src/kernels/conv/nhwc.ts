@@ -28,7 +28,7 @@ function convolveImages(ctx: Context, c: Convolution): void {
     depthwise(ctx, c);
     return;
   }
-  if (group === 1 && suitsWinograd(ctx, images, w, geometry)) {
+  if (group === 1 && suitsWinograd(ctx, c)) {
     winograd(ctx, c);
     return;
   }

@@ -8,7 +8,8 @@ import type { Columns } from '../_columns';
 import { hardwareProduct } from './hardware';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
-import { SOFTWARE_THREADS, softwareProduct } from './software';
+import { softwareProduct } from './software';
+import { SOFTWARE_THREADS, softwareTile } from './software_tile';
 import type { HardwareSpec, LeftKind, ProductSpec, SoftwareSpec } from './spec';
 import { VECTOR_COLUMNS, vectorProduct } from './vector';
 
@@ -114,7 +115,7 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   // Stores of single elements, written out for a tile, take long to compile everywhere.
   const compact = ctx.device.slowCompiler || bVec === 1;
   const p = compact ? asUsual(given) : given;
-  const { rows, columns, along } = softwareTile(p, compact, ctx.device.subgroups);
+  const { rows, columns, along } = softwareTile(p, compact, ctx.device);
   // Reading b is all that counts for a single row.
   const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
@@ -137,25 +138,6 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
     f32: end.f32,
     workgroups: along === 'rows' ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z] : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
   });
-}
-
-/** The tile of least work, by a rough model: cost of a step of 4 in nanoseconds on SwiftShader, for all threads that run, idle ones too. */
-function softwareTile(p: Product, compact: boolean, subgroups: boolean): { rows: number; columns: number; along: 'rows' | 'columns' } {
-  const load = 10;
-  const share = subgroups ? 18 : 4 * load;
-  let best = { rows: 8, columns: 4, along: 'rows' as 'rows' | 'columns', cost: Infinity };
-  const consider = (rows: number, columns: number, along: 'rows' | 'columns') => {
-    const rowBlocks = Math.ceil(p.m / rows);
-    const columnBlocks = Math.ceil(p.n / (4 * columns));
-    const padded = (blocks: number) => Math.ceil(blocks / SOFTWARE_THREADS) * SOFTWARE_THREADS;
-    const threads = along === 'rows' ? padded(rowBlocks) * columnBlocks : rowBlocks * padded(columnBlocks);
-    const cost = threads * (rows * load + columns * (along === 'rows' ? share : 4 * load) + rows * columns * 7);
-    if (cost < best.cost * 0.97) best = { rows, columns, along, cost };
-  };
-  // Each is a shader to compile, and wider ones, a little quicker, take three times as long.
-  for (const columns of compact ? [4, 2] : [4, 3, 2, 1]) consider(8, columns, 'rows');
-  for (const rows of [1, 4]) for (const columns of compact ? [1] : [4, 1]) consider(rows, columns, 'columns');
-  return best;
 }
 
 /** Rows for which reading b is all that counts. */

@@ -3,11 +3,10 @@
 import type { Shader } from '../../jsep/kernel';
 import { type FinishText, finishText, loadB } from './finish';
 import { type LeftText, leftText } from './left';
+import { SOFTWARE_THREADS } from './software_tile';
 import { leftName, type SoftwareSpec } from './spec';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
-/** Threads of a workgroup; a multiple of the subgroup's size on all known software adapters (4 and 8). */
-export const SOFTWARE_THREADS = 8;
 
 export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
   const variant = `${spec.rows}x${spec.columns * 4}${spec.share ? '_shared' : ''}`;
