@@ -39,17 +39,18 @@ class Estimates:
         self._sizes: dict[str, Numbers] = {}
         self._terms: dict[Any, Numbers] = {}
 
-    def bytes(self, value: ir.Value) -> np.ndarray | None:
-        """Return the tensor's bytes by `SYMBOLS`; None where its rank or dtype, or more than one size, is unknown.
+    def bytes(self, value: ir.Value) -> tuple[np.ndarray, bool]:
+        """Return the tensor's bytes by `SYMBOLS`, and whether all its sizes are at least symbols.
 
-        A single unknown size depends on data (how many boxes were found): it is as good as a symbol.
+        What depends on data (how many boxes were found) is estimated as symbols are; without a rank it counts nothing.
         """
         known = dims(value)
-        if known is None or value.dtype is None or sum(_unknown(dim) for dim in known) > 1:
-            return None
+        if known is None or value.dtype is None:
+            return np.zeros(len(SYMBOLS)), False
         numbers = [(dim,) * len(SYMBOLS) if isinstance(dim, int) else self._size(dim) for dim in known]
         item = max(1, math.ceil(value.dtype.itemsize))
-        return np.array([float(math.prod(each) * item) for each in zip(*numbers, strict=True)] or [item] * len(SYMBOLS))
+        found = [float(math.prod(each) * item) for each in zip(*numbers, strict=True)] or [item] * len(SYMBOLS)
+        return np.array(found), all(isinstance(dim, int) or dim.value is not None for dim in known)
 
     def _size(self, dim: ir.SymbolicDim) -> Numbers:
         if dim.value is None:
@@ -78,10 +79,6 @@ class Estimates:
                 found = found or (None,) * len(SYMBOLS)
             self._terms[term] = found
         return found
-
-
-def _unknown(dim: Any) -> bool:
-    return not isinstance(dim, int) and dim.value is None
 
 
 def _applied(function: Any, arguments: Sequence[Any]) -> Any:

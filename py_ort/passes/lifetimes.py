@@ -8,27 +8,30 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, dims
+from py_ort.ops.builder import attribute
 from py_ort.passes.estimates import SYMBOLS, Estimates
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 
 
 class _Held(NamedTuple):
-    """From the one node to the other, so many bytes (by `SYMBOLS`, None where unknown), so many columns."""
+    """From the one node to the other, so many bytes; whether the estimate is of symbols only.
+
+    Bytes come by `SYMBOLS`, twice: as far as they are known, then also where they depend on data.
+    """
 
     begin: int
     end: int
-    size: np.ndarray | None
-    width: int
+    size: np.ndarray
+    known: bool
 
 
 class Lifetimes:
     """The tensors of a graph, for what makes several of them one: that one is there from the first to the last of them.
 
     A tensor made early for what comes into it late may cost more than a copy, so never more than before may be alive at
-    the node where most is. Sizes that are symbols are estimated. A tensor whose size is not known even so counts
-    nowhere, and becomes one with others only where that is no more at any node, however many rows they have.
+    the node where most is. Sizes that are symbols are estimated; those that depend on data too, but these weigh only
+    where it is about tensors of such sizes.
 
     Attributes:
         position: The place of each node in the graph's order.
@@ -38,7 +41,7 @@ class Lifetimes:
         """Look at a graph as it is."""
         self.position = {node: i for i, node in enumerate(graph)}
         self._held: dict[ir.Value, _Held] = {}
-        self._alive = np.zeros((len(SYMBOLS), len(self.position) + 1))
+        self._alive = np.zeros((2 * len(SYMBOLS), len(self.position) + 1))
         estimates, last, views = Estimates(), len(self.position) - 1, _views(graph)
         for value in (*graph.inputs, *(value for node in graph for value in node.outputs)):
             if not value.uses() and not value.is_graph_output():
@@ -52,11 +55,11 @@ class Lifetimes:
             if whole in self._held:
                 self._held[whole] = self._held[whole]._replace(end=max(end, self._held[whole].end))
             else:
-                self._held[value] = _Held(begin, end, estimates.bytes(value), _width(value))
+                size, known = estimates.bytes(value)
+                self._held[value] = _Held(begin, end, np.concatenate([size if known else 0 * size, size]), known)
         for held in self._held.values():
-            if held.size is not None:
-                self._alive[:, held.begin] += held.size
-                self._alive[:, held.end + 1] -= held.size
+            self._alive[:, held.begin] += held.size
+            self._alive[:, held.end + 1] -= held.size
         self._alive = np.cumsum(self._alive, axis=1)
         self._most = self._alive.max(axis=1, keepdims=True)
 
@@ -75,9 +78,7 @@ class Lifetimes:
     def merge(self, values: Sequence[ir.Value]) -> bool:
         """Let the first of these be all of them, side by side, unless that is too much."""
         before = [self._held[value] for value in values]
-        sizes = [held.size for held in before if held.size is not None]
-        size = np.sum(sizes, axis=0) if len(sizes) == len(before) else None
-        after = _over(before, size, sum(held.width for held in before))
+        after = _over(before, np.sum([held.size for held in before], axis=0))
         change = self._change(before, after)
         if change is None:
             return False
@@ -93,28 +94,25 @@ class Lifetimes:
         """What is there now, and what would be instead."""
         whole = self._held[concat.outputs[0]]
         before = [*(self._held[value] for value in parts), whole]
-        known = all(held.size is not None for held in before)
-        return before, _over(before, whole.size if known else None, whole.width)
+        return before, _over(before, whole.size)
 
     def _change(self, before: Sequence[_Held], after: _Held) -> np.ndarray | None:
         """What that adds at each node from the first to the last of them; None if it is too much."""
-        unknown = after.size is None
-        added = np.zeros((1 if unknown else len(SYMBOLS), after.end - after.begin + 1))
+        added = np.zeros((len(after.size), after.end - after.begin + 1))
         for held, sign in (*((each, -1) for each in before), (after, 1)):
-            size = held.width if unknown else held.size[:, None]  # type: ignore[index]
-            added[:, held.begin - after.begin : held.end - after.begin + 1] += sign * size
-        if unknown:
-            return None if added.max() > 0 else np.zeros_like(added)
-        here = self._alive[:, after.begin : after.end + 1]
-        return None if (here + added > self._most).any() else added
+            added[:, held.begin - after.begin : held.end - after.begin + 1] += sign * held.size[:, None]
+        rows = slice(len(SYMBOLS)) if after.known else slice(len(SYMBOLS), None)
+        alive = self._alive[rows, after.begin : after.end + 1] + added[rows]
+        return None if (alive > self._most[rows]).any() else added
 
     def _apply(self, change: np.ndarray | None, after: _Held) -> None:
         assert change is not None
         self._alive[:, after.begin : after.end + 1] += change
 
 
-def _over(before: Sequence[_Held], size: np.ndarray | None, width: int) -> _Held:
-    return _Held(min(held.begin for held in before), max(held.end for held in before), size, width)
+def _over(before: Sequence[_Held], size: np.ndarray) -> _Held:
+    begin, end = min(held.begin for held in before), max(held.end for held in before)
+    return _Held(begin, end, size, all(held.known for held in before))
 
 
 def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
@@ -126,8 +124,3 @@ def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
         if source is not None:
             found[node.outputs[0]] = found.get(source, source)
     return found
-
-
-def _width(value: ir.Value) -> int:
-    known = dims(value)
-    return known[-1] if known and isinstance(known[-1], int) else 0
