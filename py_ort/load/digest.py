@@ -75,12 +75,10 @@ def file_digest(path: Path, notes: Path | None = None) -> str:
     stamp = FileStamp.of(path)
     note = notes / hashlib.sha256(repr((str(path.resolve()), astuple(stamp))).encode()).hexdigest() if notes else None
     if note is not None:
-        try:
-            noted = note.read_text()
-        except OSError:
-            noted = ""
-        if len(noted) == 64:
-            return noted
+        with contextlib.suppress(OSError, ValueError):  # not there, or damaged
+            noted = note.read_text("ascii")
+            if len(bytes.fromhex(noted)) == 32:
+                return noted
     found = digest(path.read_bytes())
     if note is not None and stamp.settled() and stamp == FileStamp.of(path):
         with contextlib.suppress(OSError):

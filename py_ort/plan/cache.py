@@ -116,7 +116,8 @@ class PlanCache:
                 continue
             except (DamagedEntry, OSError) as e:
                 _log.warning("the cached plan %s is not used: %s", path, e)
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # the folder may be for reading only
+                    path.unlink(missing_ok=True)
                 continue
             if found is None:  # the external data changed
                 continue

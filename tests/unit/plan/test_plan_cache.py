@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -17,6 +18,7 @@ from onnx import TensorProto, helper
 
 from py_ort.cli import cli
 from py_ort.exceptions import InvalidArgument
+from py_ort.load.digest import FileStamp, file_digest
 from py_ort.plan.cache import PlanCache
 from py_ort.plan.cached import CachedModel
 from py_ort.plan.options import CompileOptions
@@ -114,6 +116,25 @@ def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
         assert not isinstance(planned(small_models.add(), cache), CachedModel)
     assert "is not used" in caplog.text
     assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
+
+
+@pytest.mark.parametrize(
+    "damage", [_cut, lambda data: bytes(64), lambda data: b"\x9d" * 64], ids=["cut", "zeros", "text"]
+)
+def test_damaged_notes_are_passed_over(cache, tmp_path, damage, monkeypatch):
+    path = external_model(tmp_path, [1, 2, 3])
+    monkeypatch.setattr(FileStamp, "settled", lambda stamp: True)
+    noted = file_digest(Path(path), cache.notes)
+    (note,) = cache.notes.iterdir()
+    note.write_bytes(damage(note.read_bytes()))
+    assert file_digest(Path(path), cache.notes) == noted
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path, caplog):
+    (tmp_path / "plans").write_text("")
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        assert not isinstance(planned(small_models.add(), PlanCache(tmp_path / "plans")), CachedModel)
+    assert "the plan was not stored" in caplog.text
 
 
 def test_the_least_recently_used_go(tmp_path):
