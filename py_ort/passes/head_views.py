@@ -152,14 +152,18 @@ def _part(view: _View, axis: int, start: int, size: int) -> _View | None:
 
 def _gather(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     index = array(node.inputs[1])
-    if index is None or index.ndim != 0:
+    if index is None or index.size != 1 or index.ndim > 1:
         return None
     axis = attribute(node, "axis", 0) % len(view.axes)
     size = view.axes[axis].size
     if not isinstance(size, int):
         return None
-    found = _part(view, axis, int(index) % size, 1)
-    return None if found is None else _View(found.root, (*found.axes[:axis], *found.axes[axis + 1 :]), found.offset)
+    found = _part(view, axis, int(index.reshape(-1)[0]) % size, 1)
+    return (
+        found
+        if found is None or index.ndim == 1
+        else _View(found.root, (*found.axes[:axis], *found.axes[axis + 1 :]), found.offset)
+    )
 
 
 def _slice(node: ir.Node, view: _View, value: ir.Value) -> _View | None:

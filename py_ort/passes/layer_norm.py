@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import array, dims, replace_value
-from py_ort.passes.match import nodes_of
+from py_ort.ops.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
+from py_ort.passes.match import drop, nodes_of
 from py_ort.passes.norm_parts import (
     Affine,
     Fit,
@@ -18,6 +18,7 @@ from py_ort.passes.norm_parts import (
     builder_for,
     clear,
     is_float,
+    less_mean,
     multiplied_out,
     normal_of,
     numbers,
@@ -29,9 +30,10 @@ class LayerNorm(Pass):
     """Found from its quotient, forwards to scale and bias."""
 
     def call(self, model: ir.Model) -> int:
-        """Try each Div, each Mul by a reciprocal, and each Add."""
+        """Try each Div, each Mul by a reciprocal, each Add, and each RMSNormalization of what has no mean."""
         count = sum(fuse_last_axes(node, "LayerNormalization", centred=True) for node in nodes_of(model, "Div", "Mul"))
-        return count + sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
+        count += sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
+        return count + sum(_fuse_centred(node) for node in nodes_of(model, "RMSNormalization"))
 
 
 def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
@@ -54,6 +56,23 @@ def _fuse_multiplied_out(node: ir.Node) -> bool:
     if not all(contents is not None and list(contents.shape) == wide for contents in given):
         return False
     return _replace("LayerNormalization", found[0], axis, found[1])
+
+
+def _fuse_centred(node: ir.Node) -> bool:
+    """RMSNormalization(x - mean) is LayerNormalization without a bias."""
+    centred, count = node.inputs[0], rank(node.inputs[0])
+    axis = attribute(node, "axis", -1)
+    if centred is None or count is None:
+        return False
+    axis %= count
+    found = less_mean(centred, tuple(range(axis, count)))
+    if found is None:
+        return False
+    given = {name: value for name, value in attributes_of(node).items() if name in ("epsilon", "stash_type")}
+    build = Builder(node, origin=[name for part in (*reversed(found[1]), node) for name in origins(part)])
+    build.finish(build.op("LayerNormalization", found[0], node.inputs[1], axis=axis - count, **given))
+    drop(centred)
+    return True
 
 
 def _replace(op_type: str, normal: Normal, axis: int, affine: Affine) -> bool:

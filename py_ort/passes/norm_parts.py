@@ -52,7 +52,7 @@ def normal_of(node: ir.Node) -> Normal | None:
             continue
         _, axes, epsilon, more = found
         parts = [node, *nodes, *more]
-        centre = _centred(top, axes)
+        centre = less_mean(top, axes)
         if centre is None:
             return Normal(top, axes, epsilon, False, node.outputs[0], parts)
         return Normal(centre[0], axes, epsilon, True, node.outputs[0], [*parts, *centre[1]])
@@ -76,7 +76,7 @@ def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
             scale = next(v for v in scaled.inputs if v is not inverse)
         root = _power(inverse, -0.5)
         found = None if root is None else _variance(root[0])
-        centre = None if found is None else _centred(found[0], found[1])
+        centre = None if found is None else less_mean(found[0], found[1])
         if x is None or root is None or found is None or centre is None or rest.inputs[0] is None:
             continue
         if centre[0] is not x or centre[1][1].outputs[0] is not mean or rest.inputs[0].const_value is None:
@@ -133,7 +133,8 @@ def _power(value: ir.Value | None, exponent: float) -> tuple[ir.Value, list[ir.N
     return None if inner is None else (inner[0], [node, *inner[1]])
 
 
-def _centred(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, list[ir.Node]] | None:
+def less_mean(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, list[ir.Node]] | None:
+    """For x less its mean over the axes: x, and the nodes."""
     sub = made_by(value, "Sub")
     mean = None if sub is None else made_by(sub.inputs[1], "ReduceMean")
     if sub is None or mean is None or mean.inputs[0] is not sub.inputs[0] or _axes(mean) != axes:

@@ -44,6 +44,7 @@ from py_ort.passes.sizes import Sizes
 from py_ort.passes.skip_norm import SkipNorm
 from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
+from py_ort.passes.transposed_norms import TransposedNorms
 from py_ort.passes.transposed_products import TransposedProducts
 from py_ort.passes.turned_attention import TurnedAttention
 
@@ -114,6 +115,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
     ]
     if level >= Level.EXTENDED:
         passes += [
+            TransposedNorms(),
             RotaryEmbedding(has_operator),
             CacheWrites(has_operator),
             TurnedAttention(has_operator),

@@ -34,7 +34,7 @@ class RotaryEmbedding(Pass):
         self._caches: dict[Any, ir.Value] = {}
 
     def call(self, model: ir.Model) -> int:
-        """Try each Add, then each Concat; then lay what turns by head in rows."""
+        """Try each Add, then each Concat; then take in what passes, and lay what turns by head in rows."""
         if not self._has_operator("", "RotaryEmbedding"):
             return 0
         self._caches = {}
@@ -42,6 +42,7 @@ class RotaryEmbedding(Pass):
         for node in nodes_of(model, "Add", "Concat"):
             found = _whole(node) if node.op_type == "Add" else _by_half(node)
             count += found is not None and self._fuse(node, found)
+        count += sum(_take_rest(node) for node in nodes_of(model, "RotaryEmbedding"))
         return count + sum(_lay(node) for node in nodes_of(model, "RotaryEmbedding"))
 
     def _fuse(self, node: ir.Node, found: _Rotation) -> bool:
@@ -102,6 +103,25 @@ class RotaryEmbedding(Pass):
                 made = build.op("Unsqueeze", made, [0])
             self._caches[key] = made
         return self._caches[key]
+
+
+def _take_rest(node: ir.Node) -> bool:
+    """The operator on the first elements of each head, and the others put behind: one operator on whole heads."""
+    x, joined = node.inputs[0], only_user(node.outputs[0])
+    if rank(x) != 4 or joined is None:
+        return False
+    for part in parts(x)[1:]:
+        size = attribute(node, "rotary_embedding_dim", 0) or part.size
+        if part.step != 1 or size != part.size or not _puts_the_rest(joined, node, part):
+            continue
+        build = Builder(joined, origin=(*origins(node), *origins(joined)))
+        attributes = {**attributes_of(node), "rotary_embedding_dim": size}
+        result = build.op("RotaryEmbedding", part.source, *node.inputs[1:], **attributes)
+        result.type, result.shape = part.source.type, part.source.shape
+        build.finish(result)
+        drop(node.outputs[0])
+        return True
+    return False
 
 
 def _lay(node: ir.Node) -> bool:

@@ -90,6 +90,20 @@ def bloom(*, floor: bool = False) -> onnx.ModelProto:
     return g.model()
 
 
+def falcon() -> onnx.ModelProto:
+    """One head of keys and one of values, behind those of queries in one projection, taken by index."""
+    g = Block(4, 8, 1)
+    x = g.rows()
+    packed = g.linear(x, g.width, 6 * g.size, bias=False)
+    packed = g.op("Reshape", packed, g.shape(g.size_of(x, 0), g.size_of(x, 1), 6, g.size))
+    k, v = (g.transpose(g.op("Gather", packed, g.ints(at), axis=2), 0, 2, 1, 3) for at in (-2, -1))
+    q = g.transpose(g.slice(packed, 2, 0, -2), 0, 2, 1, 3)
+    scores = g.op("Mul", g.op("MatMul", q, g.transpose(k, 0, 1, 3, 2)), g.constant(g.size**-0.5))
+    context = g.op("MatMul", g.op("Softmax", g.op("Add", scores, g.causal_of(q, k)), axis=-1), v)
+    g.output(g.op("Add", g.linear(g.join_heads(context), g.width, g.width, bias=False), x), "y", 3)
+    return g.model()
+
+
 def t5() -> onnx.ModelProto:
     """Nothing is scaled; a bias by distance is added (here the distance itself chooses it, to 8 on either side)."""
     g = Block(2, 8)

@@ -139,7 +139,7 @@ def llama(
     cache: bool = True,
     kv_heads: int = 2,
     mask: bool = True,
-    qk_norm: bool = False,
+    qk_norm: str = "",
     softcap: float = 0,
     partial: int = 0,
 ) -> onnx.ModelProto:
@@ -151,7 +151,7 @@ def llama(
         cache: There are past keys and values.
         kv_heads: Of 4 heads.
         mask: Causal and padded; without, every query sees every key.
-        qk_norm: Queries and keys are normalised by head.
+        qk_norm: Queries and keys are normalised by head, `rows` or `heads` first.
         softcap: Scores are kept below this.
         partial: So many elements of each head turn.
     """
@@ -173,11 +173,13 @@ def llama(
         cos, sin = (g.unsqueeze(g.op("Mul", g.op(f, both), g.constant(1.0)), 1) for f in ("Cos", "Sin"))
     h = g.rms_norm(x, g.width)
     q, k, v = (g.linear(h, g.width, n * g.size, bias=False) for n in (4, kv_heads, kv_heads))
-    if qk_norm:
+    if qk_norm == "rows":
         q, k = (
             g.transpose(g.rms_norm(g.split_heads(t, n, turned=False), g.size), 0, 2, 1, 3)
             for t, n in ((q, 4), (k, kv_heads))
         )
+    elif qk_norm == "heads":
+        q, k = (g.rms_norm(g.split_heads(t, n), g.size) for t, n in ((q, 4), (k, kv_heads)))
     else:
         q, k = g.split_heads(q, 4), g.split_heads(k, kv_heads)
     v = g.split_heads(v, kv_heads)

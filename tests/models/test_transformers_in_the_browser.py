@@ -19,7 +19,7 @@ SIZES = {"batch": 2, "sequence": 3, "past": 2, "frames": 4, "total": 5}
 BLOCKS: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
     "llama": (llama, 27),
     "phi": (partial(llama, partial=4, rotary="table"), 25),
-    "gemma": (partial(llama, softcap=5.0, qk_norm=True), 29),
+    "gemma": (partial(llama, softcap=5.0, qk_norm="rows"), 29),
     "gpt2": (gpt2, 12),
     "gptj": (gptj, 10),
     "whisper": (whisper, 18),

@@ -200,3 +200,16 @@ def test_an_attention_of_transposed_heads_reads_rows() -> None:
     )
     found = operators(check_equal(model, compiled(model)))
     assert found == {"MatMul": 1, "Attention": 1, "Relu": 1}
+
+
+@pytest.mark.parametrize(("axis", "expected"), [(-1, {"LayerNormalization": 1}), (1, None)], ids=["its own", "another"])
+def test_root_mean_square_of_what_has_no_mean(axis: int, expected: dict[str, int] | None) -> None:
+    """Cohere's normalisation as torch.export writes it in opset 23."""
+    model = parse(
+        """g (float[2,8,8] x) => (float[2,8,8] y) {
+        m = ReduceMean<keepdims=1>(x, axis)  c = Sub(x, m)  y = RMSNormalization<axis=-1>(c, w) }""",
+        {"axis": np.array([axis]), "w": _f(8)},
+        opset=23,
+    )
+    found = operators(check_equal(model, compiled(model, providers=["wasm"])))
+    assert found == (expected or {"ReduceMean": 1, "Sub": 1, "RMSNormalization": 1})

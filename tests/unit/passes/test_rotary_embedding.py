@@ -105,3 +105,17 @@ def test_one_row_of_angles_for_a_batch() -> None:
     )
     result = compile_model(model.SerializeToString(), providers=["wasm"], manifests=manifests)
     assert operators(check_equal(model, result)) == {"RotaryEmbedding": 1}
+
+
+@pytest.mark.parametrize(("rest", "fused"), [("x, n4, n8, n3", True), ("x, n0, n4, n3", False)], ids=["rest", "again"])
+def test_the_operator_on_a_part_of_each_head(rest: str, fused: bool) -> None:
+    """What torch.export writes in opset 23 where half of a head turns."""
+    angles = {name: np.ascontiguousarray(table[None, :, :2]) for name, table in HALF.items()}
+    model = parse(
+        f"""g (float[{B},{H},{S},{D}] x) => (float[k0,k1,k2,k3] y) {{
+        a = Slice(x, n0, n4, n3)  r = RotaryEmbedding(a, ch, sh)  b = Slice({rest})  y = Concat<axis=-1>(r, b) }}""",
+        {**{name: CONSTANTS[name] for name in ("n0", "n4", "n8", "n3")}, **angles},
+        opset=23,
+    )
+    result = check_equal(model, compiled(model, providers=["wasm"]))
+    assert ("Concat" not in operators(result)) == fused

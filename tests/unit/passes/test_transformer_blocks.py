@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import provisional
 import pytest
-from decoder_blocks import bloom, gpt2, gptj, opset23, t5, whisper
+from decoder_blocks import bloom, falcon, gpt2, gptj, opset23, t5, whisper
 from encoder_blocks import bert, clip, vit
 from graphs import check_equal, operators, random_feeds
 from transformer_blocks import llama
@@ -100,7 +100,14 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "llama, no groups": (partial(llama, kv_heads=4), _LLAMA, {"kv_num_heads": 4}, 6),
     "llama, one head of keys": (partial(llama, kv_heads=1), _LLAMA, {"kv_num_heads": 1}, 6),
     "llama, no mask": (partial(llama, mask=False), _LLAMA, {"is_causal": 0}, 6),
-    "qwen, normalised heads": (partial(llama, qk_norm=True), {**_LLAMA, "RMSNormalization": 3}, {}, 6),
+    "qwen, normalised heads": (partial(llama, qk_norm="rows"), {**_LLAMA, "RMSNormalization": 3}, {}, 6),
+    "gemma, normalised heads": (
+        partial(llama, qk_norm="heads"),
+        {**_LLAMA, "RMSNormalization": 3},
+        {"kv_num_heads": 2},
+        6,
+    ),
+    "falcon, one head of keys": (falcon, {"MatMul": 2, "Attention": 1}, {"kv_num_heads": 1}, 3),
     "gemma, capped": (partial(llama, softcap=5.0), _LLAMA, {"softcap": 5.0}, 6),
     "phi, half of a head turns": (partial(llama, partial=4), _LLAMA, {}, 6),
     "gpt2": (gpt2, _GPT2, {"is_causal": 1}, 6),
