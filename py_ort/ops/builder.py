@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 ORIGIN = "py_ort.origin"
+WITH_SUBGRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})  # of ONNX's operators
 
 
 def origins(node: ir.Node) -> tuple[str, ...]:
@@ -115,6 +116,8 @@ def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
 
 def subgraphs(node: ir.Node) -> list[ir.Graph]:
     """Return the graphs among a node's attributes."""
+    if node.domain == "" and node.op_type not in WITH_SUBGRAPHS:
+        return []
     found: list[ir.Graph] = []
     for item in node.attributes.data.values():
         if item.type == ir.AttributeType.GRAPH:

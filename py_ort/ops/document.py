@@ -13,12 +13,12 @@ from typing import Any
 import onnx
 
 from py_ort.ops import MICROSOFT, NHWC, lowerings, operators, parts
+from py_ort.ops.builder import WITH_SUBGRAPHS
 from py_ort.ops.infer import newest_opset
 from py_ort.providers.manifest import Manifest, load_manifests
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
 PROVIDERS = ("webgpu", "wasm")
-CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 
 _HEADER = """# Operators
 
@@ -79,7 +79,7 @@ def _parts(domain: str, name: str, manifest: Manifest) -> str:
 
 
 def _stand_in(domain: str, name: str, schemas: Sequence[Any]) -> str:
-    if domain == "" and name in CONTROL_FLOW:
+    if domain == "" and name in WITH_SUBGRAPHS:
         return "executor"
     if domain == "" and name == "Constant":
         return "constant"

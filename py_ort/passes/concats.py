@@ -33,12 +33,14 @@ def _sizes(values: Sequence[ir.Value | None], axis: int | None) -> list[Any]:
     return [None if each is None or axis is None else each[axis] for each in known]
 
 
-def _rejoined(node: ir.Node) -> int:
+def _rejoined(node: ir.Node | None) -> int:
     """All parts of a Split in a row become what was split, for as many Splits as there are."""
-    axis = _axis(node)
+    axis = None if node is None else _axis(node)
+    if node is None or axis is None:
+        return 0
     for at, value in enumerate(node.inputs):
         split = made_by(value, "Split")
-        if split is None or axis is None or value is not split.outputs[0] or _axis(split) != axis:
+        if split is None or value is not split.outputs[0] or _axis(split) != axis:
             continue
         parts = list(split.outputs)
         # Worth it where a part is not needed by itself any more.

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
-from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant
+from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, times
 from py_ort.passes.pass_base import Pass
 
 _SMALLEST = 1e-3  # factors below are not divided by
@@ -49,12 +49,12 @@ def _weights_name(node: ir.Node) -> str | None:
 def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Scale the weights of each output channel."""
     if node.op_type == "Conv":
-        return w * factor.reshape(-1, *[1] * (w.ndim - 1))
+        return times(w, factor.reshape(-1, *[1] * (w.ndim - 1)))
     if node.op_type == "ConvTranspose":  # [C, M / group, …], group by group
         group = attribute(node, "group", 1)
         split = w.reshape(group, w.shape[0] // group, *w.shape[1:])
-        return (split * factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
-    return w * (factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
+        return times(split, factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+    return times(w, factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
 
 
 def _after(node: ir.Node) -> bool:
@@ -99,8 +99,7 @@ def _after(node: ir.Node) -> bool:
     wide = each.astype(np.float64)
     build = Builder(conv)
     if node.op_type == "Mul":
-        scaled = _scaled_weights(conv, weights.astype(np.float64), wide).astype(weights.dtype)
-        conv.replace_input_with(1, build.constant(scaled, _weights_name(conv)))
+        conv.replace_input_with(1, build.constant(_scaled_weights(conv, weights, wide), _weights_name(conv)))
         new_bias = None if old_bias is None else (before.astype(np.float64) * wide)
     else:
         new_bias = before.astype(np.float64) + wide
@@ -172,17 +171,17 @@ def _before(conv: ir.Node) -> bool:
         return False
     # In of output channel m: the channels of its group.
     inputs = each.astype(np.float64).reshape(group, 1, per_group)
-    grouped = weights.astype(np.float64).reshape(group, weights.shape[0] // group, per_group, -1)
+    grouped = weights.reshape(group, weights.shape[0] // group, per_group, -1)
     build = Builder(conv)
     if node.op_type == "Mul":
-        scaled = (grouped * inputs[..., None]).reshape(weights.shape).astype(weights.dtype)
-        conv.replace_input_with(1, build.constant(scaled, _weights_name(conv)))
+        made = times(grouped, inputs[..., None]).reshape(weights.shape)
+        conv.replace_input_with(1, build.constant(made, _weights_name(conv)))
     else:
         pads = attribute(conv, "pads")
         old_bias = array(bias)
         if pads is None or any(pads) or (bias is not None and old_bias is None):
             return False  # what is added would be missing in the padding
-        shift = (grouped.sum(-1) * inputs).sum(-1).reshape(-1)
+        shift = (grouped.sum(-1, dtype=np.float64) * inputs).sum(-1).reshape(-1)
         total = shift + (0 if old_bias is None else old_bias.astype(np.float64))
         if len(conv.inputs) < 3:
             conv.resize_inputs(3)

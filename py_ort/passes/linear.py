@@ -5,11 +5,10 @@ Factors of a product by constant weights go into the weights.
 
 from __future__ import annotations
 
-import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, attributes_of, origins, rank, remove, replace_value
-from py_ort.passes.match import made_by, nodes_of, only_for, split_constant
+from py_ort.passes.match import made_by, nodes_of, only_for, split_constant, times
 from py_ort.passes.pass_base import Pass
 
 
@@ -75,7 +74,7 @@ def _scaled(node: ir.Node) -> bool:
     result = build.op(
         "MatMul",
         product.inputs[0],
-        build.constant((weights.astype(np.float64) * factor.reshape(-1)).astype(weights.dtype)),
+        build.constant(times(weights, factor.reshape(-1))),
         **attributes_of(product),
     )
     replace_value(node.outputs[0], result)

@@ -106,3 +106,8 @@ def per_channel(contents: np.ndarray, rank: int, channels: int) -> np.ndarray | 
     if shape != (1, channels, *(1,) * (rank - 2)):
         return None
     return contents.reshape(-1)
+
+
+def times(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return the product, of the weights' dtype, rounded once; no copy of the weights in float64 is made."""
+    return np.multiply(weights, factor, out=np.empty_like(weights), casting="unsafe", dtype=np.float64)
