@@ -1,7 +1,11 @@
 // Normalisation of images over their pixels: InstanceNormalization, GroupNormalization, MeanVarianceNormalization.
+#include <algorithm>
+#include <cmath>
+
 #include "axes.h"
 #include "half_precision.h"
 #include "py_ort/microkernels.h"
+#include "spatial.h"
 #include "strided.h"
 
 namespace py_ort {
@@ -80,6 +84,74 @@ class GroupNormalization {
   bool scale_per_group_;
 };
 
+// Adds the rows of x, `f` of each element, to one sum a channel: in floats for a while, as their sum loses digits when it is long.
+template <class F>
+void sum_channels(const float* x, int64_t pixels, int64_t channels, std::vector<float>& block, std::vector<double>& sums, F f) {
+  constexpr int64_t kBlock = 64;
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (int64_t first = 0; first < pixels; first += kBlock) {
+    std::fill(block.begin(), block.end(), 0.0f);
+    float* sum = block.data();
+    for (int64_t pixel = first; pixel < std::min(first + kBlock, pixels); ++pixel, x += channels)
+      for (int64_t c = 0; c < channels; ++c) sum[c] += f(x[c], c);
+    for (int64_t c = 0; c < channels; ++c) sums[static_cast<size_t>(c)] += static_cast<double>(sum[c]);
+  }
+}
+
+// InstanceNormalization (every channel is a group) and GroupNormalization of images whose channels are last.
+class ChannelsLastNormalization {
+ public:
+  explicit ChannelsLastNormalization(const KernelInfo& info)
+      : groups_(info.attributes.integer("num_groups", 0)), epsilon_(info.attributes.number("epsilon", 1e-5f)) {}
+
+  Status operator()(KernelContext& context) const {
+    const Tensor &x = *context.input(0), &scale = *context.input(1), &bias = *context.input(2);
+    Image image;
+    PY_ORT_TRY(Image::of(x, true, image));
+    const int64_t channels = image.channels, groups = groups_ > 0 ? groups_ : channels;
+    PY_ORT_ENSURE(groups > 0 && channels % groups == 0, "an image of shape ", x.dims, " cannot be split into ", groups, " groups");
+    PY_ORT_TRY(check_channels(x, scale, bias, channels));
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
+    if (x.count() == 0) return {};
+    const int64_t pixels = image.pixels();
+    const auto width = static_cast<size_t>(channels);
+    std::vector<float> block(width), factor(width), shift(width);
+    std::vector<double> sums(width);
+    for (int64_t i = 0; i < image.batch; ++i) {
+      const float* from = x.data<float>() + i * pixels * channels;
+      sum_channels(from, pixels, channels, block, sums, [](float v, int64_t) { return v; });
+      over_groups(sums, groups, pixels, [&](size_t c, double mean) { shift[c] = static_cast<float>(mean); });
+      const float* mean = shift.data();
+      sum_channels(from, pixels, channels, block, sums, [mean](float v, int64_t c) { return (v - mean[c]) * (v - mean[c]); });
+      over_groups(sums, groups, pixels, [&](size_t c, double variance) {
+        factor[c] = static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon_))) * scale.data<float>()[c];
+        shift[c] = bias.data<float>()[c] - shift[c] * factor[c];
+      });
+      float* to = y->mutable_data<float>() + i * pixels * channels;
+      const float *a = factor.data(), *b = shift.data();
+      for (int64_t pixel = 0; pixel < pixels; ++pixel, from += channels, to += channels)
+        for (int64_t c = 0; c < channels; ++c) to[c] = from[c] * a[c] + b[c];
+    }
+    return {};
+  }
+
+ private:
+  // Tells each channel the average of its group.
+  template <class Take>
+  static void over_groups(const std::vector<double>& sums, int64_t groups, int64_t pixels, Take take) {
+    const size_t each = sums.size() / static_cast<size_t>(groups);
+    for (size_t first = 0; first < sums.size(); first += each) {
+      double total = 0;
+      for (size_t c = first; c < first + each; ++c) total += sums[c];
+      for (size_t c = first; c < first + each; ++c) take(c, total / static_cast<double>(static_cast<int64_t>(each) * pixels));
+    }
+  }
+
+  int64_t groups_;
+  float epsilon_;
+};
+
 // (X - mean) / (deviation + 1e-9) over any axes: these are brought to the end and back.
 class MeanVarianceNormalization {
  public:
@@ -125,6 +197,8 @@ class MeanVarianceNormalization {
 constexpr const char* kTypes = "float32,float16,bfloat16";
 PY_ORT_KERNEL("", "InstanceNormalization", kTypes, WithHalf<InstanceNormalization>);
 PY_ORT_KERNEL("", "GroupNormalization", kTypes, WithHalf<GroupNormalization>);
+PY_ORT_KERNEL(kNhwcDomain, "InstanceNormalization", kTypes, WithHalf<ChannelsLastNormalization>);
+PY_ORT_KERNEL(kNhwcDomain, "GroupNormalization", kTypes, WithHalf<ChannelsLastNormalization>);
 PY_ORT_KERNEL("", "MeanVarianceNormalization", kTypes, WithHalf<MeanVarianceNormalization>);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // InstanceNormalization and GroupNormalization: over the pixels of some channels. LpNormalization: over one axis.
-import { type Context, type DTypeName, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { inLanes, type Lanes, load, stored } from '../wgsl/lanes';
+import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, rowsOf } from './_rows';
 
@@ -9,16 +9,24 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 interface GroupSpec extends Spec {
   readonly layout: RowLayout;
   readonly storage: StorageType;
+  /** Channels last: a row is a group, some channels of each pixel, or one channel of each (4 such rows lie side by side). */
+  readonly last?: 'groups' | 'channels';
 }
+
+const IN_GROUP = 'row % u.groups * u.group_channels + step % u.group_channels';
+const CHANNEL = { first: 'row % u.groups * u.group_channels + step / u.pixels', groups: IN_GROUP, channels: 'row % u.inner' };
 
 /** A row is the channels of a group with all their pixels; scale and bias belong to a channel. */
 const GROUP: Shader<GroupSpec> = {
   name: 'group_normalization',
-  wgsl({ layout, storage }) {
+  wgsl({ layout, storage, last }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
-    // Rows of 4 elements at a time never mix channels: the pixels of a channel are a multiple of 4 then.
+    const index = last === 'groups' ? 'here' : 'at';
+    const here = last === 'groups' ? `let here = (row / u.groups * u.pixels + step / u.group_channels) * u.channels + ${IN_GROUP};\n    ` : '';
+    // With channels first, 4 elements of a row are of one channel: its pixels are a multiple of 4 then.
+    const each = laneType('f32', last ? lanes : 1);
     return rowMain({
-      layout, element: `let x = ${load(storage, lanes, 'x[at]')};`,
+      layout, element: `${here}let x = ${load(storage, lanes, `x[${index}]`)};`,
       phases: [
         { accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: 'total += x;', merge: 'total += other_total;', after: 'let mean = total / f32(u.length);' },
         {
@@ -26,45 +34,71 @@ const GROUP: Shader<GroupSpec> = {
           after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
         },
       ],
-      write: `let channel = row % u.groups * u.group_channels + step / u.pixels;
-    y[at] = ${stored(storage, lanes, '(x - mean) * (inverse * f32(scale[channel])) + f32(bias[channel])')};`,
+      write: `let channel = ${CHANNEL[last ?? 'first']};
+    y[${index}] = ${stored(storage, lanes, `(x - mean) * (inverse * ${each}(scale[channel])) + ${each}(bias[channel])`)};`,
     });
   },
 };
 
-/** x is [images, channels, …]. */
-function normalizeGroups(ctx: Context, x: Tensor, scale: Tensor, bias: Tensor, groups: number, epsilon: number): void {
+/** x is [images, channels, …], or, with `last`, [images, …, channels]. */
+function normalizeGroups(ctx: Context, last: boolean, wanted: number | 'channels', epsilon: number): void {
+  const [x, scale, bias] = [0, 1, 2].map((i) => ctx.input(i));
   const y = ctx.output(0, x.dims);
   if (x.size === 0) return;
-  const channels = x.dims[1];
+  const channels = x.dims[last ? x.dims.length - 1 : 1];
+  const groups = wanted === 'channels' ? channels : wanted;
   if (groups <= 0 || channels % groups !== 0 || scale.size !== channels || bias.size !== channels) {
     throw new KernelError(`a normalisation of ${channels} channels in ${groups} groups with scale [${scale.dims}] and bias [${bias.dims}]`);
   }
-  const pixels = sizeOf(x.dims.slice(2));
-  const length = (channels / groups) * pixels;
-  // Where a channel's pixels are not whole vectors, neither is the row to be.
-  const rows = rowsOf(ctx, x.dims[0] * groups, length, 1);
-  const whole = rows.layout.wide !== 'steps' || pixels % 4 === 0;
-  const layout: RowLayout = whole ? rows.layout : { ...rows.layout, wide: 'none' };
-  const lanes: Lanes = layout.wide === 'steps' ? 4 : 1;
+  const pixels = sizeOf(x.dims) / (x.dims[0] * channels);
+  const rows = last ? rowsLast(ctx, x.dims[0], pixels, channels, groups) : rowsFirst(ctx, x.dims[0], pixels, channels, groups);
+  const lanes: Lanes = rows.layout.wide === 'none' ? 1 : 4;
+  const each = (tensor: Tensor) => inLanes(tensor, last ? lanes : 1);
   ctx.dispatch({
-    shader: { ...GROUP, name: `group_normalization__team_${layout.team}` }, spec: { layout, storage: x.storage },
-    inputs: { x: inLanes(x, lanes), scale, bias }, outputs: { y: inLanes(y, lanes) },
-    uniforms: { count: rows.uniforms.count, steps: length / lanes, inner: 1, length, groups, group_channels: channels / groups, pixels: pixels / lanes, epsilon },
-    f32: ['epsilon'],
+    shader: { ...GROUP, name: `group_normalization__team_${rows.layout.team}` },
+    spec: { layout: rows.layout, storage: x.storage, ...(last && { last: groups === channels ? 'channels' : 'groups' }) },
+    inputs: { x: inLanes(x, lanes), scale: each(scale), bias: each(bias) }, outputs: { y: inLanes(y, lanes) },
+    uniforms: { ...rows.uniforms, length: (channels / groups) * pixels, epsilon }, f32: ['epsilon'],
     workgroups: rows.workgroups,
   });
 }
 
-const instance: Kernel<number> = {
-  op: 'InstanceNormalization', types: [FLOATS], attributes: (a) => a.number('epsilon', 1e-5),
-  resolve: (ctx, epsilon) => normalizeGroups(ctx, ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(0).dims[1], epsilon),
-};
+interface GroupRows {
+  readonly layout: RowLayout;
+  readonly uniforms: Readonly<Record<string, number>>;
+  readonly workgroups: [number, number, number];
+}
 
-const group: Kernel<{ epsilon: number; groups: number }> = {
-  op: 'GroupNormalization', types: [FLOATS], attributes: (a) => ({ epsilon: a.number('epsilon', 1e-5), groups: a.integer('num_groups', 1) }),
-  resolve: (ctx, { epsilon, groups }) => normalizeGroups(ctx, ctx.input(0), ctx.input(1), ctx.input(2), groups, epsilon),
-};
+function rowsFirst(ctx: Context, images: number, pixels: number, channels: number, groups: number): GroupRows {
+  const length = (channels / groups) * pixels;
+  // Where a channel's pixels are not whole vectors, neither is the row to be.
+  const rows = rowsOf(ctx, images * groups, length, 1);
+  const whole = rows.layout.wide !== 'steps' || pixels % 4 === 0;
+  const layout: RowLayout = whole ? rows.layout : { ...rows.layout, wide: 'none' };
+  const lanes = layout.wide === 'steps' ? 4 : 1;
+  const sizes = { count: rows.uniforms.count, steps: length / lanes, inner: 1, groups, group_channels: channels / groups, pixels: pixels / lanes };
+  return { layout, uniforms: sizes, workgroups: rows.workgroups };
+}
+
+function rowsLast(ctx: Context, images: number, pixels: number, channels: number, groups: number): GroupRows {
+  if (groups === channels) return rowsOf(ctx, images, pixels, channels);
+  const each = channels / groups;
+  const rows = rowsOf(ctx, images * groups, each * pixels, 1);
+  const lanes = each % 4 === 0 ? 4 : 1;
+  const sizes = { count: rows.uniforms.count, steps: (each * pixels) / lanes, inner: 1, groups, group_channels: each / lanes, pixels, channels: channels / lanes };
+  return { layout: { ...rows.layout, wide: lanes === 4 ? 'steps' : 'none' }, uniforms: sizes, workgroups: rows.workgroups };
+}
+
+const instances = [false, true].map((last): Kernel<number> => ({
+  op: 'InstanceNormalization', domain: last ? NHWC_DOMAIN : undefined, types: [FLOATS], attributes: (a) => a.number('epsilon', 1e-5),
+  resolve: (ctx, epsilon) => normalizeGroups(ctx, last, 'channels', epsilon),
+}));
+
+const groups = [false, true].map((last): Kernel<{ epsilon: number; groups: number }> => ({
+  op: 'GroupNormalization', domain: last ? NHWC_DOMAIN : undefined, types: [FLOATS],
+  attributes: (a) => ({ epsilon: a.number('epsilon', 1e-5), groups: a.integer('num_groups', 1) }),
+  resolve: (ctx, { epsilon, groups: wanted }) => normalizeGroups(ctx, last, wanted, epsilon),
+}));
 
 interface LpSpec extends Spec {
   readonly layout: RowLayout;
@@ -101,4 +135,4 @@ const lp: Kernel<{ axis: number; p: number }> = {
   },
 };
 
-export default [instance, group, lp];
+export default [...instances, ...groups, lp];
