@@ -21,7 +21,7 @@ import py_ort
 _LIGHT = Path(onnx.backend.test.__file__).parent / "data/light"
 _OCR = importlib.util.find_spec("rapidocr_onnxruntime")
 _MODELS = Path(_OCR.origin).parent / "models" if _OCR and _OCR.origin else None
-#: model, the inputs' shape, launches of the second run at most; sizes that a model leaves open are known to the plan of "bert" only
+#: model, the inputs' shape, launches of the second run at most. Open sizes are known to the plan of "bert" only.
 CASES = {
     "YOLOv8n, of any size": ("yolo", (1, 3, 320, 320), 83),
     "squeezenet": ("light_squeezenet.onnx", (1, 3, 224, 224), 31),
