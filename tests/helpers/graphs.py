@@ -32,10 +32,11 @@ def compiled(
     level: str = "all",
     chains: bool = False,
     columns: bool = False,
+    integers: bool = False,
     **options: Any,
 ) -> CompiledModel:
-    """Compile with the provisional manifests; `chains` and `columns` say what they have besides."""
-    manifests = provisional.manifests(chains=chains, columns=columns)
+    """Compile with the provisional manifests; `chains`, `columns` and `integers` say what they have besides."""
+    manifests = provisional.manifests(chains=chains, columns=columns, integers=integers)
     chosen = CompileOptions(graph_optimization_level=level, **options)
     return compile_model(model.SerializeToString(), providers=providers, options=chosen, manifests=manifests)
 

@@ -48,13 +48,16 @@ NHWC = "com.ms.internal.nhwc"
 COLUMNS = {("", "Resize"), ("", "Concat"), *((NHWC, name) for name in WINDOWS[:5])}
 
 
-def manifests(*, matmul_bias: bool = True, chains: bool = False, columns: bool = False) -> dict[str, Manifest]:
+def manifests(
+    *, matmul_bias: bool = True, chains: bool = False, columns: bool = False, integers: bool = False
+) -> dict[str, Manifest]:
     """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX.
 
     Args:
         matmul_bias: MatMul takes a bias.
         chains: There is ElementwiseChain, on both.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
+        integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, on webgpu.
     """
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
@@ -77,6 +80,8 @@ def manifests(*, matmul_bias: bool = True, chains: bool = False, columns: bool =
         gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in more]
     for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
+    for each, op_type in ((wasm, "QLinearAdd"), (gpu, "MatMulNBits")) if integers else ():
+        each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
     for entry in gpu if columns else ():
         entry["columns"] = (entry["domain"], entry["op_type"]) in COLUMNS
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

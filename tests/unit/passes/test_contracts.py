@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
 import pytest
 from graphs import compiled, parse
+from passes_found import passes_found
 
-import py_ort.passes
 from py_ort.exceptions import Fail
 from py_ort.layout import Nhwc
 from py_ort.ops.builder import add_constant, all_nodes, remove
@@ -196,22 +194,12 @@ def test_order() -> None:
         run_passes(_model(), [last, second], [_report("broken")])
 
 
-def _passes() -> dict[str, type[Pass]]:
-    found: dict[str, type[Pass]] = {"nhwc": Nhwc}
-    for module in pkgutil.iter_modules(py_ort.passes.__path__, "py_ort.passes."):
-        members = inspect.getmembers(__import__(module.name, fromlist=["x"]), inspect.isclass)
-        for _, each in members:
-            if issubclass(each, Pass) and each is not Pass and each.__module__ == module.name:
-                found[module.name.rpartition(".")[2]] = each
-    return found
-
-
 def test_all_passes_run_and_their_order_is_of_passes() -> None:
     """Every module with a pass is in the one list, and names in `after` and `before` are those of passes."""
     ran = {
         report.name for report in compiled(parse("g (float[2] x) => (float[2] y) { y = Relu(x) }"), chains=True).passes
     }
-    known = _passes()
+    known = passes_found()
     assert ran == set(known)
     assert {name for each in known.values() for name in (*each.after, *each.before)} <= set(known)
 
