@@ -71,7 +71,7 @@ async function buildAssets() {
     ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
     entryPoints: {
       page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts', py_ort: 'src/index.ts',
-      bridge_bench: 'src/bridge_bench/worker.ts',
+      bridge_bench: 'src/bridge_bench/worker.ts', microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));

@@ -75,8 +75,7 @@ class Ours:
         """Load a model, on this provider alone but for what it cannot do."""
         options = SessionOptions()
         options.create_timeout = options.run_timeout = timeout
-        if self._threads > 1:
-            options.intra_op_num_threads = self._threads
+        options.intra_op_num_threads = self._threads
         providers = [self._provider] if self._provider == "wasm" else [self._provider, "wasm"]
         self.session = InferenceSession(model, options, providers, browser=self._browser)
 

@@ -67,6 +67,7 @@ _DEFAULTS: dict[str, Any] = {
     "use_deterministic_compute": False,
     "use_per_session_threads": True,
 }
+_MOST_THREADS = 256
 #: Options that a page has no use for, and the values that ask for what happens anyway.
 _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "enable_cpu_mem_arena": (True,),
@@ -75,7 +76,6 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "execution_mode": (ExecutionMode.ORT_SEQUENTIAL,),
     "execution_order": (ExecutionOrder.DEFAULT,),
     "inter_op_num_threads": (0, 1),
-    "intra_op_num_threads": (0, 1),
     "log_verbosity_level": (0,),
     "use_deterministic_compute": (False,),
     "use_per_session_threads": (True,),
@@ -92,6 +92,9 @@ class SessionOptions:
     """Options of an `InferenceSession`.
 
     Attributes:
+        intra_op_num_threads: How many threads of the page share the work of a node on the CPU provider; 0: as many as
+            the machine has cores, up to 8, for sessions without a GPU. Where the browser has no threads it is one:
+            `stats()["created"]["wasm"]` says why, and a message if they were asked for.
         graph_optimization_level: Which passes run. Default: all.
         log_severity_level: The least severity of this session's messages, 0 (verbose) to 4 (fatal); -1: what
             `set_default_logger_severity` says.
@@ -144,6 +147,10 @@ class SessionOptions:
             value = check_location(value)
         elif not name.startswith("_"):
             value = check_option(self, name, value, _DEFAULTS, optional=("create_timeout", "run_timeout"))
+        if name == "intra_op_num_threads" and not 0 <= value <= _MOST_THREADS:
+            raise InvalidArgument(
+                f"intra_op_num_threads is a number from 0 (which is automatic) to {_MOST_THREADS}, not {value}"
+            )
         object.__setattr__(self, name, value)
 
     # --- configuration entries

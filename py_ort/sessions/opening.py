@@ -172,7 +172,7 @@ def _load_into_page(create: Callable[..., T], compiled: Planned, options: Sessio
     return create(
         compiled.plan,
         compiled.parts(),
-        {},
+        {"threads": options.intra_op_num_threads},
         timeout=options.create_timeout,
         progress=lambda report: progress(report.stage, report.done, report.total),
     )

@@ -16,12 +16,12 @@ def test_what_has_no_effect_is_known():
     options = SessionOptions()
     assert options.changed_without_effect() == []
     options.execution_mode = ExecutionMode.ORT_PARALLEL
-    options.intra_op_num_threads = 4
-    options.inter_op_num_threads = 1  # what happens anyway
+    options.inter_op_num_threads = 4
+    options.enable_mem_reuse = True  # what happens anyway
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     options.add_session_config_entry("session.load_model_format", "ONNX")
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    expected = ["execution_mode", "intra_op_num_threads", "session.set_denormal_as_zero"]
+    expected = ["execution_mode", "inter_op_num_threads", "session.set_denormal_as_zero"]
     assert options.changed_without_effect() == expected
 
 
@@ -54,6 +54,8 @@ REFUSED = {
     "a file without a length": lambda o: o.add_external_initializers_from_files_in_memory(["f"], [b"ab"], []),
     "a file too long": lambda o: o.add_external_initializers_from_files_in_memory(["f"], [b"ab"], [3]),
     "an empty key": lambda o: o.add_session_config_entry("", "1"),
+    "threads below none": lambda o: setattr(o, "intra_op_num_threads", -1),
+    "threads without end": lambda o: setattr(o, "intra_op_num_threads", 257),
     "a key too long": lambda o: o.add_session_config_entry("k" * 1025, "1"),
 }
 

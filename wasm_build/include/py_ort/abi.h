@@ -23,8 +23,9 @@ ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 ORT_EXPORT const char* ort_microkernel_names();
 // Those of relaxed SIMD are functions of the core's table from here on, in that order.
 ORT_EXPORT void ort_microkernels_add(uint32_t first);
-// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core.
-ORT_EXPORT void ort_microkernels_use(int use_relaxed);
+// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core; and on how many threads.
+// With more than one, Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has large work done: 1, or 0 without memory.
+ORT_EXPORT void ort_microkernels_use(int use_relaxed, int threads);
 
 // --- sessions
 // Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.

@@ -1,9 +1,33 @@
 // Which micro-kernels run: plain SIMD's, which are part of the core, or relaxed SIMD's, once the page has added them.
+#include <emscripten.h>
+
 #include "py_ort/abi.h"
 #include "py_ort/microkernels.h"
 
+extern "C" {
+EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, size_t scratch_bytes, int32_t units), {
+  return Module['shareMicrokernel'](kernel, wasmTable.get(address), args, scratch_bytes >>> 0, units);
+});
+}
+
 namespace {
+
 py_ort::Microkernels relaxed = py_ort::kSimd128Microkernels;
+
+int index_of(const py_ort::Microkernels& table, py_ort::MicroKernel kernel) {
+  int index = 0;
+#define PY_ORT_FIND(member, name)            \
+  if (table.member == kernel) return index;  \
+  ++index;
+  PY_ORT_MICROKERNELS(PY_ORT_FIND)
+#undef PY_ORT_FIND
+  return -1;
+}
+
+bool run_on_pool(py_ort::MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+  return microkernel_share(index_of(py_ort::microkernels(), kernel), reinterpret_cast<uintptr_t>(kernel), arguments, scratch_bytes, units);
+}
+
 }  // namespace
 
 const char* ort_microkernel_names() {
@@ -18,4 +42,7 @@ void ort_microkernels_add(uint32_t first) {
 #undef PY_ORT_POINTER
 }
 
-void ort_microkernels_use(int use_relaxed) { use_microkernels(use_relaxed ? relaxed : py_ort::kSimd128Microkernels); }
+void ort_microkernels_use(int use_relaxed, int threads) {
+  py_ort::use_microkernels(use_relaxed ? relaxed : py_ort::kSimd128Microkernels);
+  py_ort::install_microkernel_runner(run_on_pool, threads);
+}

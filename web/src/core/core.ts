@@ -1,8 +1,9 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
 import { type DType, ErrorCode, Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
-import { relaxedModule, type Simd } from './microkernels';
+import { fetchBytes, Microkernels, relaxedModule } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
+import { onSharedMemory, sharedMemory } from './shared_memory';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
 export interface CoreTensor {
@@ -28,35 +29,26 @@ export class Core {
   /** The JSEP functions that ever suspended the core. */
   readonly suspendedIn = new Set<string>();
 
-  /** `withoutRelaxed`: why there is no relaxed SIMD; "" where there is. */
-  private constructor(private readonly module: CoreModule, private readonly withoutRelaxed: string) {}
+  private constructor(private readonly module: CoreModule, readonly microkernels: Microkernels) {}
 
-  /** Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it). `log` gets what the core and its runtime print. */
+  /** Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(url: URL, log: (severity: number, text: string) => void): Promise<Core> {
     let module: CoreModule;
-    const relaxed = relaxedModule(new URL('relaxed_simd.wasm', url));
+    const memory = sharedMemory();
+    const shared = typeof memory !== 'string';
+    const relaxed = relaxedModule(url, shared);
     try {
+      const binary = shared ? fetchBytes(new URL('core.wasm', url)) : undefined;
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: (options: CoreOptions) => Promise<CoreModule> };
-      module = await createCore({ print: (text) => log(1, text), printErr: (text) => log(2, text) });
+      const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory((await binary)!) } : {};
+      module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
     }
     const added = await relaxed;
     if (typeof added !== 'string') module.addMicrokernels(added);
     else log(0, `no relaxed SIMD: ${added}`);
-    return new Core(module, typeof added === 'string' ? added : '');
-  }
-
-  /** What a session that wants `simd` gets; "auto" is the quickest that there is. */
-  simd(wanted: Simd | 'auto' = 'auto'): Simd {
-    if (wanted === 'relaxed' && this.withoutRelaxed) {
-      throw new RuntimeError(ErrorCode.not_implemented, `option simd=relaxed of wasm: ${this.withoutRelaxed}; with "auto" plain SIMD does the work`);
-    }
-    return wanted === 'auto' ? (this.withoutRelaxed ? 'fixed' : 'relaxed') : wanted;
-  }
-  /** Which inner loops the runs that follow use. */
-  useSimd(simd: Simd): void {
-    this.module._ort_microkernels_use(Number(simd === 'relaxed'));
+    return new Core(module, new Microkernels(module, url, memory, added, log));
   }
 
   /** Installs the JavaScript execution provider. */
@@ -86,7 +78,7 @@ export class Core {
   }
 
   /** The heap now; growth of the memory makes a new one. */
-  get heap(): Uint8Array<ArrayBuffer> {
+  get heap(): Uint8Array {
     return this.module.HEAPU8;
   }
 

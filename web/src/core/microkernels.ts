@@ -1,24 +1,119 @@
-// The CPU kernels' inner loops for relaxed SIMD: relaxed_simd.wasm beside the core, where the browser knows its instructions.
-import { messageOf } from '../errors';
+// The CPU kernels' inner loops: for which instructions, and on how many threads. The core has those of plain SIMD; modules beside it have those of
+// relaxed SIMD, and both for threads.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import type { CoreModule } from './module';
+import { onSharedMemory } from './shared_memory';
+import type { MicroKernel } from './shared_work';
+import { type SideModule, ThreadPool } from './thread_pool';
 
 /** Which instructions the inner loops use: "fixed" are those that every browser has, and round each step; "relaxed" ones may fuse them. */
 export type Simd = 'relaxed' | 'fixed';
 
+/** What a session wants of its nodes on the CPU. */
+export interface CpuOptions {
+  readonly simd?: Simd | 'auto';
+  /** 0 (the default): as many as the machine has cores, up to MOST_THREADS. */
+  readonly threads?: number;
+}
+
+/** What it gets. */
+export interface CpuMeans {
+  readonly simd: Simd;
+  readonly threads: number;
+  /** Why there is one thread only, although there should be more. */
+  readonly without_threads?: string;
+}
+
+const MOST_THREADS = 8;
+const NOT_BUILT = 'py_ort was built without it: clang and lld 19 or newer are needed for that';
 /** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
 const PROBE = Uint8Array.of(
   0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0,
   10, 13, 1, 11, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
 );
 
-/** The module, or in words why there is none. */
-export async function relaxedModule(url: URL): Promise<WebAssembly.Module | string> {
-  if (!WebAssembly.validate(PROBE)) return 'this browser has no relaxed SIMD';
+/** The bytes of a file beside the core. */
+export async function fetchBytes(url: URL): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {
-    const response = await fetch(url);
-    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
-    const module = await WebAssembly.compile(await response.arrayBuffer());
-    return WebAssembly.Module.exports(module).length > 0 ? module : 'py_ort was built without it: clang and lld 19 or newer are needed for that';
+    const bytes = await fetchBytes(url);
+    const module = await WebAssembly.compile(shared ? onSharedMemory(bytes) : bytes);
+    return WebAssembly.Module.exports(module).length > 0 ? module : NOT_BUILT;
   } catch (error) {
     return `${url.pathname} could not be loaded: ${messageOf(error)}`;
+  }
+}
+
+/** relaxed_simd.wasm, or in words why it is not used. */
+export async function relaxedModule(core: URL, shared: boolean): Promise<WebAssembly.Module | string> {
+  return WebAssembly.validate(PROBE) ? sideModule(new URL('relaxed_simd.wasm', core), shared) : 'this browser has no relaxed SIMD';
+}
+
+/** Hands out what there is. One for each core. */
+export class Microkernels {
+  private pool: Promise<ThreadPool | string> | undefined;
+  private inUse: ThreadPool | undefined;
+  private means: CpuMeans = { simd: 'fixed', threads: 1 };
+
+  /** `memory`: shared, or why it is not; `relaxed`: added to the core already, or why not. */
+  constructor(
+    private readonly module: CoreModule, private readonly url: URL, private readonly memory: WebAssembly.Memory | string,
+    private readonly relaxed: WebAssembly.Module | string, private readonly log: (severity: number, text: string) => void,
+  ) {
+    module.shareMicrokernel = (index, kernel, args, scratchBytes, units) => this.share(index, kernel, args, scratchBytes, units);
+  }
+
+  /** What a session that wants this gets; starts threads that are missing, and waits for none. */
+  async provide({ simd = 'auto', threads = 0 }: CpuOptions, worthThreads: boolean): Promise<CpuMeans> {
+    if (!Number.isInteger(threads) || threads < 0) {
+      throw new RuntimeError(ErrorCode.invalid_argument, `threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`);
+    }
+    const got: Simd = simd === 'auto' ? (typeof this.relaxed === 'string' ? 'fixed' : 'relaxed') : simd;
+    if (got === 'relaxed' && typeof this.relaxed === 'string') {
+      throw new RuntimeError(ErrorCode.not_implemented, `option simd=relaxed of wasm: ${this.relaxed}; with "auto" plain SIMD does the work`);
+    }
+    const wanted = threads || (worthThreads ? Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1) : 1);
+    if (wanted === 1) return { simd: got, threads: 1 };
+    this.pool ??= this.makePool();
+    const pool = await this.pool;
+    if (typeof pool === 'string') {
+      this.log(threads > 1 ? 2 : 1, `the CPU provider has one thread, not ${wanted}: ${pool}`);
+      return { simd: got, threads: 1, without_threads: pool };
+    }
+    pool.ensure(wanted);
+    return { simd: got, threads: wanted };
+  }
+
+  /** What the runs that follow use. */
+  use(means: CpuMeans): void {
+    this.means = means;
+    this.module._ort_microkernels_use(Number(means.simd === 'relaxed'), means.threads);
+  }
+
+  /** Threads that have started, the core's own included, and how often they shared the work of a kernel. */
+  get stats(): { readonly threads: number; readonly shared_kernels: number } {
+    return { threads: 1 + (this.inUse?.ready ?? 0), shared_kernels: this.inUse?.jobs ?? 0 };
+  }
+
+  private async makePool(): Promise<ThreadPool | string> {
+    if (typeof this.memory === 'string') return this.memory;
+    const fixed = await sideModule(new URL('simd128.wasm', this.url), true);
+    if (typeof fixed === 'string') return fixed;
+    const sets: SideModule[] = [{ module: fixed, suffix: '__simd128' }];
+    if (typeof this.relaxed !== 'string') sets.push({ module: this.relaxed, suffix: '__relaxed' });
+    this.inUse = new ThreadPool(this.module, this.memory, sets, new URL('microkernel_worker.js', this.url), (text) => this.log(3, text));
+    return this.inUse;
+  }
+
+  /** Called by the core: 1, or 0 without memory. */
+  private share(index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number): number {
+    const { simd, threads } = this.means;
+    return Number(this.inUse!.share(Number(simd === 'relaxed'), index, kernel, args, scratchBytes, units, threads));
   }
 }

@@ -1,17 +1,24 @@
 // The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of wasm_build/include/py_ort/abi.h.
 
+import type { MicroKernel } from './shared_work';
+
 /** What a core is made with. */
 export interface CoreOptions {
   print(text: string): void;
   printErr(text: string): void;
+  /** The heap and the bytes of core.wasm, where they are not what core.mjs would take. */
+  readonly wasmMemory?: WebAssembly.Memory;
+  readonly wasmBinary?: Uint8Array;
 }
 
 export interface CoreModule {
-  readonly HEAPU8: Uint8Array<ArrayBuffer>;
-  readonly HEAPU32: Uint32Array<ArrayBuffer>;
+  readonly HEAPU8: Uint8Array;
+  readonly HEAPU32: Uint32Array;
   readonly Asyncify: { readonly currData: unknown; whenDone(): Promise<number> };
   UTF8ToString(pointer: number): string;
   addMicrokernels(sideModule: WebAssembly.Module): boolean;
+  /** Installed by the page: has all units of a micro-kernel done by several threads. 1, or 0 without memory. */
+  shareMicrokernel?: (index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number) => number;
   jsepInit(backend: unknown, functions: JsepFunctions): void;
 
   _ort_last_error(): number;
@@ -21,7 +28,8 @@ export interface CoreModule {
   _ort_webgpu_options_set(options: number, key: number, value: number): number;
   _ort_webgpu_options_get(options: number, key: number): number;
   _ort_webgpu_options_release(options: number): void;
-  _ort_microkernels_use(relaxed: number): void;
+  _ort_microkernel_names(): number;
+  _ort_microkernels_use(relaxed: number, threads: number): void;
   _ort_tensor_bytes(reset: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_weight(session: number, index: number): number;

@@ -38,6 +38,7 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
   return {
     counters,
     heap_bytes: loaded?.core.heap.byteLength ?? 0,
+    wasm: loaded?.core.microkernels.stats,
     gpu_bytes,
     /** What belongs to no session, by device id. */
     devices: Object.fromEntries([...contexts].map(([id, { buffers, caches }]) =>

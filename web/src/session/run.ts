@@ -143,7 +143,7 @@ export class SessionRun {
     const { core } = this.session.loaded;
     const run = core.beginRun(this.session.handle);
     if (recorder) recorder.byShapes = () => core.replayable(run);
-    core.useSimd(this.session.info.wasm.simd);
+    core.microkernels.use(this.session.info.wasm);
     const before = core.tensorBytes(true).now;
     const cancel = () => core.cancel(run);
     this.options.signal?.addEventListener('abort', cancel);

@@ -2,7 +2,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
-import type { Simd } from '../core/microkernels';
+import type { CpuMeans, Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
@@ -27,6 +27,8 @@ export interface SessionOptions {
   readonly webgpu?: WebGpuOptions;
   /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
   readonly wasm?: { readonly simd?: Simd | 'auto' };
+  /** Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions without a GPU. */
+  readonly threads?: number;
   /** There should be a real GPU: ask again while there is none, as happens while the browser's GPU process starts again. */
   readonly expectHardware?: boolean;
   /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
@@ -43,7 +45,7 @@ export interface SessionInfo {
   readonly compile_ms: number;
   readonly counters: Counters;
   /** What its nodes on the CPU run with. */
-  readonly wasm: { readonly simd: Simd };
+  readonly wasm: CpuMeans;
   /** What it was made of, on the worker's clock. */
   readonly timeline: readonly Span[];
 }
@@ -72,7 +74,7 @@ export class Session {
     ]);
     const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
-    const wasm = { simd: loaded.core.simd(options.wasm?.simd) };
+    const wasm = await loaded.core.microkernels.provide({ simd: options.wasm?.simd, threads: options.threads }, !plan.needsGpu);
     const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
     if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
     if (webgpu.enableGraphCapture) checkCapturable(planBytes);

@@ -1,0 +1,87 @@
+"""Threads of the CPU provider: they change no result, and where there are none a session says so."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_models
+from onnx import helper, numpy_helper
+
+from py_ort import SessionOptions
+
+BUILT = (Path(__file__).parents[2] / "py_ort/assets/simd128.wasm").stat().st_size > 8  # an empty module is 8 bytes
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not BUILT, reason="built without threads: clang and lld 19 are needed for that"),
+]
+RNG = np.random.default_rng(7)
+
+
+def _weights(name: str, *shape: int):
+    return numpy_helper.from_array(RNG.standard_normal(shape).astype(np.float32), name)
+
+
+def _product():
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
+    return nodes, [150, 260], [150, 170], [_weights("w", 260, 170)]
+
+
+def _few_rows():
+    """Fewer rows than tiles for all: columns are shared, too."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
+    return nodes, [6, 500], [6, 900], [_weights("w", 500, 900)]
+
+
+def _convolutions():
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], name="winograd", pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["a", "d"], ["b"], name="depthwise", pads=[2, 2, 2, 2], group=24),
+        helper.make_node("Conv", ["b", "v"], ["c"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("MaxPool", ["c"], ["y"], name="pool", kernel_shape=[3, 3]),
+    ]
+    weights = [_weights("w", 24, 16, 3, 3), _weights("d", 24, 1, 5, 5), _weights("v", 20, 24, 3, 3)]
+    return nodes, [1, 16, 60, 50], [1, 20, 28, 23], weights
+
+
+def _rows():
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="normalise"),
+        helper.make_node("Softmax", ["a"], ["y"], name="softmax"),
+    ]
+    return nodes, [200, 700], [200, 700], [_weights("s", 700)]
+
+
+MODELS = {"product": _product, "few rows": _few_rows, "convolutions": _convolutions, "rows": _rows}
+
+
+def _session(new_session, model, threads: int, simd: str = "auto"):
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    return new_session(model, options, providers=[("wasm", {"simd": simd})])
+
+
+@pytest.mark.parametrize("simd", ["fixed", "auto"])
+@pytest.mark.parametrize("name", MODELS)
+def test_threads_change_no_bit(new_session, name, simd):
+    nodes, inputs, outputs, weights = MODELS[name]()
+    model = small_models.model(nodes, [small_models.floats("x", inputs)], [small_models.floats("y", outputs)], weights)
+    feeds = {"x": RNG.standard_normal(inputs).astype(np.float32)}
+    (expected,) = _session(new_session, model, 1, simd).run(None, feeds)
+    session = _session(new_session, model, 3, simd)
+    assert session.stats()["created"]["wasm"]["threads"] == 3
+    deadline = time.monotonic() + 30
+    while session.stats()["page"]["wasm"]["threads"] < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    before = session.stats()["page"]["wasm"]["shared_kernels"]
+    for _ in range(10):
+        np.testing.assert_array_equal(session.run(None, feeds)[0], expected)
+    page = session.stats()["page"]["wasm"]
+    assert page["threads"] >= 3 and page["shared_kernels"] >= before + 10
+
+
+def test_zero_is_what_the_machine_has(new_session):
+    session = new_session(small_models.add(), providers=["wasm"])
+    assert 1 <= session.stats()["created"]["wasm"]["threads"] <= 8

@@ -1,0 +1,67 @@
+// How micro-kernels are run: on this thread, or on all workers of the pool where the work is worth waking them.
+#include "py_ort/microkernels.h"
+
+#include <cstdlib>
+
+namespace py_ort {
+namespace {
+
+bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+  static void* scratch = nullptr;  // kept: most kernels ask for about the same
+  static size_t size = 0;
+  if (scratch_bytes > size) {
+    std::free(scratch);
+    size = (scratch_bytes + 63) / 64 * 64;
+    scratch = std::aligned_alloc(64, size);
+    if (!scratch) {
+      size = 0;
+      return false;
+    }
+  }
+  kernel(arguments, scratch, 0, units);
+  return true;
+}
+
+Microkernels table = kSimd128Microkernels;
+MicroKernelRunner run = run_here;
+int worker_count = 1;
+
+// About how many vectors of four are multiplied, or take as long as that.
+double work(const F32Gemm& g) { return 0.25 * g.rows * g.n * g.k * g.taps; }
+double work(const F32Winograd& w) { return 4.0 * w.tiles() * w.n * w.k; }
+double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.channels; }
+double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
+double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
+double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
+double work(const I16Gemm& g) { return 0.25 * g.rows * g.n * g.pairs; }
+// Some 15 microseconds, several times what it takes to wake a worker.
+constexpr double kWorthSharing = 65536;
+
+template <class Arguments>
+double work_of(const void* arguments) { return work(*static_cast<const Arguments*>(arguments)); }
+double work_of(MicroKernel kernel, const void* arguments) {
+  if (kernel == table.f32_gemm) return work_of<F32Gemm>(arguments);
+  if (kernel == table.f32_winograd) return work_of<F32Winograd>(arguments);
+  if (kernel == table.f32_depthwise) return work_of<F32Depthwise>(arguments);
+  if (kernel == table.f32_pool) return work_of<F32Pool>(arguments);
+  if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
+  if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
+  return kernel == table.i16_gemm ? work_of<I16Gemm>(arguments) : 0;
+}
+
+}  // namespace
+
+const Microkernels& microkernels() { return table; }
+void use_microkernels(const Microkernels& other) { table = other; }
+void install_microkernel_runner(MicroKernelRunner runner, int workers) {
+  run = workers > 1 ? runner : run_here;
+  worker_count = workers;
+}
+int microkernel_workers() { return worker_count; }
+bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+  if (units <= 0) return true;
+  const bool shared = worker_count > 1 && units > 1 && work_of(kernel, arguments) >= kWorthSharing;
+  return (shared ? run : run_here)(kernel, arguments, scratch_bytes, units);
+}
+
+}  // namespace py_ort

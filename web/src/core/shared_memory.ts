@@ -1,0 +1,62 @@
+// Memory that several threads see, and what makes modules use it.
+
+/** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or in words why there is none. */
+export function sharedMemory(): WebAssembly.Memory | string {
+  if (!('WorkerGlobalScope' in globalThis)) return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
+  if (!globalThis.crossOriginIsolated) {
+    return 'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+  }
+  if (typeof SharedArrayBuffer === 'undefined') return 'this browser has no SharedArrayBuffer';
+  try {
+    const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
+    // A view of it must be good to wait for.
+    Atomics.notify(new Int32Array(memory.buffer), 0);
+    return memory.buffer instanceof SharedArrayBuffer ? memory : 'this browser has no shared memory for WebAssembly';
+  } catch (error) {
+    return `no shared memory: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+const IMPORTS = 2;
+const [FUNCTION, TABLE, MEMORY, GLOBAL] = [0, 1, 2, 3];
+/** In the flags of a memory's limits. */
+const SHARED = 2;
+
+/**
+ * Makes a module import its memory as shared, by a flag in its bytes. Nothing else in it differs: plain loads and stores are allowed there,
+ * and none of our modules is instantiated on a memory that another one initialises.
+ */
+export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  let at = 8; // behind the magic number and the version
+  const number = (): number => {
+    for (let value = 0, shift = 0; ; shift += 7) {
+      const byte = module[at++];
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+  };
+  const skip = (bytes: number) => { at += bytes; };
+  while (at < module.length) {
+    const [section, size] = [module[at++], number()];
+    if (section !== IMPORTS) {
+      skip(size);
+      continue;
+    }
+    for (let count = number(); count > 0; count--) {
+      skip(number()); // the module's name
+      skip(number()); // the import's
+      switch (module[at++]) {
+        case FUNCTION: number(); break;
+        case GLOBAL: skip(2); break;
+        case TABLE: case MEMORY: {
+          if (module[at - 1] === TABLE) skip(1);
+          else module[at] |= SHARED;
+          const bounds = (module[at++] & 1) + 1;
+          for (let i = 0; i < bounds; i++) number();
+        }
+      }
+    }
+    break;
+  }
+  return module;
+}

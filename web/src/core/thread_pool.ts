@@ -1,0 +1,95 @@
+// The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own thread, which hands out the work,
+// takes part in it and waits for the rest.
+import type { WorkerStart } from '../page/microkernel_worker';
+import type { CoreModule } from './module';
+import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff } from './shared_work';
+
+/** Micro-kernels of one instruction set, and what their names end with. */
+export interface SideModule {
+  readonly module: WebAssembly.Module;
+  readonly suffix: string;
+}
+
+const STACK = 65536;
+/** The core looks so often whether the others are done before it sleeps. */
+const LOOKS = 20000;
+/** Chunks for each thread: uneven ones even out. */
+const CHUNKS_PER_THREAD = 4;
+
+export class ThreadPool {
+  private readonly words: Int32Array;
+  private readonly address: number;
+  private readonly names: readonly string[];
+  private workers = 0;
+  /** Micro-kernels that were shared so far. */
+  jobs = 0;
+  private scratch = 0;
+  private scratchSize = 0;
+
+  /** `sets`: in the order of Simd's kinds, as `share` is told. */
+  constructor(
+    private readonly module: CoreModule, private readonly memory: WebAssembly.Memory, private readonly sets: readonly SideModule[],
+    private readonly url: URL, private readonly fail: (text: string) => void,
+  ) {
+    this.address = this.allocate(Word.count * 4);
+    this.words = new Int32Array(memory.buffer, this.address, Word.count).fill(0);
+    this.words[Word.claim] = CLOSED;
+    this.names = module.UTF8ToString(module._ort_microkernel_names()).split('\n');
+  }
+
+  /** Starts what is missing to `threads`, the core's own included. They take part as soon as they are there. */
+  ensure(threads: number): void {
+    for (; this.workers + 1 < threads; this.workers++) {
+      const worker = new Worker(this.url, { type: 'module', name: `py_ort thread ${this.workers + 1}` });
+      worker.onerror = (event) => this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
+      const sets = this.sets.map(({ module, suffix }) => ({ module, names: this.names.map((name) => name + suffix), stack: this.allocate(STACK) + STACK }));
+      worker.postMessage({ memory: this.memory, address: this.address, sets, me: this.workers + 1 } satisfies WorkerStart);
+    }
+  }
+
+  get ready(): number {
+    return Atomics.load(this.words, Word.ready);
+  }
+
+  /** Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space. */
+  share(set: number, index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number, threads: number): boolean {
+    const { words } = this;
+    const stride = (scratchBytes + 127) & -128;
+    if (!this.reserve(stride * threads)) return false;
+    const chunk = Math.ceil(units / Math.min(units, MAX_CHUNKS, threads * CHUNKS_PER_THREAD));
+    const chunks = Math.ceil(units / chunk);
+    words[Word.kernel] = set * this.names.length + index;
+    words[Word.arguments] = args;
+    words[Word.scratch] = this.scratch;
+    words[Word.scratchStride] = stride;
+    words[Word.units] = units;
+    words[Word.chunk] = chunk;
+    words[Word.chunks] = chunks;
+    words[Word.threads] = threads;
+    Atomics.store(words, Word.done, 0);
+    Atomics.store(words, Word.claim, (++this.jobs << CHUNK_BITS));
+    Atomics.add(words, Word.job, 1);
+    if (Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
+    workOff(words, 0, () => kernel);
+    for (let looks = LOOKS, done = 0; (done = Atomics.load(words, Word.done)) < chunks;) {
+      if (--looks < 0) Atomics.wait(words, Word.done, done);
+    }
+    Atomics.store(words, Word.claim, CLOSED);
+    if (Atomics.exchange(words, Word.failed, 0)) throw new Error('a CPU kernel crashed on one of its threads: the console has the reason');
+    return true;
+  }
+
+  private reserve(bytes: number): boolean {
+    if (bytes <= this.scratchSize) return true;
+    this.module._ort_free(this.scratch);
+    this.scratch = this.module._ort_malloc(bytes) >>> 0;
+    this.scratchSize = this.scratch === 0 ? 0 : bytes;
+    return this.scratch !== 0;
+  }
+
+  private allocate(bytes: number): number {
+    const address = this.module._ort_malloc(bytes) >>> 0;
+    if (address === 0) throw new Error('no memory for the threads of the CPU provider');
+    return address;
+  }
+}

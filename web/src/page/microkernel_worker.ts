@@ -1,0 +1,34 @@
+// A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and answers no messages.
+import { type MicroKernel, Word, workOff } from '../core/shared_work';
+
+export interface WorkerStart {
+  readonly memory: WebAssembly.Memory;
+  /** Where the control block lies. */
+  readonly address: number;
+  /** Each with the functions' names and the end of its stack. A kernel's number counts through all of them. */
+  readonly sets: readonly { readonly module: WebAssembly.Module; readonly names: readonly string[]; readonly stack: number }[];
+  readonly me: number;
+}
+
+/** Looks so often whether there is work again before it sleeps: about 20 microseconds. Kernels follow each other closely. */
+const LOOKS = 4000;
+
+self.onmessage = ({ data: { memory, address, sets, me } }: MessageEvent<WorkerStart>) => {
+  const kernels = sets.flatMap(({ module, names, stack }) => {
+    const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+    (exports.__stack_pointer as WebAssembly.Global<'i32'>).value = stack | 0;
+    return names.map((name) => exports[name] as MicroKernel);
+  });
+  const words = new Int32Array(memory.buffer, address, Word.count);
+  Atomics.add(words, Word.ready, 1);
+  for (;;) {
+    const job = Atomics.load(words, Word.job);
+    workOff(words, me, (kernel) => kernels[kernel]);
+    let looks = LOOKS;
+    while (looks > 0 && Atomics.load(words, Word.job) === job) looks--;
+    if (looks > 0) continue;
+    Atomics.add(words, Word.sleeping, 1);
+    Atomics.wait(words, Word.job, job);
+    Atomics.sub(words, Word.sleeping, 1);
+  }
+};
