@@ -1,8 +1,9 @@
 // 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3), with a quarter of the multiplications, where that costs less. For software
-// adapters, which have few of them; a GPU has more to lose by what must be kept in between.
+// adapters, which have few of them; a GPU has more to lose by what must be kept in between. Not where compilation is slow: on lavapipe
+// runs would gain 6 %, and the first one take seconds longer.
 import { DType } from '../../schema';
 import type { Context, DeviceTraits } from '../../jsep/kernel';
-import { ACTIVATION_F32, activationUniforms, piecewise } from '../../wgsl/activation';
+import { ACTIVATION_F32, activationUniforms } from '../../wgsl/activation';
 import { linearWorkgroups } from '../../wgsl/linear';
 import type { ChannelsLast } from '../_conv_geometry';
 import { softwareTile, stepCost, type Tile, windowsCost } from '../product/software_tile';
@@ -10,6 +11,8 @@ import { POINTS, TILE, transformedWeights, winogradOfTiles } from './winograd_te
 
 /** Tiles of 4x4 outputs, and groups of 4 output channels, of a thread. */
 const BLOCK: Tile = { rows: 4, columns: 4 };
+/** Of a workgroup: those of a subgroup, so that few tiles keep none idle. */
+const THREADS = 4;
 /**
  * Nanoseconds of a processor, measured on SwiftShader: transforms of a tile of 4 channels into 36 points, of the products there into
  * outputs, and of the weights of one channel for 4 outputs.
@@ -52,33 +55,27 @@ export function suitsWinograd(ctx: Context, { x, w, geometry: { kernel, strides,
   const [, , channels, outputs] = w.dims;
   const images = x.dims[0];
   const every = (numbers: readonly number[], wanted: number) => numbers.every((number) => number === wanted);
-  if (!ctx.device.software || w.storage !== 'f32' || !every(kernel, 3) || !every([...strides, ...dilations], 1)) return false;
+  if (!ctx.device.software || ctx.device.slowCompiler || w.storage !== 'f32' || !every(kernel, 3) || !every([...strides, ...dilations], 1)) return false;
   const inFours = [columns.x, columns.y, columns.residual ?? columns.y].flatMap(({ pitch, first }) => [pitch, first]);
   if ([channels, outputs, ...inFours].some((number) => number % 4 !== 0)) return false;
   const convolved = { images, channels, outputs, output };
   const shares = shareOut(convolved, ctx.device);
-  if (4 * Math.max(POINTS * channels * outputs, scratchSize(shares, channels, ctx.device)) > ctx.device.maxStorageBindingSize) return false;
+  if (4 * Math.max(POINTS * channels * outputs, scratchSize(shares, channels)) > ctx.device.maxStorageBindingSize) return false;
   const weights = (channels * outputs / 4) * OF_WEIGHTS;
   const pixels = images * output[0] * output[1];
-  const windows = windowsCost(softwareTile({ m: pixels, n: outputs }, ctx.device.slowCompiler, ctx.device), 9, channels);
+  const windows = windowsCost(softwareTile({ m: pixels, n: outputs }, false, ctx.device), 9, channels);
   return shares.cost + weights + LEAST_GAIN < windows;
 }
 
-/** Threads of a workgroup: those of a subgroup, so that few tiles keep none idle. */
-function threadsOf({ slowCompiler }: DeviceTraits): number {
-  return slowCompiler ? 8 : 4;
-}
-
 /** Elements that threads keep: the points of their block of tiles in all channels, and products there. */
-function scratchSize({ across, parts }: Shares, channels: number, device: DeviceTraits): number {
-  return across * parts * threadsOf(device) * POINTS * BLOCK.rows * (channels + 4 * BLOCK.columns);
+function scratchSize({ across, parts }: Shares, channels: number): number {
+  return across * parts * THREADS * POINTS * BLOCK.rows * (channels + 4 * BLOCK.columns);
 }
 
 /** Parts of the output channels keep more processors busy where tiles are few. */
 function shareOut({ images, channels, outputs, output }: Convolved, device: DeviceTraits): Shares {
-  const threads = threadsOf(device);
   const blocks = Math.ceil((images * tilesAlong(output[0]) * tilesAlong(output[1])) / BLOCK.rows);
-  const groups = Math.ceil(blocks / threads);
+  const groups = Math.ceil(blocks / THREADS);
   const columns = Math.ceil(outputs / 4 / BLOCK.columns);
   const turns = Math.ceil(groups / MOST_WORKGROUPS);
   const across = Math.ceil(groups / turns);
@@ -87,7 +84,7 @@ function shareOut({ images, channels, outputs, output }: Convolved, device: Devi
   for (let parts = 1; parts <= Math.min(columns, 2 * AT_ONCE); parts++) {
     const columnBlocks = Math.ceil(columns / parts);
     const block = BLOCK.rows * (channels / 4) * TO_POINTS + columnBlocks * (POINTS * (channels / 4) * step + BLOCK.rows * BLOCK.columns * TO_OUTPUTS);
-    const cost = Math.ceil((across * parts) / AT_ONCE) * AT_ONCE * turns * threads * block;
+    const cost = Math.ceil((across * parts) / AT_ONCE) * AT_ONCE * turns * THREADS * block;
     if (!best || cost < best.cost) best = { across, turns, parts, columnBlocks, cost };
   }
   return best!;
@@ -98,10 +95,8 @@ function tilesAlong(size: number): number {
 }
 
 /** w is [3, 3, channels, outputs]. */
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
+export function winograd(ctx: Context, { x, w, y, bias, residual, activation, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
   const { device } = ctx;
-  const compact = device.slowCompiler;
-  const activation = compact ? piecewise(given) : given;
   const images = x.dims[0];
   const channels = from.count;
   const outputs = w.dims[3];
@@ -115,13 +110,13 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation: gi
     uniforms: { count: pairs, tile: 6, kernel: 3 }, workgroups: linearWorkgroups(pairs, device),
   });
   const shares = shareOut({ images, channels, outputs, output: geometry.output }, device);
-  const scratch = ctx.temp([scratchSize(shares, channels, device)], DType.float32);
+  const scratch = ctx.temp([scratchSize(shares, channels)], DType.float32);
   const inputIn = x.id === y.id ? 'y' : 'x';
   const residualIn = residual?.id === y.id ? 'y' : 'residual';
   ctx.dispatch({
     shader: winogradOfTiles,
     spec: {
-      ...BLOCK, threads: threadsOf(device), share: device.subgroups, compact, activation: activation?.kind, storage: y.storage, inputIn, residualIn,
+      ...BLOCK, threads: THREADS, share: device.subgroups, activation: activation?.kind, storage: y.storage, inputIn, residualIn,
     },
     // What is not there is never read, but something must be bound.
     inputs: {

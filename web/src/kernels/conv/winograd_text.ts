@@ -60,8 +60,6 @@ export interface TilesSpec extends Spec {
   readonly threads: number;
   /** Whether threads of a subgroup (of at least 4) load one row of the weights each and hand it round. */
   readonly share: boolean;
-  /** For slow compilers. */
-  readonly compact: boolean;
   readonly activation?: ActivationKind;
   readonly storage: StorageType;
   /** The input and the residual may be other columns of y, which must not be bound twice. */
@@ -113,7 +111,7 @@ function inputToPoints({ rows, inputIn }: TilesSpec): string {
 }
 
 /** The products of the tiles' points with the weights, [point, tile, column]. */
-function multiplied({ rows, columns, share, compact }: TilesSpec): string {
+function multiplied({ rows, columns, share }: TilesSpec): string {
   const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n      ');
   const loaded = (j: number) => (share
     ? `let own_${j} = v[at_v + ${j}u]; let v_${j} = mat4x4<f32>(${FOUR.map((s) => `subgroupBroadcast(own_${j}, ${s}u)`).join(', ')});`
@@ -128,10 +126,7 @@ function multiplied({ rows, columns, share, compact }: TilesSpec): string {
       ${each(columns, loaded)}
       ${each(sums, (i) => `sum_${i} += v_${i % columns} * p_${Math.floor(i / columns)};`)}
       }
-      ${compact
-    ? `var sums = array<vec4<f32>, ${sums}>(${Array.from({ length: sums }, (_, i) => `sum_${i}`).join(', ')});
-      for (var i = 0u; i < u.sums; i++) { scratch[products + point * ${sums}u + i] = sums[i]; }`
-    : each(sums, (i) => `scratch[products + point * ${sums}u + ${i}u] = sum_${i};`)}
+      ${each(sums, (i) => `scratch[products + point * ${sums}u + ${i}u] = sum_${i};`)}
     }`;
 }
 
