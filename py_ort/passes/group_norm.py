@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, array, attribute, dims, origins, remove, replace_value
-from py_ort.passes.match import made_by, nodes_of, only_user, per_channel, same_dims, split_constant
+from py_ort.passes.match import made_by, nodes_of, nodes_reading, only_user, per_channel, same_dims, split_constant
 from py_ort.passes.pass_base import HasOperator, Pass
 
 
@@ -30,16 +31,19 @@ def _fuse(node: ir.Node) -> bool:
     before, after = made_by(node.inputs[0], "Reshape"), only_user(node.outputs[0])
     if before is None or after is None or after.domain != "" or after.op_type != "Reshape" or node.inputs[0] is None:
         return False
-    x, wide, grouped = before.inputs[0], dims(before.inputs[0]), dims(node.inputs[0])
+    wide, grouped = dims(after.outputs[0]), dims(node.inputs[0])
     scale, shift = array(node.inputs[1]), array(node.inputs[2])
-    if x is None or wide is None or grouped is None or scale is None or shift is None:
+    if wide is None or grouped is None or scale is None or shift is None:
         return False
-    if len(wide) < 3 or len(grouped) != 3 or not same_dims(x, after.outputs[0]) or wide[0] != grouped[0]:
+    if len(wide) < 3 or len(grouped) != 3 or wide[0] != grouped[0]:
         return False
     channels, groups = wide[1], grouped[1]
     if not isinstance(channels, int) or not isinstance(groups, int) or channels % groups != 0 or groups != scale.size:
         return False
     if node.inputs[0] is not None and only_user(node.inputs[0]) is not node:
+        return False
+    x = _of_shape(before, after.outputs[0])
+    if x is None:
         return False
     nodes = [before, node, after]
     scale, shift = np.repeat(scale, channels // groups), np.repeat(shift, channels // groups)
@@ -66,3 +70,21 @@ def _fuse(node: ir.Node) -> bool:
     for each_node in reversed(nodes):
         remove(each_node)
     return True
+
+
+def _of_shape(before: ir.Node, like: ir.Value) -> ir.Value | None:
+    """What `before` reshapes, in the shape of `like`: the Reshape that gave it that may be one with `before` now."""
+    source = before.inputs[0]
+    if source is None or same_dims(source, like):
+        return source
+    nodes = list(before.graph) if before.graph is not None else []
+    for other in nodes_reading(source):
+        found = other.domain == "" and other.op_type == "Reshape" and same_dims(other.outputs[0], like)
+        if found and other.inputs[0] is source and other in nodes[: nodes.index(before)]:
+            return other.outputs[0]
+    target = reshape_target(dims(like) or [], dims(source))
+    if target is None:
+        return None
+    made: ir.Value = Builder(before).op("Reshape", source, target)
+    made.type, made.shape = like.type, like.shape
+    return made

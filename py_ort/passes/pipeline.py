@@ -31,6 +31,7 @@ from py_ort.passes.identity import Identity
 from py_ort.passes.instance_norm import InstanceNorm
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
+from py_ort.passes.packed_gates import PackedGates
 from py_ort.passes.packed_projections import PackedProjections
 from py_ort.passes.padded_windows import PaddedWindows
 from py_ort.passes.pass_base import HasOperator, Pass
@@ -42,6 +43,7 @@ from py_ort.passes.rotary_embedding import RotaryEmbedding
 from py_ort.passes.scale_shift import ScaleShift
 from py_ort.passes.sizes import Sizes
 from py_ort.passes.skip_norm import SkipNorm
+from py_ort.passes.stacked_heads import StackedHeads
 from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_norms import TransposedNorms
@@ -72,13 +74,20 @@ REQUIRED: list[Pass] = [Constants()]
 """These run at every level, before the rewrite to the newest opset."""
 
 
-def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias: bool = False) -> list[Pass]:
+def pipeline(
+    level: Level,
+    *,
+    has_operator: HasOperator = _nothing,
+    matmul_bias: bool = False,
+    reads_columns: HasOperator = _nothing,
+) -> list[Pass]:
     """Return the passes that run after the rewrite to the newest opset, before layout and placement.
 
     Args:
         level: How far to go; see `Level`.
         has_operator: Tells whether the first provider runs (domain, op_type); fusions into operators outside ONNX ask.
         matmul_bias: The kernels of MatMul take a bias.
+        reads_columns: Tells whether the first provider's (domain, op_type) reads columns of wider tensors.
     """
     if level < Level.BASIC:
         return []
@@ -118,6 +127,7 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             TransposedNorms(),
             RotaryEmbedding(has_operator),
             CacheWrites(has_operator),
+            StackedHeads(has_operator),
             TurnedAttention(has_operator),
             Attention(has_operator),
             Reshapes(),
@@ -125,7 +135,8 @@ def pipeline(level: Level, *, has_operator: HasOperator = _nothing, matmul_bias:
             DeadCode(),
             TransposedProducts(has_operator),
             Linear(matmul_bias=matmul_bias),
-            PackedProjections(),
+            PackedProjections(reads_columns),
+            PackedGates(reads_columns),
             ConvAffine(),
             ScaleShift(),
             Residual(),

@@ -166,6 +166,18 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {**UNIT, "w": _f(8, 1, 1), "v": _f(8, 1, 1)},
         {"GroupNormalization": 1},
     ),
+    "groups of what is reshaped": (
+        "float[1,4,2,6] x",
+        f"p = Reshape(x, image)  {GROUPS.replace('(x', '(p')}  y = Mul(c, w)",
+        {**UNIT, "w": _f(8, 1, 1), "image": np.array([1, 8, 2, 3], np.int64)},
+        {"GroupNormalization": 1, "Reshape": 1},
+    ),
+    "groups of what is reshaped for others too": (
+        "float[1,4,2,6] x",
+        f"p = Reshape(x, image)  {GROUPS.replace('(x', '(p')}  y = Mul(c, p)",
+        {**UNIT, "image": np.array([1, 8, 2, 3], np.int64)},
+        {"GroupNormalization": 1, "Reshape": 1, "Mul": 1},
+    ),
     "groups with scales of their own": (
         IMAGE,
         f"{GROUPS}  y = Relu(c)",
@@ -179,7 +191,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
 def test_norm(given: str, nodes: str, constants: dict[str, Any], expected: dict[str, int]) -> None:
     words = set(re.findall(r"\w+", nodes))
     used = {name: value for name, value in {**NUMBERS, **constants}.items() if name in words}
-    rank = "a,b,c,d" if given == IMAGE else "a,b,c"
+    rank = "a,b,c,d" if given.count(",") == 3 else "a,b,c"
     model = parse(f"g ({given}) => (float[{rank}] y) {{ {nodes} }}", used)
     result = compiled(model, providers=["wasm"])
     tolerance = 1e-3 if "to=10" in nodes else 1e-4
