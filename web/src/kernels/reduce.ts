@@ -4,9 +4,12 @@ import type { Attributes } from '../jsep/attributes';
 import { type Context, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  ALL, computeType, FLOATS, foldWalk, HOST, inLanes, integerRange, laneAliases, type Lanes, laneType, load, type MathName, mathFunctions, narrowType, normalizeAxes,
-  NUMBERS, partsOf, sizeOf, stored, stridesOf, teamMain, teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk, wrapped,
+  ALL, broadcastStrides, computeType, FLOATS, foldWalk, HOST, inLanes, integerRange, laneAliases, type Lanes, laneType, load, type MathName, mathFunctions, narrowType, normalizeAxes,
+  NUMBERS, partsOf, sizeOf, stored, teamMain, teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk, wrapped,
 } from '../wgsl';
+
+/** What is computed four at a time: neighbouring outputs, neighbouring steps of one, or nothing. */
+export type Wide = 'outputs' | 'steps' | 'none';
 
 export type Combination = 'sum' | 'product' | 'max' | 'min';
 
@@ -59,7 +62,7 @@ interface ReduceSpec extends Spec {
   readonly outer: number;
   readonly inner: number;
   /** What is read four at a time. */
-  readonly wide: 'outputs' | 'steps' | 'none';
+  readonly wide: Wide;
   readonly team: number;
 }
 
@@ -100,25 +103,30 @@ ${elements.map((element) => `    acc = combine(acc, map(${element}${peakOf}));`)
   },
 };
 
-/** The walks over outputs and steps, in elements of x; `wide` ones in vectors. */
 interface Walks {
   readonly outer: Walk;
   readonly inner: Walk;
-  readonly wide: ReduceSpec['wide'];
+  readonly wide: Wide;
+  /** By input. */
+  readonly own: readonly boolean[];
 }
 
-function walksOf(dims: readonly number[], axes: readonly number[]): Walks {
-  const strides = stridesOf(dims);
-  const walk = (chosen: number[]): Walk => foldWalk({ dims: chosen.map((axis) => dims[axis]), strides: [chosen.map((axis) => strides[axis])] });
+/** The walks over outputs and steps, of what is as large as `dims`, in elements of each input; those of inputs that are read four at a time in vectors. */
+export function walksOf(shapes: readonly (readonly number[])[], dims: readonly number[], axes: readonly number[]): Walks {
+  const strides = shapes.map((shape) => broadcastStrides(shape, dims));
   const every = dims.map((_, axis) => axis);
-  const outer = walk(every.filter((axis) => !axes.includes(axis)));
-  const inner = walk(every.filter((axis) => axes.includes(axis)));
-  const inVectors = ({ dims: d, strides: [s] }: Walk): Walk | undefined => (s.every((step) => step % 4 === 0) ? { dims: d, strides: [s.map((step) => step / 4)] } : undefined);
-  const [outerFours, innerFours] = [wideWalk(outer, 4), wideWalk(inner, 4)];
-  const [outerVectors, innerVectors] = [inVectors(outer), inVectors(inner)];
-  if (outerFours?.wide[0] && innerVectors) return { outer: outerFours.walk, inner: innerVectors, wide: 'outputs' };
-  if (innerFours?.wide[0] && outerVectors) return { outer: outerVectors, inner: innerFours.walk, wide: 'steps' };
-  return { outer, inner, wide: 'none' };
+  const along = (chosen: readonly number[]) => foldWalk({ dims: chosen.map((axis) => dims[axis]), strides: strides.map((steps) => chosen.map((axis) => steps[axis])) });
+  const outer = along(every.filter((axis) => !axes.includes(axis)));
+  const inner = along(every.filter((axis) => axes.includes(axis)));
+  for (const [wide, walk, other] of [['outputs', outer, inner], ['steps', inner, outer]] as const) {
+    const fours = wideWalk(walk, 4);
+    if (!fours || !fours.wide.includes(true)) continue;
+    const beside = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
+    if (!beside.flat().every(Number.isInteger)) continue;
+    const rest = { dims: other.dims, strides: beside };
+    return { outer: wide === 'outputs' ? fours.walk : rest, inner: wide === 'outputs' ? rest : fours.walk, wide, own: fours.wide };
+  }
+  return { outer, inner, wide: 'none', own: shapes.map(() => true) };
 }
 
 const COMPUTE_DTYPE = { f32: DType.float32, i32: DType.int32, u32: DType.uint32 } as const;
@@ -155,7 +163,7 @@ export function reduceSumOf(ctx: Context, x: Tensor, axes: readonly number[], y:
 function stage(
   ctx: Context, { combine, map, finish, peak }: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor, length: number, peaks: Tensor | undefined,
 ): void {
-  const { outer, inner, wide } = walksOf(x.dims, axes);
+  const { outer, inner, wide } = walksOf([x.dims], x.dims, axes);
   const outputs = sizeOf(outer.dims);
   const steps = sizeOf(inner.dims);
   const team = teamSize(outputs, steps, ctx.device);

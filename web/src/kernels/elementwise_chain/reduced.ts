@@ -4,14 +4,11 @@ import type { DType } from '../../schema';
 import { DType as DTypes } from '../../schema';
 import { type Context, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import {
-  broadcastDims, broadcastStrides, computeType, foldWalk, inLanes, laneAliases, type Lanes, laneType, load, normalizeAxes, partsOf, sizeOf, stored, teamMain,
-  teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk,
+  broadcastDims, computeType, inLanes, laneAliases, type Lanes, laneType, load, normalizeAxes, partsOf, sizeOf, stored, teamMain,
+  teamSize, teamWorkgroups, walkIndices, walkUniforms,
 } from '../../wgsl';
-import { COMBINE, type Combination, finishParts, reductionOf } from '../reduce';
+import { COMBINE, type Combination, finishParts, reductionOf, walksOf, type Wide } from '../reduce';
 import { type Instruction, type Program, programFunctions } from './program';
-
-/** What is computed four at a time: neighbouring outputs, neighbouring steps of one, or nothing. */
-type Wide = 'outputs' | 'steps' | 'none';
 
 interface ReducedSpec extends Spec {
   readonly program: readonly Instruction[];
@@ -68,32 +65,6 @@ ${walkIndices(outer, indices('outer'), { from: 'output', prefix: 'outer_' })}`,
 })}`;
   },
 };
-
-interface Walks {
-  readonly outer: Walk;
-  readonly inner: Walk;
-  readonly wide: Wide;
-  /** By input. */
-  readonly own: readonly boolean[];
-}
-
-/** The walks over outputs and steps, in elements of each input; those of inputs that are read four at a time in vectors. */
-function walksOf(shapes: readonly (readonly number[])[], dims: readonly number[], axes: readonly number[]): Walks {
-  const strides = shapes.map((shape) => broadcastStrides(shape, dims));
-  const every = dims.map((_, axis) => axis);
-  const along = (chosen: readonly number[]) => foldWalk({ dims: chosen.map((axis) => dims[axis]), strides: strides.map((steps) => chosen.map((axis) => steps[axis])) });
-  const outer = along(every.filter((axis) => !axes.includes(axis)));
-  const inner = along(every.filter((axis) => axes.includes(axis)));
-  for (const [wide, walk, other] of [['outputs', outer, inner], ['steps', inner, outer]] as const) {
-    const fours = wideWalk(walk, 4);
-    if (!fours || !fours.wide.includes(true)) continue;
-    const beside = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
-    if (!beside.flat().every(Number.isInteger)) continue;
-    const rest = { dims: other.dims, strides: beside };
-    return { outer: wide === 'outputs' ? fours.walk : rest, inner: wide === 'outputs' ? rest : fours.walk, wide, own: fours.wide };
-  }
-  return { outer, inner, wide: 'none', own: shapes.map(() => true) };
-}
 
 /** What becomes of a program's results. */
 export interface Reduction {
