@@ -84,7 +84,7 @@ def infer_node(
         )
     except Exception as e:  # the C++ side raises several types
         if strict and isinstance(e, onnx.shape_inference.InferenceError):
-            raise _inconsistent(node, str(e)) from e
+            raise inconsistent(node, str(e)) from e
         inferred = {}
     for i, output in enumerate(node.outputs):
         result = inferred.get(f"o{i}")
@@ -137,7 +137,8 @@ def _unknown(shape: ir.Shape) -> int:
     return sum(isinstance(d, ir.SymbolicDim) and d.value is None for d in shape)
 
 
-def _inconsistent(node: ir.Node, text: str) -> InvalidGraph:
+def inconsistent(node: ir.Node, text: str) -> InvalidGraph:
+    """Make the error of a node whose inputs do not fit it."""
     name = origins(node)[0]
     shapes = {
         v.name or f"input {i}": [str(d) for d in v.shape]
