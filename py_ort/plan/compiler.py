@@ -15,6 +15,7 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import INTERNAL, NHWC
+from py_ort.ops.size_checks import check_sizes
 from py_ort.passes.canonicalise import Canonicalise
 from py_ort.passes.columns import Columns
 from py_ort.passes.counts import Counts
@@ -118,6 +119,7 @@ def compile_model(
     with _timed(timings, "passes"):
         chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)], passes)
+        check_sizes(loaded.model)
     if optimised is not None:
         with _timed(timings, "save"):
             save_standard_form(loaded.model, Path(optimised))
