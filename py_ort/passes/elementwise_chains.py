@@ -15,9 +15,9 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ops import INTERNAL, operator
-from py_ort.ops.builder import Builder, all_graphs, attribute, dims, ints, origins, rank, remove, replace_value, scalar
+from py_ort.ops.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.passes.contracts import check_placed
-from py_ort.passes.match import same_dims
+from py_ort.passes.match import reduced_axes, same_dims
 from py_ort.passes.pass_base import Pass
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
@@ -106,7 +106,7 @@ class ElementwiseChains(Pass):
 
     def _reducing(self, reduction: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
         floats = reduction.domain == "" and reduction.outputs[0].dtype in _FLOATS
-        if not floats or _axes(reduction) is None or self._provider_of(reduction) != self._provider_of(end):
+        if not floats or reduced_axes(reduction) is None or self._provider_of(reduction) != self._provider_of(end):
             return None
         last = self._reduced(reduction)
         chain = [] if last is None else self._grow(last)
@@ -170,15 +170,6 @@ class ElementwiseChains(Pass):
                     chain = more
             at += 1
         return _ordered(chain)
-
-
-def _axes(node: ir.Node) -> list[int] | None:
-    """The axes of a reduction, from 0; none where it is told to do nothing, or something is not known."""
-    axes, size = node.inputs[1] if len(node.inputs) > 1 else None, rank(node.inputs[0])
-    given = [] if axes is None else ints(axes)
-    if given is None or size is None or (not given and attribute(node, "noop_with_empty_axes", 0)):
-        return None
-    return sorted({axis % size for axis in given}) if given else list(range(size))
 
 
 def _only_in(chain: list[ir.Node], value: ir.Value) -> bool:
@@ -286,7 +277,7 @@ class _Chain:
         attributes: dict[str, Any] = {"program": _program(self.chain, inputs) or "Cast 0"}
         if self.reduction is not None:
             attributes["reduction"] = self.reduction.op_type
-            attributes["axes"] = _axes(self.reduction)
+            attributes["axes"] = reduced_axes(self.reduction)
             attributes["keepdims"] = attribute(self.reduction, "keepdims", 1)
         if self.finish:
             attributes["finish"] = _program(self.finish, _inputs(self.finish))

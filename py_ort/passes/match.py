@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_nodes, array, dims, remove, scalar
+from py_ort.ops.builder import all_nodes, array, attribute, dims, ints, rank, remove, scalar
 
 
 def nodes_of(model: ir.Model, *op_types: str) -> Iterator[ir.Node]:
@@ -94,6 +94,15 @@ def same_dims(a: ir.Value, b: ir.Value) -> bool:
     if first is None or second is None or len(first) != len(second):
         return False
     return all(map(same_size, first, second))
+
+
+def reduced_axes(node: ir.Node) -> tuple[int, ...] | None:
+    """Return a reduction's axes, from 0, in order; None where it is told to do nothing, or something is not known."""
+    axes, count = node.inputs[1] if len(node.inputs) > 1 else None, rank(node.inputs[0])
+    given = [] if axes is None else ints(axes)
+    if given is None or count is None or (not given and attribute(node, "noop_with_empty_axes", 0)):
+        return None
+    return tuple(sorted({axis % count for axis in given})) if given else tuple(range(count))
 
 
 def per_channel(contents: np.ndarray, rank: int, channels: int) -> np.ndarray | None:

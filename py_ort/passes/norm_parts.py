@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, ints, origins, rank, remove
-from py_ort.passes.match import made_by, near, only_user, split_constant
+from py_ort.ops.builder import Builder, array, attribute, origins, rank, remove
+from py_ort.passes.match import made_by, near, only_user, reduced_axes, split_constant
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 Fit = Callable[[np.ndarray], "np.ndarray | None"]
@@ -143,11 +143,8 @@ def less_mean(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, list[ir
 
 
 def _axes(node: ir.Node) -> tuple[int, ...] | None:
-    """The axes of a reduction that keeps them, in order."""
-    axes, count = ints(node.inputs[1]) if len(node.inputs) > 1 else None, rank(node.inputs[0])
-    if not axes or count is None or not attribute(node, "keepdims", 1):
-        return None
-    return tuple(sorted(axis % count for axis in axes))
+    """The axes of a reduction that keeps them."""
+    return reduced_axes(node) if attribute(node, "keepdims", 1) else None
 
 
 def affine_after(value: ir.Value, x: ir.Value, fit: Fit, *, shift: bool = True) -> Affine:
