@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from py_ort.ops import NHWC
+from py_ort.ops import INTERNAL, MICROSOFT, NHWC
 from py_ort.ops.builder import array, attribute, dims, rank, set_attributes
+from py_ort.passes.match import same_size
 
 POOLS = ("MaxPool", "AveragePool", "LpPool")
 KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
@@ -17,6 +18,9 @@ KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
     ("", "Resize"): ({0: "x_columns"}, 4),
 }
 """For each operator: the inputs that may be columns, by attribute, and the input that is the tensor to write into."""
+_ROWS = (("", "RotaryEmbedding"), (MICROSOFT, "RotaryEmbedding"))
+"""Operators that read input 0, [batch, positions, width], as columns, and write none."""
+_CHAIN = (INTERNAL, "ElementwiseChain")
 
 Takes = Callable[[ir.Node], bool]
 """Whether the provider of a node has it with columns."""
@@ -29,7 +33,22 @@ def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> b
     if node.domain == "" and node.op_type == "Concat":
         count = rank(node.inputs[index])
         return count is not None and attribute(node, "axis") % count == count - 1 and index != attribute(node, "into")
+    if (node.domain, node.op_type) in _ROWS:
+        return index == 0 and rank(node.inputs[0]) == 3
+    if (node.domain, node.op_type) == _CHAIN:
+        return _is_even(node)
     return index in KINDS.get((node.domain, node.op_type), ({}, 0))[0] and is_suited(node)
+
+
+def _is_even(node: ir.Node) -> bool:
+    """Whether a chain's inputs have one shape, and what it makes has it, too."""
+    first = node.inputs[0]
+    if first is None or "reduction" in node.attributes or not dims(first) or None in node.inputs:
+        return False
+    given = attribute(node, "x_columns") or [n for v in node.inputs for n in (0, width_of(v))]
+    rows = [(dims(v) or [])[:-1] for v in node.inputs]
+    even = all(len(each) == len(rows[0]) and all(map(same_size, each, rows[0])) for each in rows)
+    return even and None not in given and len(set(given[1::2])) == 1
 
 
 def is_suited(node: ir.Node) -> bool:
@@ -63,12 +82,12 @@ def width_of(value: ir.Value | None) -> int | None:
 
 def take_columns(node: ir.Node, index: int, first: int, count: int) -> None:
     """Let the node read its input as columns, which may be columns of those that it reads already."""
-    if node.op_type == "Concat":
+    if node.op_type == "Concat" or (node.domain, node.op_type) == _CHAIN:
         sources = node.inputs[: attribute(node, "into")]
         given = list(attribute(node, "x_columns") or [n for v in sources for n in (0, width_of(v))])
         given[2 * index : 2 * index + 2] = [given[2 * index] + first, given[2 * index + 1]]
         set_attributes(node, x_columns=given)
         return
-    name = KINDS[node.domain, node.op_type][0][index]
+    name = KINDS[node.domain, node.op_type][0][index] if (node.domain, node.op_type) in KINDS else "x_columns"
     inner, size = attribute(node, name) or (0, count)
     set_attributes(node, **{name: [first + inner, size]})

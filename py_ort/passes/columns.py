@@ -127,8 +127,9 @@ def check_columns(model: ir.Model) -> None:
     for graph in all_graphs(model.graph):
         made: dict[ir.Value, ir.Value] = {}
         for node in graph:
-            read = attribute(node, "x_columns") if node.op_type != "Concat" else None
-            assert read is None or sum(read) <= (width_of(node.inputs[0]) or 0), f"{called(node)} reads {read}"
+            read = attribute(node, "x_columns", ()) if node.op_type != "Concat" else ()
+            for value, first, count in zip(node.inputs, read[::2], read[1::2], strict=False):
+                assert first + count <= (width_of(value) or 0), f"{called(node)} reads {read}"
             columns, into = attribute(node, "y_columns"), attribute(node, "into")
             if columns is None:
                 continue

@@ -117,7 +117,13 @@ def compile_model(
         forms = Canonicalise(check_types, [arg.type if arg.keys is None else "" for arg in outputs])
         passes += run_passes(loaded.model, [forms], passes)
     with _timed(timings, "passes"):
-        chosen = pipeline(level, has_operator=has_operator, matmul_bias=_matmul_bias(names, manifests))
+        columns = manifests[names[0]].columns
+        chosen = pipeline(
+            level,
+            has_operator=has_operator,
+            matmul_bias=_matmul_bias(names, manifests),
+            reads_columns=lambda domain, op_type: (domain, op_type) in columns,
+        )
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)], passes)
         check_sizes(loaded.model)
     if optimised is not None:

@@ -82,6 +82,9 @@ class _Writer(StandardForm):
         if node.domain != NHWC and not columns and not {"weight_layout", "packed_n"} & set(node.attributes):
             super().node(proto, node)
             return
+        if node.op_type == "RotaryEmbedding":
+            self._rotary(proto, node)
+            return
         nhwc = node.domain == NHWC
         inputs = [self.name(v) for v in node.inputs]
         wide = inputs.pop(get(node, "into")) if "into" in node.attributes else ""
@@ -105,6 +108,16 @@ class _Writer(StandardForm):
         if "y_columns" in node.attributes:
             result = self._put_into(proto, node, result, wide)
         self.give(proto, node, result)
+
+    def _rotary(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        inputs = [self.name(value) for value in node.inputs]
+        self._cut_inputs(proto, node, inputs)
+        kept = {name: item.value for name, item in node.attributes.items() if name not in _COLUMNS}
+        outputs = [self.name(value) for value in node.outputs]
+        self._since = max(self._since, 23)
+        proto.node.append(
+            onnx.helper.make_node(node.op_type, inputs, outputs, name=self._node_name(node), domain=node.domain, **kept)
+        )
 
     def _cut_inputs(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
         """Cut columns out of the wider tensors they are in."""
@@ -133,7 +146,9 @@ class _Writer(StandardForm):
     def _chain(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         """Write a chain's instructions as the nodes that they were."""
         assert node.op_type == "ElementwiseChain"
-        result = self._program(proto, node, get(node, "program"), [self.name(value) for value in node.inputs])
+        inputs = [self.name(value) for value in node.inputs]
+        self._cut_inputs(proto, node, inputs)
+        result = self._program(proto, node, get(node, "program"), inputs)
         if get(node, "reduction", None):
             axes = self.array(proto, np.array(get(node, "axes"), np.int64))
             result = self.emit(proto, get(node, "reduction"), [result, axes], keepdims=get(node, "keepdims"))

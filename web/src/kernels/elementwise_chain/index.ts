@@ -3,6 +3,8 @@
 import { type Context, type Kernel, type Spec, type Tensor } from '../../jsep/kernel';
 import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } from '../../wgsl';
 import { DType } from '../../schema';
+import { columnsOf } from '../_columns';
+import { computeColumns } from './columns';
 import { type Instruction, parse, type Program, programFunctions } from './program';
 import { reduceProgram, type Reduction } from './reduced';
 
@@ -13,6 +15,8 @@ interface ChainSpec extends Spec {
 interface Chain extends Program {
   /** None where nothing is reduced. */
   readonly reduced?: Reduction;
+  /** [first, count] of each input; empty: all. */
+  readonly columns: readonly number[];
 }
 
 const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
@@ -29,14 +33,19 @@ const elementwiseChain: Kernel<Chain> = {
   op: 'ElementwiseChain',
   domain: 'com.ms.internal',
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
+  columns: true,
   attributes(given) {
     const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
     const reduced = op ? { op, axes: given.integers('axes'), keepdims: given.integer('keepdims', 1) !== 0, finish: finish ? parse(finish) : undefined } : undefined;
-    return { ...parse(given.text('program', '')), reduced };
+    return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns') };
   },
   resolve(ctx, chain) {
     const inputs = ctx.inputs.map((_, i) => ctx.input(i));
     const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
+    if (chain.columns.length > 0) {
+      const columns = inputs.map((input, i) => columnsOf(input, chain.columns.slice(2 * i, 2 * i + 2)));
+      return computeColumns(ctx, chain, inputs, columns, ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype));
+    }
     if (!chain.reduced) return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
     reduceProgram(ctx, chain, chain.reduced, inputs, dtype, (finish, x, y) => computeProgram(ctx, finish, [x], y));
   },
