@@ -43,6 +43,7 @@ from py_ort.passes.rotary_embedding import RotaryEmbedding
 from py_ort.passes.scale_shift import ScaleShift
 from py_ort.passes.sizes import Sizes
 from py_ort.passes.skip_norm import SkipNorm
+from py_ort.passes.stacked_heads import StackedHeads
 from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.passes.subexpressions import Subexpressions
 from py_ort.passes.transposed_norms import TransposedNorms
@@ -126,6 +127,7 @@ def pipeline(
             TransposedNorms(),
             RotaryEmbedding(has_operator),
             CacheWrites(has_operator),
+            StackedHeads(has_operator),
             TurnedAttention(has_operator),
             Attention(has_operator),
             Reshapes(),
