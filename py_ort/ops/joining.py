@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, set_attributes
 from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import refine_concat, refine_slice
+from py_ort.ops.symbolic_dims import refine_concat, refine_slice, refine_tile
 
 
 def _fold_slice(node: ir.Node, inputs: Any) -> np.ndarray:
@@ -42,6 +42,7 @@ OPERATORS = [
     Operator("CenterCropPad", host=(1,), tolerance="exact"),
     Operator(
         "Tile",
+        refine=refine_tile,
         host=(1,),
         layout="vector",
         tolerance="exact",

@@ -75,6 +75,16 @@ def infer_expand(node: ir.Node) -> None:
     output.shape = ir.Shape([d if known(d) else None for d in joined])
 
 
+def refine_tile(node: ir.Node) -> None:
+    """Dimensions of a Tile's output: sizes times repeats, either of which may be a symbol."""
+    source, repeats = dims(node.inputs[0]), shape_data(node.inputs[1])
+    if source is not None and repeats is not None and len(source) == len(repeats):
+        pairs = (
+            sorted(pair, key=lambda n: isinstance(n, int) and n != 1) for pair in zip(source, repeats, strict=True)
+        )
+        node.outputs[0].shape = ir.Shape([product(pair) for pair in pairs])
+
+
 def infer_constant_of_shape(node: ir.Node) -> None:
     """Dimensions and dtype of a ConstantOfShape's output."""
     value = attribute(node, "value")

@@ -54,6 +54,24 @@ def test_heads_of_a_shape_in_which_zero_is_zero() -> None:
     assert operators(result) == {"Reshape": 1, "Transpose": 1}
 
 
+def test_rows_tiled_for_each_of_a_batch() -> None:
+    """arange(s).repeat(n, 1), as Whisper's decoder has its positions."""
+    model = parse(
+        """g (int64[n,s] x) => (float[a,b,c,d] y) {
+        d = Shape(x)  n1 = Slice(d, i0, one)  s1 = Gather(d, at)  r = Range(zero, s1, at)  u = Unsqueeze(r, i0)
+        t = Concat<axis=0>(n1, one)  p = Tile(u, t)  e = Gather(rows, p)
+        f = Shape(e)  h = Slice(f, i0, two)  g = Concat<axis=0>(h, two, two)  y = Reshape(e, g) }""",
+        {
+            **{"i0": I0, "one": ONE, "two": np.array([2]), "at": I1, "zero": np.int64(0)},
+            "rows": np.arange(12, dtype=np.float32).reshape(3, 4),
+        },
+    )
+    result = compiled(model, providers=["wasm"])
+    check_equal(model, result, feeds={"x": np.array([[1, 2, 0], [0, 0, 2]])})
+    reshape = [node for node in result.model.graph if node.op_type == "Reshape"]
+    assert [node.inputs[1].const_value is not None for node in reshape if node.outputs[0].name == "y"] == [True]
+
+
 def test_rows_of_a_table_as_long_as_the_sequence() -> None:
     """table[:, :s] has min(64, s) columns; what it fits is of size s."""
     model = parse(
