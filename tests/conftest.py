@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from shared_browser import BROWSER
 
 from py_ort import InferenceSession
+from py_ort.testing.plugin import sessions_in
 
 pytest_plugins = ["pytester"]
 # Every test compiles for itself and leaves nothing in the user's folders; those of the plan cache switch it on.
@@ -27,13 +27,5 @@ def page_errors(ort_page_errors: list[str]) -> list[str]:
 @pytest.fixture
 def new_session() -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions in the shared browser; they are closed after the test."""
-    made: list[InferenceSession] = []
-
-    def new_session(*args: Any, **options: Any) -> InferenceSession:
-        options.setdefault("browser", BROWSER)
-        made.append(InferenceSession(*args, **options))
-        return made[-1]
-
-    yield new_session
-    for session in made:
-        session.close()
+    with sessions_in(BROWSER) as make:
+        yield make

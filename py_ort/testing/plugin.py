@@ -12,7 +12,8 @@ it on WebGPU in both browsers. Test ids end in e.g. [chromium-webgpu].
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -87,20 +88,34 @@ def ort_session(
     On WebGPU, nodes that it cannot run go to wasm, as by default; to forbid that, pass SessionOptions with the config
     entry session.disable_cpu_ep_fallback = "1".
     """
+    with sessions_in(ort_browser, list(dict.fromkeys([ort_target.provider, "wasm"]))) as make:
+        yield make
+
+
+@contextmanager
+def sessions_in(
+    browser: BrowserOptions, providers: Sequence[str] | None = None
+) -> Iterator[Callable[..., InferenceSession]]:
+    """Make sessions as `InferenceSession` does, in this browser, on these providers unless told otherwise.
+
+    They are closed at the end.
+    """
     from py_ort import InferenceSession
 
     made: list[InferenceSession] = []
 
-    def ort_session(*args: Any, **options: Any) -> InferenceSession:
-        if len(args) < 3:
-            options.setdefault("providers", list(dict.fromkeys([ort_target.provider, "wasm"])))
-        options.setdefault("browser", ort_browser)
+    def make(*args: Any, **options: Any) -> InferenceSession:
+        if len(args) < 3 and providers is not None:
+            options.setdefault("providers", providers)
+        options.setdefault("browser", browser)
         made.append(InferenceSession(*args, **options))
         return made[-1]
 
-    yield ort_session
-    for session in made:
-        session.close()
+    try:
+        yield make
+    finally:
+        for session in made:
+            session.close()
 
 
 class _PageErrors(logging.Handler):

@@ -371,6 +371,7 @@ def _columns(g: RandomGraph, x: str, shape: Shape) -> str:
 
 #: Passes that no motif is for, and where they are proven.
 ELSEWHERE = {
-    "counts": "tests/models/test_counted_launches.py",
     "cache_writes": "tests/unit/passes/test_cache_writes.py",
+    "counts": "tests/models/test_counted_launches.py",
+    "packed_gates": "tests/unit/passes/test_packed_projections.py",
 }
