@@ -28,6 +28,7 @@ from py_ort.passes.gelu import Gelu
 from py_ort.passes.group_norm import GroupNorm
 from py_ort.passes.hard_swish import HardSwish
 from py_ort.passes.identity import Identity
+from py_ort.passes.index_grids import IndexGrids
 from py_ort.passes.instance_norm import InstanceNorm
 from py_ort.passes.layer_norm import LayerNorm
 from py_ort.passes.linear import Linear
@@ -103,6 +104,7 @@ def pipeline(
         Sizes(),
         Subexpressions(),
         Expansions(),
+        IndexGrids(),
         StackedTransposes(),
         *([RotaryEmbedding(has_operator)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
         Reshapes(),
