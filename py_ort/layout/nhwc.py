@@ -9,9 +9,9 @@ from collections import Counter
 
 import onnx_ir as ir
 
-import py_ort.layout.reshape_rules  # noqa: F401  (declares rules)
 from py_ort.layout.attention_rules import ROWS
 from py_ort.layout.forms import Forms, Perm, channels_last, identity
+from py_ort.layout.reshape_rules import source_order
 from py_ort.layout.rules import RULES
 from py_ort.layout.windows import Supports, is_window, to_nhwc
 from py_ort.ops import operator
@@ -77,11 +77,13 @@ class Nhwc(Pass):
             if value is not None and value.const_value is None and rank(value) == len(perm):
                 votes.setdefault(value, Counter())[perm] += 1
 
-        def wish(value: ir.Value) -> Perm | None:
-            counted = votes.get(value)
+        def wish(*values: ir.Value) -> Perm | None:
+            counted: Counter[Perm] = Counter()
+            for value in values:
+                counted.update(votes.get(value, ()))
             if not counted:
                 return None
-            count = rank(value) or 0
+            count = len(next(iter(counted)))
             return max(counted, key=lambda perm: (counted[perm], perm != identity(count)))
 
         for output in graph.outputs:
@@ -93,13 +95,18 @@ class Nhwc(Pass):
                 if node.op_type == "Conv" and len(node.inputs) > 3:
                     vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
                 continue
-            wanted = wish(node.outputs[0]) if node.outputs else None
+            wanted = wish(*node.outputs)
             if layout in _TRANSPARENT and wanted is not None:
                 for value in node.inputs if layout in ("elementwise", "concat") else node.inputs[:1]:
                     vote(value, wanted)
             elif layout == "transpose" and wanted is not None and attribute(node, "perm"):
                 perm = attribute(node, "perm")
                 vote(node.inputs[0], tuple(perm[a] for a in wanted))
+            elif layout == "product":
+                rows = wanted is not None and wanted[-1] == len(wanted) - 1 and rank(node.inputs[1]) == 2
+                vote(node.inputs[0], wanted if rows and wanted else identity(rank(node.inputs[0]) or 0))
+            elif layout == "reshape":
+                vote(node.inputs[0], source_order(node, wanted) or identity(rank(node.inputs[0]) or 0))
             elif layout == "attention":
                 for value in node.inputs[:3]:
                     vote(value, ROWS)

@@ -68,13 +68,33 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
         return False
     wish = wanted(node.outputs[0])
     choices = [choice for perm in there for choice in _choices(node, perm, source, target, wish)]
-    best = next((c for c in choices if c.order == wish), None)
+    best = next((c for c in choices if _agree(c.order, wish, target)), None)
     if best is None and not forms.is_plain(value):
         best = next(iter(choices), None)
     if best is None:
         return False
     forms.emit(node, [forms.form(value, best.perm), _shape_value(best.target, shape, forms)], best.order, allowzero=0)
     return True
+
+
+def _agree(order: Perm, wish: Perm | None, target: list[Any]) -> bool:
+    """Whether two orders of axes are one but for those of size 1."""
+    if wish is None or len(wish) != len(order):
+        return False
+    ones = {axis for axis, size in enumerate(target) if isinstance(size, int) and size == 1}
+    return [a for a in order if a not in ones] == [a for a in wish if a not in ones]
+
+
+def source_order(node: ir.Node, wish: Perm | None) -> Perm | None:
+    """The order of the input's axes with which a Reshape can give its output's as they are wished for, or nearly so."""
+    source, target = dims(node.inputs[0]), dims(node.outputs[0])
+    if wish is None or source is None or target is None:
+        return None
+    groups = axis_groups(source, target)
+    if groups is None or any(not left or not right for left, right in groups):
+        return None
+    ordered = sorted(groups, key=lambda group: min(wish.index(a) for a in group[1]))
+    return tuple(axis for left, _ in ordered for axis in left)
 
 
 def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wish: Perm | None) -> Iterator[_Choice]:

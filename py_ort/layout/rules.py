@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.layout.forms import Forms, Perm, identity, inverse, without_axes
+from py_ort.layout.forms import Forms, Perm, identity, inverse, same_memory, without_axes
 from py_ort.ops.builder import array, attribute, dims, ints, rank
 
 Wanted = Callable[[ir.Value], "Perm | None"]
@@ -296,6 +296,15 @@ def trailing_axes(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     return True
 
 
+@form_rule("product")
+def product(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
+    """MatMul by a matrix: its rows may lie in any order."""
+    if perm[-1] != len(perm) - 1 or rank(node.inputs[1]) != 2:
+        return False
+    forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm)
+    return True
+
+
 @rule("transpose")
 def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     """Nothing to do: the input's forms are forms of the output, under other permutations."""
@@ -305,12 +314,13 @@ def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
         return False
     back = inverse(perm)
     there = dict(forms.available(value))
-    kept = forms.is_plain(value)  # then the node stays, and is dropped when nobody reads it
+    idle = same_memory(perm, dims(value))
+    kept = forms.is_plain(value) and not idle  # then the node stays, and is dropped when nobody reads it
     for source, form in there.items():
         forms.register(node.outputs[0], tuple(back[a] for a in source), form, only=not kept)
         kept = True
     forms.changed += 1
-    return not forms.is_plain(value)
+    return idle or not forms.is_plain(value)
 
 
 @rule("shape")

@@ -40,7 +40,7 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
 
 
 OPERATORS = [
-    Operator("MatMul", tolerance="normal", infer=_infer_packed),
+    Operator("MatMul", layout="product", tolerance="normal", infer=_infer_packed),
     Operator("Gemm", tolerance="normal", infer=_infer_packed),
     Operator("FusedMatMul", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),
     Operator("FusedGemm", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),

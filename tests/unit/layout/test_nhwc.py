@@ -261,3 +261,44 @@ def test_heads_that_are_there_by_heads_stay() -> None:
         t = Transpose<perm=[0,1,3,2]>(k)  m = MatMul(q, t)  s = Softmax<axis=-1>(m)  y = MatMul(s, v) }"""
     )
     assert operators(check_equal(model)) == {"Attention": 1}
+
+
+def test_rows_of_a_product_lie_in_any_order() -> None:
+    """PyTorch's attention has positions first, and batches behind them."""
+    model = parse(
+        """g (float[n,s,4] x) => (float[a,b,c] y) {
+        t = Transpose<perm=[1,0,2]>(x)  m = MatMul(t, w)  p = Relu(m)  y = Transpose<perm=[1,0,2]>(p) }""",
+        {"w": _f(4, 5)},
+    )
+    result = check_equal(model, feeds=random_feeds(model, {"n": 2, "s": 3}))
+    assert operators(result) == {"MatMul": 1}
+
+
+def test_a_transpose_that_moves_nothing_is_a_reshape() -> None:
+    model = parse("g (float[1,5,4] x) => (float[a,b,c] y) { t = Sin(x)  y = Transpose<perm=[1,0,2]>(t) }")
+    assert operators(check_equal(model)) == {"Sin": 1, "Reshape": 1}
+
+
+def test_heads_that_lie_in_rows_but_for_sizes_of_one() -> None:
+    """nn.MultiheadAttention for a batch of one: positions, batch * heads."""
+    heads = "  ".join(f"{n}r = Reshape({n}, flat)  {n}t = Transpose<perm=[1,0,2]>({n}r)" for n in "qkv")
+    model = parse(
+        f"""g (float[5,1,8] q, float[5,1,8] k, float[5,1,8] v) => (float[a,b,c] y) {{ {heads}
+        qh = Reshape(qt, heads)  kh = Reshape(kt, heads)  vh = Reshape(vt, heads)
+        kx = Transpose<perm=[0,1,3,2]>(kh)  m = MatMul(qh, kx)  s = Softmax<axis=-1>(m)  o = MatMul(s, vh)
+        t = Transpose<perm=[2,0,1,3]>(o)  y = Reshape(t, back) }}""",
+        {"flat": _i(5, 2, 4), "heads": _i(1, 2, 5, 4), "back": _i(5, 1, 8)},
+    )
+    assert operators(check_equal(model)) == {"Attention": 1, "Reshape": 4}
+
+
+@pytest.mark.parametrize("names", ["o, p", "p, o"])
+def test_channels_shuffled_between_convolutions(names: str) -> None:
+    """Of a Split, either part may go to a convolution; the shuffle is one transpose, in channels last."""
+    model = parse(
+        f"""g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  r = Reshape(c, groups)
+        t = Transpose<perm=[0,2,1,3,4]>(r)  f = Reshape(t, flat)  {names} = Split<axis=1, num_outputs=2>(f)
+        e = Conv(o, v)  y = Concat<axis=1>(p, e) }}""",
+        {"w": _f(4, 3, 3, 3), "v": _f(2, 2, 1, 1), "groups": _i(1, 2, 2, 8, 6), "flat": _i(1, 4, 8, 6)},
+    )
+    assert operators(check_equal(model, tolerance=2e-4))["Transpose"] == 3
