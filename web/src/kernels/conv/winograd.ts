@@ -3,7 +3,7 @@
 // runs would gain 6 %, and the first one take seconds longer.
 import { DType } from '../../schema';
 import type { Context, DeviceTraits } from '../../jsep/kernel';
-import { ACTIVATION_F32, activationUniforms } from '../../wgsl/activation';
+import { ACTIVATION_F32, activationUniforms, piecewise } from '../../wgsl/activation';
 import { linearWorkgroups } from '../../wgsl/linear';
 import type { ChannelsLast } from '../_conv_geometry';
 import { softwareTile, stepCost, type Tile, windowsCost } from '../product/software_tile';
@@ -95,8 +95,10 @@ function tilesAlong(size: number): number {
 }
 
 /** w is [3, 3, channels, outputs]. */
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
+export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
   const { device } = ctx;
+  // Few shaders: compilation is dear, and an activation's form is nothing beside the rest.
+  const activation = piecewise(given);
   const images = x.dims[0];
   const channels = from.count;
   const outputs = w.dims[3];
