@@ -27,7 +27,14 @@ def case(op: str, *inputs: Any, **attributes: Any) -> Case:
 CASES = [
     *(case("BatchNormalization", r(2, 3, 5, c), r(c), r(c), r(c), r(c, low=0.5, high=2), epsilon=0.01) for c in (3, 8)),
     *(case("InstanceNormalization", r(2, 9, 5, c), r(c), r(c), epsilon=0.01) for c in (3, 8)),
-    *(case("GroupNormalization", r(2, 9, 5, c), r(c), r(c), num_groups=g) for c, g in ((6, 2), (24, 3), (8, 1), (8, 8))),
+    *(
+        case(f"{kind}Normalization", r(2, 4, 5, 1), r(1), r(1), **groups)
+        for kind, groups in (("Instance", {}), ("Group", {"num_groups": 1}))
+    ),
+    *(
+        case("GroupNormalization", r(2, 9, 5, c), r(c), r(c), num_groups=g)
+        for c, g in ((6, 2), (24, 3), (8, 1), (8, 8))
+    ),
     *(case("LRN", r(2, 3, 4, c), size=size, alpha=0.2, bias=1.5) for c, size in ((7, 3), (8, 5))),
     *(case("DepthToSpace", r(2, 3, 4, 24), blocksize=2, mode=mode) for mode in ("DCR", "CRD")),
     case("SpaceToDepth", r(2, 6, 9, 5), blocksize=3),

@@ -41,11 +41,12 @@ const GROUP: Shader<GroupSpec> = {
 };
 
 /** x is [images, channels, …], or, with `last`, [images, …, channels]. */
-function normalizeGroups(ctx: Context, last: boolean, wanted: number | 'channels', epsilon: number): void {
+function normalizeGroups(ctx: Context, channelsLast: boolean, wanted: number | 'channels', epsilon: number): void {
   const [x, scale, bias] = [0, 1, 2].map((i) => ctx.input(i));
   const y = ctx.output(0, x.dims);
   if (x.size === 0) return;
-  const channels = x.dims[last ? x.dims.length - 1 : 1];
+  const channels = x.dims[channelsLast ? x.dims.length - 1 : 1];
+  const last = channelsLast && channels > 1; // one channel lies the same either way
   const groups = wanted === 'channels' ? channels : wanted;
   if (groups <= 0 || channels % groups !== 0 || scale.size !== channels || bias.size !== channels) {
     throw new KernelError(`a normalisation of ${channels} channels in ${groups} groups with scale [${scale.dims}] and bias [${bias.dims}]`);
