@@ -46,6 +46,12 @@ def _convolutions():
     return nodes, [1, 16, 60, 50], [1, 20, 28, 23], weights
 
 
+def _few_pixels():
+    """Columns are shared here too, and each piece gathers the pixels anew."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2])]
+    return nodes, [1, 10, 11, 9], [1, 500, 6, 5], [_weights("w", 500, 10, 3, 3)]
+
+
 def _rows():
     nodes = [
         helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="normalise"),
@@ -54,7 +60,13 @@ def _rows():
     return nodes, [200, 700], [200, 700], [_weights("s", 700)]
 
 
-MODELS = {"product": _product, "few rows": _few_rows, "convolutions": _convolutions, "rows": _rows}
+MODELS = {
+    "product": _product,
+    "few rows": _few_rows,
+    "convolutions": _convolutions,
+    "few pixels": _few_pixels,
+    "rows": _rows,
+}
 
 
 def _session(new_session, model, threads: int, simd: str = "auto"):

@@ -184,7 +184,6 @@ using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, si
 const Microkernels& microkernels();
 void use_microkernels(const Microkernels& table);
 void install_microkernel_runner(MicroKernelRunner runner, int workers);
-int microkernel_workers();
 
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 template <class Arguments>

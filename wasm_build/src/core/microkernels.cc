@@ -1,6 +1,7 @@
 // How micro-kernels are run: on this thread, or on all workers of the pool where the work is worth waking them.
 #include "py_ort/microkernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace py_ort {
@@ -49,6 +50,14 @@ double work_of(MicroKernel kernel, const void* arguments) {
   return kernel == table.i16_gemm ? work_of<I16Gemm>(arguments) : 0;
 }
 
+// The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are chunks
+// (web/src/core/thread_pool.ts), or rows only.
+bool share_gemm(const F32Gemm& given) {
+  F32Gemm g = given;
+  if (g.n > g.rows) g.column_pieces = std::clamp(4 * worker_count, 1, std::max(1, g.n / (2 * F32Gemm::kColumns)));
+  return run(table.f32_gemm, &g, g.scratch_bytes(), g.units());
+}
+
 }  // namespace
 
 const Microkernels& microkernels() { return table; }
@@ -57,11 +66,11 @@ void install_microkernel_runner(MicroKernelRunner runner, int workers) {
   run = workers > 1 ? runner : run_here;
   worker_count = workers;
 }
-int microkernel_workers() { return worker_count; }
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
   if (units <= 0) return true;
-  const bool shared = worker_count > 1 && units > 1 && work_of(kernel, arguments) >= kWorthSharing;
-  return (shared ? run : run_here)(kernel, arguments, scratch_bytes, units);
+  if (worker_count == 1 || work_of(kernel, arguments) < kWorthSharing) return run_here(kernel, arguments, scratch_bytes, units);
+  if (kernel == table.f32_gemm) return share_gemm(*static_cast<const F32Gemm*>(arguments));
+  return run(kernel, arguments, scratch_bytes, units);
 }
 
 }  // namespace py_ort

@@ -107,10 +107,6 @@ void pack_panels(const Matrix<float>& b, float scale, float* out) {
 }
 
 Status run_gemm(F32Gemm g) {
-  // Few row tiles: let workers share the columns too.
-  const int32_t tiles = (g.rows + F32Gemm::kRows - 1) / F32Gemm::kRows, workers = microkernel_workers();
-  if (tiles > 0 && tiles < 4 * workers) g.column_pieces = std::clamp((4 * workers + tiles - 1) / tiles, 1, std::max(1, g.n / 16));
-  if (workers == 1) g.column_pieces = 1;
   if (!run_microkernel(microkernels().f32_gemm, g)) return out_of_memory("no memory for the scratch space of a matrix product");
   return {};
 }
