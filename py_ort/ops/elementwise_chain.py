@@ -1,4 +1,4 @@
-"""ElementwiseChain, which only `passes/elementwise_chains.py` makes: its operators are in the attribute `program`."""
+"""ElementwiseChain, made only by `passes/placed/elementwise_chains.py`: its operators are in attribute `program`."""
 
 from __future__ import annotations
 

@@ -16,15 +16,15 @@ from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import INTERNAL, NHWC
 from py_ort.ops.size_checks import check_sizes
-from py_ort.passes.canonicalise import Canonicalise
-from py_ort.passes.columns import Columns
-from py_ort.passes.counts import Counts
-from py_ort.passes.elementwise_chains import ElementwiseChains
-from py_ort.passes.free_dimensions import FreeDimensions
-from py_ort.passes.functions import Functions
+from py_ort.passes.clean.canonicalise import Canonicalise
+from py_ort.passes.clean.free_dimensions import FreeDimensions
+from py_ort.passes.clean.functions import Functions
 from py_ort.passes.pass_base import HasOperator, Pass, PassReport, run_passes
 from py_ort.passes.pipeline import REQUIRED, Level, layout_pipeline, pipeline
-from py_ort.passes.sibling_convolutions import SiblingConvolutions
+from py_ort.passes.placed.columns import Columns
+from py_ort.passes.placed.counts import Counts
+from py_ort.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.parts import Part

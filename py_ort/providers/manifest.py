@@ -71,7 +71,7 @@ class Manifest:
             inputs,
             an empty entry accepts all.
         requirements: What nodes must be like besides.
-        columns: Those that read and write columns of wider tensors (`py_ort.passes.columns`).
+        columns: Those that read and write columns of wider tensors (`py_ort.passes.placed.columns`).
     """
 
     provider: str

@@ -13,16 +13,16 @@ from passes_found import passes_found
 from py_ort.exceptions import Fail
 from py_ort.layout import Nhwc
 from py_ort.ops.builder import add_constant, all_nodes, remove
-from py_ort.passes.canonicalise import Canonicalise
-from py_ort.passes.column_nodes import set_attributes
-from py_ort.passes.columns import Columns
-from py_ort.passes.counts import Counts
-from py_ort.passes.dead_code import DeadCode
-from py_ort.passes.elementwise_chains import ElementwiseChains
-from py_ort.passes.free_dimensions import FreeDimensions
+from py_ort.passes.clean.canonicalise import Canonicalise
+from py_ort.passes.clean.dead_code import DeadCode
+from py_ort.passes.clean.free_dimensions import FreeDimensions
 from py_ort.passes.pass_base import Pass, PassReport, run_passes
 from py_ort.passes.pipeline import Level, pipeline
-from py_ort.passes.sibling_convolutions import SiblingConvolutions
+from py_ort.passes.placed.column_nodes import set_attributes
+from py_ort.passes.placed.columns import Columns
+from py_ort.passes.placed.counts import Counts
+from py_ort.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
 
 Change = Callable[[ir.Model], int]
 

@@ -9,7 +9,7 @@ from graphs import compiled, parse
 from provisional import manifests
 from yolo import yolo
 
-from py_ort.passes.estimates import SYMBOLS, Estimates
+from py_ort.passes.placed.estimates import SYMBOLS, Estimates
 from py_ort.plan import CompiledModel, CompileOptions, compile_model
 
 RNG = np.random.default_rng(0)

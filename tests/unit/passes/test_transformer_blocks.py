@@ -16,18 +16,18 @@ from encoder_blocks import bert, clip, vit
 from graphs import check_equal, operators, random_feeds
 from transformer_blocks import llama
 
-from py_ort.passes.attention import Attention
-from py_ort.passes.flat_products import FlatProducts
-from py_ort.passes.gelu import Gelu
-from py_ort.passes.hard_swish import HardSwish
-from py_ort.passes.instance_norm import InstanceNorm
-from py_ort.passes.layer_norm import LayerNorm
+from py_ort.passes.attention.attention import Attention
+from py_ort.passes.attention.rotary_embedding import RotaryEmbedding
+from py_ort.passes.clean.sizes import Sizes
+from py_ort.passes.clean.stacked_transposes import StackedTransposes
+from py_ort.passes.fuse.flat_products import FlatProducts
+from py_ort.passes.fuse.gelu import Gelu
+from py_ort.passes.fuse.hard_swish import HardSwish
+from py_ort.passes.norms.instance_norm import InstanceNorm
+from py_ort.passes.norms.layer_norm import LayerNorm
+from py_ort.passes.norms.rms_norm import RmsNorm
+from py_ort.passes.norms.skip_norm import SkipNorm
 from py_ort.passes.pass_base import count_nodes, run_passes
-from py_ort.passes.rms_norm import RmsNorm
-from py_ort.passes.rotary_embedding import RotaryEmbedding
-from py_ort.passes.sizes import Sizes
-from py_ort.passes.skip_norm import SkipNorm
-from py_ort.passes.stacked_transposes import StackedTransposes
 from py_ort.plan import CompiledModel, CompileOptions, compile_model
 from py_ort.providers import Manifest
 

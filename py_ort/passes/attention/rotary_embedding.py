@@ -13,11 +13,11 @@ import onnx_ir as ir
 
 from py_ort.ops import MICROSOFT
 from py_ort.ops.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
-from py_ort.passes.axis_parts import Part, pair, parts
-from py_ort.passes.head_views import heads_of
+from py_ort.passes.attention.axis_parts import Part, pair, parts
+from py_ort.passes.attention.head_views import heads_of
+from py_ort.passes.attention.rotary_caches import Make, half_of
 from py_ort.passes.match import drop, made_by, near, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
-from py_ort.passes.rotary_caches import Make, half_of
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions

@@ -14,7 +14,7 @@ import onnx_ir as ir
 from py_ort.layout.forms import reshape_target
 from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ops.infer import infer_unknown
-from py_ort.passes.attention_scores import (
+from py_ort.passes.attention.attention_scores import (
     HIDES,
     Scores,
     combined_masks,
@@ -24,9 +24,9 @@ from py_ort.passes.attention_scores import (
     unscaled,
     unstacked_masks,
 )
-from py_ort.passes.causal_masks import Running, added_mask, in_rows, same_offset, truths
-from py_ort.passes.head_views import Heads, heads_of
-from py_ort.passes.kept_heads import Kept, give_present, kept, unrepeated
+from py_ort.passes.attention.causal_masks import Running, added_mask, in_rows, same_offset, truths
+from py_ort.passes.attention.head_views import Heads, heads_of
+from py_ort.passes.attention.kept_heads import Kept, give_present, kept, unrepeated
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
 

@@ -14,9 +14,9 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ops.shape_data import product
+from py_ort.passes.attention.rotary_caches import Make
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass
-from py_ort.passes.rotary_caches import Make
 
 _DEPTH = 8
 _SAME = ("Identity", "Unsqueeze", "Squeeze", "Reshape", "Cast")

@@ -12,9 +12,9 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, origins, replace_value, scalar
+from py_ort.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.passes.match import drop, made_by, nodes_of
 from py_ort.passes.pass_base import Pass
-from py_ort.passes.polynomials import Polynomial, before, behind, is_near, polynomial
 
 _NUMBER, _X, _F, _XF = (), (0,), (1,), (0, 1)
 _SWISH = {_X: 1 / 6, _NUMBER: 0.5}

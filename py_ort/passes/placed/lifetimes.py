@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import attribute
-from py_ort.passes.estimates import SYMBOLS, Estimates
+from py_ort.passes.placed.estimates import SYMBOLS, Estimates
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 

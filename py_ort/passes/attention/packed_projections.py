@@ -23,7 +23,7 @@ from py_ort.ops.builder import (
     set_attributes,
     set_origins,
 )
-from py_ort.passes.axis_parts import Part, pair
+from py_ort.passes.attention.axis_parts import Part, pair
 from py_ort.passes.match import drop, made_by, nodes_of, only_for
 from py_ort.passes.pass_base import HasOperator, Pass
 

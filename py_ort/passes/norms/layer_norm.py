@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
 from py_ort.passes.match import drop, nodes_of
-from py_ort.passes.norm_parts import (
+from py_ort.passes.norms.norm_parts import (
     Affine,
     Fit,
     Normal,

@@ -12,9 +12,9 @@ import math
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, origins, replace_value
+from py_ort.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.passes.match import drop, nodes_of
 from py_ort.passes.pass_base import Pass
-from py_ort.passes.polynomials import Polynomial, before, behind, is_near, polynomial
 
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715

@@ -15,11 +15,11 @@ import onnx_ir as ir
 from py_ort.ops import NHWC
 from py_ort.ops.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
 from py_ort.ops.identity import derive
-from py_ort.passes.column_nodes import Takes, reads_columns, take_columns, width_of
-from py_ort.passes.columns import check_columns
 from py_ort.passes.contracts import check_placed
-from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
+from py_ort.passes.placed.column_nodes import Takes, reads_columns, take_columns, width_of
+from py_ort.passes.placed.columns import check_columns
+from py_ort.passes.placed.lifetimes import Lifetimes
 
 _LANES = 4  # channels that kernels read at a time
 

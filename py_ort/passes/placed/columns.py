@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
-from py_ort.passes.column_nodes import KINDS, Takes, is_suited, reads_columns, take_columns, width_of
 from py_ort.passes.contracts import called, check_placed
-from py_ort.passes.lifetimes import Lifetimes
 from py_ort.passes.pass_base import Pass
+from py_ort.passes.placed.column_nodes import KINDS, Takes, is_suited, reads_columns, take_columns, width_of
+from py_ort.passes.placed.lifetimes import Lifetimes
 
 _LANES = 4  # columns that kernels read and write at a time
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again

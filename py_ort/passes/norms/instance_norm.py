@@ -12,9 +12,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import dims, replace_value
-from py_ort.passes.layer_norm import fits
 from py_ort.passes.match import made_by, nodes_of, only_user, per_channel, same_dims, same_size
-from py_ort.passes.norm_parts import Fit, Normal, affine_after, builder_for, clear, is_float, normal_of, numbers
+from py_ort.passes.norms.layer_norm import fits
+from py_ort.passes.norms.norm_parts import Fit, Normal, affine_after, builder_for, clear, is_float, normal_of, numbers
 from py_ort.passes.pass_base import HasOperator, Pass
 
 

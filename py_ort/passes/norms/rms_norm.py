@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.passes.layer_norm import fuse_last_axes
 from py_ort.passes.match import nodes_of
+from py_ort.passes.norms.layer_norm import fuse_last_axes
 from py_ort.passes.pass_base import HasOperator, Pass
 
 

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, rank, scalar
 from py_ort.ops.shape_data import product
-from py_ort.passes.causal_masks import Running, added_mask, in_rows, same_offset, truths
+from py_ort.passes.attention.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.passes.match import made_by, only_user, same_size, size_at, split_constant
 
 HIDES = -1e4  # numbers in masks that no score gets over

@@ -1,0 +1,1 @@
+"""Passes that say the same with fewer nodes, and without old forms."""

@@ -1,0 +1,1 @@
+"""Operators that take their neighbours in: constants into weights, functions into products."""

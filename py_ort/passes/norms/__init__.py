@@ -1,0 +1,1 @@
+"""Normalisations, from their parts to single operators."""
