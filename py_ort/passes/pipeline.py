@@ -43,6 +43,7 @@ from py_ort.passes.fuse.quantized import Quantized
 from py_ort.passes.fuse.residual import Residual
 from py_ort.passes.fuse.scale_shift import ScaleShift
 from py_ort.passes.fuse.transposed_products import TransposedProducts
+from py_ort.passes.interleaved_heads import InterleavedHeads
 from py_ort.passes.norms.group_norm import GroupNorm
 from py_ort.passes.norms.instance_norm import InstanceNorm
 from py_ort.passes.norms.layer_norm import LayerNorm
@@ -106,6 +107,7 @@ def pipeline(
         Expansions(),
         IndexGrids(),
         StackedTransposes(),
+        InterleavedHeads(),
         *([RotaryEmbedding(has_operator)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
         Reshapes(),
         HardSwish(),
