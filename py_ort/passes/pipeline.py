@@ -10,6 +10,7 @@ import onnx_ir as ir
 from py_ort.passes.attention.attention import Attention
 from py_ort.passes.attention.cache_writes import CacheWrites
 from py_ort.passes.attention.index_grids import IndexGrids
+from py_ort.passes.attention.interleaved_heads import InterleavedHeads
 from py_ort.passes.attention.packed_gates import PackedGates
 from py_ort.passes.attention.packed_projections import PackedProjections
 from py_ort.passes.attention.rotary_embedding import RotaryEmbedding
@@ -43,7 +44,6 @@ from py_ort.passes.fuse.quantized import Quantized
 from py_ort.passes.fuse.residual import Residual
 from py_ort.passes.fuse.scale_shift import ScaleShift
 from py_ort.passes.fuse.transposed_products import TransposedProducts
-from py_ort.passes.interleaved_heads import InterleavedHeads
 from py_ort.passes.norms.group_norm import GroupNorm
 from py_ort.passes.norms.instance_norm import InstanceNorm
 from py_ort.passes.norms.layer_norm import LayerNorm
