@@ -216,7 +216,7 @@ class SessionBase:
     def memory(self) -> dict[str, dict[str, int]]:
         """Return what the session holds in the page, in bytes, by provider.
 
-        For each provider: `weights`: constants, and what kernels on wasm made of them; `shared` of these bytes are held
+        For each provider: `weights`: constants, and what kernels made of them; `shared` of these bytes are held
         by other sessions too; `arena`: room for what is between the nodes, and for feeds and outputs that are not on
         the GPU already; `peak`: the most of it that was needed at one time (an output that takes the place of an input
         counts once). On wasm a run gives all of it back, so that both are the same; on the GPU the arena is kept, and

@@ -33,7 +33,10 @@ function at(slots: readonly ArenaSlot[]): (place: [number, Place]) => [number, A
 
 export class Arena {
   private slots: ArenaSlot[] = [];
-  /** The most bytes that tensors needed at one time, in any recording; an output in the place of an input counts once. */
+  /**
+   * The most bytes that tensors needed at one time, in any recording, without what is kept of weights; an output in the place of an input
+   * counts once.
+   */
   peak = 0;
 
   constructor(private readonly cache: Pick<BufferCache, 'acquire' | 'release'>, private readonly maxBufferSize: number) {}
@@ -56,7 +59,7 @@ export class Arena {
     const shared = this.slots.filter((slot) => !slot.kept);
     const existing = shared.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
     const plan = planSegment(tensors.filter(({ id }) => !kept.has(id)), accesses, existing, this.maxBufferSize);
-    this.peak = Math.max(this.peak, plan.peak + this.kept('ofWeights') + this.kept('others'));
+    this.peak = Math.max(this.peak, plan.peak + this.kept('others'));
     shared.push(...plan.newSlots.map((bytes) => this.add(bytes)));
     return { places: new Map([...own, ...[...plan.places].map(at(shared))]), plan };
   }
@@ -70,7 +73,7 @@ export class Arena {
 
   /** How much a recording may keep for itself whose tensors need at most `sum` bytes at one time. */
   roomToKeep(sum: number): Room {
-    return { ofWeights: KEPT_OF_WEIGHTS - this.kept('ofWeights'), others: Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept('others')) };
+    return { ofWeights: KEPT_OF_WEIGHTS - this.bytesOfWeights, others: Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept('others')) };
   }
 
   private kept(account: keyof Room): number {
@@ -84,8 +87,14 @@ export class Arena {
     this.slots = this.slots.filter(({ users }) => users > 0);
   }
 
+  /** Without what is kept of weights. */
   get bytes(): number {
-    return this.slots.reduce((sum, slot) => sum + slot.bytes, 0);
+    return this.slots.reduce((sum, slot) => sum + (slot.kept === 'ofWeights' ? 0 : slot.bytes), 0);
+  }
+
+  /** What is kept of weights: it counts as weights. */
+  get bytesOfWeights(): number {
+    return this.kept('ofWeights');
   }
 
   destroy(): void {

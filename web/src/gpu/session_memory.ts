@@ -20,7 +20,7 @@ export class SessionMemory {
 
   /** Bytes that this session alone has; those in the caches are all sessions'. */
   get bytes(): number {
-    return this.arena.bytes + this.readback.bytes;
+    return this.arena.bytes + this.arena.bytesOfWeights + this.readback.bytes;
   }
 
   destroy(): void {

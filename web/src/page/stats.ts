@@ -18,9 +18,10 @@ export function sessionStats(session: Session) {
 /** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
 function memoryOf({ weights, backend, heapUse }: Session) {
   const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
+  const arena = backend?.memory.arena;
   return {
     wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
-    ...(backend && { webgpu: { weights: gpu, shared: sharedOnGpu, arena: backend.memory.arena.bytes, peak: backend.memory.arena.peak } }),
+    ...(arena && { webgpu: { weights: gpu + arena.bytesOfWeights, shared: sharedOnGpu, arena: arena.bytes, peak: arena.peak } }),
   };
 }
 
