@@ -20,7 +20,9 @@ from py_ort.passes.contracts import check_channels_first
 from py_ort.passes.pass_base import Pass
 
 # Operators whose inputs may have any permutation that their output has.
-_TRANSPARENT = frozenset({"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize"})
+_TRANSPARENT = frozenset(
+    {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize", "quantized"}
+)
 
 
 class Nhwc(Pass):

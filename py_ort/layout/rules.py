@@ -296,6 +296,17 @@ def trailing_axes(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     return True
 
 
+@form_rule("quantized")
+def quantized(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
+    """QuantizeLinear and back: one scale for all, or one for each element along an axis, which moves; no blocks."""
+    scale = dims(node.inputs[1])
+    if scale is None or len(scale) > 1 or attribute(node, "block_size", 0):
+        return False
+    rest = [forms.plain(v) for v in node.inputs[1:]]
+    forms.emit(node, [x, *rest], perm, axis=inverse(perm)[attribute(node, "axis", 1) % len(perm)] if scale else None)
+    return True
+
+
 @form_rule("product")
 def product(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
     """MatMul by a matrix: its rows may lie in any order."""

@@ -37,8 +37,8 @@ def _infer_qgemm(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("QuantizeLinear", tolerance="exact"),
-    Operator("DequantizeLinear", tolerance="exact"),
+    Operator("QuantizeLinear", layout="quantized", tolerance="exact"),
+    Operator("DequantizeLinear", layout="quantized", tolerance="exact"),
     Operator("DynamicQuantizeLinear", tolerance="exact", expand=False),
     *(
         Operator(f"QLinear{name}", domain=MICROSOFT, tolerance="exact", infer=_infer_quantized)

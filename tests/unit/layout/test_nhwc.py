@@ -302,3 +302,21 @@ def test_channels_shuffled_between_convolutions(names: str) -> None:
         {"w": _f(4, 3, 3, 3), "v": _f(2, 2, 1, 1), "groups": _i(1, 2, 2, 8, 6), "flat": _i(1, 4, 8, 6)},
     )
     assert operators(check_equal(model, tolerance=2e-4))["Transpose"] == 3
+
+
+@pytest.mark.parametrize("axis", [None, 1, -1])
+def test_what_is_quantised_lies_as_it_did(axis: int | None) -> None:
+    """One scale for all, or one for each channel or column."""
+    count, given = (1, "") if axis is None else ((4, "<axis=1>") if axis == 1 else (6, "<axis=-1>"))
+    scale = np.linspace(0.02, 0.05, count, dtype=np.float32)
+    model = parse(
+        f"""g (float[1,3,8,6] x) => (float[a,b,c,d] y) {{ {HEAD}  q = QuantizeLinear{given}(c, scale, zero)
+        t = DequantizeLinear{given}(q, scale, zero)  {TAIL} }}""",
+        {
+            **W,
+            "scale": scale[0] if axis is None else scale,
+            "zero": np.full(count, 3, np.uint8)[slice(None) if axis else 0],
+        },
+    )
+    found = operators(check_equal(model, tolerance=2e-4))
+    assert found == {"Transpose": 2, "nhwc.Conv": 2, "QuantizeLinear": 1, "DequantizeLinear": 1}
