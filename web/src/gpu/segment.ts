@@ -51,16 +51,18 @@ type Step =
       readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number];
       readonly label: string; readonly instance?: number; readonly once: boolean;
     }
-  | { readonly source: Placement; readonly target: Placement; readonly bytes: number; readonly once: boolean };
+  | { readonly source: Placement; readonly target: Placement; readonly bytes: number; readonly between: GPUBuffer | undefined; readonly once: boolean };
 
 const UNIFORM_ALIGNMENT = 256;
+/** COPY_SRC | COPY_DST */
+const COPIED = 4 | 8;
 
 export class CompiledSegment {
   /** Whether what is to be done once was done, and done well. */
   settled = false;
 
   constructor(
-    private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined,
+    private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined, private readonly between: GPUBuffer | undefined,
     private readonly cache: BufferCache, private readonly gpu: Gpu,
   ) {}
 
@@ -85,7 +87,9 @@ export class CompiledSegment {
       } else {
         pass?.end();
         pass = undefined;
-        encoder.copyBufferToBuffer(step.source.buffer, step.source.offset, step.target.buffer, step.target.offset, step.bytes);
+        const { source, target, bytes, between } = step;
+        if (between) encoder.copyBufferToBuffer(source.buffer, source.offset, between, 0, bytes);
+        encoder.copyBufferToBuffer(between ?? source.buffer, between ? 0 : source.offset, target.buffer, target.offset, bytes);
       }
     }
     pass?.end();
@@ -94,6 +98,7 @@ export class CompiledSegment {
   /** Its own memory; the tensors' buffers belong to others. */
   destroy(): void {
     if (this.uniforms) this.cache.release(this.uniforms);
+    this.between?.destroy();
   }
 }
 
@@ -129,9 +134,14 @@ export async function compileSegment(
     const { buffer, offset } = placementOf(region.id);
     return { buffer, offset: offset + (region.offset ?? 0) };
   };
+  // WebGPU copies nothing within a buffer, and what earlier segments made lies where it lies.
+  const within = ({ source, target }: CopyCommand) => placeOf(source).buffer === placeOf(target).buffer;
+  const widest = Math.max(0, ...commands.flatMap((command) => (command.kind === 'copy' && within(command) ? [command.source.bytes] : [])));
+  const between = widest > 0 ? gpu.createBuffer({ label: 'copied within a buffer', size: widest, usage: COPIED }) : undefined;
   const steps = commands.map((command, i): Step => {
     if (command.kind === 'copy') {
-      return { source: placeOf(command.source), target: placeOf(command.target), bytes: command.source.bytes, once: once?.has(i) ?? false };
+      const places = { source: placeOf(command.source), target: placeOf(command.target), between: within(command) ? between : undefined };
+      return { ...places, bytes: command.source.bytes, once: once?.has(i) ?? false };
     }
     const entries: GPUBindGroupEntry[] = command.bindings.map((region, binding) => {
       const { buffer, offset } = placeOf(region);
@@ -146,7 +156,7 @@ export async function compileSegment(
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
     return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label, instance, once: once?.has(i) ?? false };
   });
-  return new CompiledSegment(steps, uniforms.buffer, cache, gpu);
+  return new CompiledSegment(steps, uniforms.buffer, between, cache, gpu);
 }
 
 /** The uniforms of all commands in one buffer; equal ones share their place. */

@@ -50,8 +50,13 @@ export function planSegment(
   const slotOfHeld = new Map(existing.flatMap((slot, i) => slot.held.map(({ id }) => [id, i] as const)));
   const isTensor = (id: number) => blockOf.has(id) || slotOfHeld.has(id);
   const weights = weigh(tensors, accesses, held);
+  // What lies in one buffer since an earlier segment cannot be parted any more.
+  const inOne = (from: number, to: number) => from !== to && slotOfHeld.has(from) && slotOfHeld.get(from) === slotOfHeld.get(to);
+  const heldTogether = ({ reads, writes }: Access) => reads.some((from) => writes.some((to) => inOne(from, to)));
+  const together = new Set(accesses.flatMap((access) => (access.group !== undefined && heldTogether(access) ? [access.group] : [])));
   const attempt = (share: number, effort: number) => {
-    const changed = (access: Access) => access.group !== undefined && weights.get(access.group)! >= share * peak && !bindsTwice(access, isTensor);
+    const concerned = ({ group }: Access) => group !== undefined && (together.has(group) || weights.get(group)! >= share * peak);
+    const changed = (access: Access) => concerned(access) && !bindsTwice(access, isTensor);
     const block = (id: number) => blockOf.get(id) ?? id;
     const conflicts = conflictsOf(accesses, taken, block, (access) => !changed(access));
     const avoid = conflictsOf(accesses, taken, block, changed);

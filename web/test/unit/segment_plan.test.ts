@@ -232,3 +232,11 @@ test('segment: thousands of commands are planned in a moment', () => {
   assert.equal(planSegment(tensors, net.accesses).places.size, tensors.length);
   assert.ok(performance.now() - start < 10000);
 });
+
+test('what an earlier segment put into one buffer is bound read_write', () => {
+  const [a, b] = [0, 1].map((id): Lifetime => ({ id, bytes: 256, start: -1, end: 1 }));
+  const existing = [{ bytes: 512, held: [{ ...a, offset: 0 }, { ...b, offset: 256 }] }];
+  const tensors: Lifetime[] = [{ id: 2, bytes: 256, start: 1, end: Infinity }];
+  const accesses: Access[] = [{ reads: [0], writes: [1], group: 'rows' }, { reads: [1], writes: [2], group: 'sum' }];
+  assert.deepEqual([...planSegment(tensors, accesses, existing).beside], [0]);
+});
