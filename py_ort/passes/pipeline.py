@@ -107,8 +107,8 @@ def pipeline(
         Expansions(),
         IndexGrids(),
         StackedTransposes(),
-        InterleavedHeads(),
         *([RotaryEmbedding(has_operator)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
+        InterleavedHeads(),
         Reshapes(),
         HardSwish(),
         InstanceNorm(has_operator),

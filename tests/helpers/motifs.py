@@ -288,6 +288,16 @@ def _attention(g: RandomGraph, x: str, shape: Shape) -> str:
     return _mixed(g, *_heads(g, x, shape), (shape[0], 2, shape[2], 4))
 
 
+@_motif("interleaved_heads")
+def _heads_by_turns(g: RandomGraph, x: str, shape: Shape) -> str:
+    rows, (n, h, _) = _rows(g, x, shape, 8)
+    wide = g.op("MatMul", [rows, g.floats(8, 24)], (n, h, 24))
+    five = g.op("Reshape", [wide, g.ints(0, 0, 2, 3, 4)], (n, h, 2, 3, 4))
+    parts = [g.op("Gather", [five, g.constant(np.int64(i))], (n, h, 2, 4), axis=3) for i in range(3)]
+    turned = [g.op("Transpose", [part], (n, 2, h, 4), perm=[0, 2, 1, 3]) for part in parts]
+    return _mixed(g, *turned, (n, 2, h, 4))
+
+
 @_motif("transposed_norms")
 def _normalised_heads(g: RandomGraph, x: str, shape: Shape) -> str:
     q, k, v = _heads(g, x, shape)
@@ -373,5 +383,6 @@ def _columns(g: RandomGraph, x: str, shape: Shape) -> str:
 ELSEWHERE = {
     "cache_writes": "tests/unit/passes/test_cache_writes.py",
     "counts": "tests/models/test_counted_launches.py",
+    "index_grids": "tests/unit/passes/test_index_grids.py",
     "packed_gates": "tests/unit/passes/test_packed_projections.py",
 }

@@ -26,7 +26,8 @@ _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions
 class RotaryEmbedding(Pass):
     """On heads of rank 4, heads or positions first."""
 
-    before = ("reshapes", "attention")  # it looks for its own reshapes, and an Attention would hide them
+    # It looks for its own reshapes, and an Attention would hide them; pairs that turn are no interleaved heads.
+    before = ("reshapes", "attention", "interleaved_heads")
 
     def __init__(self, has_operator: HasOperator) -> None:
         """`has_operator` tells which of the forms, ONNX's and com.microsoft's, the first provider has."""
