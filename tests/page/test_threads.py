@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import small_models
 from onnx import helper, numpy_helper
 
 from py_ort import SessionOptions
+from py_ort.plan.compiler import compile_model
 
 BUILT = (Path(__file__).parents[2] / "py_ort/assets/simd128.wasm").stat().st_size > 8  # an empty module is 8 bytes
 pytestmark = [
@@ -97,3 +99,11 @@ def test_threads_change_no_bit(new_session, name, simd):
 def test_zero_is_what_the_machine_has(new_session):
     session = new_session(small_models.add(), providers=["wasm"])
     assert 1 <= session.stats()["created"]["wasm"]["threads"] <= 8
+
+
+def test_a_page_itself_has_none_and_says_so(plain_page):
+    """Its own thread must not wait for others. Without a GPU, all cores are wanted."""
+    means = plain_page.load_compiled(compile_model(small_models.add(), providers=["wasm"])).info["wasm"]
+    assert means["threads"] == 1
+    if (os.cpu_count() or 1) > 1:
+        assert "use a worker" in means["without_threads"]

@@ -26,7 +26,6 @@ export interface CpuMeans {
 }
 
 const MOST_THREADS = 8;
-const NOT_BUILT = 'py_ort was built without it: clang and lld 19 or newer are needed for that';
 /** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
 const PROBE = Uint8Array.of(
   0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0,
@@ -44,7 +43,8 @@ async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module
   try {
     const bytes = await fetchBytes(url);
     const module = await WebAssembly.compile(shared ? onSharedMemory(bytes) : bytes);
-    return WebAssembly.Module.exports(module).length > 0 ? module : NOT_BUILT;
+    const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
+    return WebAssembly.Module.exports(module).length > 0 ? module : empty;
   } catch (error) {
     return `${url.pathname} could not be loaded: ${messageOf(error)}`;
   }
