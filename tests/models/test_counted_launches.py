@@ -27,7 +27,7 @@ CASES = {
     "squeezenet": ("light_squeezenet.onnx", (1, 3, 224, 224), 31),
     "resnet50": ("light_resnet50.onnx", (1, 3, 224, 224), 57),
     "BERT": ("bert", (1, 128), 45),
-    "BERT, of any size": ("bert of any size", (1, 128), 46),
+    "BERT, of any size": ("bert of any size", (1, 128), 45),
     "ocr det": ("ch_PP-OCRv4_det_infer.onnx", (1, 3, 320, 320), 95),
     "ocr rec": ("ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 320), 64),
     "ocr cls": ("ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192), 76),

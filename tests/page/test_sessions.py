@@ -12,6 +12,7 @@ import threading
 import numpy as np
 import pytest
 import small_models
+from graphs import parse
 
 import py_ort
 from py_ort import BrowserOptions, InferenceSession, OrtValue, SessionOptions
@@ -83,6 +84,28 @@ def test_sizes(new_session, provider, shape):
     (y,) = new_session(small_models.add(), providers=[provider]).run(None, {"x": x, "scale": SCALE})
     assert y.dtype == np.float32 and y.flags.writeable
     np.testing.assert_allclose(y, x + SCALE, rtol=1e-6)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_more_rows_than_there_are_positions(new_session, provider):
+    """Fused or not, a sum that does not broadcast is an error of the run; the session goes on."""
+    positions, scale = np.random.default_rng(0).standard_normal((1, 8, 4), np.float32), np.ones(4, np.float32)
+    model = parse(
+        "g (float[n,p,4] x) => (float[n,p,4] y) { h = Shape<start=1,end=2>(x)  "
+        "t = Slice(positions, zero, h, one)  a = Add(x, t)  y = LayerNormalization(a, scale) }",
+        {"positions": positions, "zero": np.array([0]), "one": np.array([1]), "scale": scale},
+    )
+    session = new_session(model.SerializeToString(), providers=[provider])
+    for rows in (3, 16, 1, 8):
+        x = np.arange(8 * rows, dtype=np.float32).reshape(2, rows, 4) ** 2
+        if rows > 8:
+            with pytest.raises(PyOrtError, match=r"skip of shape \[1, ?8, ?4\]"):
+                session.run(None, {"x": x})
+            continue
+        total = x + positions[:, :rows]
+        centred = total - total.mean(-1, keepdims=True)
+        expected = centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, atol=1e-4)
 
 
 def test_feeds_that_numpy_understands(new_session):

@@ -35,13 +35,16 @@ class SkipNorm(Pass):
 
 
 def _repeats(skip: ir.Value, total: ir.Value) -> bool:
-    """Whether it is the same for all of a batch: [positions, size], as embeddings of positions are."""
+    """Whether it is the same for all of a batch: [positions, size], as embeddings of positions are.
+
+    Kernels check how many positions it has: as many as there are, or one.
+    """
     small, wide = dims(skip), dims(total)
-    if small is None or wide is None or len(wide) != 3 or len(small) < 2:
+    if small is None or wide is None or len(wide) != 3 or len(small) not in (2, 3):
         return False
-    if any(not isinstance(d, int) for d in small):
+    if not isinstance(wide[-1], int) or small[-1] != wide[-1] or small[:-2] not in ([], [1]):
         return False
-    return small[-2:] == wide[1:] and (len(small) == 2 or small[0] == 1)
+    return small[-2] == wide[-2] or not (isinstance(small[-2], int) and isinstance(wide[-2], int))
 
 
 def _fuse(node: ir.Node) -> bool:

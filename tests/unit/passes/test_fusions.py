@@ -180,6 +180,13 @@ CASES = {
         {"s": _f(4), "b": B},
         {"SkipLayerNormalization": 1, "Tanh": 1, "Add": 1},
     ),
+    "layer normalisation of a sum with positions, of which there may be too few": (
+        "g (float[n,p,4] x) => (float[n,p,4] y) "
+        "{ h = Shape<start=1,end=2>(x)  t = Slice(table, zero, h, one)  a = Add(x, t)  "
+        "y = LayerNormalization(a, s, b) }",
+        {"table": _f(1, 8, 4), "zero": np.array([0], np.int64), "one": np.array([1], np.int64), "s": _f(4), "b": B},
+        {"Shape": 1, "Slice": 1, "SkipLayerNormalization": 1},
+    ),
     "gelu, erf": (
         "g (float[2,4] x) => (float[2,4] y) { d = Div(x, root)  e = Erf(d)  a = Add(e, one)  m = Mul(x, a)  y = "
         "Mul(m, half) }",

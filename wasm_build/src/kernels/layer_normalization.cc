@@ -1,4 +1,5 @@
 // Normalisation over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip connection.
+#include <algorithm>
 #include <cmath>
 
 #include "axes.h"
@@ -92,6 +93,13 @@ class LayerNormalization {
   float epsilon_;
 };
 
+// Whether a tensor is what another one of its last axes is, for all of those before.
+bool repeats(const Dims& small, const Dims& dims) {
+  const auto own = std::find_if(small.begin(), small.end(), [](int64_t dim) { return dim != 1; });
+  const auto rank = small.end() - own;
+  return rank <= static_cast<ptrdiff_t>(dims.size()) && std::equal(own, small.end(), dims.end() - rank);
+}
+
 // Inputs: X, skip, scale, [bias of the normalisation unless it is a root mean square,] bias added to the skip. Outputs: Y, mean, inverse deviation, sum.
 template <bool kCentered>
 class SkipLayerNormalization {
@@ -104,7 +112,7 @@ class SkipLayerNormalization {
     PY_ORT_ENSURE(x.rank() >= 2, "expected X with two or three axes, got the shape ", x.dims);
     const int64_t n = x.dims.back(), rows = n ? x.count() / n : 0;
     const int64_t skip_rows = n ? skip.count() / n : 0;
-    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && skip_rows > 0 && rows % skip_rows == 0, "the skip of shape ", skip.dims,
+    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && repeats(skip.dims, x.dims), "the skip of shape ", skip.dims,
                   " does not fit X of shape ", x.dims);
     for (const Tensor* t : {&scale, bias, skip_bias})
       PY_ORT_ENSURE(!t || t->count() == n, "a scale or bias of shape ", t->dims, " does not fit X of shape ", x.dims);

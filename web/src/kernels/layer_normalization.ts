@@ -68,13 +68,19 @@ interface Norm {
   readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
 }
 
+/** Whether a tensor is what another one of its last axes is, for all of those before. */
+function repeats(small: readonly number[], dims: readonly number[]): boolean {
+  const own = small.slice(small.findIndex((dim) => dim !== 1));
+  return own.length <= dims.length && own.every((dim, i) => dim === dims[dims.length - own.length + i]);
+}
+
 function normalize(ctx: Context, n: Norm): void {
   const { x, skip, skipBias } = n;
   const y = ctx.output(0, x.dims);
   const outer = sizeOf(x.dims.slice(0, n.axis));
   const length = sizeOf(x.dims.slice(n.axis));
   if (skipBias && skipBias.size !== length) throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalisation of rows of ${length} elements`);
-  if (skip && x.size % Math.max(1, skip.size) !== 0) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
+  if (skip && !repeats(skip.dims, x.dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
   const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
   const extra = (i: number | undefined, dims: readonly number[], dtype: DType) => (i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined);
   const means = extra(n.outputs.mean, statistics, DType.float32);
