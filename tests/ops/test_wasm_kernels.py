@@ -38,6 +38,7 @@ CASES: dict[str, Case] = {
 BATCH = 400
 #: Tables whose operators run micro-kernels.
 WITH_MICROKERNELS = (
+    "activations",
     "attention",
     "blocks",
     "channels_last",

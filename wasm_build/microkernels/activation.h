@@ -42,6 +42,12 @@ namespace py_ort::PY_ORT_TARGET {
     case Activation::affine: return each([&](v128_t x) { return mul_add(x, a, b); });
     case Activation::scaled_tanh: return each([&](v128_t x) { return mul(a, tanh(mul(b, x))); });
     case Activation::thresholded_relu: return each([&](v128_t x) { return wasm_v128_and(x, wasm_f32x4_gt(x, a)); });
+    case Activation::selu: return each([&](v128_t x) { return mul(b, select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x)); });
+    case Activation::celu: return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(div(x, a)), one)), x); });
+    case Activation::shrink:
+      return each([&](v128_t x) {
+        return select(wasm_f32x4_lt(x, wasm_f32x4_neg(b)), add(x, a), wasm_v128_and(wasm_f32x4_gt(x, b), sub(x, a)));
+      });
   }
 }
 

@@ -1,4 +1,4 @@
-"""Weights in panels, activations that end a product, Winograd: the forms that Python's layout leaves for the CPU."""
+"""Weights in panels, Winograd: the forms that Python's layout leaves for the CPU."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,18 +9,6 @@ from case import Case, r
 from py_ort.layout.packing import conv_panels, panels, transposed_panels
 
 NHWC = "com.ms.internal.nhwc"
-SPECIAL = {
-    "Relu": [],
-    "Clip": [-0.5, 0.7],
-    "LeakyRelu": [0.2],
-    "HardSigmoid": [0.3, 0.4],
-    "HardSwish": [],
-    "Elu": [1.5],
-    "Sigmoid": [],
-    "Tanh": [],
-    "Softplus": [],
-    "Softsign": [],
-}
 
 
 def _array(*shape: int) -> np.ndarray:
@@ -91,19 +79,6 @@ def _conv_transpose(
     )
 
 
-def _activated(name: str, params: list[float]) -> Case:
-    attributes = dict(zip(["alpha", "beta"], params, strict=False)) if name != "Clip" else {}
-    alone = (lambda x: np.clip(x, *params)) if name == "Clip" else _plain(name, **attributes)
-    extra = {"activation": name, **({"activation_params": params} if params else {})}
-    return Case(
-        "MatMul",
-        [r(7, 5), r(5, 11)],
-        extra,
-        lambda a, b: np.asarray(alone((a @ b).astype(np.float32)), np.float32),
-        tolerance="normal",
-    )
-
-
 def _packed_product(rows: tuple[int, ...], k: int, n: int) -> Case:
     b = _array(k, n)
     return Case(
@@ -133,7 +108,6 @@ CASES = [
     _conv_transpose("twice", (1, 9, 6, 5), (9, 7, 2, 2), stride=2),
     _conv_transpose("overlapping", (2, 6, 5, 4), (6, 3, 3, 3), stride=2, pad=1),
     _conv_transpose("grouped", (1, 6, 5, 4), (6, 2, 3, 3), group=2),
-    *(_activated(name, params) for name, params in SPECIAL.items()),
     *(_packed_product(rows, k, n) for rows, k, n in (((1,), 33, 17), ((7,), 64, 8), ((2, 13), 40, 30), ((4,), 5, 1))),
     _winograd((1, 16, 20, 21), 17, 1),
     _winograd((2, 33, 13, 22), 40, 0),

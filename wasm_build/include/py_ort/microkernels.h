@@ -15,7 +15,7 @@ struct Activation {
   enum Kind : int32_t {
     none, clamp /* [a, b]: Relu, Clip */, leaky_relu /* slope a */, sigmoid, tanh, hard_sigmoid /* a x + b */, hard_swish, elu /* a */,
     softplus, softsign, gelu, gelu_tanh, swish /* x sigmoid(a x) */, mish, exp, abs, affine /* a x + b */, scaled_tanh /* a tanh(b x) */,
-    thresholded_relu /* x above a */
+    thresholded_relu /* x above a */, selu /* slope b, and alpha a */, celu /* a */, shrink /* by a, beyond b */
   };
   Kind kind = none;
   float a = 0, b = 0;

@@ -38,6 +38,9 @@ constexpr Known kKnown[] = {
     {"Affine", {Activation::affine, 1, 0}, 2},
     {"ScaledTanh", {Activation::scaled_tanh, 1, 1}, 2},
     {"ThresholdedRelu", {Activation::thresholded_relu, 1, 0}, 1},
+    {"Selu", {Activation::selu, 1.67326319217681884765625f, 1.05070102214813232421875f}, 2},
+    {"Celu", {Activation::celu, 1, 0}, 1},
+    {"Shrink", {Activation::shrink, 0, 0.5f}, 2},
 };
 
 bool same_letters(std::string_view a, std::string_view b) {
