@@ -2,12 +2,13 @@
 import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { inLanes, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
+import { mathFunctions } from '../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from './_rows';
 
 /** What is gathered of the elements x, and what becomes of it. */
 const POOLS = {
   GlobalAveragePool: { start: '0.0', step: 'value += x;', merge: 'value += other_value;', finish: 'value / f32(u.length)' },
-  GlobalMaxPool: { start: '-3.4028234e38', step: 'value = max(value, x);', merge: 'value = max(value, other_value);', finish: 'value' },
+  GlobalMaxPool: { start: 'F(-infinity())', step: 'value = max(value, x);', merge: 'value = max(value, other_value);', finish: 'value' },
   GlobalLpPool: {
     start: '0.0', step: 'value += select(F(0.0), pow(abs(x), F(u.p)), x != F(0.0));', merge: 'value += other_value;',
     finish: 'select(R(0.0), pow(value, R(1.0 / u.p)), value != R(0.0))',
@@ -25,7 +26,7 @@ const SHADER: Shader<GlobalSpec> = {
   name: 'global_pool',
   wgsl({ pool, layout, storage }) {
     const { start, step, merge, finish } = POOLS[pool];
-    return rowMain({
+    return (pool === 'GlobalMaxPool' ? mathFunctions('infinity') : '') + rowMain({
       layout, element: `let x = ${load(storage, layout.wide === 'none' ? 1 : 4, 'x[at]')};`,
       phases: [{ accumulators: [{ name: 'value', type: 'F', start }], step, merge }],
       finish: `y[row] = ${stored(storage, layout.wide === 'rows' ? 4 : 1, finish)};`,

@@ -5,6 +5,7 @@ import { DType } from '../schema';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
+import { mathFunctions } from '../wgsl/math';
 import { sizeOf } from '../wgsl/shape';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from './_columns';
 import { readWindow, slide, type WindowAttributes } from './_conv_geometry';
@@ -17,7 +18,7 @@ interface PoolKind {
   readonly finish: string;
 }
 
-const LEAST: { readonly [type: string]: string } = { f32: 'T(-3.4028234e38)', i32: 'T(-2147483647 - 1)', u32: 'T(0)' };
+const LEAST: { readonly [type: string]: string } = { f32: 'T(-infinity())', i32: 'T(-2147483647 - 1)', u32: 'T(0)' };
 const POOLS: { readonly [op: string]: PoolKind } = {
   MaxPool: { types: ['float32', 'float16', 'int8', 'uint8'], start: (type) => LEAST[type], step: 'value = max(value, x);', finish: 'value' },
   AveragePool: { types: ['float32', 'float16'], start: () => 'T(0.0)', step: 'value += x;', finish: 'value / f32(count)' },
@@ -103,6 +104,7 @@ const SHADER: Shader<PoolSpec> = {
     const pixel = all.reduce((text, axis) => `(${text}) * u.input_${axis} + in_${axis}`, last ? 'rest' : 'rest * u.channels + channel');
     const planes = all.map((axis) => `u.input_${axis}`).join(' * ');
     return `alias T = ${laneType(type, lanes)};
+${op === 'MaxPool' && type === 'f32' ? mathFunctions('infinity') : ''}
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};
