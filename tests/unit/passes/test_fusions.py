@@ -86,6 +86,21 @@ CASES = {
         {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)},
         {"nhwc.AveragePool": 1, "Transpose": 2},
     ),
+    **{
+        f"pad with {name} before max pool": (
+            f"g ({IN}) => ({OUT}) {{ r = {before}(x)  p = Pad(r, pads, number)  "
+            f"y = MaxPool<kernel_shape=[{size},{size}], strides=[2,2]>(p) }}",
+            {"pads": np.array([0, 0, 1, 0, 0, 0, 1, 2], np.int64), "number": np.float32(number)},
+            {"nhwc.MaxPool": 1, before: 1, "Transpose": 2, **stays},
+        )
+        for name, number, before, size, stays in (
+            ("-infinity", -np.inf, "Sin", 3, {}),
+            ("the least number", np.finfo(np.float32).min, "Sin", 3, {}),
+            ("0, behind relu,", 0, "Relu", 3, {}),
+            ("0, behind what may be negative,", 0, "Sin", 3, {"Pad": 1}),
+            ("-infinity, more than the kernel,", -np.inf, "Sin", 2, {"Pad": 1}),
+        )
+    },
     "batchnorm and relu before a padded conv": (
         f"g ({IN}) => ({OUT}) {{ n = BatchNormalization(x, s, b, m, v)  r = Relu(n) "
         "y = Conv<pads=[1,1,1,1]>(r, w, bias) }",
@@ -131,6 +146,38 @@ CASES = {
         "g (float[2,5,3] x) => (float[2,5,4] y) { m = MatMul(x, w)  a = Add(b, m)  y = Gelu(a) }",
         {"w": _f(3, 4), "b": B},
         {"MatMul": 1},
+    ),
+    "matmul+bias, residual, relu, residual": (
+        "g (float[2,5,3] x, float[2,5,4] r) => (float[2,5,4] y) { m = MatMul(x, w)  a = Add(m, b)  s = Add(r, a)  "
+        "t = Relu(s)  n = MatMul(t, v)  k = Relu(n)  y = Add(k, t) }",
+        {"w": _f(3, 4), "b": B, "v": _f(4, 4)},
+        {"MatMul": 2},
+    ),
+    "gemm, residual": (
+        "g (float[N,3] x, float[N,4] r) => (float[N,4] y) { m = Gemm(x, w, b)  y = Add(m, r) }",
+        {"w": _f(3, 4), "b": B},
+        {"Gemm": 1},
+    ),
+    "a gemm whose C has rows, with a sum": (
+        "g (float[5,3] x, float[5,4] r) => (float[5,4] y) { m = Gemm(x, w, c)  y = Add(m, r) }",
+        {"w": _f(3, 4), "c": _f(5, 4)},
+        {"Gemm": 1, "Add": 1},
+    ),
+    "a product with a sum that broadcasts": (
+        "g (float[2,5,3] x, float[5,4] r) => (float[2,5,4] y) { m = MatMul(x, w)  y = Add(m, r) }",
+        {"w": _f(3, 4)},
+        {"MatMul": 1, "Add": 1},
+    ),
+    "a product's residual in rows of channels": (
+        "g (float[1,3,5,6] x, float[1,4,5,6] r) => (float[1,4,5,6] y) { t = Transpose<perm=[0,2,3,1]>(x) "
+        "m = MatMul(t, w)  u = Transpose<perm=[0,2,3,1]>(r)  s = Add(m, u)  y = Transpose<perm=[0,3,1,2]>(s) }",
+        {"w": _f(3, 4)},
+        {"MatMul": 1, "Transpose": 3},
+    ),
+    "a residual that a normalisation takes": (
+        "g (float[2,5,4] x) => (float[2,5,4] y) { m = MatMul(x, w)  s = Add(m, x)  y = LayerNormalization(s, g0, b) }",
+        {"w": _f(4, 4), "b": B, "g0": B},
+        {"MatMul": 1, "SkipLayerNormalization": 1},
     ),
     "matmul+bias of matrices": (
         "g (float[5,3] x) => (float[5,4] y) { m = MatMul(x, w)  y = Add(m, b) }",
