@@ -93,7 +93,7 @@ def pipeline(
     """
     if level < Level.BASIC:
         return []
-    integers: list[Pass] = [Quantized(has_operator), DequantizedWeights(has_operator)]
+    integers: list[Pass] = [Identity(), Quantized(has_operator), DequantizedWeights(has_operator)]
     passes = integers if level >= Level.EXTENDED else []
     passes += [
         Folding(),

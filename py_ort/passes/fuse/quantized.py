@@ -58,6 +58,7 @@ def _contents(constant: ir.Value) -> np.ndarray:
 class Quantized(Pass):
     """Integer products, pools, activations and moves of quantised numbers."""
 
+    after = ("identity",)  # which may stand in between
     before = ("folding",)  # which makes floats of quantised weights
 
     def __init__(self, has_operator: HasOperator) -> None:

@@ -18,6 +18,7 @@ _CONSTANTS = {
 # id: (what stands between the convolution and what quantises, what quantises, the operators in the plan besides)
 CASES = {
     "plain": ("", "sy, zx", {"QLinearConv"}),
+    "identity": ("t = Identity(c)", "sy, zx", {"QLinearConv"}),
     "one scale for each channel": ("", "steps, zeros", {"Conv"}),
     "integers of 16 bits": ("", "sy, wide", {"Conv"}),
     "relu at the least integer": ("t = Relu(c)", "sy, least", {"QLinearConv"}),
@@ -39,7 +40,7 @@ def test_operators_on_integers(case: str) -> None:
     outputs = "float[e,f,g,h] y" + (", float[i,j,k,l] z" if "z = " in between else "")
     model = parse(
         f"""g (float[1,4,6,5] x) => ({outputs}) {{ p = QuantizeLinear(x, sx, zx)  q = DequantizeLinear(p, sx, zx)
-        v = DequantizeLinear(w, sw, zw)  c = Conv(q, v)  {between}
+        v = DequantizeLinear(w, sw, zw)  i = Identity(q)  c = Conv(i, v)  {between}
         r = QuantizeLinear<axis=1>({"t" if between else "c"}, {how})  y = DequantizeLinear<axis=1>(r, {how}) }}""",
         _CONSTANTS,
         opset=21,
