@@ -75,6 +75,8 @@ def manifests(
             "Less",
             "Not",
             "And",
+            *("Xor", "IsNaN", "IsInf", "Max", "Min", "Round", "Sign", "Mod", "PRelu", "Selu", "Celu", "Shrink"),
+            *("Pow", "ThresholdedRelu", "Asinh", "Atan", "Tan", "Cosh", "Acosh"),
             *(f"Reduce{kind}" for kind in ("Max", "Min", "L1", "L2", "SumSquare", "LogSumExp")),
         )
         gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in more]

@@ -14,7 +14,10 @@ from py_ort.plan import CompiledModel
 from py_ort.plan.standard_form import FUSED, StandardForm, get
 
 _NUMBERS = {
-    **dict.fromkeys(("LeakyRelu", "Elu", "ThresholdedRelu"), ("alpha",)),
+    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),
+    "Selu": ("alpha", "gamma"),
+    "Shrink": ("bias", "lambd"),
+    "IsInf": ("detect_positive", "detect_negative"),
     "HardSigmoid": ("alpha", "beta"),
 }
 _COLUMNS = ("x_columns", "residual_columns", "y_columns", "into")
@@ -170,7 +173,15 @@ class _Writer(StandardForm):
             elif op_type == "Clip":
                 bounds = [self.array(proto, np.array(number, dtype.numpy())) for number in numbers]
                 names.append(self.emit(proto, "Clip", [*operands, *bounds]))
+            elif op_type == "Pow":
+                exponent = self.array(proto, np.array(numbers[0], dtype.numpy()))
+                names.append(self.emit(proto, "Pow", [*operands, exponent]))
+            elif op_type == "FastGelu":
+                names.append(self.emit(proto, "Gelu", operands, approximate="tanh"))
             else:
-                attributes |= {"to": int(dtype)} if op_type == "Cast" else {}
+                attributes = (
+                    {name: int(value) for name, value in attributes.items()} if op_type == "IsInf" else attributes
+                )
+                attributes |= {"Cast": {"to": int(dtype)}, "Mod": {"fmod": 1}}.get(op_type, {})
                 names.append(self.emit(proto, op_type, operands, **attributes))
         return names[-1]

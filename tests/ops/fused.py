@@ -15,6 +15,20 @@ def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
+def _celu(x: Array) -> Array:
+    return np.where(x > 0, x, 0.7 * np.expm1(x / 0.7))
+
+
+def _thresholded(x: Array) -> Array:
+    """Shrunk by 0.1 beyond 0.3, and nothing up to 0.5."""
+    shrunk = np.where(x > 0.3, x - 0.1, np.where(x < -0.3, x + 0.1, 0))
+    return np.where(shrunk > 0.5, shrunk, 0)
+
+
+def _fast_gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
 def _chain(program: str, inputs: Sequence[Any], expected: Callable[..., Any], tolerance: Any = "tight") -> Case:
     attributes = {"program": program}
 
@@ -128,6 +142,9 @@ def _ending(activation: str, function: Callable[[Array], Array], inputs: Sequenc
     return Case("Conv", inputs, attributes, expected, domain="com.ms.internal.nhwc", tolerance="normal")
 
 
+_VALUES = np.array([np.nan, np.inf, -np.inf, 1, -2, 0.5], np.float32)
+_ENDS = [_VALUES.reshape(6, 1, 1), _VALUES.reshape(6, 1), _VALUES]
+
 CASES = [
     _chain("Mul 0 1;Add 2 0", [r(2, 5, 7, 24), r(2, 1, 1, 24)], lambda x, g: x * g + x),
     _chain("Mul 0 1;Add 2 0", [r(2, 5, 7), r(5, 1)], lambda x, g: x * g + x),
@@ -147,6 +164,30 @@ CASES = [
         [r(3, 300), r(3, 1)],
         lambda x, z: _erf(np.clip(np.where(x >= z, x, z), -0.5, 0.5)),
     ),
+    _chain("Max 0 1;Min 2 3;Neg 4", _ENDS, lambda x, z, w: -np.minimum(np.maximum(x, z), w)),
+    _chain(
+        "IsNaN 0;IsInf 1 #1.0 #0.0;Xor 3 4;IsInf 0 #0.0 #1.0;Or 5 6;Where 7 2 0",
+        _ENDS,
+        lambda x, z, w: np.where(np.isnan(x) ^ (z == np.inf) | (x == -np.inf), w, x),
+    ),
+    _chain(
+        "Mul 0 1;Round 2;Sign 0;Mod 3 4;Add 3 5;PRelu 6 1",
+        [(np.arange(-20, 20) / 2).astype(np.float32).reshape(2, 20), np.array([[1], [3]], np.float32)],
+        lambda x, z: (lambda y: np.where(y < 0, y * z, y))(np.round(x * z) + np.fmod(np.round(x * z), np.sign(x))),
+        tolerance="normal",
+    ),
+    _chain(
+        "Abs 0;Pow 1 #-0.5;Pow 2 #1.7;Clip 3 #3.0 #2.0;Mul 3 4", [r(300)], lambda x: 2 * np.abs(x) ** -0.85, "normal"
+    ),
+    _chain("Pow 0 #3.0;Pow 1 #0.0;Pow 0 #1.0;Sub 3 2", [r(77)], lambda x: x - 1),
+    _chain(
+        "Selu 0 #1.5 #1.1;Celu 1 #0.7;Shrink 2 #0.1 #0.3;ThresholdedRelu 3 #0.5;FastGelu 4",
+        [r(500)],
+        lambda x: _fast_gelu(_thresholded(_celu(1.1 * np.where(x > 0, x, 1.5 * np.expm1(x))))),
+        "normal",
+    ),
+    _chain("Sinh 0;Asinh 1;Tan 2;Atan 3;Cosh 4;Acosh 5", [r(200, low=0.1, high=1.2)], lambda x: x, "normal"),
+    _chain("Tanh 0;Atanh 1;Sin 2;Asin 3;Cos 4;Acos 5", [r(200, low=0.1, high=1.2)], lambda x: x, "normal"),
     _chain("Neg 0;Exp 1;Div 2 1", [r(255)], lambda x: np.exp(-x) / -x),
     _chain("Add 0 1;Neg 2", [r(), r(3)], lambda x, z: -(x + z)),
     _chain("Add 0 1;Neg 2", [r(0, 4), r(4)], lambda x, z: -(x + z)),

@@ -30,18 +30,27 @@ _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
 _LARGEST = 3.4028234663852886e38
 # Operators by the numbers they take, and whether they cost so little that an element may be computed again and again.
 _FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
-    **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil"), ()),
+    **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign"), ()),
     **dict.fromkeys(("Exp", "Log", "Sigmoid", "Tanh", "Erf", "HardSwish", "Softplus", "Softsign", "Mish"), ()),
-    **dict.fromkeys(("Sin", "Cos", "Gelu"), ()),
+    **dict.fromkeys(("Sin", "Cos", "Tan", "Sinh", "Cosh", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"), ()),
+    **dict.fromkeys(("Gelu", "IsNaN"), ()),
     "LeakyRelu": (("alpha", 0.01),),
     "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
     "Elu": (("alpha", 1.0),),
+    "Celu": (("alpha", 1.0),),
+    "Selu": (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
+    "Shrink": (("bias", 0.0), ("lambd", 0.5)),
+    "IsInf": (("detect_positive", 1), ("detect_negative", 1)),
     "Swish": (("alpha", 1.0),),
     "ThresholdedRelu": (("alpha", 1.0),),
 }
-_TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Not"})
-_PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", *_TRUTHS})
-_CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Pow", "HardSigmoid", "HardSwish", "LeakyRelu"}
+_LOGIC = frozenset({"And", "Or", "Xor", "Not"})
+_TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", *_LOGIC})
+_MANY = frozenset({"Max", "Min"})  # of any number of inputs: one after the other
+_PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", "PRelu", *_MANY, *_TRUTHS})
+_CLASSES = frozenset({"IsNaN", "IsInf"})
+_CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Round", "Sign", "HardSigmoid", "HardSwish", "LeakyRelu"}
+_PRODUCTS = (2.0, 3.0)  # exponents of which a power is made of products
 
 _REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")
@@ -209,17 +218,25 @@ def _fits(node: ir.Node) -> bool:
         return kinds[0] in (*_INTEGERS, ir.DataType.BOOL) and node.outputs[0].dtype == ir.DataType.FLOAT
     if node.op_type == "Clip":
         return kinds[0] in _FLOATS and all(v is None or _bound(v) is not None for v in node.inputs[1:])
-    if node.op_type in ("And", "Or", "Not"):
+    if node.op_type in _LOGIC:
         return True
     if node.op_type == "Where":
         return kinds[1] in _FLOATS
-    if node.op_type in _PLAIN:
-        return kinds[0] in _FLOATS
     if node.op_type == "Pow":
-        return kinds[0] in _FLOATS and _number(node.inputs[1]) in (2.0, 3.0)
-    if node.op_type == "Gelu":
-        return kinds[0] in _FLOATS and attribute(node, "approximate", "none") == "none"
+        return kinds[0] in _FLOATS and _exponent(node) is not None
+    if node.op_type in _CLASSES:  # what is infinite as float16 need not be so here
+        return kinds[0] == ir.DataType.FLOAT
+    if node.op_type == "Mod" and not attribute(node, "fmod", 0):
+        return False
+    if node.op_type in _PLAIN or node.op_type == "Mod":
+        return kinds[0] in _FLOATS
     return node.op_type in _FUNCTIONS and kinds[0] in _FLOATS
+
+
+def _exponent(node: ir.Node) -> float | None:
+    """What all elements are raised to, if that is a finite number."""
+    found = scalar(node.inputs[1]) if (rank(node.inputs[1]) or 0) <= (rank(node.inputs[0]) or 0) else None
+    return None if found is None or not math.isfinite(found) else float(found)
 
 
 def _bound(value: ir.Value | None) -> float | None:
@@ -230,7 +247,8 @@ def _bound(value: ir.Value | None) -> float | None:
 def _worth(node: ir.Node, result: ir.Value) -> bool:
     """Whether the operator may be computed for each element of the result: if it is of that shape, or cheap."""
     made = node.outputs[0]
-    if node.op_type in _CHEAP or same_dims(made, result):
+    cheap = node.op_type in _CHEAP or (node.op_type == "Pow" and _exponent(node) in _PRODUCTS)
+    if cheap or same_dims(made, result):
         return True
     small, wide = dims(made), dims(result)
     if small is None or wide is None or len(small) != len(wide):
@@ -314,16 +332,25 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
             limits = (-_LARGEST if bounds[0] is None else bounds[0], _LARGEST if bounds[1] is None else bounds[1])
             made = add("Clip", source, *map(_literal, limits))
         elif node.op_type == "Pow":
-            made = add("Mul", source, source)
-            if _number(node.inputs[1]) == 3.0:
+            exponent = _exponent(node)
+            made = add("Mul", source, source) if exponent in _PRODUCTS else add("Pow", source, _literal(exponent))
+            if exponent == 3.0:
                 made = add("Mul", made, source)
+        elif node.op_type in _MANY:
+            made = source
+            for value in node.inputs[1:]:
+                made = add(node.op_type, made, register(value))
         elif node.op_type in _FUNCTIONS:
             numbers = [attribute(node, name, default) for name, default in _FUNCTIONS[node.op_type]]
-            made = add(node.op_type, source, *map(_literal, numbers))
+            made = add(_name(node), source, *map(_literal, numbers))
         else:
             made = add(node.op_type, source, *(register(v) for v in node.inputs[1:]))
         registers[node.outputs[0]] = made
     return ";".join(lines)
+
+
+def _name(node: ir.Node) -> str:
+    return "FastGelu" if attribute(node, "approximate", "none") == "tanh" else node.op_type
 
 
 def _literal(number: float | None) -> str:

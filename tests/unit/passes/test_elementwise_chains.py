@@ -39,6 +39,49 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
         {"two": TWO, "three": np.float32(3)},
         {"ElementwiseChain": 1},
     ),
+    "powers": (
+        f"{F} x",
+        "a = Abs(x)  b = Pow(a, root)  c = Pow(b, whole)  y = Neg(c)",
+        {"root": np.float32(-0.3), "whole": np.array([4], np.int64)},
+        {"ElementwiseChain": 1},
+    ),
+    "relu6 of Max and Min": (
+        f"{F} x, {F} z",
+        "a = Mul(x, z)  b = Max(a, zero)  y = Min(six, b)",
+        {"zero": np.float32(0), "six": np.array([6], np.float32)},
+        {"ElementwiseChain": 1},
+    ),
+    "the most of many": (
+        f"{F} x, float[3,1] z, float[4] w",
+        "a = Max(x, half, z, w)  b = Min(a, x, two)  y = Exp(b)",
+        {"half": HALF, "two": TWO},
+        {"ElementwiseChain": 1},
+    ),
+    "steps": (
+        f"{F} x, {F} z",
+        "t = Mul(x, x)  a = Round(t)  b = Sign(z)  c = Mod<fmod=1>(t, two)  d = Mul(a, b)  y = PRelu(d, c)",
+        {"two": TWO},
+        {"ElementwiseChain": 1},
+    ),
+    "classes": (
+        f"{F} x, {F} z",
+        "q = Div(x, z)  n = IsNaN(q)  i = IsInf<detect_negative=0>(q)  e = Xor(n, i)  w = Where(e, z, x)  y = Abs(w)",
+        {},
+        {"ElementwiseChain": 1},
+    ),
+    "with numbers that have defaults": (
+        f"{F} x",
+        "a = Selu<alpha=1.5>(x)  b = Celu<alpha=0.7>(a)  c = Shrink<lambd=0.2,bias=0.1>(b)  "
+        'd = ThresholdedRelu<alpha=0.1>(c)  y = Gelu<approximate="tanh">(d)',
+        {},
+        {"ElementwiseChain": 1},
+    ),
+    "curves": (
+        f"{F} x",
+        "b = Asinh(x)  c = Atan(b)  d = Tan(c)  e = Cosh(d)  y = Acosh(e)",
+        {},
+        {"ElementwiseChain": 1},
+    ),
     "a mask of integers": (
         "int64[2,3] x",
         "u = Unsqueeze(x, one)  f = Cast<to=1>(u)  r = Sub(half, f)  y = Mul(r, two)",

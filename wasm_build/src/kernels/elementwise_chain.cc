@@ -4,12 +4,14 @@
 // floats, truths 0 and 1. With `reduction`, a Reduce operator, that last one is reduced along `axes`, block by block, and is no tensor;
 // what it gives goes through the program `finish`.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "broadcast.h"
 #include "axes.h"
+#include "pow.h"
 #include "py_ort/kernel.h"
 #include "reduce.h"
 #include "simd_math.h"
@@ -20,13 +22,18 @@ namespace {
 
 constexpr int64_t kBlock = 768;  // a multiple of common channel counts
 
-enum class Op { function, number, copy, add, sub, mul, div, clip, less, less_equal, greater, greater_equal, equal, both, either, inverse, where };
+enum class Op {
+  function, number, copy, add, sub, mul, div, clip, max, min, mod, pow, prelu, less, less_equal, greater, greater_equal, equal, both, either, differ, inverse,
+  where, is_nan, is_inf,
+};
 struct Named { std::string_view name; Op op; int registers; };
 constexpr Named kNames[] = {
     {"Number", Op::number, 0},     {"Cast", Op::copy, 1},  {"Add", Op::add, 2},       {"Sub", Op::sub, 2},
     {"Mul", Op::mul, 2},           {"Div", Op::div, 2},    {"Clip", Op::clip, 1},     {"Less", Op::less, 2},
     {"LessOrEqual", Op::less_equal, 2}, {"Greater", Op::greater, 2}, {"GreaterOrEqual", Op::greater_equal, 2}, {"Equal", Op::equal, 2},
     {"And", Op::both, 2},          {"Or", Op::either, 2},  {"Not", Op::inverse, 1},   {"Where", Op::where, 3},
+    {"Xor", Op::differ, 2},        {"Max", Op::max, 2},    {"Min", Op::min, 2},       {"Mod", Op::mod, 2},
+    {"Pow", Op::pow, 1},           {"PRelu", Op::prelu, 2}, {"IsNaN", Op::is_nan, 1}, {"IsInf", Op::is_inf, 1},
 };
 
 struct Instruction {
@@ -108,6 +115,7 @@ void each(float* y, F f) {
   for (int64_t i = 0; i < kBlock; i += 4) simd::store(y + i, f(i));
 }
 v128_t truth(v128_t mask) { return wasm_v128_and(mask, simd::splat(1)); }
+v128_t is_nan(v128_t a) { return wasm_f32x4_ne(a, a); }
 
 // Whole blocks: what is behind the end is computed too, and not read.
 void execute(const Instruction& step, const float* a, const float* b, const float* c, float* y) {
@@ -126,6 +134,13 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
     case Op::mul: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
     case Op::div: return each(y, [&](int64_t i) { return div(load(a + i), load(b + i)); });
     case Op::clip: return each(y, [&](int64_t i) { return at_most(at_least(load(a + i), splat(step.numbers[0])), splat(step.numbers[1])); });
+    case Op::max: return each(y, [&](int64_t i) { return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_gt(load(a + i), load(b + i))), load(a + i), load(b + i)); });
+    case Op::min: return each(y, [&](int64_t i) { return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_lt(load(a + i), load(b + i))), load(a + i), load(b + i)); });
+    case Op::mod:
+      for (int64_t i = 0; i < kBlock; ++i) y[i] = std::fmod(a[i], b[i]);
+      return;
+    case Op::pow: return powers(a, step.numbers[0], y, kBlock);
+    case Op::prelu: return each(y, [&](int64_t i) { return select(wasm_f32x4_lt(load(a + i), splat(0)), mul(load(a + i), load(b + i)), load(a + i)); });
     case Op::less: return each(y, [&](int64_t i) { return truth(wasm_f32x4_lt(load(a + i), load(b + i))); });
     case Op::less_equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_le(load(a + i), load(b + i))); });
     case Op::greater: return each(y, [&](int64_t i) { return truth(wasm_f32x4_gt(load(a + i), load(b + i))); });
@@ -133,8 +148,17 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
     case Op::equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_eq(load(a + i), load(b + i))); });
     case Op::both: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
     case Op::either: return each(y, [&](int64_t i) { return at_least(load(a + i), load(b + i)); });
+    case Op::differ: return each(y, [&](int64_t i) { return truth(wasm_f32x4_ne(load(a + i), load(b + i))); });
     case Op::inverse: return each(y, [&](int64_t i) { return sub(splat(1), load(a + i)); });
     case Op::where: return each(y, [&](int64_t i) { return select(wasm_f32x4_ne(load(a + i), splat(0)), load(b + i), load(c + i)); });
+    case Op::is_nan: return each(y, [&](int64_t i) { return truth(is_nan(load(a + i))); });
+    case Op::is_inf: {  // numbers: whether the positive and the negative one count
+      const v128_t infinity = splat(__builtin_inff()), positive = splat(step.numbers[0]), negative = splat(step.numbers[1]);
+      return each(y, [&](int64_t i) {
+        const v128_t x = load(a + i);
+        return add(wasm_v128_and(wasm_f32x4_eq(x, infinity), positive), wasm_v128_and(wasm_f32x4_eq(x, wasm_f32x4_neg(infinity)), negative));
+      });
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "binary.h"
 #include "dtypes.h"
+#include "pow.h"
 
 namespace py_ort {
 namespace {
@@ -25,21 +26,6 @@ struct PowOp {
 };
 constexpr BinaryLoops kPow = lane_loops<PowOp>();
 
-// x^y for the exponents that models are full of, or false.
-bool simple_power(float y, const float* x, float* out, int64_t count) {
-  const auto map = [&](auto f) {
-    for (int64_t i = 0; i < count; ++i) out[i] = f(x[i]);
-    return true;
-  };
-  if (y == 2) return map([](float v) { return v * v; });
-  if (y == 3) return map([](float v) { return v * v * v; });
-  if (y == 1) return map([](float v) { return v; });
-  if (y == -1) return map([](float v) { return 1 / v; });
-  // pow(-0, .5) is 0 and pow(-inf, .5) is inf, where sqrt says -0 and NaN.
-  if (y == 0.5f) return map([](float v) { return v == -INFINITY ? INFINITY : std::sqrt(v) + 0.0f; });
-  return false;
-}
-
 struct Pow {
   Status operator()(KernelContext& context) const {
     const Tensor& base = *context.input(0);
@@ -49,7 +35,8 @@ struct Pow {
       PY_ORT_TRY(cast(*context.input(1), DType::float32, exponent));
       Tensor* out = nullptr;
       PY_ORT_TRY(context.output(0, dtype, base.dims, out));
-      if (simple_power(*exponent.data<float>(), base.data<float>(), out->mutable_data<float>(), base.count())) return {};
+      powers(base.data<float>(), *exponent.data<float>(), out->mutable_data<float>(), base.count());
+      return {};
     }
     const Lane exponent_lane = lane_of(exponent_dtype);
     const bool float_exponent = exponent_lane == Lane::f32 || exponent_lane == Lane::f64, float_base = lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64;
@@ -70,4 +57,19 @@ struct Pow {
 PY_ORT_KERNEL("", "Pow", PY_ORT_FLOATS ",int32,int64;" PY_ORT_NUMBERS, Pow);
 
 }  // namespace
+
+void powers(const float* x, float exponent, float* y, int64_t count) {
+  const auto map = [&](auto f) {
+    for (int64_t i = 0; i < count; ++i) y[i] = f(x[i]);
+  };
+  // Those that models are full of need no pow.
+  if (exponent == 2) return map([](float v) { return v * v; });
+  if (exponent == 3) return map([](float v) { return v * v * v; });
+  if (exponent == 1) return map([](float v) { return v; });
+  if (exponent == -1) return map([](float v) { return 1 / v; });
+  // pow(-0, .5) is 0 and pow(-inf, .5) is inf, where sqrt says -0 and NaN.
+  if (exponent == 0.5f) return map([](float v) { return v == -INFINITY ? INFINITY : std::sqrt(v) + 0.0f; });
+  map([&](float v) { return std::pow(v, exponent); });
+}
+
 }  // namespace py_ort

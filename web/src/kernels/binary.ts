@@ -63,17 +63,8 @@ const MOD = elementwiseShader<ModSpec>('mod', ({ operands, fmod }) => {
   if (type === 'u32' || (type === 'i32' && fmod)) return 'fn apply(a: T, b: T) -> R { return a % b; }';
   const towardsDivisor = 'select(r, r + b, (r != T(0)) & ((r < T(0)) != (b < T(0))))';
   if (type === 'i32') return `fn apply(a: T, b: T) -> R { let r = a % b; return ${towardsDivisor}; }`;
-  // Floats: the quotient is rounded, so the remainder may be one divisor too far on either side.
-  return `${mathFunctions('is_infinite')}
-fn apply(a: T, b: T) -> R {
-  let d = abs(b);
-  var r = abs(a) - d * floor(abs(a) / d);
-  r = select(r, abs(a), is_infinite(b) & !is_infinite(a));
-  r = select(r, r + d, r < T(0));
-  r = select(r, r - d, r >= d);
-  r = select(r, -r, a < T(0));
-  return ${fmod ? 'r' : towardsDivisor};
-}`;
+  return `${mathFunctions('remainder')}
+fn apply(a: T, b: T) -> R { let r = remainder(a, b); return ${fmod ? 'r' : towardsDivisor}; }`;
 });
 
 const mod: Kernel<ModSpec> = {

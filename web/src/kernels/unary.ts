@@ -74,9 +74,15 @@ const TABLE: readonly Unary[] = [
   { op: 'QuickGelu', domain: MICROSOFT_DOMAIN, math: ['sigmoid'], attributes: { alpha: 1.702 }, wgsl: 'x * sigmoid(u.alpha * x)' },
 ];
 
+/** Gelu by its attribute: as other programs name it. */
+const GELUS: { readonly [op: string]: Unary | undefined } = {
+  Gelu: { op: 'Gelu', math: ['erf_'], wgsl: GELU },
+  FastGelu: { op: 'FastGelu', math: ['tanh_'], wgsl: GELU_TANH },
+};
+
 /** A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further parameters, in order. */
 export function unaryFunction(op: string): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {
-  const found: Unary | undefined = op === 'Gelu' ? { op, math: ['erf_'], wgsl: GELU } : TABLE.find((line) => line.op === op && !line.domain);
+  const found = GELUS[op] ?? TABLE.find((line) => line.op === op && !line.domain);
   if (!found) return undefined;
   const name = `unary_${stemOf(op)}`;
   const parameters = ['x: F', ...Object.keys(found.attributes ?? {}).map((attribute) => `${attribute}: f32`)];

@@ -193,6 +193,18 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   return select(with_sign(y, x), F(nan()), a > F(1.0));
 }`,
   },
+  // x - y * trunc(x / y), with the sign of x. The quotient is rounded, so the remainder may be one divisor too far on either side.
+  remainder: {
+    needs: ['is_infinite'],
+    wgsl: `fn remainder(x: F, y: F) -> F {
+  let d = abs(y);
+  var r = abs(x) - d * floor(abs(x) / d);
+  r = select(r, abs(x), is_infinite(y) & !is_infinite(x));
+  r = select(r, r + d, r < F(0.0));
+  r = select(r, r - d, r >= d);
+  return select(r, -r, x < F(0.0));
+}`,
+  },
   // x^y as C has it: a negative base takes an integer exponent; anything to the power of 0 is 1.
   power: {
     needs: ['nan', 'is_nan'],

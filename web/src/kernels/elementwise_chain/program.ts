@@ -19,9 +19,15 @@ export interface Program {
 
 /** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
 const EXPRESSIONS: { readonly [op: string]: string } = {
-  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Cast: 'a', Number: 'F(m)', Clip: 'clamp(a, F(m), F(n))',
+  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Cast: 'a', Number: 'F(m)', Clip: 'min(max(a, F(m)), F(n))',
+  Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))', Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
+  Mod: 'remainder(a, b)', Pow: 'power(a, F(m))', PRelu: 'select(a * b, a, a >= F(0.0))',
   Less: 'truth(a < b)', LessOrEqual: 'truth(a <= b)', Greater: 'truth(a > b)', GreaterOrEqual: 'truth(a >= b)', Equal: 'truth(a == b)',
-  And: 'a * b', Or: 'max(a, b)', Not: '1.0 - a', Where: 'select(c, b, a != F(0.0))',
+  And: 'a * b', Or: 'max(a, b)', Xor: 'truth(a != b)', Not: '1.0 - a', Where: 'select(c, b, a != F(0.0))',
+  IsNaN: 'truth(is_nan(a))', IsInf: 'truth(is_infinite(a)) * select(F(n), F(m), a > F(0.0))',
+};
+const MATH: { readonly [op: string]: MathName | undefined } = {
+  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power',
 };
 
 export function parse(text: string): Program {
@@ -57,6 +63,8 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
       if (op in EXPRESSIONS) {
         const names: { [name: string]: string } = Object.fromEntries(registers.map((register, k) => ['abc'[k], `r${register}`]));
         uniforms.forEach((uniform, k) => { names['mn'[k]] = uniform; });
+        const needed = MATH[op];
+        if (needed) math.add(needed);
         value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (letter) => names[letter]);
       } else {
         const found = unaryFunction(op);
