@@ -1,19 +1,24 @@
-"""Checks of sizes that ONNX's own inference leaves to the kernels, made once it is known which nodes stay."""
+"""Checks of sizes that ONNX's own inference leaves to the kernels, made once it is known which nodes stay.
+
+Kernels on the GPU cannot fail for what they read, so constant indices are checked here as well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_nodes, attribute, dims
+from py_ort.ops.builder import all_nodes, array, attribute, dims
+from py_ort.ops.declaration import MICROSOFT
 from py_ort.ops.infer import inconsistent
 
 _LARGEST = 2**31 - 1
 
 
 def check_sizes(model: ir.Model) -> None:
-    """Check the outputs' sizes, and convolutions' channels.
+    """Check the outputs' sizes, convolutions' channels, scales of normalisations, and constant indices.
 
     Raises:
         InvalidGraph: Of the node that cannot run.
@@ -23,9 +28,12 @@ def check_sizes(model: ir.Model) -> None:
             sizes = dims(output)
             if sizes and any(isinstance(d, int) and not 0 <= d <= _LARGEST for d in sizes):
                 raise inconsistent(node, f"its output would have the shape [{', '.join(map(str, sizes))}]")
-        check = _CHECKS.get(node.op_type) if node.domain == "" else None
+        check = _CHECKS.get(node.op_type) if node.domain in ("", MICROSOFT) else None
         if check is not None:
             check(node)
+        # A branch may be there for other sizes, and never be taken.
+        if node.domain == "" and node.op_type in _INDEXED and node.graph is model.graph:
+            _indices(node)
 
 
 def _conv(node: ir.Node) -> None:
@@ -57,4 +65,48 @@ def _channels(node: ir.Node, channels: object, *, each: object, outputs: object)
         raise inconsistent(node, f"a bias of {bias[0]} elements does not go with {outputs} output channels")
 
 
-_CHECKS: dict[str, Callable[[ir.Node], None]] = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+def _broadcast(*indices: int) -> Callable[[ir.Node], None]:
+    """Check that these inputs broadcast to the first one."""
+
+    def check(node: ir.Node) -> None:
+        x = dims(node.inputs[0])
+        for index in indices:
+            own = dims(node.inputs[index]) if index < len(node.inputs) else None
+            if x is None or own is None:
+                continue
+            pairs = zip(reversed(own), reversed(x), strict=False)
+            if len(own) > len(x) or any(
+                isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs
+            ):
+                shapes = [f"[{', '.join(map(str, sizes))}]" for sizes in (own, x)]
+                raise inconsistent(node, f"a scale or bias of shape {shapes[0]} does not broadcast to {shapes[1]}")
+
+    return check
+
+
+def _indices(node: ir.Node) -> None:
+    x, indices = dims(node.inputs[0]), array(node.inputs[1])
+    if not x or indices is None or indices.size == 0 or (indices.ndim == 0 and node.op_type.endswith("ND")):
+        return
+    if node.op_type.endswith("ND"):
+        first = attribute(node, "batch_dims", 0)
+        columns = [(first + k, indices[..., k]) for k in range(indices.shape[-1])]
+    else:
+        columns = [(attribute(node, "axis", 0) % len(x), indices)]
+    for axis, column in columns:
+        size, least, most = x[axis], int(np.min(column)), int(np.max(column))
+        if isinstance(size, int) and (least < -size or most >= size):
+            wrong = most if most >= size else least
+            raise inconsistent(node, f"index {wrong} is outside of axis {axis}, which has {size} elements")
+
+
+_CHECKS: dict[str, Callable[[ir.Node], None]] = {
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "LayerNormalization": _broadcast(1, 2),
+    "RMSNormalization": _broadcast(1),
+    "SimplifiedLayerNormalization": _broadcast(1),
+    "SkipLayerNormalization": _broadcast(2, 3, 4),
+    "SkipSimplifiedLayerNormalization": _broadcast(2, 3),
+}
+_INDEXED = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")

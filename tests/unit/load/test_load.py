@@ -147,6 +147,23 @@ def test_external_data(tmp_path: Path) -> None:
             "g (float[1,3,4,4] x) => (float[a,b,c,d] y) { y = MaxPool<kernel_shape=[9,9]>(x) }",
             r"the shape \[1, 3, -4, -4\]",
         ),
+        (
+            "g (float[2,8] x, float[7] s) => (float[2,8] y) { y = LayerNormalization(x, s) }",
+            r"\[7\] does not broadcast to \[2, 8\]",
+        ),
+        *(
+            (
+                f"g (float[3,4] x, float[2,2] u) => (float[a,b] y) <int64[{shape}] i = {{{indices}}}> {{ y = {call} }}",
+                f"index {wrong} is outside of axis {axis}",
+            )
+            for call, shape, indices, wrong, axis in (
+                ("Gather<axis=1>(x, i)", "2", "0, 4", 4, 1),
+                ("Gather(x, i)", "2", "0, -4", -4, 0),
+                ("GatherElements(x, i)", "1,2", "0, 3", 3, 0),
+                ("GatherND(x, i)", "2,2", "0, 3, 2, 4", 4, 1),
+                ("ScatterElements<axis=1>(x, i, u)", "2,2", "0, 1, 2, -5", -5, 1),
+            )
+        ),
     ],
 )
 def test_inputs_that_do_not_fit(text: str, words: str) -> None:
