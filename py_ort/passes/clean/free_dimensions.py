@@ -37,7 +37,7 @@ class FreeDimensions(Pass):
             shapes: Shapes of inputs; those of their dimensions that are open become these numbers.
 
         Raises:
-            InvalidArgument: A number is negative.
+            InvalidArgument: A number is negative. `call` raises it for shapes that the model's inputs cannot have.
         """
         self._by_name, self._by_denotation, self._shapes = by_name, by_denotation or {}, shapes or {}
         for name, number in {**by_name, **self._by_denotation}.items():
@@ -99,9 +99,15 @@ def _fix_shapes(model: ir.Model, shapes: Mapping[str, Sequence[int]]) -> None:
         if given is None or not isinstance(value.type, ir.TensorType):
             continue
         known = list(value.shape) if value.shape is not None else [None] * len(given)
-        if len(known) == len(given):
-            fixed = [d if isinstance(d, int) and d >= 0 else int(n) for d, n in zip(known, given, strict=True)]
-            value.shape = ir.Shape(fixed)
+        wanted = [int(n) for n in given]
+        fits = len(known) == len(wanted) and all(n >= 0 for n in wanted)
+        if not fits or any(isinstance(d, int) and 0 <= d != n for d, n in zip(known, wanted, strict=True)):
+            declared = ", ".join("?" if d is None else str(d) for d in known)
+            raise InvalidArgument(
+                f"input {value.name!r} cannot have the shape {wanted}: the model says [{declared}], "
+                "of which only names and -1 may become numbers (0 or more)"
+            )
+        value.shape = ir.Shape(wanted)
 
 
 class _Names:

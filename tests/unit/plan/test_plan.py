@@ -149,3 +149,12 @@ def test_free_dimensions() -> None:
     assert list(plan.values[plan.graphs[0].inputs[0]].dims) == [5, 3]
     with pytest.raises(InvalidArgument, match="must be 0 or more"):
         compiled(MODEL, free_dimension_overrides={"n": -1})
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (2, 3, 1), (-2, 3)], ids=str)
+def test_shapes_that_an_input_cannot_have(shape: tuple[int, ...]) -> None:
+    name = MODEL.graph.input[0].name
+    with pytest.raises(
+        InvalidArgument, match=rf"'{name}' cannot have the shape .{', '.join(map(str, shape))}.: .*, 3\]"
+    ):
+        compiled(MODEL, input_shapes={name: shape})
