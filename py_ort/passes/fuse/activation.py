@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, origins, remove, replace_value, scalar, set_attributes, set_origins
+from py_ort.ops.builder import attribute, origins, remove, replace_value, set_attributes, set_origins
+from py_ort.passes.fuse.clamps import CLAMPS, as_activation, clamped, fused_bounds, together
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass
 
 _HOSTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 # Attribute names that become activation_params, with ONNX's defaults.
 _PARAMETERS: dict[str, list[tuple[str, float]]] = {
-    "Relu": [],
     "Sigmoid": [],
     "Tanh": [],
     "HardSwish": [],
@@ -19,13 +19,11 @@ _PARAMETERS: dict[str, list[tuple[str, float]]] = {
     "Softsign": [],
     "Mish": [],
     "Gelu": [],
-    "Clip": [],
     "LeakyRelu": [("alpha", 0.01)],
     "HardSigmoid": [("alpha", 0.2), ("beta", 0.5)],
     "Elu": [("alpha", 1.0)],
     "Swish": [("alpha", 1.0)],
 }
-_LARGEST = 3.4028234663852886e38
 
 
 class Activation(Pass):
@@ -36,38 +34,32 @@ class Activation(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each activation that follows an operator of matrix products."""
-        return sum(_fuse(node) for node in nodes_of(model, *_PARAMETERS))
-
-
-def _parameters(node: ir.Node) -> list[float] | None:
-    if node.op_type != "Clip":
-        return [float(attribute(node, name, default)) for name, default in _PARAMETERS[node.op_type]]
-    bounds = [-_LARGEST, _LARGEST]
-    for i, value in enumerate(node.inputs[1:3]):
-        if value is None:
-            continue
-        bound = scalar(value)
-        if bound is None:
-            return None
-        bounds[i] = max(-_LARGEST, min(_LARGEST, float(bound)))
-    return bounds
+        return sum(_fuse(node) for node in nodes_of(model, *_PARAMETERS, *CLAMPS))
 
 
 def _fuse(node: ir.Node) -> bool:
-    x = node.inputs[0]
+    clamp = clamped(node) if node.op_type in CLAMPS else None
+    x = node.inputs[0] if clamp is None else clamp[0]
     host = made_by(x, *_HOSTS)
-    if x is None or host is None or not only_for(x, node) or attribute(host, "activation"):
+    if x is None or host is None or not only_for(x, node) or x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
         return False
-    if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+    fused = bool(attribute(host, "activation"))
+    if clamp is not None:
+        before = fused_bounds(host) if fused else clamp[1]
+        if before is None:
+            return False
+        name, parameters = as_activation(together(before, clamp[1]))
+    elif fused or node.op_type in CLAMPS:
         return False
-    parameters = _parameters(node)
-    if parameters is None:
-        return False
-    name = "GeluTanh" if node.op_type == "Gelu" and attribute(node, "approximate", "none") == "tanh" else node.op_type
-    set_attributes(host, activation=name)
-    if parameters:
-        set_attributes(host, activation_params=parameters)
+    else:
+        name = _name(node)
+        parameters = [float(attribute(node, key, default)) for key, default in _PARAMETERS[node.op_type]]
+    set_attributes(host, activation=name, activation_params=parameters or None)
     set_origins(host, (*origins(host), *origins(node)))
     replace_value(node.outputs[0], x)
     remove(node)
     return True
+
+
+def _name(node: ir.Node) -> str:
+    return "GeluTanh" if attribute(node, "approximate", "none") == "tanh" else node.op_type

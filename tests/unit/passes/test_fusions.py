@@ -125,6 +125,29 @@ CASES = {
         ONE_CONV,
     ),
     "silu": (f"g ({IN}) => ({OUT}) {{ {CONV}  s = Sigmoid(c)  y = Mul(c, s) }}", {"w": W, "bias": B}, ONE_CONV),
+    **{
+        f"conv and {name}": (f"g ({IN}) => ({OUT}) {{ {CONV}  {nodes} }}", {"w": W, "bias": B, **SCALARS}, ONE_CONV)
+        for name, nodes in {
+            "max": "y = Max(c, zero)",
+            "min": "y = Min(sixth, c)",
+            "relu6 of max and min": "a = Max(zero, c)  y = Min(a, six)",
+            "relu6 of min and max": "a = Min(c, three)  y = Max(a, zero)",
+            "relu6 of relu": "a = Relu(c)  y = Clip(a, , three)",
+            "bounds that leave one number": "a = Min(c, zero)  y = Max(a, three)",
+            "bounds the wrong way round": "a = Clip(c, three, zero)  y = Max(a, sixth)",
+            "three clamps": "a = Max(c, sixth)  b = Min(a, three)  y = Max(b, zero)",
+        }.items()
+    },
+    "max of a number for each channel": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  y = Max(c, k) }}",
+        {"w": W, "bias": B, "k": _f(4, 1, 1)},
+        {**ONE_CONV, "Max": 1},
+    ),
+    "a clamp behind another function": (
+        f"g ({IN}) => ({OUT}) {{ {CONV}  a = Tanh(c)  y = Max(a, zero) }}",
+        {"w": W, "bias": B, **SCALARS},
+        {**ONE_CONV, "Max": 1},
+    ),
     "residual, then relu": (
         f"g ({IN}) => ({OUT}) {{ c = Conv<pads=[1,1,1,1]>(x, w)  d = Conv<pads=[1,1,1,1]>(x, v)  e = Add(c, d)  "
         f"y = Relu(e) }}",

@@ -1,0 +1,69 @@
+"""Operators that keep numbers between two bounds: Relu, Clip, Max and Min with a number, and several in a row.
+
+What becomes of a NaN is the fused kernel's affair, as it is behind a Relu.
+"""
+
+from __future__ import annotations
+
+import math
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import attribute, rank, scalar
+
+CLAMPS = ("Relu", "Clip", "Max", "Min")
+_LARGEST = 3.4028234663852886e38  # shaders cannot spell infinities
+_OPERANDS = 2
+
+Bounds = tuple[float, float]
+
+
+def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
+    """What an operator keeps between which constants, the lower one first."""
+    x, found = node.inputs[0], [-math.inf, math.inf]
+    if node.op_type == "Relu":
+        found[0] = 0.0
+    elif node.op_type == "Clip":
+        for i, value in enumerate(node.inputs[1:3]):
+            if value is not None:
+                found[i] = _number(value)
+    elif len(node.inputs) == _OPERANDS:
+        at = 1 if math.isnan(_number(node.inputs[0])) else 0
+        x, bound = node.inputs[1 - at], _number(node.inputs[at])
+        wide = (rank(node.inputs[at]) or 0) > (rank(x) or 0)
+        found[0 if node.op_type == "Max" else 1] = math.nan if wide or math.isinf(bound) else bound
+    else:
+        return None
+    if x is None or any(map(math.isnan, found)):
+        return None
+    low, high = (max(-_LARGEST, min(_LARGEST, bound)) for bound in found)
+    return x, (min(low, high), high)
+
+
+def _number(value: ir.Value | None) -> float:
+    """A constant of one element; what is none is no number."""
+    found = scalar(value)
+    return math.nan if found is None else float(found)
+
+
+def fused_bounds(host: ir.Node) -> Bounds | None:
+    """Between which numbers the activation that is fused into a node keeps its results, if that is all it does."""
+    if attribute(host, "residual_last") or attribute(host, "activation_offset"):
+        return None
+    if attribute(host, "activation") == "Relu":
+        return 0.0, _LARGEST
+    if attribute(host, "activation") == "Clip":
+        low, high = attribute(host, "activation_params")
+        return low, high
+    return None
+
+
+def together(first: Bounds, then: Bounds) -> Bounds:
+    """One pair of bounds for two, one behind the other."""
+    low, high = (max(then[0], min(then[1], bound)) for bound in first)
+    return low, high
+
+
+def as_activation(bounds: Bounds) -> tuple[str, list[float]]:
+    """Name and parameters."""
+    return ("Relu", []) if bounds == (0.0, _LARGEST) else ("Clip", list(bounds))
