@@ -29,6 +29,7 @@ from py_ort.passes.clean.sizes import Sizes
 from py_ort.passes.clean.stacked_transposes import StackedTransposes
 from py_ort.passes.clean.subexpressions import Subexpressions
 from py_ort.passes.fuse.activation import Activation
+from py_ort.passes.fuse.activation_forms import ActivationForms
 from py_ort.passes.fuse.activation_offset import ActivationOffset
 from py_ort.passes.fuse.affine import Affine
 from py_ort.passes.fuse.batch_normalization import BatchNormalization
@@ -138,6 +139,7 @@ def pipeline(
             Identity(),
             DeadCode(),
             TransposedProducts(has_operator),
+            ActivationForms(),
             Linear(matmul_bias=matmul_bias),
             PackedProjections(reads_columns),
             PackedGates(reads_columns),

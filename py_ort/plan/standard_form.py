@@ -20,7 +20,12 @@ from py_ort.ops.type_names import type_name
 
 #: Attributes of fused operators that ONNX's own forms do not have.
 FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
-_PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",), "Swish": ("alpha",)}
+_PARAMETERS = {
+    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),
+    "HardSigmoid": ("alpha", "beta"),
+    "Selu": ("alpha", "gamma"),
+    "Shrink": ("bias", "lambd"),
+}
 _MICROSOFT = "com.microsoft"
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
 _EXTERNAL_FROM = 1 << 30

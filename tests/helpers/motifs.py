@@ -49,7 +49,7 @@ def _motif(*passes: str, **options: Any) -> Callable[[Make], Make]:
 def _image(g: RandomGraph, x: str, shape: Shape, channels: int) -> tuple[str, Shape]:
     """As many channels, by a convolution and a function that no kernel of it computes."""
     made = (shape[0], channels, *shape[2:])
-    return g.op("Abs", [g.op("Conv", [x, g.floats(channels, shape[1], 1, 1)], made)], made), made
+    return g.op("Neg", [g.op("Conv", [x, g.floats(channels, shape[1], 1, 1)], made)], made), made
 
 
 def _rows(g: RandomGraph, x: str, shape: Shape, width: int) -> tuple[str, Shape]:
@@ -231,6 +231,13 @@ def _scaled_convolution(g: RandomGraph, x: str, shape: Shape) -> str:
     y = g.op("Add", [g.op("Mul", [y, g.floats(2, 1, 1)], made), g.floats(1, 2, 1, 1)], made)
     y = g.op(g.pick("Relu", "Sigmoid", "Tanh", "HardSwish"), [y], made)
     return g.op("Add", [y, g.number(0.25)], made)
+
+
+@_motif("activation_forms", "activation")
+def _slope(g: RandomGraph, x: str, shape: Shape) -> str:
+    made = (shape[0], 2, *shape[2:])
+    y = g.op("Conv", [x, g.floats(2, shape[1], 1, 1)], made)
+    return g.op("PRelu", [y, g.constant(np.full((2, 1, 1), 0.25, np.float32))], made)
 
 
 @_motif("residual")

@@ -19,9 +19,15 @@ _PARAMETERS: dict[str, list[tuple[str, float]]] = {
     "Softsign": [],
     "Mish": [],
     "Gelu": [],
+    "Exp": [],
+    "Abs": [],
     "LeakyRelu": [("alpha", 0.01)],
     "HardSigmoid": [("alpha", 0.2), ("beta", 0.5)],
     "Elu": [("alpha", 1.0)],
+    "Selu": [("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)],
+    "Celu": [("alpha", 1.0)],
+    "ThresholdedRelu": [("alpha", 1.0)],
+    "Shrink": [("bias", 0.0), ("lambd", 0.5)],
     "Swish": [("alpha", 1.0)],
 }
 
