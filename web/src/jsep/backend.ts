@@ -28,8 +28,8 @@ export class SessionBackend {
   recorder: Recorder | undefined;
   /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
   boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
-  /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile. */
-  dry = false;
+  /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so many calls of kernels. */
+  dry: { calls: number } | undefined;
 
   /** Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly. */
   readonly unchecked: boolean;
@@ -125,7 +125,8 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private resolveAnew(id: number, context: number, inputs: readonly CoreTensor[], wants: readonly boolean[], words: Uint32Array): void {
-    const { kernels, provider, unchecked } = this.owner();
+    const { kernels, provider, unchecked, dry } = this.owner();
+    if (dry && dry.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
     const instance = kernels.get(id);
     if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);

@@ -13,7 +13,8 @@ import type { LoadedCore, Runtime } from './runtime';
 
 /**
  * Only where all input shapes are known. Feeds and what the GPU would compute are zeros, so a model whose shapes depend on contents may
- * fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models are.
+ * fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models are. Loops may never end, as
+ * nothing is computed that could end them: what a walk has seen by then is all that is compiled.
  */
 export async function compileEarly(
   plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime, progress: CompileProgress,
@@ -26,7 +27,9 @@ export async function compileEarly(
     jsep.session = backend;
     backend.recorder = new Recorder(backend.provider, backend.memory, recording);
     backend.recorder.byShapes = () => core.replayable(run);
-    backend.dry = true;
+    // A loop on the CPU calls no kernels, but pauses.
+    const late = setTimeout(() => core.cancel(run), MOST_MS);
+    backend.dry = { calls: CALLS + plan.nodes().length };
     try {
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
         const count = elementCount(dims!);
@@ -42,7 +45,8 @@ export async function compileEarly(
     } catch (error) {
       runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);
     } finally {
-      backend.dry = false;
+      clearTimeout(late);
+      backend.dry = undefined;
       backend.recorder = undefined;
       core.endRun(run);
     }
@@ -53,6 +57,10 @@ export async function compileEarly(
   const commands = recording.segments.flatMap((_, i) => recording.place(i, arena, provider, i === last ? survivors : undefined));
   return compilePipelines(commands, progress);
 }
+
+/** A walk with more calls of kernels than nodes by as many turns round in loops: it would learn nothing more, and record on and on. */
+const CALLS = 32768;
+const MOST_MS = 10_000;
 
 /** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
 const ON_PAPER: ConstructorParameters<typeof Arena>[0] = { acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer, release() {} };
