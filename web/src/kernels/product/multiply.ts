@@ -147,6 +147,10 @@ const BUSY = 128;
 const WANTED = 384;
 const LEAST_DEPTH = 96;
 const MOST_PARTS = 8;
+/** Slices of k in a workgroup: as many as there may be threads, with tiles half as deep. */
+const SLICES = { slices: 4, tileDepth: 16 } as const;
+/** Slices deeper than this are worth another launch, for parts of k in workgroups of their own. */
+const DEEP_SLICE = 1536;
 /** Share of a tile's columns that may lie beyond the matrix. */
 const MOST_WASTE = 0.4;
 /** From the widest on: a wider tile loads less, more tiles give the GPU more to do. */
@@ -159,10 +163,12 @@ const TILES = [
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) => Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
   const waste = (columns: number) => 1 - p.n / (Math.ceil(p.n / columns) * columns);
-  const tile = TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ?? TILES[TILES.length - 1];
+  const chosen = TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ?? TILES[TILES.length - 1];
   const totalDepth = p.depth * p.taps;
-  const wanted = count(tile) >= BUSY ? 1 : Math.max(1, Math.min(Math.floor(WANTED / count(tile)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
-  const partDepth = Math.ceil(totalDepth / wanted / tile.tileDepth) * tile.tileDepth;
+  const wanted = count(chosen) >= BUSY ? 1 : Math.max(1, Math.min(Math.floor(WANTED / count(chosen)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
+  const tile = wanted > 1 ? { ...chosen, ...SLICES } : { ...chosen, slices: 1 };
+  const cut = totalDepth > DEEP_SLICE * tile.slices ? Math.ceil(wanted / tile.slices) : 1;
+  const partDepth = Math.ceil(totalDepth / cut / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
   const turned = p.turned ?? false;
   const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, turned };

@@ -69,6 +69,8 @@ export interface HardwareSpec extends ProductSpec {
   readonly tileDepth: number;
   /** Rows of one thread; it has 4 columns. */
   readonly rows: number;
+  /** Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A divisor of `rows`. */
+  readonly slices: number;
   /** Whether z also counts parts of k, whose sums are left in y as they are. */
   readonly split: boolean;
   /** Whether b is [n, k], read 4 elements of k at a time. */
