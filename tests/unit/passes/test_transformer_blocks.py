@@ -45,7 +45,7 @@ _MORE = {
 _SMALL = {
     *("Shape", "Gather", "Unsqueeze", "Squeeze", "Concat", "Equal", "Where", "Expand", "Cast", "Range", "Greater"),
     *("Not", "And", "Add", "Sub", "Mul", "Slice", "Split", "Clip", "Cos", "Sin", "Reshape", "Transpose"),
-    *("ElementwiseChain", "Sigmoid"),
+    *("ElementwiseChain", "Max", "Sigmoid"),
 }
 SIZES = {"batch": 2, "sequence": 3, "past": 2, "frames": 4, "total": 5}
 
@@ -118,7 +118,7 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "bloom": (bloom, {"MatMul": 2, "Attention": 1, "CumSum": 1}, {"is_causal": 0}, 6),
     "opt, stacked scores": (
         partial(bloom, floor=True),
-        {"MatMul": 2, "Attention": 1, "CumSum": 1, "Max": 1},
+        {"MatMul": 2, "Attention": 1, "CumSum": 1},
         {"is_causal": 0},
         6,
     ),
