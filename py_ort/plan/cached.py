@@ -1,9 +1,10 @@
 """A plan and its weights in one file.
 
-    8 bytes magic | u64 size of header | u64 of plan | SHA-256 of both | header: JSON | plan | weights
+    8 bytes magic | u64 size of header | u64 of plan | SHA-256 of both | header: JSON | plan | weights | u64 their sum
 
 The weights start at a multiple of 64. Those that lie in the model's external data as they are wanted are not copied:
-the header says where they are.
+the header says where they are. The sum is that of the pieces' words: a hash would take longer than the page to fetch
+them, and this one, too, tells what a disk or a copy has spoilt.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from py_ort.load.digest import FileStamp
 from py_ort.load.metadata import ModelMetadata
@@ -26,9 +30,11 @@ from py_ort.providers.report import Placement
 if TYPE_CHECKING:
     from py_ort.plan import CompiledModel
 
-_MAGIC = b"PYORTC01"
+_MAGIC = b"PYORTC02"
 _PREFIX = struct.Struct("<8sQQ32s")
+_SUM = struct.Struct("<Q")
 _ALIGNMENT = 64
+_checked: set[tuple[int, int, int]] = set()
 
 
 class DamagedEntry(Exception):
@@ -87,8 +93,12 @@ def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, 
     file.write(header)
     file.write(compiled.plan)
     file.write(bytes(-file.tell() % _ALIGNMENT))
+    total = 0
     for part in inside:
-        file.write(part if isinstance(part, (bytes, bytearray, memoryview)) else part.make())
+        made = part if isinstance(part, (bytes, bytearray, memoryview)) else part.make()
+        total += _sum(made)
+        file.write(made)
+    file.write(_SUM.pack(total % 2**64))
 
 
 def read_entry(path: Path, base: Path) -> CachedModel | None:
@@ -111,6 +121,8 @@ def read_entry(path: Path, base: Path) -> CachedModel | None:
             except OSError:
                 return None
         inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
+        stat = os.fstat(file.fileno())
+    _check_weights(inside, header, (stat.st_dev, stat.st_ino, stat.st_size))
     files = {"": inside, **{name: _mapped(base / name) for name in header["external"]}}
     metadata = ModelMetadata(**header["metadata"])
     inputs, outputs, overridable = (
@@ -144,9 +156,27 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], bytes, int]:
         raise DamagedEntry("its checksum is wrong")
     header = json.loads(text)
     start = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
-    if size != start + header["size"]:
-        raise DamagedEntry(f"it has {size} bytes, not {start + header['size']}")
+    whole = start + header["size"] + _SUM.size
+    if size != whole:
+        raise DamagedEntry(f"it has {size} bytes, not {whole}")
     return header, plan, start
+
+
+def _check_weights(inside: memoryview, header: Mapping[str, Any], file: tuple[int, int, int]) -> None:
+    """Once in a process for each file: sessions that share weights do not read them at all."""
+    if file in _checked:
+        return
+    own = (inside[offset : offset + size] for name, offset, size in header["pieces"] if not name)
+    if sum(map(_sum, own)) % 2**64 != _SUM.unpack(inside[header["size"] :])[0]:
+        raise DamagedEntry("the checksum of its weights is wrong")
+    _checked.add(file)
+
+
+def _sum(piece: bytes | bytearray | memoryview) -> int:
+    """The sum of a piece's words, the last one filled up with zeros: as quick as memory is."""
+    view = memoryview(piece).cast("B")
+    words = view.nbytes & -8
+    return int(np.frombuffer(view[:words], "<u8").sum(dtype=np.uint64)) + int.from_bytes(view[words:], "little")
 
 
 def _mapped(path: Path) -> memoryview:

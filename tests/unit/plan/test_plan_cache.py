@@ -14,6 +14,7 @@ import onnx
 import pytest
 import small_models
 from click.testing import CliRunner
+from graphs import parse
 from onnx import TensorProto, helper
 
 from py_ort.cli import cli
@@ -116,6 +117,22 @@ def test_damaged_files_are_passed_over_with_a_warning(cache, damage, caplog):
         assert not isinstance(planned(small_models.add(), cache), CachedModel)
     assert "is not used" in caplog.text
     assert isinstance(planned(small_models.add(), cache), CachedModel)  # written anew
+
+
+@pytest.mark.parametrize("at", [-9, -12 * 1024], ids=["last byte", "in the middle"])
+def test_damaged_weights_are_noticed(cache, at, caplog):
+    """The last 8 bytes are the sum."""
+    graph = "g (float[1,64] x) => (float[1,67] y) { y = MatMul(x, w) }"
+    model = parse(graph, {"w": np.random.default_rng(0).standard_normal((64, 67)).astype(np.float32)})
+    first = planned(model.SerializeToString(), cache)
+    (entry,) = cache.entries()
+    data = bytearray(entry.path.read_bytes())
+    data[at] ^= 16
+    entry.path.write_bytes(data)
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        assert blob(planned(model.SerializeToString(), cache)) == blob(first)
+    assert "checksum of its weights" in caplog.text
+    assert isinstance(planned(model.SerializeToString(), cache), CachedModel)
 
 
 @pytest.mark.parametrize(
