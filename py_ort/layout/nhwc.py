@@ -106,7 +106,8 @@ class Nhwc(Pass):
                 vote(node.inputs[0], tuple(perm[a] for a in wanted))
             elif layout == "product":
                 rows = wanted is not None and wanted[-1] == len(wanted) - 1 and rank(node.inputs[1]) == 2
-                vote(node.inputs[0], wanted if rows and wanted else identity(rank(node.inputs[0]) or 0))
+                for value in (node.inputs[0], *node.inputs[3:]):
+                    vote(value, wanted if rows and wanted else identity(rank(value) or 0))
             elif layout == "reshape":
                 vote(node.inputs[0], source_order(node, wanted) or identity(rank(node.inputs[0]) or 0))
             elif layout == "attention":

@@ -309,10 +309,11 @@ def quantized(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("product")
 def product(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """MatMul by a matrix: its rows may lie in any order."""
+    """MatMul by a matrix: its rows may lie in any order, which is that of its residual, too."""
     if perm[-1] != len(perm) - 1 or rank(node.inputs[1]) != 2:
         return False
-    forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm)
+    rest = [forms.plain(v) for v in node.inputs[1:3]]
+    forms.emit(node, [x, *rest, *(forms.form(v, perm) for v in node.inputs[3:] if v is not None)], perm)
     return True
 
 

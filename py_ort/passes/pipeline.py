@@ -82,6 +82,7 @@ def pipeline(
     *,
     has_operator: HasOperator = _nothing,
     matmul_bias: bool = False,
+    product_residuals: bool = False,
     reads_columns: HasOperator = _nothing,
 ) -> list[Pass]:
     """Return the passes that run after the rewrite to the newest opset, before layout and placement.
@@ -90,6 +91,7 @@ def pipeline(
         level: How far to go; see `Level`.
         has_operator: Tells whether the first provider runs (domain, op_type); fusions into operators outside ONNX ask.
         matmul_bias: The kernels of MatMul take a bias.
+        product_residuals: Those of MatMul and Gemm take a residual, which pays for the first provider.
         reads_columns: Tells whether the first provider's (domain, op_type) reads columns of wider tensors.
     """
     if level < Level.BASIC:
@@ -128,6 +130,7 @@ def pipeline(
         DeadCode(),
     ]
     if level >= Level.EXTENDED:
+        products = [Residual("MatMul", "Gemm")] if product_residuals else []
         passes += [
             TransposedNorms(),
             RotaryEmbedding(has_operator),
@@ -147,9 +150,11 @@ def pipeline(
             ScaleShift(),
             Residual(),
             SkipNorm(has_operator),
+            *products,
             Activation(),
             ActivationOffset(),
             Residual(),
+            *products,
         ]
     return [*passes, DeadCode()]
 

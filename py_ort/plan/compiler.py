@@ -121,7 +121,8 @@ def compile_model(
         chosen = pipeline(
             level,
             has_operator=has_operator,
-            matmul_bias=_matmul_bias(names, manifests),
+            matmul_bias=_matmul_inputs(names, manifests) >= _WITH_BIAS,
+            product_residuals=_product_residuals(names, manifests),
             reads_columns=lambda domain, op_type: (domain, op_type) in columns,
         )
         passes += run_passes(loaded.model, [Functions(has_operator), *chosen, Functions(has_operator)], passes)
@@ -212,9 +213,14 @@ def _columns(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manif
     return [Columns(takes), SiblingConvolutions(takes)]
 
 
-def _matmul_bias(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:
-    """Whether every provider's MatMul lists a third input."""
-    return all(len(manifests[name].kernels.get(("", "MatMul"), ())) >= 3 for name in names)
+def _matmul_inputs(names: Sequence[str], manifests: Mapping[str, Manifest]) -> int:
+    """Return how many inputs every provider's MatMul lists."""
+    return min(len(manifests[name].kernels.get(("", "MatMul"), ())) for name in names)
+
+
+def _product_residuals(names: Sequence[str], manifests: Mapping[str, Manifest]) -> bool:
+    """Whether products take the sums behind them: a launch less on the GPU, while on the CPU an Add is as quick."""
+    return names[0] == "webgpu" and _matmul_inputs(names, manifests) >= _WITH_RESIDUAL
 
 
 def _nhwc_support(names: Sequence[str], manifests: Mapping[str, Manifest]) -> Callable[[ir.Node], bool]:
@@ -248,6 +254,7 @@ def _refuse_fallback(placement: Placement) -> None:
 
 #: Before this IR version initializers had to be inputs too, and were constants all the same.
 _IR_OF_OVERRIDING = 4
+_WITH_BIAS, _WITH_RESIDUAL = 3, 4  # inputs of MatMul
 
 
 def _overridable(model: ir.Model) -> list[NodeArg]:

@@ -1,7 +1,7 @@
 """The optimised graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
 
-Fused activations, a convolution's fourth input, the bias of MatMul. Operators of com.microsoft stay, and so do those of
-domains that nobody else knows: such a file needs py_ort.
+Fused activations, the residual of a convolution or product, the bias of MatMul. Operators of com.microsoft stay, and
+so do those of domains that nobody else knows: such a file needs py_ort.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _FLOOR = 21
 _ATTENTION_SINCE = 23
 _LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
 _MASK = 3
+_BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
 
 Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
 """Puts a tensor's contents into its proto, or elsewhere."""
@@ -187,11 +188,14 @@ class StandardForm:
     ) -> str:
         """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
         limit = _inputs_of(node.op_type)
-        z = z or (inputs[limit] if len(inputs) > limit else "")  # of Conv; the bias of MatMul
+        own = dict(enumerate(inputs[limit:], limit))  # what ONNX's form does not have
+        bias, z = own.get(_BIAS, ""), z or own.get(_RESIDUAL, "")
         inputs = inputs[:limit]
         while not inputs[-1]:
             inputs.pop()
         result = self.emit(proto, node.op_type, inputs, **attributes)
+        if bias:
+            result = self.emit(proto, "Add", [result, bias])
         last = bool(get(node, "residual_last", 0))
         if z and not last:
             result = self.emit(proto, "Add", [result, z])
@@ -287,7 +291,7 @@ def get(node: ir.Node, name: str, default: Any = None) -> Any:
 
 def _inputs_of(op_type: str) -> int:
     """How many inputs ONNX's form has, of the operators whose kernels take one more."""
-    return {"Conv": 3, "MatMul": 2}.get(op_type, 1 << 30)
+    return {"Conv": 3, "Gemm": 3, "MatMul": 2}.get(op_type, 1 << 30)
 
 
 def _since(node: ir.Node) -> int:

@@ -246,6 +246,18 @@ def _residual(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("Relu", [g.op("Add", [y, x] if g.chance() else [x, y], shape)], shape)
 
 
+@_motif("residual")
+def _residual_of_rows(g: RandomGraph, x: str, shape: Shape) -> str:
+    rows, made = _rows(g, x, shape, 6)
+    kept = g.op("Abs", [rows], made)
+    y = g.op("MatMul", [kept, g.floats(6, 6)], made)
+    if g.chance():
+        y = g.op("Add", [y, g.floats(6)], made)
+    if g.chance():
+        y = g.op("Relu", [y], made)
+    return g.op("Tanh", [g.op("Add", [y, kept] if g.chance() else [kept, y], made)], made)
+
+
 @_motif("flat_products")
 def _flat(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, (n, h, width) = _rows(g, x, shape, 6)

@@ -54,7 +54,7 @@ def manifests(
     """Return manifests of a small webgpu provider and of a wasm provider that runs every operator of ONNX.
 
     Args:
-        matmul_bias: MatMul takes a bias.
+        matmul_bias: MatMul takes a bias, and a residual.
         chains: There is ElementwiseChain, on both.
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
         integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, on webgpu.
@@ -63,12 +63,12 @@ def manifests(
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
     gpu += [{"domain": "com.microsoft", "op_type": name, "types": [FLOATS]} for name in MICROSOFT]
-    gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (3 if matmul_bias else 2)})
+    gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (4 if matmul_bias else 2)})
     names = sorted({schema.name for schema in onnx.defs.get_all_schemas()} - {"MatMul"})
     wasm = [{"domain": "", "op_type": name, "types": []} for name in names]
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
-    wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (3 if matmul_bias else 2)})
+    wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (4 if matmul_bias else 2)})
     if chains:
         more = (
             "Elu",

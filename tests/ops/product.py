@@ -41,6 +41,25 @@ def _gemm(trans_a: int, trans_b: int, c: tuple[int, ...] | None) -> Case:
     return Case("Gemm", inputs, {"transA": trans_a, "transB": trans_b, "alpha": 0.5, "beta": 2.0}, tolerance="normal")
 
 
+def _leaky(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, x * np.float32(0.01), x)
+
+
+def _before(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, z: np.ndarray) -> np.ndarray:
+    return _leaky(a @ b + (0 if bias is None else bias) + z)
+
+
+def _behind(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, z: np.ndarray) -> np.ndarray:
+    return _leaky(a @ b + (0 if bias is None else bias)) + z
+
+
+def _with_residual(op: str, *shapes: tuple[int, ...] | None, last: int = 0) -> Case:
+    """A, B, bias and what is added."""
+    attributes = {"activation": "LeakyRelu", **({"residual_last": 1} if last else {})}
+    inputs = [None if shape is None else r(*shape) for shape in shapes]
+    return Case(op, inputs, attributes, _behind if last else _before, tolerance="loose")
+
+
 def _relu_of_linear(a: np.ndarray, b: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return np.maximum(a @ b + bias, 0)
 
@@ -54,6 +73,18 @@ CASES = [
         _relu_of_linear,
         tolerance="normal",
         name="bias",
+    ),
+    *(
+        _with_residual(op, a, b, bias, z, last=last)
+        for last in (0, 1)
+        for op, a, b, bias, z in (
+            ("MatMul", (2, 9, 16), (16, 12), (12,), (2, 9, 12)),
+            ("MatMul", (1, 50, 130), (130, 70), None, (1, 50, 70)),
+            ("MatMul", (2, 3, 5, 8), (2, 3, 8, 7), None, (2, 3, 5, 7)),
+            ("MatMul", (7,), (7, 5), None, (5,)),
+            ("Gemm", (1, 64), (64, 100), (100,), (1, 100)),
+            ("Gemm", (33, 400), (400, 30), None, (33, 30)),
+        )
     ),
     Case("MatMul", [r(2, 3, 4, dtype="int32"), r(4, 5, dtype="int32")], tolerance="exact"),
     *(_gemm(0, 0, c) for c in CS),

@@ -57,6 +57,18 @@ CASES: dict[str, tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], list[st
         ["y"],
         2,
     ),
+    "a residual of a product": (
+        [
+            _node("Softplus", ["x"], ["a"]),
+            _node("MatMul", ["a", "w"], ["b"]),
+            _node("MatMul", ["b", "v"], ["c"]),
+            _node("Add", ["c", "a"], ["d"]),
+            _node("Tanh", ["d"], ["y"]),
+        ],
+        {"w": (24, 24), "v": (24, 24)},
+        ["y"],
+        2,
+    ),
     "what is an output too": (
         [_conv("x", "w", "a"), _conv("a", "v", "b"), _node("Add", ["b", "a"], ["y"])],
         {"w": (8, 8, 1, 1), "v": (8, 8, 1, 1)},

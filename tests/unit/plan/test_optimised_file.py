@@ -38,6 +38,18 @@ _CASES = {
         }""",
         {"w": np.random.default_rng(1).standard_normal((6, 5)).astype(np.float32), "c": np.ones(5, np.float32)},
     ),
+    "products, residuals before and behind": parse(
+        """g (float[N,4,6] x) => (float[N,4,6] y) {
+            a = MatMul(x, w)
+            b = Add(a, c)
+            d = Add(b, x)
+            e = Tanh(d)
+            f = MatMul(e, w)
+            g = Relu(f)
+            y = Add(e, g)
+        }""",
+        {"w": np.random.default_rng(2).standard_normal((6, 6)).astype(np.float32), "c": np.ones(6, np.float32)},
+    ),
     "bert": bert.bert(),
 }
 

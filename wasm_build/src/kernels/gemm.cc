@@ -1,8 +1,9 @@
-// Gemm, and com.microsoft's FusedGemm: activation(alpha A B + beta C).
+// Gemm, and com.microsoft's FusedGemm: activation(alpha A B + beta C); with a residual where Python fused one.
 #include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
+#include "residual.h"
 
 namespace py_ort {
 namespace {
@@ -14,6 +15,7 @@ class Gemm {
     out.packed_columns_ = a.integer("packed_n", -1);
     out.alpha_ = a.number("alpha", 1), out.beta_ = a.number("beta", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
+    out.residual_.read(a);
     return read_activation(a, out.activation_);
   }
 
@@ -37,11 +39,19 @@ class Gemm {
       PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n), "Gemm's C of shape ", c->dims,
                     " does not broadcast to [", s.m, ",", s.n, "]");
     }
+    const Tensor* z = Residual::of(context);
+    PY_ORT_TRY(Residual::check(z, {s.m, s.n}));
+    if (z && c && c->rank() > 1 && c->dim(-2) != 1) return not_implemented("a residual fused into a Gemm whose C has rows of its own");
     Tensor* y;
-    PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));
+    if (residual_.may_hold_result(z) && (packed_columns_ >= 0 || b.storage->constant())) PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y, {3}));
+    else PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));
     if (y->count() == 0) return {};
+    if (z && a.dtype != DType::float32) return not_implemented("a residual fused into a Gemm of ", dtype_name(a.dtype));
     switch (a.dtype) {
-      case DType::float32: return floats(s, a, b, c, *y);
+      case DType::float32:
+        PY_ORT_TRY(floats(s, a, b, c, z, *y));
+        residual_.behind(z, *y);
+        return {};
       case DType::float64: return plain<double>(s, a, b, c, *y);
       case DType::int32: return plain<int32_t>(s, a, b, c, *y);
       case DType::uint32: return plain<uint32_t>(s, a, b, c, *y);
@@ -66,17 +76,18 @@ class Gemm {
     return {c.data<T>(), s.m, s.n, rows ? c.dim(-1) : 0, columns ? 1 : 0};
   }
 
-  Status floats(const Shape& s, const Tensor& a, const Tensor& b, const Tensor* c, Tensor& y) const {
+  Status floats(const Shape& s, const Tensor& a, const Tensor& b, const Tensor* c, const Tensor* z, Tensor& y) const {
     ProductEnd end;
     end.c = y.mutable_data<float>();
     end.c_stride = s.n;
+    residual_.before(z, s.n, end);
     end.activation = activation_;
     Tensor spread;
     if (c && beta_ != 0) {
       const Matrix<float> from = addend<float>(*c, s);
       if (beta_ == 1 && from.column_step == 1) {
         (from.row_step == 0 ? end.bias : end.z) = from.data;
-        end.z_stride = from.row_step;
+        if (from.row_step != 0) end.z_stride = from.row_step;
       } else {
         const int64_t rows = from.row_step == 0 ? 1 : s.m;
         PY_ORT_TRY(Tensor::make(DType::float32, {rows, s.n}, spread));
@@ -84,7 +95,7 @@ class Gemm {
         for (int64_t i = 0; i < rows; ++i)
           for (int64_t j = 0; j < s.n; ++j) *to++ = beta_ * from.data[i * from.row_step + j * from.column_step];
         (rows == 1 ? end.bias : end.z) = spread.data<float>();
-        end.z_stride = s.n;
+        if (rows != 1) end.z_stride = s.n;
       }
     }
     const Matrix<float> left = operand<float>(a, transposed_[0]);
@@ -120,6 +131,7 @@ class Gemm {
   float alpha_ = 1, beta_ = 1;
   bool transposed_[2] = {};
   Activation activation_;
+  Residual residual_;
   Derived<Tensor> panels_;
 };
 

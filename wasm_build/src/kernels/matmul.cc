@@ -1,9 +1,10 @@
-// MatMul, with a bias per column where Python fused one, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
+// MatMul, with a bias per column and a residual where Python fused them, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
 #include "broadcast.h"
 #include "derived.h"
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
+#include "residual.h"
 #include "strided.h"
 
 namespace py_ort {
@@ -54,6 +55,7 @@ class MatMul {
     out.alpha_ = a.number("alpha", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
     out.batch_transposed_[0] = a.integer("transBatchA", 0), out.batch_transposed_[1] = a.integer("transBatchB", 0);
+    out.residual_.read(a);
     return read_activation(a, out.activation_);
   }
 
@@ -77,12 +79,18 @@ class MatMul {
     if (!right.vector) dims.push_back(right.columns);
     const Tensor* bias = context.input(2);
     PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ", right.columns, " columns");
+    const Tensor* z = Residual::of(context);
+    PY_ORT_TRY(Residual::check(z, dims));
     Tensor* c;
-    PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
+    if (residual_.may_hold_result(z) && uses_panels(b, right)) PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
+    else PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
     if (c->count() == 0) return {};
-    if (bias && a.dtype != DType::float32) return not_implemented("a bias fused into a MatMul of ", dtype_name(a.dtype));
+    if ((bias || z) && a.dtype != DType::float32) return not_implemented("a bias or a residual fused into a MatMul of ", dtype_name(a.dtype));
     switch (a.dtype) {
-      case DType::float32: return floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, *c);
+      case DType::float32:
+        PY_ORT_TRY(floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, z, *c));
+        residual_.behind(z, *c);
+        return {};
       case DType::float64: return plain<double>(a, left, b, right, batch, *c);
       case DType::int32: case DType::uint32: return plain<uint32_t>(a, left, b, right, batch, *c);
       case DType::int64: case DType::uint64: return plain<uint64_t>(a, left, b, right, batch, *c);
@@ -91,6 +99,11 @@ class MatMul {
   }
 
  private:
+  // Whether a constant right operand lies in panels, or is packed into them.
+  bool uses_panels(const Tensor& b, const Stack& right) const {
+    return packed_columns_ >= 0 || (b.storage->constant() && element_count(right.batch) == 1);
+  }
+
   // Calls f(offset in a, offset in b, matrix index) for each matrix of the result.
   template <class F>
   static Status for_batches(const Stack& left, const Stack& right, const Dims& batch, F f) {
@@ -110,9 +123,10 @@ class MatMul {
     return {};
   }
 
-  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, const float* bias, Tensor& c) const {
+  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, const float* bias, const Tensor* z, Tensor& c) const {
     ProductEnd end;
     end.bias = bias;
+    residual_.before(z, right.columns, end);
     end.c = c.mutable_data<float>();
     end.c_stride = right.columns;
     end.activation = activation_;
@@ -135,6 +149,7 @@ class MatMul {
     return for_batches(left, right, batch, [&](int64_t at_a, int64_t at_b, int64_t i) -> Status {
       ProductEnd here = end;
       here.c += i * left.rows * right.columns;
+      if (here.z) here.z += i * left.rows * right.columns;
       if (panels) return multiply_panels(left.at<float>(a, at_a), panels, right.columns, here);
       return multiply(left.at<float>(a, at_a), right.at<float>(b, at_b), alpha_, here);
     });
@@ -154,11 +169,12 @@ class MatMul {
   float alpha_ = 1;
   bool transposed_[2] = {}, batch_transposed_[2] = {};
   Activation activation_;
+  Residual residual_;
   Derived<Tensor> panels_;
 };
 
 #define PY_ORT_MATMUL_TYPES "float32,float16,bfloat16,float64,int32,uint32,int64,uint64"
-PY_ORT_KERNEL("", "MatMul", PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16", WithHalf<MatMul>);
+PY_ORT_KERNEL("", "MatMul", PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16;float32,float16,bfloat16", WithHalf<MatMul>);
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedMatMul", "float32,float16,bfloat16", WithHalf<MatMul>);
 
 }  // namespace

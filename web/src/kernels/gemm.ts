@@ -1,9 +1,11 @@
-// Gemm: alpha * A @ B + beta * C, with transposes; and com.microsoft's FusedGemm, which ends in an activation.
+// Gemm: alpha * A @ B + beta * C, with transposes (a fourth input is a residual that Python's passes put there); and com.microsoft's
+// FusedGemm, which ends in an activation.
 import type { Attributes } from '../jsep/attributes';
 import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../jsep/kernel';
-import { type Activation, makeActivation } from '../wgsl/activation';
+import { type Activation, makeActivation, readActivation } from '../wgsl/activation';
 import { broadcastStrides } from '../wgsl/shape';
 import { permuted } from './_permute';
+import { checkResidual } from './product/matrices';
 import { multiply, readsTurned } from './product/multiply';
 
 interface GemmAttributes {
@@ -15,10 +17,10 @@ interface GemmAttributes {
 }
 
 function attributes(a: Attributes): GemmAttributes {
-  const params = a.has('activation_params') ? a.numbers('activation_params') : ['activation_alpha', 'activation_beta'].filter((name) => a.has(name)).map((name) => a.number(name, 0));
+  const params = ['activation_alpha', 'activation_beta'].filter((name) => a.has(name)).map((name) => a.number(name, 0));
   return {
     alpha: a.number('alpha', 1), beta: a.number('beta', 1), transA: a.integer('transA', 0) !== 0, transB: a.integer('transB', 0) !== 0,
-    activation: makeActivation(a.text('activation', ''), params),
+    activation: params.length > 0 ? makeActivation(a.text('activation', ''), params) : readActivation(a),
   };
 }
 
@@ -31,7 +33,9 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
   const n = b.dims[turned ? 0 : 1];
   if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[turned ? 1 : 0] !== k) throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
   const y = ctx.output(0, [m, n]);
-  const common = { left: 'matrix' as const, a, b, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, turned, alpha, activation };
+  const residual = ctx.inputs[3];
+  checkResidual(residual, y);
+  const common = { left: 'matrix' as const, a, b, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, turned, alpha, activation, residual };
   if (!c) {
     multiply(ctx, common);
   } else {

@@ -1,4 +1,5 @@
-// MatMul (a third input is a bias that Python's passes put there), and com.microsoft's FusedMatMul (transposes and a factor).
+// MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's FusedMatMul (transposes
+// and a factor).
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Tensor } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
@@ -44,14 +45,14 @@ function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttrib
   const shapes = matrixShapes(a.dims, turned ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims);
   const y = ctx.output(0, shapes.output);
   if (y.storage === 'i32' || y.storage === 'u32') {
-    if (activation || alpha !== 1 || ctx.inputs[2]) throw new KernelError('an integer MatMul with an activation, a factor or a bias', true);
+    if (activation || alpha !== 1 || ctx.inputs[2] || ctx.inputs[3]) throw new KernelError('an integer MatMul with an activation, a factor, a bias or a residual', true);
     multiplyIntegers(ctx, a, b, y, shapes);
     return;
   }
-  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation, bias: ctx.inputs[2], turned });
+  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation, bias: ctx.inputs[2], residual: ctx.inputs[3], turned });
 }
 
 export default [
-  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
+  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
   { op: 'FusedMatMul', domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
 ];

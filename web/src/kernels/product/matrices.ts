@@ -34,15 +34,27 @@ export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   return { dims, a, b };
 }
 
-/** y = activate(alpha * a @ b + bias), with one number of the bias for each column. `turned`: b's matrices are [n, k] (see readsTurned). */
+export interface MatricesEnd {
+  readonly alpha?: number;
+  readonly activation?: Activation;
+  /** One number for each column. */
+  readonly bias?: Tensor;
+  /** Of y's shape. */
+  readonly residual?: Tensor;
+  /** b's matrices are [n, k] (see readsTurned). */
+  readonly turned?: boolean;
+}
+
+/** y = activate(alpha * a @ b + bias + residual) */
 export function multiplyMatrices(
-  ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes, { alpha = 1, activation, bias, turned = false }: { alpha?: number; activation?: Activation; bias?: Tensor; turned?: boolean } = {},
+  ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes, { alpha = 1, activation, bias, residual, turned = false }: MatricesEnd = {},
 ): void {
   if (y.size === 0) return;
   const { m, n, k } = shapes;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
+  checkResidual(residual, y);
   const batch = foldBatch(shapes);
-  const common = { left: 'matrix' as const, a, b, y, n, depth: k, taps: 1, lda: k, ldb: turned ? k : n, ldy: n, alpha, activation, bias, turned };
+  const common = { left: 'matrix' as const, a, b, y, n, depth: k, taps: 1, lda: k, ldb: turned ? k : n, ldy: n, alpha, activation, bias, residual, turned };
   const z = batch.dims.reduce((product, dim) => product * dim, 1);
   // One matrix on the right: the left ones are one tall matrix.
   if (batch.dims.length <= 1 && (batch.b[0] ?? 0) === 0 && (batch.a[0] ?? 1) === 1) {
@@ -56,6 +68,11 @@ export function multiplyMatrices(
       a: { a_batch: batch.a.map((stride) => stride * m * k) }, b: { b_batch: batch.b.map((stride) => stride * k * n), y_batch: stridesOf(batch.dims).map((stride) => stride * m * n) },
     },
   });
+}
+
+/** A residual is not broadcast: it has the product's shape. */
+export function checkResidual(residual: Tensor | undefined, y: Tensor): void {
+  if (residual && `${residual.dims}` !== `${y.dims}`) throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
 }
 
 /** WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of uniforms by foldBatch. */
