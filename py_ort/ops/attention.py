@@ -65,6 +65,16 @@ def _infer_grouped(node: ir.Node) -> None:
         cache.shape = ir.Shape([query[0], kv_heads, None, size])
 
 
+def _infer_quantized(node: ir.Node) -> None:
+    """Of the bias' type; the bias is that of queries, keys and values."""
+    rows, bias = dims(node.inputs[0]), node.inputs[2]
+    columns = dims(bias)
+    if bias is None or rows is None or len(rows) != 3:
+        return
+    width = _known(columns[0]) if columns else None
+    node.outputs[0].type, node.outputs[0].shape = bias.type, ir.Shape([*rows[:2], width and width // 3])
+
+
 def _infer_attention(node: ir.Node) -> None:
     """With `offsets`, inputs are parts of wider tensors: the queries' rows, the values' sizes."""
     sizes, known = attribute(node, "head_sizes"), dims(node.inputs[0])
@@ -81,12 +91,12 @@ OPERATORS = [
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_first)
         for name in (
             "RotaryEmbedding",
-            "QAttention",
             "PackedAttention",
             "DecoderMaskedMultiHeadAttention",
         )
     ),
     Operator("Attention", domain=MICROSOFT, tolerance="normal", infer=_infer_projected),
+    Operator("QAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_quantized),
     Operator("MultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head),
     Operator("GroupQueryAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_grouped, host=(6,)),
     Operator("EmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),

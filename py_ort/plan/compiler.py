@@ -135,10 +135,11 @@ def compile_model(
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)), passes)
     with _timed(timings, "placement"):
         placed = _place(loaded.model, names, manifests, options)
-        made = run_passes(loaded.model, _passes_by_place(placed, manifests, level), passes)
-        passes += made
-        if any(report.changes for report in made):
-            placed = _place(loaded.model, names, manifests, options)
+        for make in (_counts, _chains) if level >= Level.EXTENDED else (_counts,):
+            made = run_passes(loaded.model, [make(placed, manifests)], passes)
+            passes += made
+            if any(report.changes for report in made):
+                placed = _place(loaded.model, names, manifests, options)
         if level >= Level.EXTENDED:
             passes += run_passes(loaded.model, _columns(placed, manifests), passes)
             placed = {node: where for node, where in placed.items() if node.graph is not None}
@@ -183,16 +184,12 @@ def _place(
     )
 
 
-def _passes_by_place(
-    placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest], level: Level
-) -> Iterator[Pass]:
-    """Make the passes that depend on where nodes run."""
-    yield Counts(lambda node: placed[node].provider == "webgpu")
-    if level >= Level.EXTENDED:
-        yield _chains(placed, manifests)
+def _counts(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> Pass:
+    """Make the pass that splits operators whose results the GPU counts."""
+    return Counts(lambda node: placed[node].provider == "webgpu")
 
 
-def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> ElementwiseChains:
+def _chains(placed: Mapping[ir.Node, PlacedNode], manifests: Mapping[str, Manifest]) -> Pass:
     """Make the pass that fuses elementwise operators which run on one provider."""
 
     def provider_of(node: ir.Node) -> str:
