@@ -71,6 +71,16 @@ def split_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:
     return None
 
 
+def split_mul_add(add: ir.Node) -> tuple[ir.Node, ir.Value, np.ndarray, np.ndarray] | None:
+    """For x * factor + shift, both of them constants: return (the Mul, which only the Add reads, x, factor, shift)."""
+    shifted = split_constant(add)
+    mul = None if shifted is None else made_by(shifted[0], "Mul")
+    scaled = None if mul is None else split_constant(mul)
+    if shifted is None or mul is None or scaled is None or not only_for(shifted[0], add):
+        return None
+    return mul, *scaled, shifted[1]
+
+
 def near(value: ir.Value | None, number: float, tolerance: float = 1e-4) -> bool:
     """Whether a value is a constant of one element, near `number`."""
     found = scalar(value)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
-from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, times
+from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
 from py_ort.passes.pass_base import Pass
 
 _SMALLEST = 1e-3  # factors below are not divided by
@@ -117,18 +117,14 @@ def _after(node: ir.Node) -> bool:
 
 def _scale_later(add: ir.Node) -> bool:
     """conv(x * s + b) → conv'(x + b / s): padding keeps the sum out of the weights, but not the factor."""
-    found = split_constant(add)
-    mul = None if found is None else made_by(found[0], "Mul")
-    scaled = None if mul is None else split_constant(mul)
-    if found is None or mul is None or scaled is None or not only_for(found[0], add):
+    found = split_mul_add(add)
+    if found is None:
         return False
-    output, (source, factor) = add.outputs[0], scaled
+    (mul, source, factor, shift), output = found, add.outputs[0]
     users = [use.node for use in output.uses()]
-    if output.is_graph_output() or not users or found[1].dtype != factor.dtype or rank(source) != rank(output):
+    if output.is_graph_output() or not users or shift.dtype != factor.dtype or rank(source) != rank(output):
         return False
-    if not np.all(np.abs(factor) > _SMALLEST) or (
-        factor.size != 1 and found[1].size != 1 and factor.size != found[1].size
-    ):
+    if not np.all(np.abs(factor) > _SMALLEST) or (factor.size != 1 and shift.size != 1 and factor.size != shift.size):
         return False
     for use in output.uses():
         weights = (
@@ -140,7 +136,7 @@ def _scale_later(add: ir.Node) -> bool:
         if per_channel(factor, rank(source) or 0, channels) is None:
             return False
     build = Builder(add, origin=(*origins(mul), *origins(add)))
-    shifted = build.op("Add", source, (found[1].astype(np.float64) / factor).astype(factor.dtype))
+    shifted = build.op("Add", source, (shift.astype(np.float64) / factor).astype(factor.dtype))
     replace_value(output, build.op("Mul", shifted, factor))
     remove(add)
     remove(mul)

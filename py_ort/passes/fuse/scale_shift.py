@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, dims, origins, remove, replace_value
-from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant
+from py_ort.passes.match import nodes_of, per_channel, split_mul_add
 from py_ort.passes.pass_base import Pass
 
 
@@ -24,12 +24,10 @@ class ScaleShift(Pass):
 
 
 def _fuse(add: ir.Node) -> bool:
-    shift = split_constant(add)
-    mul = None if shift is None else made_by(shift[0], "Mul")
-    scale = None if mul is None else split_constant(mul)
-    if shift is None or mul is None or scale is None or not only_for(shift[0], add):
+    found = split_mul_add(add)
+    if found is None:
         return False
-    x = scale[0]
+    mul, x, factor, shift = found
     known = dims(x)
     if (
         known is None
@@ -41,7 +39,7 @@ def _fuse(add: ir.Node) -> bool:
         return False
     if all(d == 1 for d in known[2:]):
         return False  # a vector: not worth a window
-    factors, terms = (per_channel(c, 4, known[1]) for c in (scale[1], shift[1]))
+    factors, terms = (per_channel(c, 4, known[1]) for c in (factor, shift))
     if factors is None or terms is None:
         return False
     build = Builder(add, origin=(*origins(mul), *origins(add)))

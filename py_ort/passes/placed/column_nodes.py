@@ -8,7 +8,9 @@ import onnx_ir as ir
 
 from py_ort.ops import INTERNAL, MICROSOFT, NHWC
 from py_ort.ops.builder import array, attribute, dims, rank, set_attributes
+from py_ort.passes.contracts import check_placed
 from py_ort.passes.match import same_size
+from py_ort.passes.pass_base import Pass
 
 POOLS = ("MaxPool", "AveragePool", "LpPool")
 KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
@@ -22,8 +24,24 @@ _ROWS = (("", "RotaryEmbedding"), (MICROSOFT, "RotaryEmbedding"))
 """Operators that read input 0, [batch, positions, width], as columns, and write none."""
 _CHAIN = (INTERNAL, "ElementwiseChain")
 
+LANES = 4
+"""Columns that kernels read and write at a time."""
+
 Takes = Callable[[ir.Node], bool]
 """Whether the provider of a node has it with columns."""
+
+
+class ColumnPass(Pass):
+    """A pass over nodes that read columns: it runs when they are placed, because providers differ."""
+
+    def __init__(self, takes: Takes) -> None:
+        """`takes`: whether the provider of a node has it with columns."""
+        self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._takes)
 
 
 def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> bool:

@@ -15,28 +15,17 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
-from py_ort.passes.contracts import called, check_placed
-from py_ort.passes.pass_base import Pass
-from py_ort.passes.placed.column_nodes import KINDS, Takes, is_suited, reads_columns, take_columns, width_of
+from py_ort.passes.contracts import called
+from py_ort.passes.placed.column_nodes import KINDS, LANES, ColumnPass, is_suited, reads_columns, take_columns, width_of
 from py_ort.passes.placed.lifetimes import Lifetimes
 
-_LANES = 4  # columns that kernels read and write at a time
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 
 
-class Columns(Pass):
+class Columns(ColumnPass):
     """Slices that only such nodes read, then Concats that have most of their inputs from such nodes."""
 
     after = ("elementwise_chains",)  # placement is final
-
-    def __init__(self, takes: Takes) -> None:
-        """`takes`: whether the provider of a node has it with columns."""
-        self._takes = takes
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._takes)
 
     def call(self, model: ir.Model) -> int:
         """Each graph by itself: what is computed again and again is made anew each time."""
@@ -95,7 +84,7 @@ class Columns(Pass):
         if count is None or attribute(node, "axis") % count != count - 1 or len(set(sources)) < len(node.inputs):
             return []
         widths = _widths(node)
-        if not all(width > 0 and width % _LANES == 0 for width in widths):
+        if not all(width > 0 and width % LANES == 0 for width in widths):
             return []
         found: list[_Part] = []
         for i, source in enumerate(sources):
@@ -198,7 +187,7 @@ def _place(value: ir.Value, position: Mapping[ir.Node, int]) -> int:
 
 
 def _aligned(*columns: int | None) -> bool:
-    return all(number is not None and number % _LANES == 0 for number in columns)
+    return all(number is not None and number % LANES == 0 for number in columns)
 
 
 def _parts(node: ir.Node) -> list[tuple[ir.Value, int]]:

@@ -15,28 +15,15 @@ import onnx_ir as ir
 from py_ort.ops import NHWC
 from py_ort.ops.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
 from py_ort.ops.identity import derive
-from py_ort.passes.contracts import check_placed
-from py_ort.passes.pass_base import Pass
-from py_ort.passes.placed.column_nodes import Takes, reads_columns, take_columns, width_of
+from py_ort.passes.placed.column_nodes import LANES, ColumnPass, reads_columns, take_columns, width_of
 from py_ort.passes.placed.columns import check_columns
 from py_ort.passes.placed.lifetimes import Lifetimes
 
-_LANES = 4  # channels that kernels read at a time
 
-
-class SiblingConvolutions(Pass):
+class SiblingConvolutions(ColumnPass):
     """Two or more that differ in their weights only."""
 
     after = ("columns",)  # which has told who reads columns
-
-    def __init__(self, takes: Takes) -> None:
-        """`takes`: whether the provider of a node has it with columns."""
-        self._takes = takes
-
-    def requires(self, model: ir.Model) -> None:
-        """Nodes are placed."""
-        super().requires(model)
-        check_placed(model, self._takes)
 
     def call(self, model: ir.Model) -> int:
         """Look at the readers of each value."""
@@ -72,7 +59,7 @@ class SiblingConvolutions(Pass):
             return None
         made = node.outputs[0]
         channels = width_of(made)
-        if channels is None or channels % _LANES or rank(made) != 4 or made.is_graph_output():
+        if channels is None or channels % LANES or rank(made) != 4 or made.is_graph_output():
             return None
         if not all(reads_columns(user, index, graph, self._takes) for user, index in made.uses()):
             return None
