@@ -13,7 +13,7 @@ import type { Kernel } from './kernel';
 import { Recorder } from './recorder';
 import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
-import { toNumbers } from './elements';
+import { sameContents, toNumbers } from './elements';
 import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
 
 interface KernelInstance {
@@ -116,7 +116,7 @@ export class JsepBackend implements JsepFunctions {
     const wants = Array.from({ length: outputCount }, () => reader.next() === 1);
     const words = signature(inputs, wants);
     const recorded = this.recorder().expect('run', (event) =>
-      event.kernel === id && sameWords(event.words, words) && this.sameHost(event, inputs));
+      event.kernel === id && sameContents(event.words, words) && this.sameHost(event, inputs));
     if (recorded) {
       for (const output of recorded.outputs) this.give(context, output);
     } else {
@@ -208,8 +208,4 @@ function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Ui
   const words = inputs.flatMap(({ dtype, location, data, dims }) =>
     [dtype, location, location === Location.gpu ? data : 0, dims.length, ...dims]);
   return Uint32Array.from([...words, ...wants.map(Number)]);
-}
-
-function sameWords(a: Uint32Array, b: Uint32Array): boolean {
-  return a.length === b.length && a.every((word, i) => word === b[i]);
 }

@@ -151,3 +151,9 @@ function typeOnGpu(dtype: DType): ElementType {
   if (!type) throw new TypeError(`${typeName(dtype)} has no form on the GPU`);
   return type;
 }
+
+export function sameContents<T extends Uint8Array | Uint32Array>(a: T, b: T): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -7,6 +7,7 @@ import { type Command, type CompiledSegment, type CompileProgress, compilePipeli
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
+import { sameContents } from './elements';
 import { type Event, Recording, Segment } from './recording';
 
 /** Bytes to read back. */
@@ -122,7 +123,7 @@ export class Recorder {
   upload(id: number, data: Uint8Array): void {
     const recorded = this.expect('upload', (event) => event.id === id);
     if (!recorded) this.record({ kind: 'upload', id, data, fixed: this.byShapes() });
-    else if (recorded.fixed && !sameBytes(recorded.data, data)) {
+    else if (recorded.fixed && !sameContents(recorded.data, data)) {
       // The recording is of a run that differed in what stays on the CPU.
       recorded.fixed = false;
       this.recording.unplace(this.index, this.memory.arena);
@@ -253,12 +254,6 @@ export class Recorder {
     const { slot, offset } = this.recording.placeOf(id, this.index);
     return { buffer: slot.buffer, offset };
   }
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 function sameBlocks(a: Blocks, b: Blocks): boolean {
