@@ -2,6 +2,7 @@
 
     PyOrtError
     ├── Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException, …
+    │   └── InternalError: of Fail, a bug of py_ort's own
     └── BrowserError
         ├── BrowserNotFound, BrowserCrashed, PageCrashed, ConnectionLost, Timeout
         └── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
@@ -26,6 +27,7 @@ __all__ = [
     "EPFail",
     "EngineError",
     "Fail",
+    "InternalError",
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
@@ -77,9 +79,8 @@ class PyOrtError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.node = node
-        self.op_type = op_type
-        self.domain = domain
+        # Of a damaged model they may be bytes.
+        self.node, self.op_type, self.domain = map(_text, (node, op_type, domain))
         self.provider = provider
         self.shapes: dict[str, Sequence[Any]] = dict(shapes or {})
         self.stack = stack
@@ -106,6 +107,10 @@ class PyOrtError(Exception):
         return ", ".join(part for part in parts if part.split(" ", 1)[1].strip("'") not in self.message)
 
 
+def _text(name: str | bytes) -> str:
+    return name.decode(errors="backslashreplace") if isinstance(name, bytes) else name
+
+
 def _restore(cls: type[PyOrtError], message: str, fields: dict[str, Any]) -> PyOrtError:
     error = cls(message)
     error.__dict__.update(fields)
@@ -117,6 +122,18 @@ def _restore(cls: type[PyOrtError], message: str, fields: dict[str, Any]) -> PyO
 
 class Fail(PyOrtError):
     """Anything without a better name."""
+
+
+class InternalError(Fail):
+    """A bug of py_ort, not of the model or the feeds. The exception that nobody foresaw is its `__cause__`.
+
+    Attributes:
+        doing: What was being done: "optimisation pass nhwc".
+        place: The line of py_ort where it happened: "layout/rules.py:107", or "".
+    """
+
+    doing: str = ""
+    place: str = ""
 
 
 class InvalidArgument(PyOrtError, ValueError, RuntimeError):

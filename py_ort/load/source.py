@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from py_ort.boundary import typed_errors
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile
 from py_ort.load.digest import FileStamp, folder_of
 from py_ort.load.maps import MapForm, take_maps
@@ -65,6 +66,7 @@ class LoadedModel:
         return folder_of(self.path)
 
 
+@typed_errors("reading the model")
 def load_model(
     source: str | os.PathLike[str] | bytes, external: Callable[[str, Any], Any] = lambda name, tensor: None
 ) -> LoadedModel:
@@ -155,8 +157,10 @@ def _detach(model: ir.Model) -> None:
             if isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype != ir.DataType.STRING:
                 try:
                     contents = tensor.numpy()
-                except ValueError:
-                    continue  # not as many bytes as its shape wants: the check that comes says so
+                except (ValueError, TypeError, AssertionError, OverflowError) as e:
+                    raise InvalidGraph(
+                        f"the contents of tensor {value.name!r} do not fit its type and shape: {e}"
+                    ) from e
                 value.const_value = ir.Tensor(contents, tensor.dtype, name=tensor.name)
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import onnx_ir as ir
 
-from py_ort.exceptions import Fail, PyOrtError
+from py_ort.boundary import typed_errors
 from py_ort.ops.builder import all_graphs, all_nodes
 from py_ort.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 
@@ -104,23 +104,15 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
         earlier: Reports on the passes that this model has been through.
 
     Raises:
-        Fail: A pass failed, or a contract does not hold; the pass's name is in the text.
+        InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
     """
     run = _run_checked if contracts_checked() else _run
     reports: list[PassReport] = []
     before, constants = count_operators(model), count_constants(model)
     for each in passes:
         start = time.perf_counter()
-        try:
+        with typed_errors(f"optimisation pass {each.name}", "a lower graph_optimization_level may do without it"):
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
-        except PyOrtError:
-            raise
-        except Exception as e:
-            what = str(e).partition("\n")[0] if isinstance(e, AssertionError) and str(e) else f"{type(e).__name__}: {e}"
-            raise Fail(
-                f"optimisation pass {each.name}: {what}. The model may be right all the same: "
-                "try a lower graph_optimization_level"
-            ) from e
         ms = (time.perf_counter() - start) * 1e3
         if not changes:
             reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 
+from py_ort.boundary import typed_errors
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
@@ -69,6 +70,7 @@ class CompiledModel:
         return self.weights.parts()
 
 
+@typed_errors("compiling the model")
 def compile_model(
     model: str | os.PathLike[str] | bytes | LoadedModel,
     *,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from py_ort.boundary import typed_errors
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
@@ -111,7 +112,8 @@ def open_session(
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
-        backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+        with typed_errors("opening the providers"):
+            backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
@@ -168,6 +170,7 @@ def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: Sessio
     )
 
 
+@typed_errors("loading the plan into the page")
 def _load_into_page(create: Callable[..., T], compiled: Planned, options: SessionOptions, progress: Progress) -> T:
     return create(
         compiled.plan,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from py_ort.boundary import typed_errors
 from py_ort.load.digest import FileStamp, digest, file_digest, folder_of
 from py_ort.plan.cache import PlanCache, cache_key
 from py_ort.sessions.model_changes import ModelChanges
@@ -56,12 +57,14 @@ class Planner:
         self._found: tuple[str, Planned] | None = None
         self._to_store: tuple[str, CompiledModel, LoadedModel] | None = None
 
+    @typed_errors("reading the model")
     def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
         """Read the model now, unless its plan for these providers is in the cache."""
         key = self._key(providers, options)
         if not self._look_up(key):
             self._load()
 
+    @typed_errors("making the plan")
     def plan(self, providers: Sequence[str], options: CompileOptions, optimised: str = "") -> Planned:
         """Return the plan.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from py_ort.boundary import typed_errors
 from py_ort.exceptions import Cancelled, InvalidArgument
 from py_ort.options import RunOptions
 from py_ort.sessions.log import SessionLog
@@ -44,6 +45,7 @@ class Run:
         Cancelled: `run_options.terminate` is set.
     """
 
+    @typed_errors("starting the run")
     def __init__(
         self,
         opened: Opened,
@@ -107,6 +109,7 @@ class Run:
             self.over()
             raise
 
+    @typed_errors("reading the outputs")
     def outputs(self) -> list[Any]:
         """Return the outputs of a run that is over, in the order of their names."""
         self.over()

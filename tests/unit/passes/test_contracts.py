@@ -10,7 +10,7 @@ import pytest
 from graphs import compiled, parse
 from passes_found import passes_found
 
-from py_ort.exceptions import Fail
+from py_ort.exceptions import InternalError
 from py_ort.layout import Nhwc
 from py_ort.ops.builder import add_constant, all_nodes, remove
 from py_ort.passes.clean.canonicalise import Canonicalise
@@ -94,14 +94,14 @@ BROKEN: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_pass_is_named(case: str) -> None:
     change, said = BROKEN[case]
-    with pytest.raises(Fail, match=f"optimisation pass broken: .*{said}"):
+    with pytest.raises(InternalError, match=f"optimisation pass broken: .*{said}"):
         run_passes(_model(), [_named(change)])
 
 
 def test_only_errors_are_told_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PY_ORT_CHECK_PASSES", "0")
     assert [report.changes for report in run_passes(_model(), [_named(lambda model: 1), _named(_rename)])] == [1, 1]
-    with pytest.raises(Fail, match="optimisation pass broken: KeyError"):
+    with pytest.raises(InternalError, match="optimisation pass broken: KeyError"):
         run_passes(_model(), [_named(_unreadable)])
 
 
@@ -180,7 +180,7 @@ def test_conditions(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, spoil, said = CONDITIONS[case]
     made = make()
     monkeypatch.setattr(type(made), "settles", False)
-    with pytest.raises(Fail, match=said):
+    with pytest.raises(InternalError, match=said):
         run_passes(spoil(_model()), [made], [_report(name) for name in made.after])
 
 
@@ -188,9 +188,9 @@ def test_order() -> None:
     first, second = _named(lambda m: 0), _named(lambda m: 0, __module__="p.later", after=("broken",), before=("last",))
     last = _named(lambda m: 0, __module__="p.last")
     run_passes(_model(), [first, second, last, second])  # what ran before may come again
-    with pytest.raises(Fail, match="optimisation pass later: comes after broken"):
+    with pytest.raises(InternalError, match="optimisation pass later: comes after broken"):
         run_passes(_model(), [second])
-    with pytest.raises(Fail, match="optimisation pass later: comes before last"):
+    with pytest.raises(InternalError, match="optimisation pass later: comes before last"):
         run_passes(_model(), [last, second], [_report("broken")])
 
 
@@ -216,5 +216,5 @@ def _swapped(passes: Sequence[Pass], first: str, second: str) -> list[Pass]:
 def test_a_pipeline_in_another_order_is_refused(pair: str) -> None:
     passes = pipeline(Level.ALL, has_operator=lambda domain, op_type: True)
     run_passes(_model(), passes)
-    with pytest.raises(Fail, match=r"comes (after|before)"):
+    with pytest.raises(InternalError, match=r"comes (after|before)"):
         run_passes(_model(), _swapped(passes, *pair.split()))
