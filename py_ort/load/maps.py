@@ -12,15 +12,17 @@ from typing import Any
 
 import onnx
 
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.wire.tensors import TYPE_NAMES
 
 _ML = "ai.onnx.ml"
 _CAST_TO = {
-    "TO_FLOAT": onnx.TensorProto.FLOAT,
-    "TO_INT64": onnx.TensorProto.INT64,
-    "TO_STRING": onnx.TensorProto.STRING,
+    b"TO_FLOAT": onnx.TensorProto.FLOAT,
+    b"TO_INT64": onnx.TensorProto.INT64,
+    b"TO_STRING": onnx.TensorProto.STRING,
 }
+_KEY_TYPES = (onnx.TensorProto.INT64, onnx.TensorProto.STRING)
+_MOST_KEYS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,13 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
     Raises:
         NotImplemented: A map goes elsewhere than from a ZipMap to an output, or from an input to one CastMap or
             DictVectorizer.
+        InvalidGraph: A node of these has attributes that the operator does not know, or a map has no such types.
     """
     graph = model.graph
     forms: dict[str, MapForm] = {}
     for node in graph.node:
         take = _TAKE.get(node.op_type) if node.domain == _ML else None
-        if take is not None:
+        if take is not None and node.input and node.output:  # else it is refused with all nodes of wrong arity
             take(node, graph, forms)
     if forms and not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version()))
@@ -74,8 +77,8 @@ def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapF
     output = _find(graph.output, node.output[0])
     if output is None or _readers(graph, output.name) > 0:
         raise _elsewhere(node, f"its output {node.output[0]!r} is no output of the model, or is read in it too")
-    numbers = _attribute(node, "classlabels_int64s", ())
-    names = [text.decode() for text in _attribute(node, "classlabels_strings", ())]
+    numbers = _attribute(node, "classlabels_int64s", _INTS, ())
+    names = _texts(node, "classlabels_strings")
     key = "string" if names else "int64"
     forms[output.name] = MapForm(f"seq(map({key},tensor(float)))", tuple(names or numbers))
     output.ClearField("type")
@@ -83,16 +86,21 @@ def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapF
 
 
 def _dict_vectorizer(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
-    names = [text.decode() for text in _attribute(node, "string_vocabulary", ())]
-    _take_input(node, graph, forms, names or _attribute(node, "int64_vocabulary", ()))
+    names = _texts(node, "string_vocabulary")
+    _take_input(node, graph, forms, names or _attribute(node, "int64_vocabulary", _INTS, ()))
     _become(node, "Identity")
 
 
 def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
-    sparse = _attribute(node, "map_form", b"DENSE") == b"SPARSE"
-    _take_input(node, graph, forms, range(_attribute(node, "max_map", 1)) if sparse else ())
-    to = _CAST_TO[_attribute(node, "cast_to", b"TO_FLOAT").decode()]
-    _become(node, "Cast", to=to)
+    sparse = _attribute(node, "map_form", _STRING, b"DENSE") == b"SPARSE"
+    size = _attribute(node, "max_map", _INT, 1)
+    if sparse and not 0 < size <= _MOST_KEYS:
+        raise _invalid(node, f"max_map is {size}, not from 1 to {_MOST_KEYS}")
+    to = _attribute(node, "cast_to", _STRING, b"TO_FLOAT")
+    if to not in _CAST_TO:
+        raise _invalid(node, f"cast_to is {to!r}, not one of {', '.join(name.decode() for name in _CAST_TO)}")
+    _take_input(node, graph, forms, range(size) if sparse else ())
+    _become(node, "Cast", to=_CAST_TO[to])
 
 
 _TAKE: dict[str, Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]] = {
@@ -110,6 +118,8 @@ def _take_input(
     if value is None or found is None or _readers(graph, value.name) != 1:
         raise _elsewhere(node, f"its input {node.input[0]!r} is no map that is fed, or other nodes read it too")
     element = found.value_type.tensor_type.elem_type
+    if found.key_type not in _KEY_TYPES or element not in TYPE_NAMES:
+        raise _invalid(node, f"{value.name!r} is a map from type {found.key_type} to tensors of type {element}")
     forms[value.name] = MapForm(f"map({TYPE_NAMES[found.key_type]},tensor({TYPE_NAMES[element]}))", tuple(keys))
     value.type.CopyFrom(onnx.helper.make_tensor_type_proto(element, [1, len(forms[value.name].keys) or None]))
 
@@ -129,9 +139,19 @@ def _readers(graph: onnx.GraphProto, name: str) -> int:
     return sum(name in node.input for node in graph.node)
 
 
-def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
+_INT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.STRING
+_INTS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS
+
+
+def _attribute(node: onnx.NodeProto, name: str, kind: int, default: Any) -> Any:
     found = next((item for item in node.attribute if item.name == name), None)
+    if found is not None and found.type != kind:
+        raise _invalid(node, f"its attribute {name!r} is of another type than the operator's")
     return default if found is None else onnx.helper.get_attribute_value(found)
+
+
+def _texts(node: onnx.NodeProto, name: str) -> list[str]:
+    return [text.decode(errors="surrogateescape") for text in _attribute(node, name, _STRINGS, ())]
 
 
 def _become(node: onnx.NodeProto, op_type: str, **attributes: Any) -> None:
@@ -141,10 +161,17 @@ def _become(node: onnx.NodeProto, op_type: str, **attributes: Any) -> None:
 
 
 def _elsewhere(node: onnx.NodeProto, why: str) -> NotImplemented:
-    return NotImplemented(
-        f"node {node.name or node.output[0]} ({node.op_type}) works on maps, which is supported at the model's border "
-        f"only: {why}",
-        node=node.name or node.output[0],
-        op_type=node.op_type,
-        domain=node.domain,
-    )
+    text = f"works on maps, which is supported at the model's border only: {why}"
+    return NotImplemented(f"node {_name(node)} ({node.op_type}) {text}", **_where(node))
+
+
+def _invalid(node: onnx.NodeProto, why: str) -> InvalidGraph:
+    return InvalidGraph(f"node {_name(node)} ({node.op_type}): {why}", **_where(node))
+
+
+def _where(node: onnx.NodeProto) -> dict[str, Any]:
+    return {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node.name or node.output[0]

@@ -50,21 +50,21 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
         return value.numpy()
     if value is None:
         raise InvalidArgument(f"input {name!r} takes {type_text}, not None")
-    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+    if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
-    return _from_python(name, value, type_text)
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else _from_python(value, type_text)
+    except Exception as e:  # an object's own `__array__` may raise anything
+        raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
 
 
-def _from_python(name: str, value: Any, type_text: str) -> np.ndarray:
+def _from_python(value: Any, type_text: str) -> np.ndarray:
     """Make an array of numbers, texts and lists of them: of the type that the input has, as far as they are of it."""
     wanted = NUMPY.get(TYPE_NUMBERS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0))
-    try:
-        found = np.asarray(value)
-        if wanted is None or wanted.kind == "O" or not np.can_cast(found.dtype, wanted, "same_kind"):
-            return found
-        return np.asarray(value, wanted)
-    except (TypeError, ValueError, OverflowError) as e:
-        raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
+    found = np.asarray(value)
+    if wanted is None or wanted.kind == "O" or not np.can_cast(found.dtype, wanted, "same_kind"):
+        return found
+    return np.asarray(value, wanted)
 
 
 def check_mapping(feeds: object) -> None:

@@ -1,0 +1,79 @@
+"""Models whose parts do not fit together: each is refused by an error that says what is wrong, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from py_ort.exceptions import InternalError, PyOrtError
+from py_ort.plan import CompileOptions, compile_model
+
+X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])
+Y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+ML = "ai.onnx.ml"
+
+
+def _model(
+    node: onnx.NodeProto, x: onnx.ValueInfoProto = X, constants: Sequence[onnx.TensorProto] = ()
+) -> onnx.ModelProto:
+    graph = helper.make_graph([node], "g", [x], [Y], list(constants))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(ML, 3)])
+
+
+def _map(key: int = TensorProto.INT64, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    x = onnx.ValueInfoProto(name="x")
+    x.type.map_type.key_type = key
+    x.type.map_type.value_type.tensor_type.elem_type = element
+    return x
+
+
+def _cast_map(**attributes: object) -> onnx.NodeProto:
+    return helper.make_node("CastMap", ["x"], ["y"], name="n", domain=ML, **attributes)
+
+
+def _zip_map(**attributes: object) -> onnx.NodeProto:
+    return helper.make_node("ZipMap", ["x"], ["y"], name="n", domain=ML, **attributes)
+
+
+def _constant(dtype: int, **fields: object) -> onnx.ModelProto:
+    tensor = onnx.TensorProto(name="w", data_type=dtype, dims=[3], **fields)  # type: ignore[arg-type]
+    return _model(helper.make_node("Identity", ["w"], ["y"]), constants=[tensor])
+
+
+def _wide(size: int) -> onnx.ModelProto:
+    return _model(
+        helper.make_node("Relu", ["w"], ["y"]),
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [size]),
+        [helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])],
+    )
+
+
+DAMAGED = {
+    "CastMap: cast_to unknown": (_model(_cast_map(cast_to="TO_BOGUS"), _map()), "cast_to is b'TO_BOGUS'"),
+    "CastMap: cast_to no text": (_model(_cast_map(cast_to=b"\xff\xfe"), _map()), "cast_to is"),
+    "CastMap: cast_to a number": (_model(_cast_map(cast_to=3), _map()), "'cast_to' is of another type"),
+    "CastMap: too many keys": (_model(_cast_map(map_form="SPARSE", max_map=1 << 50), _map()), "max_map"),
+    "CastMap: keys of no type": (_model(_cast_map(), _map(key=99)), "map from type 99"),
+    "CastMap: elements of no type": (_model(_cast_map(), _map(element=99)), "tensors of type 99"),
+    "CastMap: no input": (_model(helper.make_node("CastMap", [], ["y"], domain=ML)), "0 inputs"),
+    "ZipMap: no output": (_model(helper.make_node("ZipMap", ["x"], [], domain=ML)), "0 outputs"),
+    "ZipMap: labels are a number": (_model(_zip_map(classlabels_strings=3)), "'classlabels_strings' is of another"),
+    "bfloat16 in int64_data": (_constant(TensorProto.BFLOAT16, int64_data=[1, 2, 3]), "'w'.*int64_data"),
+    "floats in int64_data": (_constant(TensorProto.FLOAT, int64_data=[1, 2, 3]), "'w'.*int64_data"),
+    "too few floats": (_constant(TensorProto.FLOAT, float_data=[1]), "'w'"),
+    "too few bytes": (_constant(TensorProto.FLOAT, raw_data=b"1234567"), "'w'"),
+    "a required input is left out": (_model(helper.make_node("LeakyRelu", [""], ["y"])), "lacks its input 'X'"),
+    "an input that nobody reads, too large": (_wide(1 << 31), "input 'x' would have the shape"),
+}
+
+
+@pytest.mark.parametrize("level", [0, 99])
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_is_wrong_is_said(name: str, level: int) -> None:
+    model, text = DAMAGED[name]
+    with pytest.raises(PyOrtError, match=text) as caught:
+        compile_model(model.SerializeToString(), options=CompileOptions(graph_optimization_level=level))
+    assert not isinstance(caught.value, InternalError)
