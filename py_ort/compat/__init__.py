@@ -1,4 +1,4 @@
-"""Standing in for onnxruntime: `install_as_onnxruntime`, and the parts of its package that only code of its own asks for."""
+"""Standing in for onnxruntime: `install_as_onnxruntime`, and what its package has besides the API."""
 
 from py_ort.compat.install import Installed, install_as_onnxruntime
 
