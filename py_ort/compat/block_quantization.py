@@ -11,6 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+__all__ = [
+    "quantize_matmul_2bits",
+    "quantize_matmul_4bits",
+    "quantize_matmul_8bits",
+    "quantize_matmul_bnb4",
+    "quantize_qdq_matmul_4bits",
+]
+
 #: What the codes of bitsandbytes' 4-bit types stand for, times the largest magnitude of a block.
 _FP4 = np.array([0, 0.0052083333, 2 / 3, 1, 1 / 3, 0.5, 1 / 6, 0.25], np.float32)
 _NF4 = np.array(
@@ -185,9 +193,9 @@ def quantize_matmul_bnb4(
         rows: K.
     """
     count = matrix.size
-    values = np.zeros(-(-count // block_size) * block_size, np.float32)
-    values[:count] = matrix.astype(np.float32).reshape(-1)
-    values = values.reshape(-1, block_size)
+    flat = np.zeros(-(-count // block_size) * block_size, np.float32)
+    flat[:count] = matrix.astype(np.float32).reshape(-1)
+    values = flat.reshape(-1, block_size)
     largest = np.abs(values).max(-1)
     scaled = values * np.divide(np.float32(1), largest, out=np.zeros_like(largest), where=largest != 0)[:, None]
     codes = _nearest(scaled.reshape(-1)[:count], _NF4) if quant_type else _nearest_fp4(scaled.reshape(-1)[:count])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,11 +16,14 @@ import py_ort
 from py_ort import exceptions
 from py_ort.available import API_VERSION
 from py_ort.browser.options import BrowserOptions
+from py_ort.compat import block_quantization
 from py_ort.session import InferenceSession
 
-#: Modules that third parties import beside `onnxruntime` itself.
+#: The modules of onnxruntime that are ours. Its others (quantization, transformers, tools, datasets) are Python on top
+#: of these, and come from the installed package, if there is one.
 _SUBMODULES = (
     "backend",
+    "backend.backend",
     "capi",
     "capi._pybind_state",
     "capi.onnxruntime_inference_collection",
@@ -66,7 +71,8 @@ def install_as_onnxruntime(
     """Make `import onnxruntime` give py_ort, in this process, from now on.
 
     Call it before the library that uses onnxruntime is imported: names that were already imported from the real
-    onnxruntime stay what they are.
+    onnxruntime stay what they are. Where the package onnxruntime is installed, its folders of Python code
+    (`onnxruntime.quantization`, `.transformers`, `.tools`, `.datasets`) are imported from there, on top of py_ort.
 
     Args:
         providers: Used for every session instead of what third-party code asks for (which knows nothing of browsers).
@@ -109,12 +115,17 @@ def install_as_onnxruntime(
         "cuda_version": "",
         "import_capi_exception": None,
     }
-    _fill(module, names)
-    replaced = {name: sys.modules.pop(name) for name in _module_names() if name in sys.modules}
+    folder = _installed_folder()
+    _fill(module, names, folder)
+    replaced = {name: sys.modules.pop(name) for name in _module_names()}
     sys.modules["onnxruntime"] = module
+    native = names | {name: getattr(block_quantization, name) for name in block_quantization.__all__}
     for name in _SUBMODULES:
         child = ModuleType(f"onnxruntime.{name}")
-        _fill(child, names if name != "backend" else {"__getattr__": _of_backend})
+        of_backend = name.startswith("backend")
+        _fill(
+            child, {"__getattr__": _of_backend} if of_backend else native, folder and folder.joinpath(*name.split("."))
+        )
         sys.modules[child.__name__] = child
         parent, _, own = child.__name__.rpartition(".")
         setattr(sys.modules[parent], own, child)
@@ -130,11 +141,21 @@ def _of_backend(name: str) -> Any:
     return getattr(importlib.import_module("py_ort.backend"), name)
 
 
-def _fill(module: ModuleType, names: Mapping[str, Any]) -> None:
+def _installed_folder() -> Path | None:
+    """The folder of the installed package onnxruntime; its native library is not loaded."""
+    loaded = sys.modules.get("onnxruntime")
+    found = loaded.__spec__ if loaded is not None else importlib.util.find_spec("onnxruntime")
+    places = found.submodule_search_locations if found is not None else None
+    return Path(next(iter(places))) if places else None
+
+
+def _fill(module: ModuleType, names: Mapping[str, Any], folder: Path | None) -> None:
     """Make a package of a module: `import onnxruntime.capi` and `importlib.util.find_spec` work."""
     module.__dict__.update({name: value for name, value in names.items() if name in _SPECIAL or name[:2] != "__"})
-    module.__path__ = []
-    module.__spec__ = ModuleSpec(module.__name__, None, is_package=True)
+    module.__file__ = __file__
+    module.__path__ = [] if folder is None else [str(folder)]
+    module.__spec__ = ModuleSpec(module.__name__, None, origin=__file__, is_package=True)
+    module.__spec__.submodule_search_locations = module.__path__
 
 
 def _module_names() -> list[str]:

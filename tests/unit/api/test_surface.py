@@ -8,7 +8,8 @@ import re
 import pytest
 
 import py_ort
-from py_ort import compat, exceptions
+from py_ort import exceptions
+from py_ort.available import API_VERSION
 
 native = pytest.importorskip("onnxruntime")
 state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
@@ -217,4 +218,4 @@ def test_the_module_that_stands_in_has_what_only_it_has():
         for name, reason in LEFT_OUT.items():
             if reason.startswith("only in the module"):
                 assert hasattr(installed.module, name)
-        assert installed.module.version == installed.module.__version__ == compat.API_VERSION
+        assert installed.module.version == installed.module.__version__ == API_VERSION
