@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from py_ort.browser import find
+from py_ort.browser import find, sandbox
 from py_ort.exceptions import InvalidArgument
 
 LAUNCHERS = ("auto", "playwright", "process")
@@ -32,6 +32,7 @@ QUIET = (
     "--mute-audio",
     "--password-store=basic",
 )
+NO_SANDBOX = "--no-sandbox"
 SOFTWARE_WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 HARDWARE_WEBGPU = ("--enable-unsafe-webgpu", "--ignore-gpu-blocklist")
 #: Headless Chromium on Linux reaches the GPU through Vulkan only.
@@ -56,8 +57,11 @@ class BrowserOptions:
         webgpu: Flags for WebGPU: "hardware"; "software" (SwiftShader, on the CPU); "off"; "auto": hardware if there is
             a GPU, else software. Default: variable PY_ORT_WEBGPU, else "auto".
         flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
-            for Chromium.
+            for Chromium, save for the sandbox.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
+        sandbox: Chromium's: True, never without; False, without; None, on unless this is root or the system forbids it,
+            which a warning says. Default: variable PY_ORT_SANDBOX ("1" or "0"), else None. Firefox and WebKit have
+            their own and decide for themselves (docs/security.md).
         headless: Whether to start without a window.
         launch_timeout: Seconds to wait for the browser and its page.
         idle_timeout: Seconds that a browser lives on after its last session was closed.
@@ -70,6 +74,7 @@ class BrowserOptions:
     webgpu: str = field(default_factory=lambda: os.environ.get("PY_ORT_WEBGPU") or "auto")
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    sandbox: bool | None = field(default_factory=lambda: _switch("PY_ORT_SANDBOX"))
     headless: bool = True
     launch_timeout: float = 60.0
     idle_timeout: float = 60.0
@@ -107,18 +112,20 @@ class BrowserOptions:
     def command_line(self) -> list[str]:
         """Return the flags for Chromium, without those of the profile and of debugging."""
         own = os.environ.get("CHROMIUM_FLAGS")
-        if own is not None:
-            return [*shlex.split(own), *self.flags]
+        flags = [*(self._chosen_flags() if own is None else shlex.split(own)), *self.flags]
+        if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox):
+            flags.insert(0, NO_SANDBOX)
+        return flags
+
+    def _chosen_flags(self) -> list[str]:
         chosen = [*QUIET]
-        if sys.platform == "linux" and os.geteuid() == 0:
-            chosen.append("--no-sandbox")  # as root it refuses to start with one
         webgpu = self.settled().webgpu
         if webgpu == "software":
             chosen += SOFTWARE_WEBGPU
         elif webgpu == "hardware":
             chosen += HARDWARE_WEBGPU
             chosen += LINUX_HARDWARE_WEBGPU if sys.platform == "linux" else ()
-        return [*chosen, *self.flags]
+        return chosen
 
     def no_adapter_hint(self) -> str:
         """Return what to try where the browser has no WebGPU adapter."""
@@ -138,6 +145,13 @@ class BrowserOptions:
         if libraries := os.environ.get("CHROMIUM_LD"):
             env["LD_LIBRARY_PATH"] = libraries
         return env
+
+
+def _switch(variable: str) -> bool | None:
+    value = os.environ.get(variable, "")
+    if value not in ("", "0", "1"):
+        raise InvalidArgument(f"variable {variable} is 0 or 1, not {value!r}")
+    return value == "1" if value else None
 
 
 def has_gpu() -> bool:

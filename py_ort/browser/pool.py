@@ -9,13 +9,14 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py_ort.browser import sandbox
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.http_server import HttpServer, check_assets
 from py_ort.browser.launchers import Launcher, launcher_for, with_playwright
 from py_ort.browser.loop import at_exit
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout
+from py_ort.exceptions import BrowserCrashed, ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
 _log = logging.getLogger("py_ort.browser")
@@ -127,7 +128,18 @@ class Pool:
             self._bridge = None
 
     async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Lease:
+        """Start a browser; once more without its sandbox, where the system turns out to forbid that."""
         check_assets()
+        try:
+            return await self._try_launch(key, options)
+        except BrowserCrashed as e:
+            if options.sandbox:
+                e.message += sandbox.hint(e)
+            if options.sandbox is not None or not sandbox.refused(options.browser, e):
+                raise
+            return await self._try_launch(key, options)
+
+    async def _try_launch(self, key: BrowserOptions, options: BrowserOptions) -> Lease:
         if self._bridge is None:
             self._bridge = await Bridge.start()
         url, connected = self._bridge.expect()

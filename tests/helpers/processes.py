@@ -43,3 +43,9 @@ def kill(pids: list[int]) -> None:
     assert pids, "there is no such process"
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
+
+
+def status(pid: int) -> dict[str, str]:
+    """Return what /proc says of a process, by name."""
+    lines = (line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {name: value.strip() for name, _, value in lines}

@@ -66,6 +66,8 @@ class PlaywrightLauncher(Launcher):
                 executable_path=binary,
                 headless=self.options.headless,
                 args=self.options.command_line(),
+                # Playwright's own default is off; our flags decide.
+                chromium_sandbox=True,
                 env=self.options.environment(),
                 timeout=self.options.launch_timeout * 1000,
                 # An interrupt is Python's to handle; in Jupyter it must not end the browser.

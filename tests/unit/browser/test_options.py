@@ -5,11 +5,19 @@ import sys
 
 import pytest
 
-from py_ort.browser import find, options
+from py_ort.browser import find, options, sandbox
 from py_ort.browser.options import SOFTWARE_WEBGPU, BrowserOptions
-from py_ort.exceptions import BrowserNotFound, InvalidArgument
+from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
 
-VARIABLES = ("PY_ORT_BROWSER", "PY_ORT_LAUNCHER", "PY_ORT_WEBGPU", "CHROMIUM", "CHROMIUM_FLAGS", "CHROMIUM_LD")
+VARIABLES = (
+    "PY_ORT_BROWSER",
+    "PY_ORT_LAUNCHER",
+    "PY_ORT_WEBGPU",
+    "PY_ORT_SANDBOX",
+    "CHROMIUM",
+    "CHROMIUM_FLAGS",
+    "CHROMIUM_LD",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -30,17 +38,64 @@ def test_webgpu_flags(monkeypatch, gpu, webgpu, software):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a rule of Linux")
-def test_no_sandbox_for_root_only(monkeypatch):
-    for uid, expected in ((0, True), (1000, False)):
+def test_no_sandbox_for_root_only(monkeypatch, caplog):
+    monkeypatch.setattr(sandbox, "_warned", set())
+    for uid, expected in ((0, True), (1000, False), (0, True)):
         monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
         assert ("--no-sandbox" in BrowserOptions().command_line()) == expected
+    (said,) = caplog.messages
+    assert "root" in said and "another user" in said and "PY_ORT_SANDBOX=0" in said
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_the_sandbox_as_wanted(monkeypatch, caplog, uid):
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr(sandbox, "_warned", set())
+    assert "--no-sandbox" in BrowserOptions(sandbox=False).command_line()
+    assert "--no-sandbox" not in BrowserOptions(sandbox=True).command_line()
+    for value, off in (("0", True), ("1", False)):
+        monkeypatch.setenv("PY_ORT_SANDBOX", value)
+        assert ("--no-sandbox" in BrowserOptions().command_line()) == off
+        # What replaces our flags leaves the sandbox alone, unless it says so.
+        monkeypatch.setenv("CHROMIUM_FLAGS", "--mine")
+        assert ("--no-sandbox" in BrowserOptions().command_line()) == off
+        monkeypatch.setenv("CHROMIUM_FLAGS", "--mine --no-sandbox")
+        assert BrowserOptions().command_line() == ["--mine", "--no-sandbox"]
+        monkeypatch.delenv("CHROMIUM_FLAGS")
+    assert not caplog.messages
+    monkeypatch.setenv("PY_ORT_SANDBOX", "yes")
+    with pytest.raises(InvalidArgument, match="PY_ORT_SANDBOX"):
+        BrowserOptions()
+
+
+SWITCHES = [
+    ("kernel/unprivileged_userns_clone", "0"),
+    ("user/max_user_namespaces", "0"),
+    ("kernel/apparmor_restrict_unprivileged_userns", "1"),
+]
+
+
+@pytest.mark.parametrize("switch, value", SWITCHES)
+def test_what_forbids_the_sandbox_is_named(monkeypatch, caplog, tmp_path, switch, value):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(sandbox, "_warned", set())
+    monkeypatch.setattr(sandbox, "_refused", {})
+    monkeypatch.setattr(sandbox, "SYSCTL", tmp_path)
+    (tmp_path / switch).parent.mkdir()
+    (tmp_path / switch).write_text(value + "\n")
+    assert not sandbox.refused("chromium", BrowserCrashed("the process ended: Segmentation fault"))
+    assert not sandbox.off("chromium", None)
+    assert sandbox.refused("chromium", BrowserCrashed("the process ended: No usable sandbox! If …"))
+    assert sandbox.off("chromium", None) and sandbox.off("chromium", None) and not sandbox.off("other", None)
+    (said,) = caplog.messages
+    assert f"{switch.replace('/', '.')} is {value}" in said
 
 
 def test_variables(monkeypatch):
     monkeypatch.setenv("CHROMIUM_FLAGS", "--only 'this one'")
     monkeypatch.setenv("CHROMIUM_LD", "/some/lib")
     monkeypatch.setenv("PY_ORT_LAUNCHER", "process")
-    chosen = BrowserOptions(flags="--and-this --that", env={"A": "b"})
+    chosen = BrowserOptions(flags="--and-this --that", env={"A": "b"}, sandbox=True)
     assert chosen.command_line() == ["--only", "this one", "--and-this", "--that"]
     assert chosen.environment()["LD_LIBRARY_PATH"] == "/some/lib" and chosen.environment()["A"] == "b"
     assert chosen.launcher == "process"
