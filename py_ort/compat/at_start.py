@@ -1,0 +1,56 @@
+"""`PY_ORT_INSTALL`: a whole process, unedited, with py_ort in onnxruntime's place.
+
+The package brings a line for `site` (py_ort_install.pth) that calls `expect` when Python starts with the variable set.
+It costs nothing until somebody imports onnxruntime: then `install_as_onnxruntime` is called first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+VARIABLE = "PY_ORT_INSTALL"
+_OFF = ("", "0")
+_AS_ASKED = "1"
+
+
+class _Installer:
+    """Finds `onnxruntime` by installing py_ort as it; the module that made is the one that is imported."""
+
+    def __init__(self, providers: Sequence[str] | None) -> None:
+        self._providers = providers
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != "onnxruntime":
+            return None
+        sys.meta_path.remove(self)
+        from py_ort.compat.install import install_as_onnxruntime
+
+        self._module = install_as_onnxruntime(self._providers).module
+        spec = self._module.__spec__
+        assert spec is not None
+        spec.loader = self  # type: ignore[assignment]  # loaders are what has these two methods
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It was made whole."""
+
+
+def expect(wanted: str | None = None) -> None:
+    """Have the first `import onnxruntime` of this process give py_ort.
+
+    Args:
+        wanted: "1": sessions run on the providers they ask for; or providers for all of them, with commas
+            ("webgpu,wasm"); "" or "0": nothing is done. By default what the variable PY_ORT_INSTALL says.
+    """
+    wanted = os.environ.get(VARIABLE, "") if wanted is None else wanted
+    if wanted in _OFF or any(isinstance(finder, _Installer) for finder in sys.meta_path):
+        return
+    providers = None if wanted == _AS_ASKED else [name.strip() for name in wanted.split(",")]
+    sys.meta_path.insert(0, _Installer(providers))
