@@ -213,7 +213,7 @@ class RuntimeException(PyOrtError, RuntimeError):
 
 
 class EPFail(PyOrtError):
-    """No execution provider of the list can be used here."""
+    """An execution provider that was asked for cannot be used here."""
 
 
 # --- the browser's own
@@ -247,7 +247,7 @@ class Timeout(BrowserError, TimeoutError):
     __str__ = PyOrtError.__str__
 
 
-class NoAdapter(BrowserError):
+class NoAdapter(BrowserError, EPFail):
     """WebGPU has no adapter in this browser."""
 
     code = 7

@@ -30,7 +30,8 @@ class InferenceSession(SessionBase):
         path_or_bytes: An ONNX file, or its bytes.
         sess_options: See `SessionOptions`.
         providers: Execution providers, best first: names, or pairs of a name and its options. Default: "webgpu", then
-            "wasm". One that cannot run in this browser is left out with a warning.
+            "wasm". One that cannot run in this browser is left out with a warning, unless it is the only one, or the
+            configuration entry "session.require_providers" is "1".
         provider_options: Options for each of `providers`, as dicts.
         browser: Which browser; see `BrowserOptions`. Default: "chromium".
         launcher: "playwright" or "process"; default: what suits the browser.
@@ -40,7 +41,7 @@ class InferenceSession(SessionBase):
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message says why.
         BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
-        NoAdapter, EPFail: None of the providers can run in this browser.
+        NoAdapter, EPFail: None of the providers can run in this browser, or one that is required cannot.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import BrowserError, DeviceLost, EPFail, InvalidArgument, NoAdapter, PyOrtError
 from py_ort.plan.parts import Part
 from py_ort.providers.options import for_adapter, for_page
-from py_ort.providers.resolution import Wanted
+from py_ort.providers.resolution import REQUIRE, Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Location import Location
@@ -63,7 +63,7 @@ class Backend:
         """Open these providers in a page.
 
         Raises:
-            NoAdapter, EPFail: None of them can run there.
+            NoAdapter, EPFail: None of them can run there, or one that may not be left out cannot.
         """
         backend = cls(lease, [], dropped=dict(wanted.dropped), log=log)
         lease.page.logs.append(log)
@@ -77,8 +77,10 @@ class Backend:
             except PyOrtError as e:
                 if isinstance(e, InvalidArgument) or (isinstance(e, BrowserError) and not isinstance(e, DeviceLost)):
                     raise  # a wrong option, or no page any more
+                if wanted.required:
+                    raise
                 backend.dropped[name] = e.message
-        backend._check_providers()
+        backend._check_providers(wanted)
         for name in wanted.repeated:
             log.warning("provider %s is named twice: the first place counts", name)
         for name, keys in wanted.ignored.items():
@@ -93,12 +95,18 @@ class Backend:
             options = for_adapter(settings, self.lease.launcher.options)
             self.device = await self.lease.page.device(self.device_id, options, timeout)
 
-    def _check_providers(self) -> None:
+    def _check_providers(self, wanted: Wanted) -> None:
         if not self.providers:
-            if list(self.dropped) == ["webgpu"]:
-                raise NoAdapter(self.dropped["webgpu"], provider="webgpu")
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
-            raise EPFail(f"no execution provider can run here: {reasons}")
+            what = "no execution provider can run here"
+        elif self.dropped and wanted.required:
+            what = f"{REQUIRE} is 1, and not every provider can run here"
+        elif self.dropped and self.providers == ["wasm"] and not wanted.cpu_may_stand_in:
+            what = "session.disable_cpu_ep_fallback is 1, so wasm does not stand in for a provider that cannot run here"
+        else:
+            return
+        if list(self.dropped) == ["webgpu"]:
+            raise NoAdapter(f"{what}: {self.dropped['webgpu']}", provider="webgpu")
+        raise EPFail(f"{what}: " + "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items()))
 
     @property
     def adapter(self) -> str:

@@ -82,7 +82,8 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 }
 #: Configuration entries that are heeded; any other is warned about.
 _CONFIG_WITH_EFFECT = {
-    *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.specialize_shapes", "session.wide_integers"),
+    *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
+    *("session.specialize_shapes", "session.wide_integers"),
 }
 #: Entries with the one value that says what happens anyway.
 _CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}

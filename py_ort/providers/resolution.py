@@ -12,6 +12,8 @@ from py_ort.providers.options import check_options, entries_for_webgpu
 
 #: Used when a session names none.
 DEFAULT = ("webgpu", "wasm")
+#: The configuration entry by which no provider of the list may be left out.
+REQUIRE = "session.require_providers"
 #: Real names without kernels so far, and why they are left out.
 UNAVAILABLE = {
     "webgl": "py_ort has no WebGL kernels yet",
@@ -21,14 +23,23 @@ UNAVAILABLE = {
 
 @dataclass
 class Wanted:
-    """Providers to open, best first, with their options; those that cannot be, with the reason; what came twice; and
-    options without effect, by provider.
+    """What a session asks for.
+
+    Attributes:
+        providers: Those to open, best first, with their options.
+        dropped: Those that cannot be opened anywhere, with the reason.
+        repeated: What came twice.
+        ignored: Options without effect, by provider.
+        required: Whether none may be left out.
+        cpu_may_stand_in: Whether wasm may run what was meant for one that is left out.
     """
 
     providers: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     repeated: list[str] = field(default_factory=list)
     ignored: dict[str, list[str]] = field(default_factory=dict)
+    required: bool = False
+    cpu_may_stand_in: bool = True
 
 
 def resolve(
@@ -41,7 +52,7 @@ def resolve(
     Args:
         providers: Names, or pairs of a name and its options.
         provider_options: Options for each of them.
-        entries: The session's configuration entries, where those of webgpu may be too.
+        entries: The session's configuration entries, where options of webgpu may be too.
 
     Raises:
         InvalidArgument: A name that is no provider anywhere, or options that do not match or are unknown.
@@ -51,7 +62,12 @@ def resolve(
     items = list(providers) if providers else list(DEFAULT)
     if provider_options is not None and len(provider_options) != len(items):
         raise InvalidArgument(f"there are {len(items)} providers and {len(provider_options)} provider_options")
-    wanted = Wanted()
+    entries = entries or {}
+    required = entries.get(REQUIRE, "0")
+    if required not in ("0", "1"):
+        raise InvalidArgument(f'{REQUIRE}={required!r}: "0" or "1"')
+    may_stand_in = entries.get("session.disable_cpu_ep_fallback") != "1"
+    wanted = Wanted(required=required == "1", cpu_may_stand_in=may_stand_in)
     for index, item in enumerate(items):
         name, options = (item, {}) if isinstance(item, str) else (item[0], dict(item[1]))
         if provider_options is not None:
@@ -66,7 +82,7 @@ def resolve(
             wanted.repeated.append(name)
         else:
             if canonical == "webgpu":
-                options = {**entries_for_webgpu(entries or {}), **options}
+                options = {**entries_for_webgpu(entries), **options}
             wanted.providers[canonical], ignored = check_options(canonical, options)
             if ignored:
                 wanted.ignored[canonical] = ignored

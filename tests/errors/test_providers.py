@@ -6,7 +6,7 @@ import re
 import pytest
 import small_models
 
-from py_ort import BrowserOptions
+from py_ort import BrowserOptions, SessionOptions
 from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter
 
 #: A Chromium without WebGPU.
@@ -28,11 +28,44 @@ def test_no_adapter_and_wasm_goes_on_with_a_warning(new_session, caplog):
     assert session.placement().counts() == {"wasm": 1}
 
 
+@pytest.mark.parametrize("entry", ["session.require_providers", "session.disable_cpu_ep_fallback"])
+def test_no_adapter_is_an_error_where_wasm_must_not_stand_in(new_session, entry):
+    options = SessionOptions()
+    options.add_session_config_entry(entry, "1")
+    with pytest.raises(NoAdapter, match=entry) as caught:
+        new_session(small_models.add(), options, ["webgpu", "wasm"], browser=WITHOUT)
+    assert isinstance(caught.value, EPFail) and caught.value.provider == "webgpu" and "swiftshader" in str(caught.value)
+    session = new_session(small_models.add(), options, ["webgpu", "wasm"])
+    assert session.stats()["left_out"] == {} and session.placement().counts() == {"webgpu": 1, "wasm": 0}
+
+
+def test_all_providers_are_required_or_one_that_is_not_wasm_will_do(new_session):
+    required, no_fallback = SessionOptions(), SessionOptions()
+    required.add_session_config_entry("session.require_providers", "1")
+    no_fallback.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    names = ["CUDAExecutionProvider", "webgpu"]
+    with pytest.raises(EPFail, match="CUDAExecutionProvider: it runs natively only"):
+        new_session(small_models.add(), required, names)
+    session = new_session(small_models.add(), no_fallback, names)
+    assert list(session.stats()["left_out"]) == ["CUDAExecutionProvider"]
+    # As native onnxruntime, where only the CPU is left.
+    with pytest.raises(EPFail, match=r"disable_cpu_ep_fallback.*CUDAExecutionProvider"):
+        new_session(small_models.add(), no_fallback, ["CUDAExecutionProvider", "cpu"])
+
+
+def test_the_entry_is_0_or_1(new_session):
+    options = SessionOptions()
+    options.add_session_config_entry("session.require_providers", "true")
+    with pytest.raises(InvalidArgument, match=r"session.require_providers.*'true'"):
+        new_session(small_models.add(), options)
+
+
 def test_providers_without_kernels_are_left_out(new_session, caplog):
     with caplog.at_level(logging.WARNING, "py_ort"):
         session = new_session(small_models.add(), providers=["webnn", "CUDAExecutionProvider", "cpu"])
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert "webnn" in caplog.text and "CUDAExecutionProvider" in caplog.text
+    assert set(session.stats()["left_out"]) == {"webnn", "CUDAExecutionProvider"}
 
 
 def test_none_left_lists_each_reason(new_session):
