@@ -96,17 +96,18 @@ class Backend:
             self.device = await self.lease.page.device(self.device_id, options, timeout)
 
     def _check_providers(self, wanted: Wanted) -> None:
+        alone = self.providers == ["wasm"]
         if not self.providers:
             what = "no execution provider can run here"
         elif self.dropped and wanted.required:
-            what = f"{REQUIRE} is 1, and not every provider can run here"
-        elif self.dropped and self.providers == ["wasm"] and not wanted.cpu_may_stand_in:
-            what = "session.disable_cpu_ep_fallback is 1, so wasm does not stand in for a provider that cannot run here"
+            what = f"not every execution provider can run here ({REQUIRE} is 1)"
+        elif self.dropped and alone and not wanted.cpu_may_stand_in:
+            what = "no execution provider but wasm can run here (session.disable_cpu_ep_fallback is 1)"
         else:
             return
-        if list(self.dropped) == ["webgpu"]:
-            raise NoAdapter(f"{what}: {self.dropped['webgpu']}", provider="webgpu")
-        raise EPFail(f"{what}: " + "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items()))
+        error = NoAdapter if list(self.dropped) == ["webgpu"] else EPFail
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
+        raise error(f"{what}: {reasons}", provider=next(iter(self.dropped)))
 
     @property
     def adapter(self) -> str:

@@ -6,13 +6,16 @@
         np.testing.assert_allclose(y, expected, rtol=1e-3)
 
 runs once on WebGPU and once on wasm; `pytest --ort-provider webgpu --ort-browser chromium --ort-browser firefox` runs
-it on WebGPU in both browsers. Test ids end in e.g. [chromium-webgpu].
+it on WebGPU in both browsers. Test ids end in e.g. [chromium-webgpu], and that is where the test ran: where the browser
+has not that provider, it fails, or is skipped with --ort-skip-missing. Single nodes that run on wasm all the same are a
+`FallbackWarning`; with --ort-no-fallback or the marker ort_no_fallback they fail the test.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
 
 PROVIDERS = ("webgpu", "wasm")
+_NO_FALLBACK = "ort_no_fallback: nodes that do not run on the test's provider are an error (as with --ort-no-fallback)"
+
+
+class FallbackWarning(UserWarning):
+    """Nodes of a session do not run on the provider that the test is named after."""
 
 
 class Target(NamedTuple):
@@ -32,7 +40,7 @@ class Target(NamedTuple):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare --ort-browser, --ort-provider and --ort-webgpu."""
+    """Declare the options, all called --ort-…."""
     group = parser.getgroup("py_ort", "ONNX models in browsers")
     group.addoption(
         "--ort-browser", action="append", metavar="BROWSER", help="browser= of sessions; may be repeated (chromium)"
@@ -41,6 +49,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--ort-provider", action="append", metavar="PROVIDER", help="providers to run on, each by itself (webgpu, wasm)"
     )
     group.addoption("--ort-webgpu", metavar="KIND", help="hardware, software, off or auto (auto)")
+    group.addoption(
+        "--ort-skip-missing", action="store_true", help="skip tests whose provider the browser has not; else they fail"
+    )
+    group.addoption(
+        "--ort-no-fallback", action="store_true", help="a node that does not run on the test's provider is an error"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", _NO_FALLBACK)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -81,34 +100,71 @@ def ort_page_errors() -> Iterator[list[str]]:
 
 @pytest.fixture
 def ort_session(
-    ort_target: Target, ort_browser: BrowserOptions, ort_page_errors: list[str]
+    request: pytest.FixtureRequest, ort_target: Target, ort_browser: BrowserOptions, ort_page_errors: list[str]
 ) -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions as `InferenceSession` does; they are closed after the test.
 
-    On WebGPU, nodes that it cannot run go to wasm, as by default; to forbid that, pass SessionOptions with the config
-    entry session.disable_cpu_ep_fallback = "1".
+    A provider that the browser has not fails the test, or skips it with --ort-skip-missing. On WebGPU, nodes that it
+    cannot run go to wasm with a `FallbackWarning`, or fail the test with --ort-no-fallback or the marker
+    ort_no_fallback. A test decides otherwise for a session by the configuration entries behind this,
+    session.require_providers and session.disable_cpu_ep_fallback.
     """
-    with sessions_in(ort_browser, list(dict.fromkeys([ort_target.provider, "wasm"]))) as make:
+    given = request.config.getoption
+    entries = {"session.require_providers": "1"}
+    if given("--ort-no-fallback") or request.node.get_closest_marker("ort_no_fallback"):
+        entries["session.disable_cpu_ep_fallback"] = "1"
+    with sessions_in(ort_browser, list(dict.fromkeys([ort_target.provider, "wasm"])), entries) as make_session:
+
+        def make(*args: Any, **options: Any) -> InferenceSession:
+            from py_ort.exceptions import EPFail
+
+            try:
+                session = make_session(*args, **options)
+            except EPFail as missing:
+                if given("--ort-skip-missing"):
+                    pytest.skip(str(missing))
+                raise
+            if session.placement().fallbacks():
+                warnings.warn(_fallbacks(session), FallbackWarning, stacklevel=2)
+            return session
+
         yield make
+
+
+def _fallbacks(session: InferenceSession) -> str:
+    placement = session.placement()
+    strays = placement.fallbacks()
+    why = "; ".join(dict.fromkeys(f"{node.op_type} on {node.provider}; {node.reason}" for node in strays[:5]))
+    return (
+        f"{len(strays)} of {len(placement.nodes)} nodes do not run on {placement.providers[0]} ({why}); "
+        "--ort-no-fallback makes this an error"
+    )
 
 
 @contextmanager
 def sessions_in(
-    browser: BrowserOptions, providers: Sequence[str] | None = None
+    browser: BrowserOptions, providers: Sequence[str] | None = None, entries: Mapping[str, str] | None = None
 ) -> Iterator[Callable[..., InferenceSession]]:
-    """Make sessions as `InferenceSession` does, in this browser, on these providers unless told otherwise.
+    """Make sessions as `InferenceSession` does, in this browser, on these providers and with these configuration
+    entries unless told otherwise.
 
     They are closed at the end.
     """
-    from py_ort import InferenceSession
+    from py_ort import InferenceSession, SessionOptions
 
     made: list[InferenceSession] = []
 
-    def make(*args: Any, **options: Any) -> InferenceSession:
-        if len(args) < 3 and providers is not None:
+    def make(
+        path_or_bytes: Any, sess_options: SessionOptions | None = None, *args: Any, **options: Any
+    ) -> InferenceSession:
+        settings = sess_options._copy() if sess_options else SessionOptions()
+        for key, value in (entries or {}).items():
+            if key not in settings.config_entries:
+                settings.add_session_config_entry(key, value)
+        if not args and providers is not None and not settings.has_providers():
             options.setdefault("providers", providers)
         options.setdefault("browser", browser)
-        made.append(InferenceSession(*args, **options))
+        made.append(InferenceSession(path_or_bytes, settings, *args, **options))
         return made[-1]
 
     try:

@@ -18,13 +18,11 @@ def floats(name: str, shape) -> object:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def add() -> bytes:
+def add(elem_type: int = TensorProto.FLOAT) -> bytes:
     """y = x + scale, of [N, 3] and [3]."""
-    return model(
-        [helper.make_node("Add", ["x", "scale"], ["y"], name="sum")],
-        [floats("x", ["N", 3]), floats("scale", [3])],
-        [floats("y", ["N", 3])],
-    )
+    shapes = {"x": ["N", 3], "scale": [3], "y": ["N", 3]}
+    x, scale, y = (helper.make_tensor_value_info(name, elem_type, shape) for name, shape in shapes.items())
+    return model([helper.make_node("Add", ["x", "scale"], ["y"], name="sum")], [x, scale], [y])
 
 
 def unknown_operator(domain: str = "") -> bytes:

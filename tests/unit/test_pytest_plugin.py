@@ -2,6 +2,7 @@
 
 import pytest
 import small_models
+from onnx import TensorProto
 
 MODULE = """
     import logging
@@ -28,10 +29,45 @@ MODULE = """
 """
 
 
+#: Doubles have no form on the GPU.
+DOUBLES = """
+    import numpy as np
+    import pytest
+
+    FEEDS = {"x": np.ones((1, 3), np.float64), "scale": np.ones(3, np.float64)}
+
+    def test_plain(ort_session):
+        assert ort_session("doubles.onnx").run(None, FEEDS)[0].tolist() == [[2, 2, 2]]
+
+    @pytest.mark.ort_no_fallback
+    def test_marked(ort_session):
+        ort_session("doubles.onnx")
+
+    def test_own_choice(ort_session):
+        from py_ort import SessionOptions
+
+        options = SessionOptions()
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "0")
+        options.add_session_config_entry("session.require_providers", "0")
+        session = ort_session("doubles.onnx", options, providers=["webnn", "wasm"])
+        assert list(session.stats()["left_out"]) == ["webnn"]
+
+    def test_named_here(ort_session):
+        ort_session("doubles.onnx", providers=["webnn", "wasm"])
+"""
+
+
 @pytest.fixture
 def project(pytester):
     pytester.makepyfile(test_models=MODULE)
     (pytester.path / "add.onnx").write_bytes(small_models.add())
+    return pytester
+
+
+@pytest.fixture
+def doubles(pytester):
+    pytester.makepyfile(test_doubles=DOUBLES)
+    (pytester.path / "doubles.onnx").write_bytes(small_models.add(TensorProto.DOUBLE))
     return pytester
 
 
@@ -56,3 +92,39 @@ def test_no_such_browser(project):
     result = run(project, "--ort-browser", "/no/such/browser", "-k", "add and wasm")
     result.assert_outcomes(failed=1, deselected=7)
     result.stdout.fnmatch_lines(["*BrowserNotFound*/no/such/browser*"])
+
+
+def test_without_webgpu_nothing_passes_as_webgpu(project):
+    result = run(project, "--ort-webgpu", "off", "-k", "add")
+    result.assert_outcomes(passed=1, failed=1, deselected=6)
+    result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? FAILED*", "*NoAdapter: *What helps: *"])
+
+
+def test_without_webgpu_tests_are_skipped_if_asked(project):
+    result = run(project, "--ort-webgpu", "off", "--ort-skip-missing", "-rs", "-k", "add or wrong")
+    result.assert_outcomes(passed=2, failed=1, skipped=3, deselected=2)
+    result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? SKIPPED*", "SKIPPED*WebGPU*What helps: *"])
+
+
+def test_a_provider_that_is_named_in_the_test_is_not_left_out_either(doubles):
+    result = run(doubles, "--ort-provider", "wasm", "-k", "own_choice or named")
+    result.assert_outcomes(passed=1, failed=1, deselected=2)
+    result.stdout.fnmatch_lines(["*EPFail: *webnn: *"])
+
+
+def test_nodes_that_fall_back_are_told(doubles):
+    result = run(doubles, "--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked")
+    result.assert_outcomes(passed=1, failed=1, deselected=2, warnings=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_plain?chromium-webgpu? PASSED*",
+            "*test_marked?chromium-webgpu? FAILED*",
+            "*NotImplemented: *1 nodes do not run on webgpu*float64*",
+            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Add on wasm; webgpu: no kernel for float64*",
+        ]
+    )
+
+
+def test_no_fallback_for_all(doubles):
+    result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
+    result.assert_outcomes(passed=3, failed=1, deselected=4)  # on wasm nothing falls back
