@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py_ort.exceptions import InvalidArgument
+
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
@@ -24,35 +26,62 @@ class Outcome:
 
 @dataclass
 class Results:
-    """All cases of a run, by id."""
+    """All cases of a run.
+
+    Attributes:
+        cases: By id.
+        providers: Those that were asked for, best first.
+        browser, adapter: Where the cases ran, in words; "" where they did not.
+    """
 
     cases: dict[str, Outcome] = field(default_factory=dict)
+    providers: tuple[str, ...] = ()
+    browser: str = ""
+    adapter: str = ""
 
     def count(self, status: str) -> int:
         """Return how many cases have a status."""
         return sum(outcome.status == status for outcome in self.cases.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return {passed, failed, skipped, cases: {id: {status, reason, seconds, providers}}}."""
+        """Return {providers, browser, adapter, passed, failed, skipped, cases: {id: {status, reason, seconds,
+        providers}}}.
+        """
+        where = {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter}
         counts = {status: self.count(status) for status in (PASSED, FAILED, SKIPPED)}
-        return {**counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
+        return {**where, **counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
 
     def reasons(self) -> Counter[str]:
-        """Return how often each kind of failure occurs: the first words of their reasons."""
-        return Counter(outcome.reason.split(":")[0][:80] for outcome in self.cases.values() if outcome.status == FAILED)
+        """Return how often each kind of failure occurs, by the first words of its reason, and each reason to skip."""
+        failed = (o.reason.split(":")[0][:80] for o in self.cases.values() if o.status == FAILED)
+        skipped = (f"skipped: {o.reason}" for o in self.cases.values() if o.status == SKIPPED)
+        return Counter([*failed, *skipped])
 
 
 def read_expectations(file: Path) -> dict[str, str]:
-    """Return the known failures of a file: case id -> reason. TOML with one table, [known_failures]."""
-    return dict(tomllib.loads(file.read_text()).get("known_failures", {}))
+    """Return the known failures of a file: case id -> reason. TOML with one table, [known_failures].
+
+    Raises:
+        InvalidArgument: It is something else.
+    """
+    try:
+        tables = tomllib.loads(file.read_text())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise InvalidArgument(f"{file}: {e}") from e
+    known = tables.get("known_failures")
+    if len(tables) != 1 or not isinstance(known, dict) or not all(isinstance(reason, str) for reason in known.values()):
+        raise InvalidArgument(f'{file}: one table is expected, [known_failures], with lines of the form id = "reason"')
+    return known
 
 
 def surprises(results: Results, known: Mapping[str, str]) -> list[str]:
-    """Return what the expectations did not say: failures that are not known, and known failures that passed."""
-    texts = []
-    for name, outcome in sorted(results.cases.items()):
+    """Return what the expectations did not say: failures that are not known, known failures that passed, and known
+    failures of which there is no case.
+    """
+    texts = [f"{name} is listed as a known failure, but there is no such case" for name in known.keys() - results.cases]
+    for name, outcome in results.cases.items():
         if outcome.status == FAILED and name not in known:
             texts.append(f"{name} failed: {outcome.reason}")
         elif outcome.status == PASSED and name in known:
             texts.append(f"{name} passed, but is listed as a known failure: {known[name]}")
-    return texts
+    return sorted(texts)

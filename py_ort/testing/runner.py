@@ -1,4 +1,7 @@
-"""Running cases: a few processes, each with a browser of its own."""
+"""Running cases: a few processes, each with a browser of its own.
+
+Results are named after the providers that were asked for, so none of these may be left out: without one nothing runs.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,21 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from py_ort.browser.backend import Backend
+from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import PyOrtError
+from py_ort.browser.pool import pool
+from py_ort.exceptions import EPFail, PyOrtError
 from py_ort.options import SessionOptions
+from py_ort.providers.names import canonical_provider
+from py_ort.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.session import InferenceSession
+from py_ort.sessions.log import SessionLog
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
 from py_ort.values.ort_value import OrtValue
@@ -32,7 +41,8 @@ class RunnerOptions:
     """How cases are run.
 
     Attributes:
-        providers: As for `InferenceSession`.
+        providers: As for `InferenceSession`; all of them are required.
+        skip_missing: Whether cases are skipped, with the reason, where the browser has not all of these providers.
         fallback: Whether nodes may run on another provider than the first.
         browser: The browser.
         jobs: Processes; 0: one per core.
@@ -43,6 +53,7 @@ class RunnerOptions:
     """
 
     providers: tuple[str, ...] = ("webgpu", "wasm")
+    skip_missing: bool = False
     fallback: bool = True
     browser: BrowserOptions = field(default_factory=BrowserOptions)
     jobs: int = 0
@@ -54,15 +65,44 @@ class RunnerOptions:
 def run_cases(
     cases: Sequence[Case], options: RunnerOptions, progress: Callable[[int, int, int], None] = lambda *_: None
 ) -> Results:
-    """Run cases; progress is called with (done, failed, total)."""
-    results = Results()
-    jobs = options.jobs or os.cpu_count() or 1
+    """Run cases; progress is called with (done, failed, total).
+
+    Raises:
+        NoAdapter, EPFail: The browser has not all of the providers, and cases are not to be skipped for that.
+    """
+    jobs = min(options.jobs or os.cpu_count() or 1, -(-len(cases) // _CHUNK) or 1)
+    try:
+        # Several processes have browsers of their own: this one's is not needed after that.
+        browser = options.browser if jobs <= 1 else replace(options.browser, idle_timeout=0.0)
+        results = loop_thread().call(_try_providers(options, browser))
+    except EPFail as missing:
+        if not options.skip_missing:
+            raise
+        skipped = {case.id: Outcome(SKIPPED, case.skip or missing.message) for case in cases}
+        return Results(skipped, options.providers)
     failed = 0
-    for name, outcome in _outcomes(cases, options, min(jobs, -(-len(cases) // _CHUNK) or 1)):
+    for name, outcome in _outcomes(cases, options, jobs):
         results.cases[name] = outcome
         failed += outcome.status == FAILED
         progress(len(results.cases), failed, len(cases))
     return results
+
+
+async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
+    """Open the providers; return results without cases, which say where that was."""
+    lease = await pool().acquire(browser)
+    try:
+        backend = await Backend.open(lease, _wanted(options), options.timeout, SessionLog())
+    except BaseException:
+        pool().release(lease)
+        raise
+    about = Results({}, options.providers, lease.launcher.description, backend.adapter)
+    backend.release()
+    return about
+
+
+def _wanted(options: RunnerOptions) -> Wanted:
+    return resolve(options.providers, entries={REQUIRE: "1"})
 
 
 def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Iterator[tuple[str, Outcome]]:
@@ -108,12 +148,15 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     settings = SessionOptions()
     settings.log_severity_level = 4
     settings.add_session_config_entry("session.plan_cache", "0")  # hardly any of these models comes again
+    settings.add_session_config_entry(REQUIRE, "1")
     settings.create_timeout = settings.run_timeout = options.timeout
     for name, value in options.session.items():
         setattr(settings, name, value)
     if not options.fallback:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    tolerance = case.tolerance_on(options.providers[0])
+    if not case.data_sets:
+        return "there are no data sets, so there is nothing to compare"
+    tolerance = case.tolerance_on(canonical_provider(options.providers[0]))
     with InferenceSession(case.model, settings, list(options.providers), browser=options.browser) as session:
         outcome.providers = session.placement().counts()
         names = [arg.name for arg in session.get_outputs()]

@@ -18,7 +18,7 @@ def load_cases(source: str, pattern: str = "") -> list[Case]:
         pattern: A regular expression that the case's id must contain.
 
     Raises:
-        InvalidArgument: There is no such source.
+        InvalidArgument: There is no such source, or no such case in it.
     """
     from py_ort.testing.sources import model_folder, onnx_node, ort_web
 
@@ -28,8 +28,10 @@ def load_cases(source: str, pattern: str = "") -> list[Case]:
         cases = ort_web.cases(_existing(source.removeprefix("ort-web:")), both_shapes=True)
     else:
         cases = model_folder.cases(_existing(source))
-    chosen = re.compile(pattern)
-    return [case for case in cases if chosen.search(case.id)]
+    chosen = [case for case in cases if re.search(pattern, case.id)]
+    if not chosen:
+        raise InvalidArgument(f"no case to run: {source} has {len(cases)}, and none of them contains {pattern!r}")
+    return chosen
 
 
 def _existing(path: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ from py_ort.testing.case import Case, DataSet, Tolerance
 
 
 def cases(folder: Path) -> list[Case]:
-    """Return a case for each model below a folder that has data sets."""
-    models = sorted(folder.rglob("*.onnx"))
-    return [_case(folder, model) for model in models if any(model.parent.glob("test_data_set_*"))]
+    """Return a case for each model below a folder that has data sets. Its id is its folder, as seen from that one, or
+    that one's name; and its own name too where there are several.
+    """
+    models = [model for model in sorted(folder.rglob("*.onnx")) if any(model.parent.glob("test_data_set_*"))]
+    in_folder = Counter(model.parent for model in models)
+    return [_case(folder, model, in_folder[model.parent] > 1) for model in models]
 
 
-def _case(root: Path, path: Path) -> Case:
+def _case(root: Path, path: Path, has_siblings: bool) -> Case:
     model = onnx.load(str(path))
     graph = model.graph
     given = {initializer.name for initializer in graph.initializer}
@@ -29,7 +33,9 @@ def _case(root: Path, path: Path) -> Case:
         )
         for folder in sorted(path.parent.glob("test_data_set_*"))
     ]
-    name = path.parent.relative_to(root).as_posix() if path.parent != root else path.stem
+    name = path.parent.relative_to(root).as_posix() if path.parent != root else root.resolve().name
+    if has_siblings:
+        name += f"/{path.stem}"
     return Case(name, model.SerializeToString(), sets, {"": Tolerance(1e-3, 1e-3)})
 
 

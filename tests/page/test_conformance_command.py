@@ -1,0 +1,127 @@
+"""`py-ort conformance` on a folder of its own: what makes it fail, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from py_ort.cli import main
+
+WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
+WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
+X = np.array([-1, 2], np.float32)
+
+
+def write(folder: Path, wanted: np.ndarray, x: np.ndarray = X, model: str = "model") -> None:
+    """A Relu, and what it is to make of x."""
+    (folder / "test_data_set_0").mkdir(parents=True, exist_ok=True)
+    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), [2]) for n in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, ir_version=10), folder / f"{model}.onnx")
+    for kind, array in (("input", x), ("output", wanted)):
+        (folder / f"test_data_set_0/{kind}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    write(tmp_path / "cases/right", np.maximum(X, 0))
+    write(tmp_path / "cases/wrong", X)
+    return tmp_path / "cases"
+
+
+@pytest.fixture
+def conformance(monkeypatch, capsys):
+    """Run the command; return its status and what it printed."""
+
+    def run(*arguments: object) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["py-ort", "conformance", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out + printed.err
+
+    return run
+
+
+def expectations(tmp_path: Path, *names: str) -> tuple[str, Path]:
+    file = tmp_path / "known.toml"
+    file.write_text("[known_failures]\n" + "".join(f'{name} = "planted"\n' for name in names))
+    return "--expectations", file
+
+
+@pytest.mark.parametrize("provider", [WEBGPU, ("--provider", "wasm")], ids=["webgpu", "wasm"])
+def test_a_wrong_case_fails_the_run(cases, conformance, provider):
+    status, said = conformance(cases, *provider)
+    assert status == 1 and "1 passed, 1 failed" in said and "wrong output" in said
+    assert conformance(cases, *provider, "--filter", "^right$")[0] == 0
+
+
+def test_expectations_are_to_be_right(cases, conformance, tmp_path):
+    wasm = ("--provider", "wasm")
+    assert conformance(cases, *wasm, *expectations(tmp_path, "wrong"))[0] == 0
+    status, said = conformance(cases, *wasm, *expectations(tmp_path, "wrong", "right"))
+    assert status == 1 and "right passed, but is listed as a known failure: planted" in said
+    status, said = conformance(cases, *wasm, *expectations(tmp_path))
+    assert status == 1 and "wrong failed: wrong output: y" in said
+    status, said = conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"))
+    assert status == 1 and "gone is listed" in said
+    # A filter leaves entries out as it does cases.
+    assert conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"), "--filter", "r")[0] == 0
+
+
+def test_without_webgpu_nothing_passes_as_webgpu(cases, conformance, tmp_path):
+    status, said = conformance(cases, *WITHOUT)
+    assert status == 1 and "NoAdapter" in said and "What helps" in said and "passed" not in said
+    # It does not fail as expected either.
+    status, said = conformance(cases, *WITHOUT, *expectations(tmp_path, "wrong"), "--filter", "wrong")
+    assert status == 1 and "NoAdapter" in said
+    status, said = conformance(cases, "--provider", "webnn", "--provider", "wasm")
+    assert status == 1 and "EPFail" in said and "WebNN" in said
+
+
+def test_without_webgpu_cases_are_skipped_if_asked(cases, conformance, tmp_path):
+    file = tmp_path / "results.json"
+    status, said = conformance(cases, *WITHOUT, "--skip-missing", "--json", file)
+    results = json.loads(file.read_text())
+    assert status == 0 and "0 passed, 0 failed, 2 skipped" in said and "WebGPU" in said
+    assert results["providers"] == ["webgpu"] and results["browser"] == results["adapter"] == ""
+    assert all("What helps" in case["reason"] for case in results["cases"].values()) and len(results["cases"]) == 2
+
+
+def test_results_say_where_they_are_from(cases, conformance, tmp_path):
+    status, _ = conformance(cases, *WEBGPU, "--json", tmp_path / "a.json", "--html", tmp_path / "a.html")
+    results, page = json.loads((tmp_path / "a.json").read_text()), (tmp_path / "a.html").read_text()
+    assert status == 1 and "swiftshader" in results["adapter"] and "hromium" in results["browser"]
+    assert results["cases"]["right"]["providers"] == {"webgpu": 1, "wasm": 0}
+    assert "swiftshader" in page and page.index("<td>wrong") < page.index("<td>right")
+
+
+def test_fallback_may_be_a_failure(tmp_path, conformance):
+    doubles = X.astype(np.float64)  # have no form on the GPU
+    write(tmp_path / "double", np.maximum(doubles, 0), doubles)
+    assert conformance(tmp_path, *WEBGPU)[0] == 0
+    status, said = conformance(tmp_path, *WEBGPU, "--no-fallback")
+    assert status == 1 and "NotImplemented" in said
+
+
+def test_nothing_to_run_is_an_error(cases, conformance):
+    for pattern, said in (("nothing", "InvalidArgument: no case to run"), ("(", "no regular expression")):
+        status, printed = conformance(cases, "--provider", "wasm", "--filter", pattern)
+        assert status != 0 and said in printed
+    (cases / "right/test_data_set_0/input_0.pb").parent.rename(cases / "elsewhere")
+    (cases / "right/test_data_set_0").mkdir()
+    assert conformance(cases, "--provider", "wasm", "--filter", "right")[0] == 1  # no data, nothing compared
+
+
+def test_models_of_one_folder_are_cases_of_their_own(tmp_path, conformance):
+    write(tmp_path / "wrong", X, model="a")
+    write(tmp_path / "wrong", X, model="b")
+    status, _ = conformance(tmp_path, "--provider", "wasm", "--json", tmp_path / "a.json")
+    assert status == 1 and json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
+    conformance(tmp_path / "wrong", "--provider", "wasm", "--json", tmp_path / "a.json")
+    assert json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
