@@ -16,6 +16,7 @@ from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
+from py_ort.load import read_whole
 from py_ort.options import SessionOptions
 from py_ort.session import InferenceSession
 from py_ort.testing.random_feeds import candidates
@@ -133,7 +134,7 @@ def measure(
         progress: Called with what happens.
     """
     browser = browser or BrowserOptions()
-    data = Path(model).read_bytes()
+    data = read_whole(model)
     ours = Ours(provider, browser, threads)
     courses = [_Course(ours, provider)]
     try:

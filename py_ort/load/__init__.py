@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from py_ort.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.load.source import LoadedModel as LoadedModel
     from py_ort.load.source import load_model as load_model
+    from py_ort.load.source import read_whole as read_whole
     from py_ort.load.types import check_types as check_types
 
 _WHERE = {
@@ -19,6 +20,7 @@ _WHERE = {
     "check_model": "check",
     "check_types": "types",
     "load_model": "source",
+    "read_whole": "source",
 }
 __all__ = list(_WHERE)
 __getattr__ = lazily(__name__, _WHERE)

@@ -9,7 +9,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from py_ort.load.files import make_private, open_file, replacing
 
 _PIECE = 8 << 20
 #: A file that changed less than this many seconds ago may change again without another time stamp.
@@ -27,13 +29,13 @@ class FileStamp:
     device: int
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> FileStamp:
-        """Look at a file.
+    def of(cls, file: str | os.PathLike[str] | BinaryIO) -> FileStamp:
+        """Look at a file, by its path or opened.
 
         Raises:
             OSError: It is not there.
         """
-        found = Path(path).stat()
+        found = Path(file).stat() if isinstance(file, (str, os.PathLike)) else os.fstat(file.fileno())
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
 
     def settled(self) -> bool:
@@ -43,11 +45,6 @@ class FileStamp:
     def to_json(self) -> dict[str, Any]:
         """Return the stamp as plain data, for `FileStamp(**data)`."""
         return asdict(self)
-
-
-def folder_of(source: object) -> Path:
-    """Return the folder in which external data is looked for."""
-    return Path(source).parent if isinstance(source, (str, os.PathLike)) else Path()
 
 
 def digest(data: bytes | memoryview) -> str:
@@ -76,12 +73,15 @@ def file_digest(path: Path, notes: Path | None = None) -> str:
     note = notes / hashlib.sha256(repr((str(path.resolve()), astuple(stamp))).encode()).hexdigest() if notes else None
     if note is not None:
         with contextlib.suppress(OSError, ValueError):  # not there, or damaged
-            noted = note.read_text("ascii")
+            with open_file(note) as file:
+                noted = file.read(100).decode("ascii")
             if len(bytes.fromhex(noted)) == 32:
                 return noted
-    found = digest(path.read_bytes())
+    with open_file(path) as file:
+        found = digest(file.read())
     if note is not None and stamp.settled() and stamp == FileStamp.of(path):
         with contextlib.suppress(OSError):
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(found)  # one short write; half a note is no note
+            make_private(note.parent)
+            with replacing(note) as file:
+                file.write(found.encode())
     return found

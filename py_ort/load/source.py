@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile
-from py_ort.load.digest import FileStamp, folder_of
+from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.load.digest import FileStamp
+from py_ort.load.external import ExternalData
+from py_ort.load.files import DataFolder, open_file, shown
 from py_ort.load.maps import MapForm, take_maps
 from py_ort.load.metadata import ModelMetadata
+from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.ops.identity import identify
 
 
@@ -27,7 +29,7 @@ class LoadedModel:
     Attributes:
         model: The model.
         metadata: What it says of itself.
-        path: Its file, if it has one.
+        folder: The folder of its external data, if it has one.
         external: The files of its external data, by their location in its folder.
         maps: Its inputs and outputs that are maps, by name.
         identified: Whether its constants are known by what they are; see `identify`.
@@ -35,7 +37,7 @@ class LoadedModel:
 
     model: ir.Model
     metadata: ModelMetadata
-    path: Path | None
+    folder: DataFolder | None
     external: Mapping[str, FileStamp] = field(default_factory=dict)
     maps: Mapping[str, MapForm] = field(default_factory=dict)
     identified: bool = False
@@ -53,56 +55,78 @@ class LoadedModel:
         for number, graph in enumerate(self.model.graphs()):
             for name, value in graph.initializers.items():
                 tensor = value.const_value
-                if isinstance(tensor, ir.ExternalTensor):
-                    place = (files.get(str(tensor.location)), tensor.offset, tensor.length)
+                if isinstance(tensor, ExternalTensor):
+                    place = (files.get(tensor.location), tensor.offset, tensor.nbytes)
                     identify(tensor, f"{place}/{tensor.dtype}")
                 elif tensor is not None:
                     identify(tensor, f"{digest}/{number}/{name}")
         self.identified = True
 
-    @property
-    def base(self) -> Path:
-        """The folder of its external data."""
-        return folder_of(self.path)
-
 
 @typed_errors("reading the model")
 def load_model(
-    source: str | os.PathLike[str] | bytes, external: Callable[[str, Any], Any] = lambda name, tensor: None
+    source: str | os.PathLike[str] | bytes,
+    *,
+    folder: DataFolder | None = None,
+    files: Mapping[str, memoryview] | None = None,
+    replaced: Collection[str] = (),
 ) -> LoadedModel:
     """Read a model.
 
     Args:
-        source: Path of a file, or the file's bytes. External data is looked for beside the file (for bytes: in the
-            current directory) and
-            mapped, not read.
-        external: Given the name of a value and its external tensor, may return another tensor that needs no file.
+        source: Path of a file, or the file's bytes.
+        folder: The folder of its external data, which is mapped, not read; that of its file by default. Bytes have
+            none.
+        files: Contents of files of external data, by the name that the model has for them: these need not be there.
+        replaced: Initializers that get other values: their external data need not be there.
 
     Raises:
         NoSuchFile: The file, or a file with external data, is not there.
         InvalidProtobuf: These bytes are not an ONNX model.
         InvalidGraph: It is one, with contents that ONNX does not allow.
     """
-    path: Path | None = None
     if isinstance(source, (bytes, bytearray, memoryview)):
         data, what = bytes(source), "the bytes given"
     else:
-        path = Path(source)
-        what = str(path)
-        try:
-            data = path.read_bytes()
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as e:
-            raise NoSuchFile(f"no model at {path}: {e.strerror}") from e
+        data, what = _contents(source), shown(source)
     proto = _parse(data, what)
+    external = ExternalData(folder or DataFolder.of(source), files)
+    external.take_out(proto, replaced)
     _forget_negative_dimensions(proto.graph)
     maps = take_maps(proto)
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as e:
         raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
-    _detach(model)
-    files = _attach_external_data(model, folder_of(path), external)
-    return LoadedModel(model, ModelMetadata.of(model), path, files, maps)
+    external.put_in(model)
+    _detach(model, replaced)
+    return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return a model's file as bytes that need no other file: what it has in others is put inside.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, InvalidGraph: As `load_model` does.
+        NotImplemented: It would be larger than a protobuf message can be.
+    """
+    data = _contents(path)
+    proto, external = _parse(data, shown(path)), ExternalData(DataFolder.of(path))
+    external.fill(proto)
+    if not external.files:
+        return data
+    try:
+        return proto.SerializeToString()
+    except Exception as e:
+        raise NotImplemented(f"{shown(path)} with its external data is more than one file can hold, 2 GiB: {e}") from e
+
+
+def _contents(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open_file(path) as file:
+            return file.read()
+    except OSError as e:
+        raise NoSuchFile(f"no model at {shown(path)}: {e.strerror}") from e
 
 
 def _parse(data: bytes, what: str) -> Any:
@@ -149,11 +173,13 @@ def _innermost(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _detach(model: ir.Model) -> None:
+def _detach(model: ir.Model, but: Collection[str]) -> None:
     """Take the constants out of the protobuf message, which copies their bytes each time it is asked for them."""
     for graph in model.graphs():
         for value in graph.initializers.values():
             tensor = value.const_value
+            if value.name in but and graph is model.graph:
+                continue
             if isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype != ir.DataType.STRING:
                 try:
                     contents = tensor.numpy()
@@ -162,30 +188,3 @@ def _detach(model: ir.Model) -> None:
                         f"the contents of tensor {value.name!r} do not fit its type and shape: {e}"
                     ) from e
                 value.const_value = ir.Tensor(contents, tensor.dtype, name=tensor.name)
-
-
-def _attach_external_data(model: ir.Model, base: Path, external: Callable[[str, Any], Any]) -> dict[str, FileStamp]:
-    """Let external tensors find their files, and see that the files are there and long enough; return the files."""
-    files: dict[str, FileStamp] = {}
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            tensor = value.const_value
-            if not isinstance(tensor, ir.ExternalTensor):
-                continue
-            if (given := external(value.name or "", tensor)) is not None:
-                value.const_value = given
-                continue
-            tensor.base_dir = str(base)
-            file = base / tensor.location
-            if str(tensor.location) not in files and file.is_file():
-                files[str(tensor.location)] = FileStamp.of(file)
-            known = files.get(str(tensor.location))
-            if known is None:
-                raise NoSuchFile(
-                    f"tensor {value.name!r} lies in {file}, which does not exist: put the model's external data "
-                    f"beside the model"
-                )
-            end = (tensor.offset or 0) + (tensor.length or 0)
-            if end > known.size:
-                raise InvalidGraph(f"tensor {value.name!r} reaches to byte {end} of {file}, which has {known.size}")
-    return files

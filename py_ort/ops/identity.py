@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from py_ort.ops.external_tensor import ExternalTensor
+
 _GIVEN, _DERIVED = "py_ort.identity", "py_ort.derived"
 
 
@@ -36,7 +38,7 @@ def _identity(tensor: ir.TensorProtocol) -> str | None:
     if derived is not None:
         sources = [_identity(source) for source in derived[0]]
         return None if None in sources else f"{'|'.join(map(str, sources))}|{derived[1]}"
-    if isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
+    if isinstance(tensor, (ir.LazyTensor, ExternalTensor)):
         return None  # still to be computed, or read
     given = f"{tensor.dtype}/{hashlib.sha256(tensor.tobytes()).hexdigest()}"
     identify(tensor, given)

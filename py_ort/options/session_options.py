@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, NoReturn
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
 from py_ort.providers.options import of_webgpu
@@ -84,6 +85,7 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
     *("session.specialize_shapes", "session.wide_integers"),
+    DATA_FOLDER_ENTRY,
 }
 #: Entries with the one value that says what happens anyway.
 _CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}

@@ -13,7 +13,8 @@ import importlib.metadata
 import json
 import logging
 import os
-import tempfile
+import re
+import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.load.digest import FileStamp
+from py_ort.load.files import UNFINISHED, DataFolder, make_private, replacing
 from py_ort.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
 from py_ort.user_kernels.known import digest as user_kernels
 
@@ -58,7 +60,7 @@ class CacheEntry:
         """Return what the model calls itself; "" when the file cannot be read."""
         try:
             return read_header(self.path)["metadata"]["graph_name"]
-        except (OSError, DamagedEntry):
+        except Exception:  # as in `PlanCache.load`
             return ""
 
 
@@ -79,7 +81,7 @@ class PlanCache:
 
     @classmethod
     def default(cls) -> PlanCache | None:
-        """Return the user's cache, or None where PY_ORT_CACHE is "0".
+        """Return the user's cache, or None where PY_ORT_CACHE is "0" or the user has no home.
 
         PY_ORT_CACHE_DIR names its folder (default: `py_ort/plans` in the user's cache folder), PY_ORT_CACHE_MB how
         much it may hold.
@@ -90,34 +92,32 @@ class PlanCache:
         if os.environ.get("PY_ORT_CACHE", "1").lower() in ("0", "off", "no"):
             return None
         named = os.environ.get("PY_ORT_CACHE_DIR")
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         size = os.environ.get("PY_ORT_CACHE_MB")
-        if size is not None and not size.isdigit():
-            raise InvalidArgument(f"PY_ORT_CACHE_MB={size!r}: a number of megabytes")
-        return _shared(Path(named) if named else base / "py_ort/plans", int(size) << 20 if size else _DEFAULT_BYTES)
+        if size is not None and not re.fullmatch("[0-9]{1,9}", size):
+            raise InvalidArgument(f"PY_ORT_CACHE_MB={size!r}: a number of megabytes, like 4096")
+        folder = Path(named) if named else _users_folder()
+        return None if folder is None else _shared(folder, int(size) << 20 if size else _DEFAULT_BYTES)
 
     @property
     def notes(self) -> Path:
         """The folder of noted hashes; see `file_digest`."""
         return self.folder / "digests"
 
-    def load(self, key: str, base: Path) -> CachedModel | None:
+    def load(self, key: str, folder: DataFolder | None) -> CachedModel | None:
         """Return what is stored under a key, None if there is nothing that can be used.
 
         Args:
             key: From `cache_key`.
-            base: The folder of the model's external data.
+            folder: The folder of the model's external data.
         """
-        for name in (key, _in_folder(key, base)):
+        for name in [key] if folder is None else [key, _in_folder(key, folder)]:
             path = self.folder / (name + _SUFFIX)
             try:
-                found = read_entry(path, base)
+                found = read_entry(path, folder)
             except FileNotFoundError:
                 continue
-            except (DamagedEntry, OSError) as e:
-                _log.warning("the cached plan %s is not used: %s", path, e)
-                with contextlib.suppress(OSError):  # the folder may be for reading only
-                    path.unlink(missing_ok=True)
+            except Exception as e:  # whoever wrote it may have written anything
+                self.reject(path, e)
                 continue
             if found is None:  # the external data changed
                 continue
@@ -126,9 +126,16 @@ class PlanCache:
             return found
         return None
 
+    def reject(self, path: Path, why: Exception) -> None:
+        """Remove a file that cannot be used, with a warning."""
+        words = str(why) if isinstance(why, (DamagedEntry, OSError)) else f"{type(why).__name__}: {why}"
+        _log.warning("the cached plan %s is not used: %s", path, words)
+        with contextlib.suppress(OSError):  # the folder may be for reading only
+            _remove(path)
+
     def store(self, key: str, compiled: CompiledModel, loaded: LoadedModel) -> threading.Thread:
         """Store a plan, in a thread of its own; the process waits for it before it ends."""
-        name = _in_folder(key, loaded.base) if loaded.external else key
+        name = _in_folder(key, loaded.folder) if loaded.folder is not None and loaded.external else key
         thread = threading.Thread(target=self._store, args=(name, compiled, loaded.external), name="py_ort-cache")
         self._writers = [writer for writer in self._writers if writer.is_alive()] + [thread]
         thread.start()
@@ -140,24 +147,17 @@ class PlanCache:
             writer.join()
 
     def _store(self, name: str, compiled: CompiledModel, external: Mapping[str, FileStamp]) -> None:
-        temporary: Path | None = None
         try:
             if sum(p.size for p in compiled.weights.pieces() if p.location not in external) > self.max_bytes // 2:
                 return  # it would push out everything else
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, text = tempfile.mkstemp(prefix=f"{name[:16]}-", suffix=".part", dir=self.folder)
-            temporary = Path(text)
-            with os.fdopen(handle, "wb") as file:
+            make_private(self.folder)
+            with replacing(self.folder / (name + _SUFFIX)) as file:
                 write_entry(file, compiled, external)
                 size = file.tell()
-            temporary.replace(self.folder / (name + _SUFFIX))
             if self._is_time_to_look(size):
                 self._evict()
         except OSError as e:
             _log.warning("the plan was not stored in %s: %s", self.folder, e)
-        finally:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
 
     def entries(self) -> list[CacheEntry]:
         """Return what there is, the most recently used first."""
@@ -174,8 +174,8 @@ class PlanCache:
         """Remove everything; return how many plans there were."""
         self.flush()
         found = self.entries()
-        for path in [*(entry.path for entry in found), *self.notes.glob("*"), *self.folder.glob("*.part")]:
-            path.unlink(missing_ok=True)
+        for path in [*(entry.path for entry in found), *self.notes.glob("*"), *self._unfinished()]:
+            _remove(path)
         return len(found)
 
     def _is_time_to_look(self, size: int) -> bool:
@@ -191,14 +191,25 @@ class PlanCache:
         for entry in self.entries():
             held += entry.size
             if held > self.max_bytes:
-                entry.path.unlink(missing_ok=True)
-        for path in self.folder.glob("*.part"):
+                _remove(entry.path)
+        for path in self._unfinished():
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED:
                     path.unlink()
         notes = sorted(self.notes.glob("*"), key=lambda path: path.name)
         for path in notes[1000:]:  # they are small, and cheap to make again
-            path.unlink(missing_ok=True)
+            _remove(path)
+
+    def _unfinished(self) -> list[Path]:
+        return [*self.folder.glob(f"*{UNFINISHED}"), *self.notes.glob(f"*{UNFINISHED}")]
+
+
+def _users_folder() -> Path | None:
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort/plans"
+    except RuntimeError as e:
+        _log.warning("plans are not cached: %s Name a folder by PY_ORT_CACHE_DIR", e)
+        return None
 
 
 @cache
@@ -218,9 +229,17 @@ def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> 
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def _in_folder(key: str, base: Path) -> str:
+def _in_folder(key: str, folder: DataFolder) -> str:
     """The same model file in two folders may have different external data."""
-    return hashlib.sha256(f"{key}@{base.resolve()}".encode()).hexdigest()
+    return hashlib.sha256(os.fsencode(f"{key}@{folder.path.absolute()}")).hexdigest()
+
+
+def _remove(path: Path) -> None:
+    """Remove what has the name of one of our files, whatever it is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @cache

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from py_ort.load.digest import FileStamp
+from py_ort.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.load.metadata import ModelMetadata
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.parts import Part
@@ -51,6 +52,7 @@ class CachedModel:
     overridable: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
+    file: Path
     _parts: Sequence[Part]
 
     def parts(self) -> Sequence[Part]:
@@ -101,35 +103,34 @@ def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, 
     file.write(_SUM.pack(total % 2**64))
 
 
-def read_entry(path: Path, base: Path) -> CachedModel | None:
+def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
     """Read what `write_entry` wrote; None when the external data are others than then.
 
     Args:
         path: The file.
-        base: The folder of the model's external data.
+        folder: The folder of the model's external data.
 
     Raises:
         FileNotFoundError: There is none.
         DamagedEntry: It is damaged.
+        Exception: Anything, when it was damaged so that its checksum is right.
     """
-    with path.open("rb") as file:
-        header, plan, start = _read(file, path.stat().st_size)
-        for location, stamp in header["external"].items():
-            try:
-                if FileStamp.of(base / location) != FileStamp(**stamp):
-                    return None
-            except OSError:
-                return None
+    with open_file(path) as file:
+        header, plan, start = _read(file)
+        external = {name: _unchanged(folder, name, FileStamp(**stamp)) for name, stamp in header["external"].items()}
+        if None in external.values():
+            return None
         inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
         stat = os.fstat(file.fileno())
     _check_weights(inside, header, (stat.st_dev, stat.st_ino, stat.st_size))
-    files = {"": inside, **{name: _mapped(base / name) for name in header["external"]}}
+    files = {name: contents for name, contents in external.items() if contents is not None} | {"": inside}
     metadata = ModelMetadata(**header["metadata"])
     inputs, outputs, overridable = (
         [NodeArg(**arg) for arg in header[which]] for which in ("inputs", "outputs", "overridable")
     )
     parts = list(_joined(header["pieces"], files))
-    return CachedModel(plan, inputs, outputs, overridable, metadata, Placement.from_json(header["placement"]), parts)
+    placement = Placement.from_json(header["placement"])
+    return CachedModel(plan, inputs, outputs, overridable, metadata, placement, path, parts)
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -139,12 +140,13 @@ def read_header(path: Path) -> dict[str, Any]:
         FileNotFoundError: There is none.
         DamagedEntry: It is damaged.
     """
-    with path.open("rb") as file:
-        return _read(file, path.stat().st_size)[0]
+    with open_file(path) as file:
+        return _read(file)[0]
 
 
-def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], bytes, int]:
+def _read(file: BinaryIO) -> tuple[dict[str, Any], bytes, int]:
     """Return header, plan, and where the weights start."""
+    size = os.fstat(file.fileno()).st_size
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size:
         raise DamagedEntry("it is cut off")
@@ -179,9 +181,15 @@ def _sum(piece: bytes | bytearray | memoryview) -> int:
     return int(np.frombuffer(view[:words], "<u8").sum(dtype=np.uint64)) + int.from_bytes(view[words:], "little")
 
 
-def _mapped(path: Path) -> memoryview:
-    with path.open("rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+def _unchanged(folder: DataFolder | None, location: str, stamp: FileStamp) -> memoryview | None:
+    """Return the contents of a file of external data, None when it is another one than it was."""
+    if folder is None:
+        return None
+    try:
+        with folder.open(location) as file:
+            return contents_of(file) if FileStamp.of(file) == stamp else None
+    except (OSError, OutsideFolder):
+        return None
 
 
 def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryview]) -> Iterator[memoryview]:

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from py_ort.load.files import replacing
 from py_ort.ops.builder import all_graphs
 from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
@@ -62,7 +63,7 @@ def save_standard_form(model: ir.Model, path: Path) -> None:
         path.write_bytes(StandardForm().model(model).SerializeToString())
         return
     data = path.with_name(path.name + ".data")
-    with data.open("wb") as file:
+    with replacing(data, 0o666) as file:  # it may be the model's own external data, which are mapped
         proto = StandardForm(_to_file(file, data.name)).model(model)
     path.write_bytes(proto.SerializeToString())
 

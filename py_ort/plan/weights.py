@@ -12,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.plan.parts import LazyPart, Part
 
 ALIGNMENT = 64
@@ -56,8 +57,8 @@ class WeightEntry:
         tensor = self.tensor
         if isinstance(tensor, ir.LazyTensor):
             return Piece(LazyPart(self.size, self._checked), self.size)
-        if isinstance(tensor, ir.ExternalTensor) and sys.byteorder == "little" and tensor.length in (None, self.size):
-            return Piece(LazyPart(self.size, self._checked), self.size, str(tensor.location), tensor.offset or 0)
+        if isinstance(tensor, ExternalTensor):
+            return Piece(tensor.contents, self.size, tensor.location, tensor.offset)
         return Piece(self._checked(), self.size)
 
     def _checked(self) -> memoryview:
@@ -68,6 +69,8 @@ class WeightEntry:
 
     def buffer(self) -> memoryview:
         """Return the same bytes, without a copy where numpy holds them in this form."""
+        if isinstance(self.tensor, ExternalTensor):
+            return self.tensor.contents
         array = self.tensor.numpy()
         if sys.byteorder == "little" and array.nbytes == self.size and array.flags.c_contiguous:
             return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_ort.exceptions import InvalidArgument, InvalidGraph
+from py_ort.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -44,6 +44,11 @@ class ModelChanges:
             or self.seed is not None
         )
 
+    @property
+    def replaced(self) -> Mapping[str, np.ndarray]:
+        """All other values for initializers, by name."""
+        return {**self.initializers, **self.external}
+
     def but(self, fed: frozenset[str], outputs: Sequence[str] | None) -> ModelChanges:
         """Return the same changes with others for fed initializers and outputs."""
         return replace(self, fed=fed, outputs=outputs)
@@ -55,7 +60,7 @@ class ModelChanges:
             InvalidArgument: It has no such initializer, or one of another type or shape.
         """
         graph = loaded.model.graph
-        for name, array in {**self.initializers, **self.external}.items():
+        for name, array in self.replaced.items():
             _replace(graph, name, array)
         for name in self.fed:
             graph.initializers.pop(name).const_value = None
@@ -64,29 +69,6 @@ class ModelChanges:
             graph.outputs[:] = kept
         if self.seed is not None:
             _seed(loaded.model, self.seed)
-
-    def tensor(self, name: str, external: Any) -> Any:
-        """Return the tensor that stands for one in an external file, or None: the file is needed.
-
-        Raises:
-            InvalidGraph: The file's contents are too short.
-        """
-        if name in self.external or name in self.initializers:
-            return _tensor(name, {**self.initializers, **self.external}[name])
-        contents = self.files.get(str(external.location))
-        if contents is None:
-            return None
-        from py_ort.wire.tensors import from_bytes
-
-        start = external.offset or 0
-        size = external.length if external.length is not None else external.nbytes
-        if start + size > contents.nbytes:
-            raise InvalidGraph(
-                f"tensor {name!r} reaches to byte {start + size} of {external.location}, which was given with "
-                f"{contents.nbytes}"
-            )
-        dims = tuple(int(d) for d in external.shape)
-        return _tensor(name, from_bytes(contents[start : start + size], int(external.dtype), dims))
 
 
 def _replace(graph: ir.Graph, name: str, array: np.ndarray) -> None:

@@ -13,7 +13,8 @@ from py_ort.boundary import typed_errors
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import InvalidArgument, ModelLoadCanceled
+from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory
+from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
 from py_ort.sessions.log import SessionLog
@@ -108,7 +109,8 @@ def open_session(
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
-        planner = Planner(source, changes, _plan_cache(options, changes))
+        folder = options.config_entries.get(DATA_FOLDER_ENTRY, "")
+        planner = Planner(source, changes, _plan_cache(options, changes), folder)
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
@@ -117,10 +119,19 @@ def open_session(
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
-        compiled = planner.plan(names, _compile_options(backend.options, options), options.optimized_model_filepath)
+        settled = _compile_options(backend.options, options)
+        compiled = planner.plan(names, settled, options.optimized_model_filepath)
         compiled_at = time.perf_counter()
         stage("loading it into the page")
-        created = _load_into_page(backend.create, compiled, options, progress)
+        try:
+            created = _load_into_page(backend.create, compiled, options, progress)
+        except Exception as e:
+            if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
+                raise
+            stage("compiling the model")
+            compiled = planner.plan(names, settled, options.optimized_model_filepath)
+            stage("loading it into the page")
+            created = _load_into_page(backend.create, compiled, options, progress)
         planner.store()
         shape_plans = _shape_plans(planner, compiled, names, backend, options)
     except BaseException:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from py_ort.boundary import typed_errors
-from py_ort.load.digest import FileStamp, digest, file_digest, folder_of
+from py_ort.load.digest import FileStamp, digest, file_digest
+from py_ort.load.files import DataFolder
 from py_ort.plan.cache import PlanCache, cache_key
+from py_ort.plan.cached import CachedModel
 from py_ort.sessions.model_changes import ModelChanges
 
 if TYPE_CHECKING:
@@ -45,10 +47,18 @@ class Planner:
         source: Path or bytes of an ONNX file.
         changes: Made in the model each time it was read.
         cache: Where plans are kept, None: nowhere.
+        folder: The folder of the model's external data, where it is not that of its file.
     """
 
-    def __init__(self, source: Source, changes: ModelChanges | None = None, cache: PlanCache | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        changes: ModelChanges | None = None,
+        cache: PlanCache | None = None,
+        folder: str = "",
+    ) -> None:
         self._source = source
+        self._folder = DataFolder.of(source, folder)
         self._changes = changes or ModelChanges()
         self._cache = cache
         self._digest: str | None = None
@@ -56,6 +66,7 @@ class Planner:
         self._loaded: LoadedModel | None = None
         self._found: tuple[str, Planned] | None = None
         self._to_store: tuple[str, CompiledModel, LoadedModel] | None = None
+        self._distrusts_cache = False
 
     @typed_errors("reading the model")
     def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
@@ -89,6 +100,14 @@ class Planner:
             self._to_store = key, compiled, loaded
         return compiled
 
+    def reject(self, planned: Planned, why: Exception) -> bool:
+        """Forget a plan that the page refused; return whether `plan` gives another one: this one was in the cache."""
+        if not isinstance(planned, CachedModel) or self._cache is None:
+            return False
+        self._cache.reject(planned.file, why)
+        self._distrusts_cache = True  # it may be for reading only
+        return True
+
     def store(self) -> None:
         """Put what was compiled last into the cache, in the background. Called when the page has it."""
         if self._to_store is not None and self._cache is not None:
@@ -98,7 +117,8 @@ class Planner:
     def _load(self) -> LoadedModel:
         from py_ort.load import load_model
 
-        self._loaded = load_model(self._source, self._changes.tensor)
+        changes = self._changes
+        self._loaded = load_model(self._source, folder=self._folder, files=changes.files, replaced=changes.replaced)
         self._changes.apply(self._loaded)
         if self._digest is not None and not self._changes:
             self._loaded.identify(self._digest)
@@ -112,17 +132,17 @@ class Planner:
                 else:
                     self._stamp = FileStamp.of(self._source)
                     self._digest = file_digest(Path(self._source), self._cache.notes if self._cache else None)
-            except OSError:
+            except (OSError, ValueError):
                 return None  # loading it says what is wrong
         if self._cache is None or self._digest is None:
             return None
         return cache_key(self._digest, providers, options)
 
     def _look_up(self, key: str | None) -> bool:
-        if key is None or self._cache is None:
+        if key is None or self._cache is None or self._distrusts_cache:
             return False
         if self._found is None or self._found[0] != key:
-            found = self._cache.load(key, folder_of(self._source))
+            found = self._cache.load(key, self._folder)
             self._found = None if found is None else (key, found)
         return self._found is not None
 

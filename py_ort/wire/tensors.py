@@ -62,6 +62,12 @@ def dtype_of(array: np.ndarray) -> int:
         raise TypeError(f"ONNX has no tensors of {array.dtype}") from None
 
 
+def byte_size(dtype: int, dims: Sequence[int]) -> int:
+    """Return how many bytes a tensor of numbers has, as ONNX's raw data."""
+    count, per_byte = math.prod(dims), PACKED.get(dtype, 1)
+    return -(-count // per_byte) if per_byte > 1 else count * NUMPY[dtype].itemsize
+
+
 def dtype_name(dtype: int) -> str:
     """Return ONNX's name of a `DType`, in lower case: "float32", "string"."""
     return _NAMES.get(dtype, f"type {dtype}")
@@ -143,8 +149,7 @@ def from_bytes(data: memoryview, number: int, dims: tuple[int, ...], name: str =
         return _strings(data, count, name).reshape(dims)
     if number not in NUMPY:
         raise ProtocolError(f"tensor {name!r} has the unknown type {number}")
-    dtype, per_byte = NUMPY[number], PACKED.get(number, 1)
-    expected = -(-count // per_byte) if per_byte > 1 else count * dtype.itemsize
+    dtype, per_byte, expected = NUMPY[number], PACKED.get(number, 1), byte_size(number, dims)
     if len(data) != expected:
         raise ProtocolError(
             f"tensor {name!r} of {dtype_name(number)}{list(dims)} has {len(data)} bytes, not {expected}"

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, remove, subgraphs
+from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.passes.pass_base import Pass
 
 _SAMPLED = 256
@@ -35,7 +36,7 @@ def _share_constants(graph: ir.Graph) -> int:
         tensor = value.const_value
         if tensor is None or not value.uses() or value.is_graph_output() or tensor.dtype == ir.DataType.STRING:
             continue
-        if isinstance(tensor, (ir.LazyTensor, ir.ExternalTensor)):
+        if isinstance(tensor, (ir.LazyTensor, ExternalTensor)):
             continue
         contents = tensor.numpy()
         alike = seen.setdefault((tensor.dtype, contents.shape, _sample(contents)), [])

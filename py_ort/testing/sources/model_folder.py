@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import onnx
 from onnx import numpy_helper
 
+from py_ort.load import read_whole
+from py_ort.load.external import ExternalData
+from py_ort.load.files import DataFolder, open_file
 from py_ort.testing.case import Case, DataSet, Tolerance
 
 
@@ -22,8 +26,8 @@ def cases(folder: Path) -> list[Case]:
 
 
 def _case(root: Path, path: Path, has_siblings: bool) -> Case:
-    model = onnx.load(str(path))
-    graph = model.graph
+    contents = read_whole(path)
+    graph = onnx.ModelProto.FromString(contents).graph
     given = {initializer.name for initializer in graph.initializer}
     inputs = [value for value in graph.input if value.name not in given]
     sets = [
@@ -36,7 +40,7 @@ def _case(root: Path, path: Path, has_siblings: bool) -> Case:
     name = path.parent.relative_to(root).as_posix() if path.parent != root else root.resolve().name
     if has_siblings:
         name += f"/{path.stem}"
-    return Case(name, model.SerializeToString(), sets, {"": Tolerance(1e-3, 1e-3)})
+    return Case(name, contents, sets, {"": Tolerance(1e-3, 1e-3)})
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
@@ -44,9 +48,16 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 
 def _read(file: Path, kind: onnx.TypeProto) -> Any:
-    data = file.read_bytes()
+    message, to_value = _forms(kind)
+    with open_file(file) as opened:
+        message.ParseFromString(opened.read())
+    ExternalData(DataFolder.of(file)).fill(message)
+    return to_value(message)
+
+
+def _forms(kind: onnx.TypeProto) -> tuple[Any, Callable[[Any], Any]]:
     if kind.HasField("sequence_type"):
-        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+        return onnx.SequenceProto(), numpy_helper.to_list
     if kind.HasField("optional_type"):
-        return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
-    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+        return onnx.OptionalProto(), numpy_helper.to_optional
+    return onnx.TensorProto(), numpy_helper.to_array

@@ -1,0 +1,151 @@
+"""Files: those that are some are opened, external data only where the model may have it; ours are for their owner."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+#: Session configuration entry: the folder of external data of a model given as bytes, or with its data elsewhere.
+DATA_FOLDER_ENTRY = "session.model_external_initializers_file_folder_path"
+#: Smaller files are read: a mapping holds a file handle, of which a process has about a thousand.
+_MAPPED_FROM = 1 << 20
+#: What the names of files end with that are being written.
+UNFINISHED = ".part"
+_SHOWN = 200  # letters of a name in a message
+
+
+class OutsideFolder(Exception):
+    """External data that lies where the model may not read."""
+
+
+def open_file(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
+    """Open a file for reading. Never waits: what is no regular file (a pipe, a device) is not opened at all.
+
+    Args:
+        path: The file.
+        flags: More flags of `os.open`.
+
+    Raises:
+        OSError: It is not there, no regular file, or cannot be read.
+    """
+    try:
+        _check_regular(path, Path(path).stat())
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | flags)
+    except ValueError as e:  # no path at all: it has a NUL, or letters that no file name can have
+        raise OSError(errno.EINVAL, str(e), path) from e
+    try:
+        _check_regular(path, os.fstat(handle))  # it may be another one by now
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _check_regular(path: str | os.PathLike[str], found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe, a device or the like, and no file", path)
+
+
+def contents_of(file: BinaryIO) -> memoryview:
+    """Return what is in a file that was opened: mapped, unless it is small."""
+    if os.fstat(file.fileno()).st_size < _MAPPED_FROM:
+        return memoryview(file.read())
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Write a file that appears whole, in the place of what was there.
+
+    Args:
+        path: The file.
+        mode: Who may do what with it: its owner alone.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    beside = path.with_name(f"{path.name[:16]}-{secrets.token_hex(8)}{UNFINISHED}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those around it that are not there, for their owner alone.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    for each in reversed([folder, *folder.parents]):
+        if not each.is_dir():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """The folder that a model's external data is read from, and from nowhere else.
+
+    Attributes:
+        path: What the model's locations are relative to.
+        model: The model's file, if the folder is its own. Where this is a link, data may also lie in the folder of
+            the file that it leads to: so do the caches of Hugging Face keep models.
+    """
+
+    path: Path
+    model: Path | None = None
+
+    @classmethod
+    def of(cls, source: object, named: str = "") -> DataFolder | None:
+        """Return the folder of a model; None: it may have no external data.
+
+        Args:
+            source: The path of its file, or its bytes.
+            named: A folder that the caller names, instead of that of the file.
+        """
+        if named:
+            return cls(Path(named))
+        return cls(Path(source).parent, Path(source)) if isinstance(source, (str, os.PathLike)) else None
+
+    def open(self, location: str) -> BinaryIO:
+        """Open a file of external data.
+
+        Args:
+            location: What the model says where it is.
+
+        Raises:
+            OutsideFolder: This is not in the folder, or a link that leads out of it.
+            OSError: There is no such file, or it cannot be read.
+        """
+        if Path(location).is_absolute():
+            raise OutsideFolder(location)
+        try:
+            real = os.path.realpath(self.path / location, strict=True)
+        except ValueError as e:
+            raise OSError(errno.EINVAL, str(e), location) from e
+        if not any(Path(real).is_relative_to(folder) for folder in self._allowed()):
+            raise OutsideFolder(real)
+        return open_file(real, getattr(os, "O_NOFOLLOW", 0))
+
+    def _allowed(self) -> list[Path]:
+        own = [] if self.model is None else [self.model.resolve().parent]
+        return [self.path.resolve(), *own]
+
+
+def shown(name: str | bytes | os.PathLike[str]) -> str:
+    """Return a name of a file or a tensor for a message, whatever it is made of and however long."""
+    text = os.fsdecode(name)
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}… ({len(text)} letters)"
