@@ -166,7 +166,7 @@ def _environment(parser: argparse.ArgumentParser, rest: Sequence[str]) -> dict[s
             parser.error(f"there is no flag {flag}")
         env[f"{group}.{name}"] = value or "true"
     threads = env.get("wasm.numThreads", "1")
-    if not threads.isdigit():
+    if not threads.isdecimal():
         parser.error(f"--wasm.numThreads is a number, not {threads!r}")
     return env
 

@@ -34,7 +34,7 @@ def _shapes(context: click.Context, parameter: click.Parameter, items: tuple[str
     shapes = {}
     for item in items:
         name, equals, dims = item.rpartition("=")
-        if not equals or not all(d.isdigit() for d in dims.split("x")):
+        if not equals or not all(d.isdecimal() for d in dims.split("x")):
             raise click.BadParameter(f"expected NAME=1x3x224x224, got {item!r}")
         shapes[name] = [int(d) for d in dims.split("x")]
     return shapes

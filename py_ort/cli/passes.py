@@ -47,7 +47,7 @@ class _Quiet:
 
 def _dim(item: str) -> tuple[str, int]:
     name, equals, number = item.rpartition("=")
-    if not equals or not number.isdigit():
+    if not equals or not number.isdecimal():
         raise click.BadParameter(f"expected NAME=NUMBER, got {item!r}", param_hint="--dim")
     return name, int(number)
 
