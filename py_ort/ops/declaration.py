@@ -39,11 +39,8 @@ class Operator:
         infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
             we do.
         refine: Adds to what ONNX inferred, where sizes are symbols.
-        fold: Computes the outputs from constant inputs, for operators common in shape arithmetic; the rest goes
-            through ONNX's
-            reference implementation, which is slow to import.
         tolerance: How near its results are to native ones.
-        pure: Equal inputs give equal outputs, so it may be folded and shared.
+        pure: Equal inputs give equal outputs, so it may be shared.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
     """
 
@@ -55,7 +52,6 @@ class Operator:
     layout: str = ""
     infer: Callable[[ir.Node], None] | None = None
     refine: Callable[[ir.Node], None] | None = None
-    fold: Callable[[ir.Node, Any], Any] | None = None
     tolerance: Tolerance = "tight"
     pure: bool = True
     expand: bool = True

@@ -13,7 +13,20 @@ from py_ort.ops.declaration import MICROSOFT, Operator, lowering
 from py_ort.ops.infer import like
 from py_ort.ops.symbolic_dims import broadcast
 
-_UNARY_EXACT = ("Abs", "Ceil", "Floor", "Neg", "Not", "Relu", "Round", "Sign", "IsInf", "IsNaN", "BitwiseNot")
+_UNARY_EXACT = (
+    "Abs",
+    "Ceil",
+    "Floor",
+    "Neg",
+    "Not",
+    "Relu",
+    "Round",
+    "Sign",
+    "IsInf",
+    "IsNaN",
+    "BitwiseNot",
+    "Identity",
+)
 _UNARY = (
     *(
         "Acos",
@@ -49,37 +62,12 @@ _UNARY = (
     ),
     *("Tan", "Tanh", "ThresholdedRelu"),
 )
-_BINARY = ("Pow", "Mod", "PRelu", "Mean")
+_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Mean", "Sum")
 _BINARY_EXACT = (
     *("And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Where"),
 )
 _ACTIVATIONS_OF_MICROSOFT = ("QuickGelu", "FastGelu", "BiasGelu", "BiasAdd", "Gelu")
-
-
-def _integer_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """ONNX divides integers towards zero."""
-    if a.dtype.kind not in "iu":
-        return np.divide(a, b)
-    if np.any(b == 0):
-        return None  # the kernel shall complain, at run time
-    quotient = np.floor_divide(np.abs(a), np.abs(b)) if a.dtype.kind == "i" else a // b
-    return (quotient * np.sign(a) * np.sign(b)).astype(a.dtype) if a.dtype.kind == "i" else quotient
-
-
-def _plain(function: Any) -> Any:
-    return lambda node, inputs: function(*inputs)
-
-
-def _fold_cast(node: ir.Node, inputs: Any) -> np.ndarray | None:
-    to = ir.DataType(attribute(node, "to"))
-    plain = {ir.DataType.STRING, ir.DataType.UNDEFINED}
-    source = inputs[0]
-    if to in plain or source.dtype.kind not in "fiub" or to.itemsize < 1 or "FLOAT8" in to.name:
-        return None
-    if source.dtype.kind == "f" and to.numpy().kind in "iu" and not np.all(np.isfinite(source)):
-        return None
-    return source.astype(to.numpy())
 
 
 def _infer_like_input(node: ir.Node) -> None:
@@ -87,9 +75,9 @@ def _infer_like_input(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    *(Operator(name, layout="elementwise", tolerance="exact") for name in _UNARY_EXACT if name not in ("Neg",)),
-    *(Operator(name, layout="elementwise") for name in _UNARY if name not in ("Sqrt", "Exp", "Reciprocal")),
-    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY if name not in ("Pow",)),
+    *(Operator(name, layout="elementwise", tolerance="exact") for name in _UNARY_EXACT),
+    *(Operator(name, layout="elementwise") for name in _UNARY),
+    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY),
     *(Operator(name, layout="elementwise", tolerance="exact", refine=broadcast) for name in _BINARY_EXACT),
     *(
         Operator(
@@ -97,27 +85,9 @@ OPERATORS = [
         )
         for name in _ACTIVATIONS_OF_MICROSOFT
     ),
-    Operator("Neg", layout="elementwise", tolerance="exact", fold=_plain(np.negative)),
-    Operator("Sqrt", layout="elementwise", fold=_plain(np.sqrt)),
-    Operator("Exp", layout="elementwise", fold=_plain(np.exp)),
-    Operator("Reciprocal", layout="elementwise", fold=_plain(np.reciprocal)),
-    Operator("Add", layout="elementwise", refine=broadcast, fold=_plain(np.add)),
-    Operator("Sub", layout="elementwise", refine=broadcast, fold=_plain(np.subtract)),
-    Operator("Mul", layout="elementwise", refine=broadcast, fold=_plain(np.multiply)),
-    Operator("Div", layout="elementwise", refine=broadcast, fold=_plain(_integer_divide)),
-    Operator(
-        "Pow",
-        layout="elementwise",
-        fold=lambda node, i: np.power(i[0], i[1]).astype(i[0].dtype) if i[0].dtype.kind == "f" else None,
-    ),
-    Operator("Sum", layout="elementwise", refine=broadcast),
-    Operator("Max", layout="elementwise", refine=broadcast, tolerance="exact"),
-    Operator("Min", layout="elementwise", refine=broadcast, tolerance="exact"),
-    Operator("Where", layout="elementwise", refine=broadcast, tolerance="exact", fold=_plain(np.where)),
     Operator("Clip", layout="elementwise", host_if_constant=(1, 2), tolerance="exact"),
-    Operator("Cast", layout="elementwise", tolerance="exact", fold=_fold_cast),
+    Operator("Cast", layout="elementwise", tolerance="exact"),
     Operator("CastLike", layout="elementwise", tolerance="exact", shape_only=(1,)),
-    Operator("Identity", layout="elementwise", tolerance="exact", fold=_plain(lambda x: x)),
 ]
 
 _FLOAT_LIMITS = {

@@ -7,35 +7,15 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, set_attributes
+from py_ort.ops.builder import Builder, array, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.symbolic_dims import infer_constant_of_shape, refine_range
-
-
-def _fold_constant_of_shape(node: ir.Node, inputs: Any) -> np.ndarray:
-    value = attribute(node, "value")
-    element = np.float32(0) if value is None else value.numpy().reshape(-1)[0]
-    return np.broadcast_to(element, tuple(int(d) for d in inputs[0]))
-
-
-_EXACT = 1 << 24  # floats up to here have all integers
-
-
-def _fold_range(node: ir.Node, inputs: Any) -> np.ndarray | None:
-    start, limit, step = (i.reshape(-1)[0] for i in inputs)
-    exact = inputs[0].dtype.kind in "iu" or all(float(i).is_integer() and abs(i) < _EXACT for i in (start, limit, step))
-    if step == 0 or not exact:
-        return None  # sums of fractions depend on their order
-    return np.arange(start, limit, step, dtype=inputs[0].dtype)
-
 
 _RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli")
 
 OPERATORS = [
-    Operator(
-        "ConstantOfShape", host=(0,), tolerance="exact", fold=_fold_constant_of_shape, infer=infer_constant_of_shape
-    ),
-    Operator("Range", refine=refine_range, host=(0, 1, 2), tolerance="tight", fold=_fold_range, expand=False),
+    Operator("ConstantOfShape", host=(0,), tolerance="exact", infer=infer_constant_of_shape),
+    Operator("Range", refine=refine_range, host=(0, 1, 2), tolerance="tight", expand=False),
     Operator("OneHot", host=(1,), tolerance="exact"),
     Operator("EyeLike", shape_only=(0,), tolerance="exact"),
     *(Operator(name, pure=False) for name in _RANDOM),

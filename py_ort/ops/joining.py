@@ -11,33 +11,10 @@ from py_ort.ops.builder import Builder, attribute, dims, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.symbolic_dims import refine_concat, refine_slice, refine_tile
 
-
-def _fold_slice(node: ir.Node, inputs: Any) -> np.ndarray:
-    data, starts, ends = inputs[:3]
-    axes = inputs[3] if len(inputs) > 3 and inputs[3] is not None else range(len(starts))
-    steps = inputs[4] if len(inputs) > 4 and inputs[4] is not None else [1] * len(starts)
-    cut = [slice(None)] * data.ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        start, end, step = int(start), int(end), int(step)
-        # An end before the first element of a backward slice has no other name in Python.
-        cut[int(axis)] = slice(start, None if step < 0 and end < -data.shape[int(axis)] else end, step)
-    return data[tuple(cut)]
-
-
-def _fold_concat(node: ir.Node, inputs: Any) -> np.ndarray:
-    return np.concatenate(inputs, axis=attribute(node, "axis"))
-
-
-def _fold_split(node: ir.Node, inputs: Any) -> tuple[np.ndarray, ...] | None:
-    if len(inputs) < 2 or inputs[1] is None:
-        return None
-    return tuple(np.split(inputs[0], np.cumsum(inputs[1])[:-1], axis=attribute(node, "axis", 0)))
-
-
 OPERATORS = [
-    Operator("Concat", refine=refine_concat, layout="concat", tolerance="exact", fold=_fold_concat),
-    Operator("Split", host=(1,), layout="axis", tolerance="exact", fold=_fold_split),
-    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice", tolerance="exact", fold=_fold_slice),
+    Operator("Concat", refine=refine_concat, layout="concat", tolerance="exact"),
+    Operator("Split", host=(1,), layout="axis", tolerance="exact"),
+    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice", tolerance="exact"),
     Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", tolerance="exact"),
     Operator("CenterCropPad", host=(1,), tolerance="exact"),
     Operator(
@@ -46,7 +23,6 @@ OPERATORS = [
         host=(1,),
         layout="vector",
         tolerance="exact",
-        fold=lambda node, i: np.tile(i[0], tuple(int(n) for n in i[1])),
     ),
     Operator("ReverseSequence", tolerance="exact"),
 ]

@@ -11,28 +11,6 @@ from py_ort.ops.builder import Builder, attribute, rank, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-_NUMPY: dict[str, Any] = {
-    "ReduceSum": np.sum,
-    "ReduceProd": np.prod,
-    "ReduceMax": np.max,
-    "ReduceMin": np.min,
-    "ReduceMean": np.mean,
-}
-
-
-def _fold_reduction(node: ir.Node, inputs: Any) -> np.ndarray | None:
-    data, axes = inputs[0], inputs[1] if len(inputs) > 1 else None
-    compute = _NUMPY.get(node.op_type)
-    if compute is None or data.size == 0 or (node.op_type == "ReduceMean" and data.dtype.kind != "f"):
-        return None
-    if axes is None or axes.size == 0:
-        if attribute(node, "noop_with_empty_axes", 0):
-            return data
-        axis = None
-    else:
-        axis = tuple(int(a) for a in axes.reshape(-1))
-    return np.asarray(compute(data, axis=axis, keepdims=bool(attribute(node, "keepdims", 1)))).astype(data.dtype)
-
 
 OPERATORS = [
     *(
@@ -40,7 +18,6 @@ OPERATORS = [
             f"Reduce{name}",
             host=(1,),
             layout="reduce",
-            fold=_fold_reduction,
             tolerance="exact" if name in ("Max", "Min") else "normal",
         )
         for name in _REDUCTIONS

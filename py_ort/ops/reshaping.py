@@ -11,44 +11,13 @@ from py_ort.ops.builder import Builder, array, attribute, dims, rank, remove, se
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.symbolic_dims import infer_expand, infer_reshape
 
-
-def _fold_reshape(node: ir.Node, inputs: Any) -> np.ndarray:
-    data, shape = inputs[0], [int(d) for d in inputs[1]]
-    if not attribute(node, "allowzero", 0):
-        shape = [data.shape[i] if d == 0 else d for i, d in enumerate(shape)]
-    return data.reshape(shape)
-
-
-def _fold_squeeze(node: ir.Node, inputs: Any) -> np.ndarray:
-    axes = inputs[1] if len(inputs) > 1 else None
-    return np.squeeze(inputs[0], None if axes is None else tuple(int(a) for a in axes.reshape(-1)))
-
-
-def _fold_unsqueeze(node: ir.Node, inputs: Any) -> np.ndarray:
-    return np.expand_dims(inputs[0], tuple(int(a) for a in inputs[1].reshape(-1)))
-
-
-def _fold_transpose(node: ir.Node, inputs: Any) -> np.ndarray:
-    return np.ascontiguousarray(np.transpose(inputs[0], attribute(node, "perm")))
-
-
-def _fold_expand(node: ir.Node, inputs: Any) -> np.ndarray:
-    return np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, tuple(int(d) for d in inputs[1])))
-
-
-def _fold_flatten(node: ir.Node, inputs: Any) -> np.ndarray | None:
-    axis = attribute(node, "axis", 1)
-    axis = axis + inputs[0].ndim if axis < 0 else axis
-    return inputs[0].reshape(int(np.prod(inputs[0].shape[:axis], dtype=np.int64)), -1) if inputs[0].size else None
-
-
 OPERATORS = [
-    Operator("Reshape", host=(1,), layout="reshape", tolerance="exact", fold=_fold_reshape, infer=infer_reshape),
-    Operator("Flatten", layout="flatten", tolerance="exact", fold=_fold_flatten),
-    Operator("Squeeze", host=(1,), layout="squeeze", tolerance="exact", fold=_fold_squeeze),
-    Operator("Unsqueeze", host=(1,), layout="unsqueeze", tolerance="exact", fold=_fold_unsqueeze),
-    Operator("Transpose", layout="transpose", tolerance="exact", fold=_fold_transpose),
-    Operator("Expand", host=(1,), layout="expand", tolerance="exact", fold=_fold_expand, infer=infer_expand),
+    Operator("Reshape", host=(1,), layout="reshape", tolerance="exact", infer=infer_reshape),
+    Operator("Flatten", layout="flatten", tolerance="exact"),
+    Operator("Squeeze", host=(1,), layout="squeeze", tolerance="exact"),
+    Operator("Unsqueeze", host=(1,), layout="unsqueeze", tolerance="exact"),
+    Operator("Transpose", layout="transpose", tolerance="exact"),
+    Operator("Expand", host=(1,), layout="expand", tolerance="exact", infer=infer_expand),
     Operator("Shape", shape_only=(0,), layout="shape", tolerance="exact"),
     Operator("Size", shape_only=(0,), layout="size", tolerance="exact"),
 ]

@@ -16,6 +16,7 @@ import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
 from py_ort.ops.builder import array, attribute, dims
+from py_ort.ops.slicing import sliced
 
 _KEY = "py_ort.shape_data"
 _LIMIT = 64
@@ -56,15 +57,36 @@ def _fraction(number: float) -> Element:
 
 def follow(node: ir.Node) -> None:
     """Compute the elements of a node's output, where the operator is one of shape arithmetic."""
-    rule = _RULES.get(node.op_type) if node.domain == "" else None
+    rule = RULES.get(node.op_type) if node.domain == "" else None
     if rule is None:
         return
     output = node.outputs[0]
-    found = rule(node)
-    if found is not None and len(found) <= _LIMIT:
-        output.meta[_KEY] = found
+    found, size = rule(node), dims(output)
+    fits = size is not None and (not size or (len(size) == 1 and (not isinstance(size[0], int) or size[0] <= _LIMIT)))
+    if found is not None and fits and len(found) <= _LIMIT:
+        output.meta[_KEY] = [_held(element, output.dtype) for element in found]
     else:
         output.meta.pop(_KEY, None)
+
+
+def _held(element: Element, dtype: ir.DataType | None) -> Element:
+    """What a type makes of a number: integers wrap; floats are followed only where they are exact. Sizes fit."""
+    if dtype is None or not _is_number(element):
+        return element
+    if dtype.is_integer():
+        bits = dtype.bitwidth
+        wrapped = int(element) % (1 << bits)
+        return wrapped - (1 << bits) if dtype.is_signed() and wrapped >> (bits - 1) else wrapped
+    if dtype.is_floating_point():
+        exact = element if isinstance(element, int) else element._expr
+        with np.errstate(over="ignore"):
+            rounded = float(np.array(float(exact), dtype.numpy()))
+        return element if math.isfinite(rounded) and sympy.Rational(rounded) == exact else None
+    return element
+
+
+def _is_number(element: Element) -> bool:
+    return isinstance(element, int) or (known(element) and bool(element._expr.is_Rational))
 
 
 def known(element: Element) -> bool:
@@ -114,7 +136,7 @@ def _concat(node: ir.Node) -> list[Element] | None:
         part = elements(value)
         if part is None:
             size = dims(value)
-            if size is None or len(size) != 1 or not isinstance(size[0], int):
+            if size is None or len(size) != 1 or not isinstance(size[0], int) or size[0] > _LIMIT:
                 return None
             part = [None] * size[0]
         joined += part
@@ -136,19 +158,27 @@ def _slice(node: ir.Node) -> list[Element] | None:
         return None
     step = 1 if len(parts) < 4 or parts[3] is None else int(parts[3][0])
     start, end = int(parts[0][0]), int(parts[1][0])
-    return data[slice(start, None if step < 0 and end < -len(data) else end, step)]
+    return [data[i] for i in sliced(len(data), start, end, step)] if step else None
 
 
 def _arithmetic(node: ir.Node) -> list[Element] | None:
     if any(v is None or (v.const_value is None and elements(v) is None) for v in node.inputs):
         return None  # most sums are not of sizes: their constants are not looked at
-    a, b = (elements(v) for v in node.inputs)
-    if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
-        return None
-    width = max(len(a), len(b))
-    a, b = a * (width if len(a) == 1 else 1), b * (width if len(b) == 1 else 1)
+    pairs = _broadcast(*(elements(v) for v in node.inputs))
     combine = _quotient if node.op_type == "Div" and _is_float(node.outputs[0]) else _combine
-    return [combine(node.op_type, x, y) for x, y in zip(a, b, strict=True)]
+    return None if pairs is None else [combine(node.op_type, x, y) for x, y in pairs]
+
+
+def _broadcast(*parts: list[Element] | None) -> list[tuple[Element, ...]] | None:
+    """Return the elements of vectors side by side, one of which may stand for all; None if they do not fit."""
+    if any(part is None for part in parts):
+        return None
+    vectors = [part for part in parts if part is not None]
+    widths = {len(part) for part in vectors} - {1}
+    if len(widths) > 1:
+        return None
+    width = widths.pop() if widths else 1
+    return list(zip(*(part if len(part) == width else part * width for part in vectors), strict=True))
 
 
 def _quotient(_: str, x: Element, y: Element) -> Element:
@@ -230,11 +260,8 @@ def _constant_of_shape(node: ir.Node) -> list[Element] | None:
 
 def _equal(node: ir.Node) -> list[Element] | None:
     """Truths as 0, 1, or None: an unknown size still is no negative number."""
-    a, b = (elements(v) for v in node.inputs)
-    if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
-        return None
-    width = max(len(a), len(b))
-    return [_same_size(x, y) for x, y in zip(*(e * (width if len(e) == 1 else 1) for e in (a, b)), strict=True)]
+    pairs = _broadcast(*(elements(v) for v in node.inputs))
+    return None if pairs is None else [_same_size(x, y) for x, y in pairs]
 
 
 def _same_size(x: Element, y: Element) -> Element:
@@ -255,15 +282,11 @@ def _has_minus(element: ir.SymbolicDim) -> bool:
 def _where(node: ir.Node) -> list[Element] | None:
     contents = array(node.inputs[0])
     condition = elements(node.inputs[0]) if contents is None else list(np.reshape(contents, -1))
-    a, b = (elements(v) for v in node.inputs[1:])
-    if condition is None or a is None or b is None or len({len(condition), len(a), len(b)} - {1}) > 1:
-        return None
-    width = max(len(condition), len(a), len(b))
-    choices = (e * (width if len(e) == 1 else 1) for e in (condition, a, b))
-    return [None if c is None else x if c else y for c, x, y in zip(*choices, strict=True)]
+    choices = _broadcast(condition, *(elements(v) for v in node.inputs[1:]))
+    return None if choices is None else [None if c is None else x if c else y for c, x, y in choices]
 
 
-_RULES = {
+RULES = {
     "Shape": _shape,
     "Size": _size,
     "Identity": _same,

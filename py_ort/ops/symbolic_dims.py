@@ -10,6 +10,7 @@ import sympy  # type: ignore[import-untyped]
 
 from py_ort.ops.builder import attribute, dims
 from py_ort.ops.shape_data import elements, known, product, scaled, settled, shape_data, total
+from py_ort.ops.slicing import sliced
 
 Element = Any  # int, ir.SymbolicDim or None
 
@@ -150,11 +151,13 @@ def refine_slice(node: ir.Node) -> None:
     """Dimensions of a Slice's output by bounds that were computed; x[:n] has min(size, n) elements."""
     source, output = dims(node.inputs[0]), node.outputs[0]
     parts = [shape_data(v) for v in node.inputs[1:]]
-    if source is None or len(parts) < 3 or any(part is None for part in parts):
+    if not source or len(parts) < 3 or any(part is None for part in parts):
         return
     starts, ends, axes = parts[:3]
     steps = parts[3] if len(parts) > 3 else [1] * len(starts)  # type: ignore[arg-type]
-    if not all(isinstance(axis, int) for axis in axes):  # type: ignore[union-attr]
+    if len({len(each) for each in (starts, ends, axes, steps)}) > 1:  # type: ignore[arg-type]
+        return
+    if not all(isinstance(axis, int) and -len(source) <= axis < len(source) for axis in axes):  # type: ignore[union-attr]
         return
     cut = {axis % len(source) for axis in axes}  # type: ignore[union-attr]
     inferred = list(output.shape) if output.shape is not None else [None] * len(source)
@@ -162,7 +165,7 @@ def refine_slice(node: ir.Node) -> None:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):  # type: ignore[arg-type]
         size = source[axis]
         if all(isinstance(n, int) for n in (start, end, step, size)) and step != 0:
-            result[axis] = len(range(size)[start:end:step])
+            result[axis] = len(sliced(size, start, end, step))
             continue
         if not all(isinstance(n, int) for n in (start, axis, step)) or isinstance(end, int) or step != 1 or start != 0:
             continue
@@ -193,7 +196,8 @@ def refine_range(node: ir.Node) -> None:
         return
     count = limit[0] - start[0]
     if not isinstance(count, int) and count._expr.is_integer:
-        node.outputs[0].shape = ir.Shape([settled(count)])
+        size = settled(count)
+        node.outputs[0].shape = ir.Shape([max(size, 0) if isinstance(size, int) else size])
 
 
 def refine_resize(node: ir.Node) -> None:

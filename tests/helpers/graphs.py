@@ -58,7 +58,9 @@ def random_feeds(
         if value.name in constants:
             continue
         tensor = value.type.tensor_type
-        shape = [d.dim_value or (sizes or {}).get(d.dim_param, 2) for d in tensor.shape.dim]
+        shape = [
+            d.dim_value if d.HasField("dim_value") else (sizes or {}).get(d.dim_param, 2) for d in tensor.shape.dim
+        ]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         drawn = rng.standard_normal(shape) if np.dtype(dtype).kind == "f" else rng.integers(0, 2, shape)
         feeds[value.name] = np.asarray(drawn).astype(dtype)

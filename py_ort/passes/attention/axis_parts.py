@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.ops.builder import attribute, dims, ints, rank
+from py_ort.ops.slicing import sliced
 from py_ort.passes.match import made_by, same_size, size_at
 
 _DEPTH = 4
@@ -60,7 +61,7 @@ def _slice(node: ir.Node, value: ir.Value) -> Part | None:
     wide = known[-1]
     if not isinstance(wide, int) or cut[2] < 1:
         return None
-    taken = range(wide)[cut[0] : cut[1] : cut[2]]
+    taken = sliced(wide, *cut[:3])
     return Part(node.inputs[0], taken.start, len(taken), cut[2]) if taken else None
 
 

@@ -1,16 +1,20 @@
-"""Computes nodes whose inputs are constants, and shapes that are known."""
+"""Computes nodes whose inputs are constants, and shapes that are known.
+
+What may be computed is declared in `py_ort.folds`. The rest is left to the core, which computes what depends on
+constants only once in a session.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops import operator
+from py_ort.folds import folds
 from py_ort.ops.builder import add_constant, all_nodes, array, dims, remove, subgraphs, tensor_of
-from py_ort.ops.infer import infer_again, newest_opset
+from py_ort.ops.infer import infer_again
 from py_ort.ops.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
 
@@ -18,7 +22,7 @@ from py_ort.passes.pass_base import Pass
 # may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # what other operators may add
-_NEVER = frozenset({"Constant", "If", "Loop", "Scan", "SequenceMap"})
+_GROWING = frozenset({"ConstantOfShape", "Expand", "Pad", "Range", "Tile"})  # to any size
 
 
 class Folding(Pass):
@@ -33,7 +37,7 @@ class Folding(Pass):
         count = 0
         better: set[ir.Value | None] = set()
         for node in list(all_nodes(model.graph)):
-            if node.graph is None or node.op_type in _NEVER or subgraphs(node) or _gives_out(node):
+            if node.graph is None or subgraphs(node) or _gives_out(node):
                 continue
             if not better.isdisjoint(node.inputs):
                 better.update(infer_again(node))
@@ -45,28 +49,25 @@ class Folding(Pass):
         return count
 
     def _fold(self, node: ir.Node) -> Sequence[ir.TensorProtocol] | None:
-        if self._shapes and node.domain == "" and len(node.outputs) == 1:
+        if node.domain != "":
+            return None
+        if self._shapes and len(node.outputs) == 1:
             known = _from_shapes(node)
             if known is not None:
                 return [tensor_of(known)]
-        declared = operator(node.domain, node.op_type)
-        if not declared.pure or not node.inputs or any(v is not None and v.const_value is None for v in node.inputs):
+        fold = folds().get(node.op_type)
+        constants = [None if v is None else v.const_value for v in node.inputs]
+        if fold is None or any(c is None and v is not None for c, v in zip(constants, node.inputs, strict=True)):
             return None
-        if all(v is None for v in node.inputs) or any(
-            isinstance(v.const_value, ir.LazyTensor) for v in node.inputs if v is not None
-        ):
+        if any(isinstance(c, ir.LazyTensor) for c in constants) or _too_big(node):
             return None
-        if _too_big(node) or any(o.type is not None and not isinstance(o.type, ir.TensorType) for o in node.outputs):
+        results = fold(node, [array(v) for v in node.inputs])
+        if results is None or len(results) != len(node.outputs):
             return None
-        arrays = [array(v) for v in node.inputs]
-        results = _compute(node, declared.fold, arrays)
-        if (
-            results is None
-            or len(results) < len(node.outputs)
-            or any(r is None or isinstance(r, list) for r in results)
-        ):
-            return None
-        return [_tensor(r, node.outputs[i]) for i, r in enumerate(results[: len(node.outputs)])]
+        tensors = [tensor_of(contents) for contents in results]
+        if any(o.dtype not in (None, t.dtype) for o, t in zip(node.outputs, tensors, strict=True)):
+            return None  # a model that is wrong about its types
+        return tensors
 
 
 def _gives_out(node: ir.Node) -> bool:
@@ -90,63 +91,17 @@ def _too_big(node: ir.Node) -> bool:
     size = 1
     for output in node.outputs:
         known = dims(output)
-        if known is None or not all(isinstance(d, int) for d in known):
+        sizes = [d for d in known or () if isinstance(d, int)]
+        if known is None or len(sizes) < len(known):
+            if node.op_type in _GROWING:
+                return True
             continue
-        size = max(size, int(np.prod([int(d) for d in known], dtype=np.int64)))  # type: ignore[arg-type]
+        size = max(size, math.prod(sizes))
     itemsize = node.outputs[0].dtype.itemsize if node.outputs[0].dtype is not None else 4
     if node.op_type == "ConstantOfShape":
         return size * itemsize > _LIMIT_BYTES
     inputs = sum(v.const_value.nbytes for v in node.inputs if v is not None and v.const_value is not None)
     return size * itemsize > inputs + _LIMIT_GROWTH
-
-
-def _compute(node: ir.Node, fold: Any, arrays: list[np.ndarray | None]) -> Sequence[Any] | None:
-    if fold is not None and node.domain == "":
-        try:
-            with np.errstate(all="ignore"):
-                result = fold(node, arrays)
-        except (ValueError, IndexError, TypeError):
-            return None  # not a legal node: the kernel shall say so, with its name, at run time
-        if result is None:
-            return None
-        return result if isinstance(result, tuple) else (result,)
-    return _reference(node, arrays)
-
-
-def _reference(node: ir.Node, arrays: list[np.ndarray | None]) -> Sequence[Any] | None:
-    """Ask ONNX's reference implementation."""
-    import onnx
-    from onnx.reference import ReferenceEvaluator
-
-    if node.domain not in ("", "ai.onnx.ml"):
-        return None
-    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
-    feeds = {}
-    for i, contents in enumerate(arrays):
-        proto.input.append("" if contents is None else f"i{i}")
-        if contents is not None:
-            feeds[f"i{i}"] = contents
-    proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
-    proto.attribute.extend(ir.serde.serialize_attribute(item) for item in node.attributes.values())
-    inputs = [
-        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-        for name, a in feeds.items()
-    ]
-    outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output]
-    graph = onnx.helper.make_graph([proto], "fold", inputs, outputs)
-    imports = [onnx.helper.make_opsetid("", newest_opset()), onnx.helper.make_opsetid("ai.onnx.ml", 5)]
-    try:
-        with np.errstate(all="ignore"):
-            return list(ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports)).run(None, feeds))
-    except Exception:  # it raises whatever numpy raises; the node then simply stays
-        return None
-
-
-def _tensor(result: Any, output: ir.Value) -> ir.TensorProtocol:
-    contents = np.asarray(result)
-    if output.dtype is not None and contents.dtype != output.dtype.numpy() and contents.dtype.kind in "fiub":
-        contents = contents.astype(output.dtype.numpy())
-    return tensor_of(contents)
 
 
 def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Value]:

@@ -1,0 +1,90 @@
+"""How a family says what of its operators is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx_ir as ir
+
+Arrays = Sequence[Any]
+"""The contents of a node's inputs; None for one that is left out."""
+
+INTEGERS = tuple(ir.DataType[f"{sign}INT{bits}"] for bits in (8, 16, 32, 64) for sign in ("", "U"))
+WIDE_INTEGERS = tuple(t for t in INTEGERS if t.bitwidth >= 32)
+FLOATS = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+NUMBERS = (*FLOATS, *INTEGERS)
+BOOL = (ir.DataType.BOOL,)
+ANY = (*NUMBERS, *BOOL, ir.DataType.STRING)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """How one operator is computed.
+
+    Attributes:
+        op_type: Its name, in ai.onnx.
+        dtypes: Those of the input `of` for which it is.
+        compute: Gives the outputs of a node with these inputs (a tuple if there are several); None, or one of the
+            errors that numpy has for wrong inputs: the kernel shall have it.
+        of: The input whose dtype counts.
+    """
+
+    op_type: str
+    dtypes: Sequence[ir.DataType]
+    compute: Callable[[ir.Node, Arrays], Any]
+    of: int = 0
+
+    def __call__(self, node: ir.Node, arrays: Arrays) -> tuple[np.ndarray, ...] | None:
+        """Compute a node's outputs; None where that is the kernel's part."""
+        value = node.inputs[self.of] if self.of < len(node.inputs) else None
+        if value is None or value.const_value is None or value.const_value.dtype not in self.dtypes:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                found = self.compute(node, arrays)
+        except (ValueError, IndexError, TypeError, ArithmeticError):
+            return None
+        if found is None:
+            return None
+        return tuple(_as_array(item) for item in (found if isinstance(found, tuple) else (found,)))
+
+
+def _as_array(item: Any) -> np.ndarray:
+    """One element may come as what numpy makes of it."""
+    return np.asarray(item, object) if isinstance(item, (str, bytes)) else np.asarray(item)
+
+
+FOLDS: dict[str, Fold] = {}
+
+
+def fold(
+    *op_types: str, dtypes: Sequence[ir.DataType], of: int = 0
+) -> Callable[[Callable[[ir.Node, Arrays], Any]], Callable[[ir.Node, Arrays], Any]]:
+    """Declare how operators are computed; see `Fold`."""
+
+    def declare(compute: Callable[[ir.Node, Arrays], Any]) -> Callable[[ir.Node, Arrays], Any]:
+        for op_type in op_types:
+            assert op_type not in FOLDS, f"{op_type} is folded twice"
+            FOLDS[op_type] = Fold(op_type, dtypes, compute, of)
+        return compute
+
+    return declare
+
+
+def is_float(contents: np.ndarray) -> bool:
+    """Whether elements are floats, bfloat16 included."""
+    return contents.dtype.kind == "f" or contents.dtype == ml_dtypes.bfloat16
+
+
+def has_nan(*arrays: np.ndarray) -> bool:
+    """Whether there is a NaN in one of them: kernels differ in what they make of one where they compare."""
+    return any(is_float(item) and bool(np.isnan(item).any()) for item in arrays)
+
+
+def wide(contents: np.ndarray) -> np.ndarray:
+    """Return floats as float64, in which sums and functions are computed before they are rounded once."""
+    return contents.astype(np.float64) if is_float(contents) else contents
