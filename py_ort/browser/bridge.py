@@ -7,11 +7,13 @@ import hmac
 import logging
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.page import Page
+from py_ort.browser.strangers import Strangers
 from py_ort.browser.websocket import WebSocket
 from py_ort.wire import Connection
 from py_ort.wire.framing import FRAME_SIZE
@@ -19,19 +21,37 @@ from py_ort.wire.framing import FRAME_SIZE
 _log = logging.getLogger("py_ort.browser")
 
 
+@dataclass
+class _Expected:
+    """A page that was asked for.
+
+    Attributes:
+        future: The page.
+        wanting: What it did not do yet.
+    """
+
+    future: asyncio.Future[Page]
+    wanting: str
+
+
+#: What comes next, after a request for this file.
+_NEXT = {"/index.html": "the page to start its worker", "/worker.js": "the worker to connect"}
+
+
 class Bridge:
     """Waits for pages. Lives in the loop's thread; see `start`."""
 
-    def __init__(self, http: HttpServer) -> None:
-        self.http = http
-        self._expected: dict[str, asyncio.Future[Page]] = {}
+    def __init__(self) -> None:
+        self.http = HttpServer(self._asked_for)
+        self._expected: dict[str, _Expected] = {}
         self._server: asyncio.Server | None = None
         self._sockets: set[WebSocket] = set()
+        self._strangers = Strangers()
 
     @classmethod
     async def start(cls) -> Bridge:
         """Start both servers."""
-        bridge = cls(HttpServer())
+        bridge = cls()
         bridge._server = await asyncio.get_running_loop().create_server(bridge._accept, "127.0.0.1", 0)
         return bridge
 
@@ -50,9 +70,19 @@ class Bridge:
         """Return the port and the token that a worker shall connect with, and the connection's future."""
         token = secrets.token_urlsafe(24)
         future: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
-        self._expected[token] = future
+        self._expected[token] = _Expected(future, "the browser to ask for it")
         future.add_done_callback(lambda _: self._expected.pop(token, None))
         return self.port, token, future
+
+    def waits_for(self, future: asyncio.Future[Page]) -> str:
+        """Return what must happen next until this page, or worker, is there."""
+        return next((one.wanting for one in self._expected.values() if one.future is future), "nothing")
+
+    def _asked_for(self, target: str) -> None:
+        """A file of the page was asked for, in any thread."""
+        expected = self._expected.get(self._token(target) or "")
+        if expected and (wanting := _NEXT.get(urlsplit(target).path)):
+            expected.wanting = wanting
 
     async def close(self) -> None:
         """Stop both servers."""
@@ -64,14 +94,27 @@ class Bridge:
 
     def _token(self, path: str) -> str | None:
         said = (parse_qs(urlsplit(path).query).get("token") or [""])[0].encode()
-        return next((token for token in self._expected if hmac.compare_digest(token.encode(), said)), None)
+        return next((token for token in list(self._expected) if hmac.compare_digest(token.encode(), said)), None)
 
     def _accept(self) -> WebSocket:
         socket = WebSocket(self._refusal, FRAME_SIZE)
-        self._sockets.add(socket)
-        socket.on_close = lambda: self._sockets.discard(socket)
+        socket.on_connect = lambda: self._watch(socket)
         socket.on_open = lambda: self._greet(socket)
         return socket
+
+    def _watch(self, socket: WebSocket) -> None:
+        """A connection is a stranger until its handshake has shown a token."""
+        self._sockets.add(socket)
+        self._strangers.enter(socket, socket.close)
+        loop, patience = asyncio.get_running_loop(), self._strangers.patience
+        overdue = loop.call_later(patience + 0.1, self._strangers.close_overdue)
+
+        def closed() -> None:
+            self._sockets.discard(socket)
+            self._strangers.leave(socket)
+            overdue.cancel()
+
+        socket.on_close = closed
 
     def _refusal(self, target: str, headers: Mapping[str, str]) -> HTTPStatus | None:
         origins = [f"http://{host}:{self.http.port}" for host in ("127.0.0.1", "localhost")]
@@ -81,7 +124,10 @@ class Bridge:
 
     def _greet(self, socket: WebSocket) -> None:
         """Wait for the page's Hello."""
+        self._strangers.leave(socket)
         token = self._token(socket.target) or ""
+        if expected := self._expected.get(token):
+            expected.wanting = "the worker's hello"
         connection = Connection(token)
 
         def receive(part: memoryview) -> None:
@@ -97,8 +143,8 @@ class Bridge:
         socket.on_bytes = receive
 
     def _welcome(self, token: str, socket: WebSocket, connection: Connection) -> None:
-        future = self._expected.get(token)
-        if future is None or future.done():
+        expected = self._expected.get(token)
+        if expected is None or expected.future.done():
             socket.close(1008, "not expected")
             return
         forget = socket.on_close
@@ -110,4 +156,4 @@ class Bridge:
             lost()
 
         socket.on_close = closed
-        future.set_result(page)
+        expected.future.set_result(page)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from py_ort.exceptions import BrowserNotFound
+
+_SNAP = re.compile(rb"/snap/bin/([\w-]+)")
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,20 @@ def version(path: Path, env: Mapping[str, str] | None = None) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return next((line.strip() for line in done.stdout.splitlines() if any(c.isdigit() for c in line)), "")
+
+
+def readable_folder(path: Path) -> Path | None:
+    """Return where a browser can read files of ours, if it is not where temporary files are.
+
+    A snap has a /tmp of its own; this is its folder in the user's home.
+    """
+    name = path.name if path.resolve().name == "snap" else None
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        # Ubuntu's commands outside /snap are scripts that start the snap.
+        if (script := file.read(4096)).startswith(b"#!") and (found := _SNAP.search(script)):
+            name = found[1].decode()
+    folder = Path.home() / "snap" / (name or "") / "common"
+    return folder if name and folder.is_dir() else None
 
 
 def _playwright_cache() -> Path:

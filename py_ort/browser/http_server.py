@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import mimetypes
 import re
 import secrets
+import socket
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from py_ort.browser.strangers import Strangers
 from py_ort.exceptions import EngineError
 from py_ort.plan.parts import LazyPart, Part, size_of
 
@@ -34,6 +38,10 @@ _SMALL = 1 << 16
 #: How many bytes that were made on demand a blob keeps.
 _KEPT = 128 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
+#: Where blobs are, under names that cannot be guessed.
+_BLOBS = "/blob/"
+#: Seconds that a stranger may take to be sent a file of the page.
+_SENDING = 60.0
 mimetypes.add_type("text/javascript", ".mjs")
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("application/wasm", ".wasm")
@@ -94,18 +102,22 @@ def _joined(parts: Iterable[Part]) -> Iterator[memoryview | LazyPart]:
 
 
 class HttpServer:
-    """Serves `assets/` under / and published blobs under paths that cannot be guessed."""
+    """Serves `assets/` under / and published blobs under paths that cannot be guessed.
 
-    def __init__(self) -> None:
+    Args:
+        on_asset: Called, in any thread, with the target of each request for a file of the page.
+    """
+
+    def __init__(self, on_asset: Callable[[str], None] = lambda target: None) -> None:
         self._blobs: dict[str, Blob] = {}
-        self._server = _Server(("127.0.0.1", 0), partial(_Handler, self._blobs))
+        self._server = _Server(("127.0.0.1", 0), partial(_Handler, self._blobs, on_asset))
         self.port = self._server.server_port
         self.origin = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name="py_ort-http", daemon=True).start()
 
     def publish(self, parts: Sequence[Part], content_type: str = "application/octet-stream") -> str:
         """Serve these bytes; return their URL. They are held until `withdraw`."""
-        path = f"/blob/{secrets.token_urlsafe(18)}"
+        path = f"{_BLOBS}{secrets.token_urlsafe(18)}"
         self._blobs[path] = Blob(parts, content_type)
         return self.origin + path
 
@@ -135,20 +147,46 @@ def check_assets() -> None:
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread for each connection: as many as our pages have, and a bounded number for strangers."""
+
     daemon_threads = True
     request_queue_size = 64
 
+    def __init__(self, *args: Any) -> None:
+        self.strangers = Strangers()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.strangers.enter(request, partial(_hang_up, request))
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.strangers.leave(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        self.strangers.close_overdue()
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that goes away in the middle of an answer is no news."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """Wake the thread that reads from or writes to this connection; it closes it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 300
+    server: _Server
 
-    def __init__(self, blobs: dict[str, Blob], *args: object) -> None:
+    def __init__(self, blobs: dict[str, Blob], on_asset: Callable[[str], None], *args: object) -> None:
         self._blobs = blobs
+        self._on_asset = on_asset
+        self._stranger = True
         super().__init__(*args)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
@@ -157,13 +195,23 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.FORBIDDEN)
         path = unquote(urlsplit(self.path).path)
         if blob := self._blobs.get(path):
+            self._stranger = False
+            self.server.strangers.leave(self.connection)
             return self._send(blob)
         if path == "/favicon.ico":  # every browser asks for one
             return self._refuse(HTTPStatus.NO_CONTENT)
         file = (ASSETS / (path.lstrip("/") or "index.html")).resolve()
         if not file.is_relative_to(ASSETS.resolve()) or not file.is_file():
             return self._refuse(HTTPStatus.NOT_FOUND)
-        return self._send(Blob([file.read_bytes()], mimetypes.guess_type(file.name)[0] or "application/octet-stream"))
+        self._on_asset(self.path)
+        self._give(_SENDING)
+        self._send(Blob([file.read_bytes()], mimetypes.guess_type(file.name)[0] or "application/octet-stream"))
+        self._give(None)
+
+    def _give(self, seconds: float | None) -> None:
+        """Give a stranger this time, or the usual one, for what comes now."""
+        if self._stranger:
+            self.server.strangers.enter(self.connection, partial(_hang_up, self.connection), seconds)
 
     do_HEAD = do_GET
 

@@ -113,9 +113,10 @@ class Pool:
         try:
             async with asyncio.timeout(timeout):
                 await lease.page.request(body)
-                return await connected
+                return await asyncio.shield(connected)
         except TimeoutError:
-            raise Timeout(f"the worker {script} did not connect within {timeout:g} s") from None
+            wanting = self._bridge.waits_for(connected)
+            raise Timeout(f"{script} is not there after {timeout:g} s: still waiting for {wanting}") from None
         finally:
             connected.cancel()
 
@@ -152,15 +153,19 @@ class Pool:
                 connected.set_exception(error)
 
         launcher = launcher_for(options)(options, on_lost)
+        started = False
         try:
             async with asyncio.timeout(options.launch_timeout):
                 await launcher.start(url)
-                page = await connected
+                started = True
+                # Shielded: who is late is asked what it waits for.
+                page = await asyncio.shield(connected)
         except TimeoutError:
+            wanting = self._bridge.waits_for(connected) if started else "its process to start"
             await launcher.close()
             raise Timeout(
-                f"{launcher.description} did not open its page within {options.launch_timeout:g} s "
-                "(BrowserOptions(launch_timeout=…) allows more)"
+                f"{launcher.description} did not open its page within {options.launch_timeout:g} s: still waiting for "
+                f"{wanting} (BrowserOptions(launch_timeout=…) allows more)"
             ) from None
         except BaseException:
             await launcher.close()

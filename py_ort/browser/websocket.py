@@ -31,6 +31,7 @@ class WebSocket(asyncio.Protocol):
         limit: Longer frames end the connection.
 
     Attributes:
+        on_connect: Called when the connection is there, before its handshake.
         on_open: Called when the handshake is done.
         on_bytes: Called with parts of binary messages, in order.
         on_close: Called once when the connection is gone.
@@ -39,6 +40,7 @@ class WebSocket(asyncio.Protocol):
 
     def __init__(self, admit: Callable[[str, Mapping[str, str]], HTTPStatus | None], limit: int) -> None:
         self.target = ""
+        self.on_connect: Callable[[], None] = lambda: None
         self.on_open: Callable[[], None] = lambda: None
         self.on_bytes: Callable[[memoryview], None] = lambda part: None
         self.on_close: Callable[[], None] = lambda: None
@@ -106,6 +108,7 @@ class WebSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.on_connect()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._queue.clear()

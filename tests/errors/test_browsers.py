@@ -12,6 +12,7 @@ import small_models
 
 from py_ort import BrowserOptions, InferenceSession, RunOptions
 from py_ort.browser import find
+from py_ort.browser.bridge import Bridge
 from py_ort.exceptions import (
     BrowserCrashed,
     BrowserError,
@@ -140,6 +141,38 @@ def test_nothing_is_left_of_a_browser(own_browser, launcher):
         pytest.fail("the browser outlives its last session")
 
 
+@linux
+def test_the_token_is_in_no_command_line(own_browser, monkeypatch):
+    """Command lines are for every user of the machine to read."""
+    tokens, seen = [], []
+    expect = Bridge.expect_worker
+
+    def expecting(bridge):
+        port, token, future = expect(bridge)
+        tokens.append(token)
+        seen.append(threading.Thread(target=watch))
+        seen[-1].start()
+        return port, token, future
+
+    lines, done = set(), threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            lines.update(line for _, line in processes.command_lines().values())
+
+    monkeypatch.setattr(Bridge, "expect_worker", expecting)
+    options, flag = own_browser("process")
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
+        launcher = session._opened.backend.lease.launcher
+        assert launcher._profile.stat().st_mode & 0o77 == 0, "nobody else may look into it"
+        done.set()
+        for thread in seen:
+            thread.join()
+    (token,) = tokens
+    assert any(flag in line and "start.html" in line for line in lines)
+    assert not any(token in line for line in lines)
+
+
 def test_no_browser():
     with pytest.raises(BrowserNotFound, match="/no/such/chrome"):
         InferenceSession(small_models.add(), browser="/no/such/chrome")
@@ -158,7 +191,7 @@ def test_no_browser_at_an_address(browser):
 
 
 def test_nobody_opens_the_url(capsys):
-    with pytest.raises(Timeout, match="capture"):
+    with pytest.raises(Timeout, match=r"capture.*waiting for the browser to ask for it"):
         InferenceSession(small_models.add(), browser=BrowserOptions(browser="capture", launch_timeout=0.5))
     assert "http://127.0.0.1:" in capsys.readouterr().err
 

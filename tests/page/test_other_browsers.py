@@ -1,6 +1,9 @@
 """Firefox and WebKitGTK, where they are installed (`make browsers` installs them)."""
 
 import shutil
+import socket
+import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,3 +60,25 @@ def test_a_browser_that_is_killed(other):
         session._opened.backend.lease.launcher.kill()
         with pytest.raises(PyOrtError, match="new InferenceSession"):
             session.run(None, FEEDS)
+
+
+def test_the_virtual_display_is_ours_alone(other):
+    """Who could open it could type into the browser."""
+    if other.browser != "webkit":
+        pytest.skip("only WebKit has one")
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
+        pid = session._opened.backend.lease.launcher._process.pid
+        environment = dict(
+            line.split("=", 1) for line in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line
+        )
+        cookie = Path(environment["XAUTHORITY"]).read_bytes()[-16:]
+        for name, data, expected in (
+            (b"", b"", 0),
+            (b"MIT-MAGIC-COOKIE-1", b"x" * 16, 0),
+            (b"MIT-MAGIC-COOKIE-1", cookie, 1),
+        ):
+            with socket.socket(socket.AF_UNIX) as display:
+                display.connect(f"/tmp/.X11-unix/X{environment['DISPLAY'].removeprefix(':')}")
+                display.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(name), len(data)))
+                display.sendall(name + bytes(-len(name) % 4) + data)
+                assert display.recv(1)[0] == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from py_ort.browser import find
 from py_ort.browser.launchers import Launcher
 from py_ort.exceptions import BrowserCrashed
 
@@ -26,6 +28,14 @@ def dies_with_us(environment: dict[str, str]) -> list[str]:
     # What the browser's environment has more is set behind Python, whose libraries may be others.
     more = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
     return [sys.executable, "-I", "-S", "-c", pdeathsig, *(["env", *more] if more else [])]
+
+
+#: A command line is for every user to read, so the URL with its token is not in it: this page leads there.
+_START = """<!doctype html>
+<meta charset="utf-8">
+<title>py_ort</title>
+<meta http-equiv="refresh" content="0; url={url}">
+"""
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,16 @@ class ProcessLauncher(Launcher):
     _watching: asyncio.Task[None] | None = None
 
     def command(self, url: str, profile: Path) -> Command:
-        """Return how this browser is told to open a URL with the profile in this (empty) folder."""
+        """Return how this browser is told to open a URL with the profile in this folder (empty, save for our page)."""
         raise NotImplementedError
 
     async def start(self, url: str) -> None:
-        self._profile = Path(tempfile.mkdtemp(prefix="py_ort-"))
-        command = await asyncio.to_thread(self.command, url, self._profile)
+        place = find.readable_folder(find.binary(self.options.browser))
+        # Closed to other users, and so is what lies in it.
+        self._profile = Path(tempfile.mkdtemp(prefix="py_ort-", dir=place))
+        first = self._profile / "start.html"
+        first.write_text(_START.format(url=html.escape(url)))
+        command = await asyncio.to_thread(self.command, first.as_uri(), self._profile)
         self.description = command.description
         with (self._profile / "stderr.log").open("wb") as log:
             self._process = subprocess.Popen(

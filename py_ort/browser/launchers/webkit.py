@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -13,6 +15,12 @@ from py_ort.exceptions import BrowserNotFound
 
 #: What WebKit has but keeps off.
 FEATURES = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1"}
+
+
+def _authority(cookie: bytes) -> bytes:
+    """Return an X authority file: who knows the cookie may see and use the display, and nobody else."""
+    anywhere, fields = 0xFFFF, (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)  # address and number of the display: any
+    return struct.pack(">H", anywhere) + b"".join(struct.pack(">H", len(field)) + field for field in fields)
 
 
 class WebKitLauncher(ProcessLauncher):
@@ -31,11 +39,14 @@ class WebKitLauncher(ProcessLauncher):
             "NO_AT_BRIDGE": "1",
         }
         if self.options.headless:
-            environment |= {"DISPLAY": self._virtual_display(), "GDK_BACKEND": "x11"}
+            key = profile / "display.key"
+            key.write_bytes(_authority(secrets.token_bytes(16)))
+            key.chmod(0o600)
+            environment |= {"DISPLAY": self._virtual_display(key), "XAUTHORITY": str(key), "GDK_BACKEND": "x11"}
         description = find.version(binary, environment) or binary.name
         return Command([str(binary), "--private", *self.options.flags, url], environment, description)
 
-    def _virtual_display(self) -> str:
+    def _virtual_display(self, key: Path) -> str:
         server = shutil.which("Xvfb")
         if server is None:
             raise BrowserNotFound(
@@ -56,6 +67,8 @@ class WebKitLauncher(ProcessLauncher):
                     "1280x800x24",
                     "-nolisten",
                     "tcp",
+                    "-auth",
+                    str(key),
                 ],
                 pass_fds=(theirs,),
                 stdin=subprocess.DEVNULL,

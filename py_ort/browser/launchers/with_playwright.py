@@ -60,6 +60,7 @@ class PlaywrightLauncher(Launcher):
 
     async def _connect(self, binary: str) -> Any:
         from playwright.async_api import Error
+        from playwright.async_api import TimeoutError as TookTooLong
 
         try:
             return await (await driver()).chromium.launch(
@@ -75,6 +76,8 @@ class PlaywrightLauncher(Launcher):
                 handle_sigterm=False,
                 handle_sighup=False,
             )
+        except TookTooLong as e:
+            raise TimeoutError from e
         except Error as e:
             raise BrowserCrashed(f"{binary} did not start: {e.message.strip()}") from e
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from urllib.request import urlopen
 
 import pytest
 from websockets.asyncio.client import connect
@@ -191,3 +192,19 @@ def test_the_loop_does_not_wait_for_itself():
         loop.call(inside())
     assert threading.current_thread().name != "py_ort"
     loop.soon(loop.loop.stop)
+
+
+def test_it_says_what_it_waits_for():
+    async def test(bridge):
+        url, future = bridge.expect()
+        assert bridge.waits_for(future) == "the browser to ask for it"
+        query = url.partition("?")[2]
+        for file, wanting in (("index.html", "the page to start"), ("worker.js", "the worker to connect")):
+            await asyncio.to_thread(lambda file=file: urlopen(f"{bridge.http.origin}/{file}?{query}").close())
+            assert wanting in bridge.waits_for(future)
+        token = url.rpartition("token=")[2]
+        socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
+        assert "hello" in bridge.waits_for(future)
+        await socket.close()
+
+    run(test)

@@ -126,3 +126,20 @@ def test_no_browser(monkeypatch):
 def test_the_variable_goes_first(monkeypatch):
     monkeypatch.setenv("CHROMIUM", sys.executable)
     assert str(find.binary()) == sys.executable
+
+
+@pytest.mark.parametrize("kind", ["link", "script", "none", "a snap that is not there"])
+def test_snaps_read_files_in_their_own_folder_only(monkeypatch, tmp_path, kind):
+    monkeypatch.setattr(find.Path, "home", lambda: tmp_path)
+    common, command = tmp_path / "snap" / "chromium" / "common", tmp_path / "bin" / "chromium"
+    command.parent.mkdir()
+    if kind != "a snap that is not there":
+        common.mkdir(parents=True)
+    if kind == "link":
+        (command.parent / "snap").write_bytes(b"\x7fELF")
+        command.symlink_to("snap")
+    else:
+        command.write_text(
+            "#!/bin/sh\nexec " + ("/usr/lib/chromium" if kind == "none" else "/snap/bin/chromium") + ' "$@"\n'
+        )
+    assert find.readable_folder(command) == (common if kind in ("link", "script") else None)
