@@ -9,8 +9,9 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.load.attributes import check_attributes
 from py_ort.ops import operators
-from py_ort.ops.builder import all_graphs
+from py_ort.ops.builder import all_graphs, all_nodes
 from py_ort.ops.infer import newest_opset, schema
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
@@ -44,12 +45,16 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         )
     for graph in all_graphs(model.graph):
         _check_graph(graph, model, known)
+    for function in model.functions.values():
+        for node in all_nodes(function.graph):
+            check_attributes(node, in_function=True)
 
 
 def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
     for node in graph:
         _check_operator(node, model, known)
         _check_arity_and_attributes(node, model)
+        check_attributes(node)
     produced: set[str] = set()
     for value in [*graph.inputs, *(o for node in graph for o in node.outputs)]:
         if value.name and value.name in produced:

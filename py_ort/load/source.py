@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.load.contents import take_contents
 from py_ort.load.digest import FileStamp
 from py_ort.load.external import ExternalData
 from py_ort.load.files import DataFolder, open_file, shown
@@ -99,7 +100,7 @@ def load_model(
     except Exception as e:
         raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
     external.put_in(model)
-    _detach(model, replaced)
+    take_contents(model, replaced)
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
 
 
@@ -171,20 +172,3 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: {error}"
-
-
-def _detach(model: ir.Model, but: Collection[str]) -> None:
-    """Take the constants out of the protobuf message, which copies their bytes each time it is asked for them."""
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            tensor = value.const_value
-            if value.name in but and graph is model.graph:
-                continue
-            if isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype != ir.DataType.STRING:
-                try:
-                    contents = tensor.numpy()
-                except (ValueError, TypeError, AssertionError, OverflowError) as e:
-                    raise InvalidGraph(
-                        f"the contents of tensor {value.name!r} do not fit its type and shape: {e}"
-                    ) from e
-                value.const_value = ir.Tensor(contents, tensor.dtype, name=tensor.name)

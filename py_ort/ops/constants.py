@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.builder import add_constant, attribute, remove
+from py_ort.ops.infer import inconsistent
 
 
 def hoist_constant(node: ir.Node) -> int:
@@ -15,6 +16,8 @@ def hoist_constant(node: ir.Node) -> int:
     tensor = constant_tensor(node)
     output = node.outputs[0]
     if output.is_graph_output():
+        if output.dtype not in (None, tensor.dtype):
+            raise inconsistent(node, f"output {output.name!r} is declared as {output.dtype}, and is {tensor.dtype}")
         value = add_constant(graph, tensor, output.name)
         copy = ir.Node("", "Identity", [value], outputs=None, num_outputs=1, name=node.name)
         graph.insert_before(node, copy)

@@ -37,6 +37,8 @@ class Constants(Pass):
     def ensures(self, model: ir.Model) -> None:
         """No Constant is left that holds a plain tensor."""
         left = [
-            n.name for n in all_nodes(model.graph) if n.op_type == "Constant" and not n.outputs[0].is_graph_output()
+            n.name
+            for n in all_nodes(model.graph)
+            if n.op_type == "Constant" and n.domain == "" and not n.outputs[0].is_graph_output()
         ]
         assert not left, f"Constant nodes left: {left}"

@@ -51,6 +51,23 @@ def _wide(size: int) -> onnx.ModelProto:
     )
 
 
+def _tensor_attribute(**fields: object) -> onnx.ModelProto:
+    tensor = onnx.TensorProto(data_type=TensorProto.FLOAT, **fields)  # type: ignore[arg-type]
+    return _model(helper.make_node("Constant", [], ["y"], name="n", value=tensor))
+
+
+def _other_type() -> onnx.ModelProto:
+    return _model(
+        helper.make_node("Relu", ["x"], ["y"]), constants=[helper.make_tensor("x", TensorProto.INT64, [1], [1])]
+    )
+
+
+def _referring() -> onnx.ModelProto:
+    node = helper.make_node("Elu", ["x"], ["y"], alpha=1.0)
+    node.attribute[0].ref_attr_name = "outer"
+    return _model(node)
+
+
 DAMAGED = {
     "CastMap: cast_to unknown": (_model(_cast_map(cast_to="TO_BOGUS"), _map()), "cast_to is b'TO_BOGUS'"),
     "CastMap: cast_to no text": (_model(_cast_map(cast_to=b"\xff\xfe"), _map()), "cast_to is"),
@@ -65,6 +82,34 @@ DAMAGED = {
     "floats in int64_data": (_constant(TensorProto.FLOAT, int64_data=[1, 2, 3]), "'w'.*int64_data"),
     "too few floats": (_constant(TensorProto.FLOAT, float_data=[1]), "'w'"),
     "too few bytes": (_constant(TensorProto.FLOAT, raw_data=b"1234567"), "'w'"),
+    "a type that there is not": (_constant(-1, raw_data=b"0123"), "-1 is not a valid"),
+    "a size below 0": (_tensor_attribute(dims=[-1], float_data=[1]), "attribute 'value' of node n"),
+    "an attribute's contents too short": (_tensor_attribute(dims=[3], float_data=[1]), "attribute 'value' of node n"),
+    "an attribute of floats in int32_data": (_tensor_attribute(dims=[1], int32_data=[1]), "attribute 'value' of"),
+    "an initializer of another type": (_other_type(), "initializer 'x' is of type INT64, and declared as FLOAT"),
+    "a Constant of none": (_model(helper.make_node("Constant", [], ["y"], name="n")), "one value, not none"),
+    "a Constant of two": (
+        _model(helper.make_node("Constant", [], ["y"], name="n", value_int=1, value_ints=[1])),
+        "one value, not value_int, value_ints",
+    ),
+    "a Constant of another type than the output": (
+        _model(helper.make_node("Constant", [], ["y"], name="n", value_int=1)),
+        "'y' is declared as FLOAT, and is INT64",
+    ),
+    "a function's attribute outside of functions": (_referring(), "'alpha' is one of a function, 'outer'"),
+    "a Cast to no type": (_model(helper.make_node("Cast", ["x"], ["y"], to=1 << 40)), "'to' is 1099511627776"),
+    "an axis out of all bounds": (
+        _model(helper.make_node("LayerNormalization", ["x", "x"], ["y"], axis=1 << 31)),
+        "'axis' is 2147483648",
+    ),
+    "a negative number of batch axes": (
+        _model(helper.make_node("GatherND", ["x", "x"], ["y"], batch_dims=-(1 << 31))),
+        "'batch_dims' is -2147483648",
+    ),
+    "a Split into more parts than outputs": (
+        _model(helper.make_node("Split", ["x"], ["y"], num_outputs=2)),
+        "'num_outputs' is 2, and it has 1 outputs",
+    ),
     "a required input is left out": (_model(helper.make_node("LeakyRelu", [""], ["y"])), "lacks its input 'X'"),
     "an input that nobody reads, too large": (_wide(1 << 31), "input 'x' would have the shape"),
 }

@@ -1,0 +1,75 @@
+"""Attributes whose values ONNX's checker leaves to the operators, or to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.exceptions import InvalidGraph
+from py_ort.ops.builder import origins
+
+_TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision"})
+_CONSTANTS = frozenset(
+    {"value", "sparse_value"} | {f"value_{kind}" for kind in ("int", "ints", "float", "floats", "string", "strings")}
+)
+_DTYPES = frozenset(map(int, ir.DataType))
+_SMALL = 2**31
+
+
+def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
+    """Check a node's attributes, some of which ONNX's inference would run into.
+
+    Args:
+        node: Of a model as it was read.
+        in_function: Whether its attributes may be those of the function that it is in.
+
+    Raises:
+        InvalidGraph: A value is none that the operator can have.
+    """
+    for name, item in node.attributes.items():
+        if item.is_ref():
+            if not in_function:
+                raise _error(
+                    node, f"its attribute {name!r} is one of a function, {item.ref_attr_name!r}, and it is in none"
+                )
+            continue
+        if item.type == ir.AttributeType.INT:
+            _check_number(node, name, item.value)
+    if node.domain == "" and node.op_type in _CHECKS:
+        _CHECKS[node.op_type](node)
+
+
+def _check_number(node: ir.Node, name: str, value: int) -> None:
+    if name in _TYPES and value not in _DTYPES:
+        raise _error(node, f"its attribute {name!r} is {value}, which is the number of no type")
+    if name.endswith("axis") and not -_SMALL <= value < _SMALL:
+        raise _error(node, f"its attribute {name!r} is {value}, which is no axis")
+
+
+def _constant(node: ir.Node) -> None:
+    given = [name for name in node.attributes if name in _CONSTANTS]
+    if len(given) != 1:
+        raise _error(node, f"a Constant has one value, not {', '.join(given) or 'none'}")
+
+
+def _gather_nd(node: ir.Node) -> None:
+    found = node.attributes.get("batch_dims")
+    if found is not None and not found.is_ref() and found.value < 0:
+        raise _error(node, f"its attribute 'batch_dims' is {found.value}")
+
+
+def _split(node: ir.Node) -> None:
+    found = node.attributes.get("num_outputs")
+    if found is not None and not found.is_ref() and found.value != len(node.outputs):
+        raise _error(node, f"its attribute 'num_outputs' is {found.value}, and it has {len(node.outputs)} outputs")
+
+
+_CHECKS: dict[str, Callable[[ir.Node], None]] = {"Constant": _constant, "GatherND": _gather_nd, "Split": _split}
+
+
+def _error(node: ir.Node, text: str) -> InvalidGraph:
+    name = origins(node)[0]
+    where: dict[str, Any] = {"node": name, "op_type": node.op_type, "domain": node.domain}
+    return InvalidGraph(f"node {name} ({node.op_type}): {text}", **where)
