@@ -18,6 +18,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.load import read_whole
 from py_ort.options import SessionOptions
+from py_ort.providers.resolution import REQUIRE
 from py_ort.session import InferenceSession
 from py_ort.testing.random_feeds import candidates
 
@@ -31,6 +32,8 @@ class Row:
         first_run_ms: The first run.
         median_ms: Of the steady runs.
         p90_ms: 90th percentile of them.
+        nodes: Where the model's nodes ran: "95 webgpu, 2 wasm"; of onnxruntime-web, which does not count them, "webgpu"
+            or "some wasm".
         max_rel_err: max |a-b| / (0.001 + |b|) against native onnxruntime (None: it is not installed, or failed).
     """
 
@@ -43,6 +46,7 @@ class Row:
     median_ms: float
     p90_ms: float
     runs: int
+    nodes: str
     max_rel_err: float | None
     adapter: str
 
@@ -58,6 +62,7 @@ class Engine(Protocol):
 
     def create(self, model: bytes, timeout: float) -> None: ...
     def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]: ...
+    def nodes(self, timeout: float) -> str: ...
     def close(self) -> None: ...
 
 
@@ -73,8 +78,13 @@ class Ours:
         self.session: InferenceSession | None = None
 
     def create(self, model: bytes, timeout: float) -> None:
-        """Load a model, on this provider alone but for what it cannot do."""
+        """Load a model, on this provider alone but for what it cannot do.
+
+        Raises:
+            NoAdapter, EPFail: The browser has not this provider.
+        """
         options = SessionOptions()
+        options.add_session_config_entry(REQUIRE, "1")
         options.create_timeout = options.run_timeout = timeout
         options.intra_op_num_threads = self._threads
         providers = [self._provider] if self._provider == "wasm" else [self._provider, "wasm"]
@@ -86,6 +96,11 @@ class Ours:
         names = [arg.name for arg in self.session.get_outputs()]
         outputs = self.session.run(names, feeds)
         return dict(zip(names, outputs, strict=True)), self.session.stats()["last_run"]["run_ms"]
+
+    def nodes(self, timeout: float) -> str:
+        """Return where the nodes run."""
+        assert self.session is not None
+        return ", ".join(f"{count} {name}" for name, count in self.session.placement().counts().items() if count)
 
     def close(self) -> None:
         """Close the session."""
@@ -104,6 +119,7 @@ class _Course:
     first_ms: float = 0
     error: float | None = None
     steady: list[float] | None = None
+    nodes: str = ""
 
 
 def measure(
@@ -154,6 +170,8 @@ def measure(
                 _, ms = course.engine.run(inputs, timeout)
                 if i >= 3:
                     course.steady = [*(course.steady or []), ms]
+        for course in courses:
+            course.nodes = course.engine.nodes(timeout)
         adapter = ours.session.adapter
     finally:
         for course in courses:
@@ -178,7 +196,8 @@ def _row(model: str, course: _Course, threads: int, adapter: str) -> Row:
     p90 = float(np.percentile(steady, 90))
     return Row(
         model, course.engine.name, course.provider, threads, course.create_ms, course.first_ms,
-        statistics.median(steady), p90, len(steady), course.error, adapter if course.provider != "wasm" else "",
+        statistics.median(steady), p90, len(steady), course.nodes, course.error,
+        adapter if course.provider != "wasm" else "",
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import EngineError
+from py_ort.exceptions import EngineError, PyOrtError
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
@@ -85,22 +85,49 @@ class Peer:
         worker = self._lease.http.origin + "/peer.js"
         self._page: Page = loop_thread().call(pool().open_worker(self._lease, worker, browser.launch_timeout))
         self._session = 0
+        self._model: str | None = None
+        self._options: dict[str, Any] = {}
 
     def create(self, model: bytes, timeout: float) -> None:
         """Load a model."""
         dist, build = find_dist(), FLAVOURS[self.flavour]
-        options = {
+        self._options = {
             "module": self._publish(dist / build.module, "text/javascript"),
             "mjs": self._publish(dist / f"{build.glue}.mjs", "text/javascript"),
             "wasm": self._publish(dist / f"{build.glue}.wasm", "application/wasm"),
             "provider": build.provider,
             "threads": self._threads,
         }
+        self._model = self._lease.http.publish([model])
+        self._urls.append(self._model)
+        self._session = self._create({}, timeout)
+
+    def _create(self, further: dict[str, Any], timeout: float) -> int:
         body = CreateSessionT()
-        body.plan = self._lease.http.publish([model])
-        self._urls.append(body.plan)
-        body.options = json.dumps(options)
-        self._session = loop_thread().call(self._page.request(body, timeout=timeout)).body.session
+        body.plan, body.options = self._model, json.dumps({**self._options, **further})
+        return int(loop_thread().call(self._page.request(body, timeout=timeout)).body.session)
+
+    def nodes(self, timeout: float) -> str:
+        """Return where the nodes run, as far as it tells: it falls back to the CPU silently, unless that is forbidden.
+
+        Loads the model once more.
+        """
+        provider = FLAVOURS[self.flavour].provider
+        if provider == "wasm":
+            return provider
+        try:
+            session = self._create({"fallback": False}, timeout)
+        except PyOrtError as e:
+            if "fallback to CPU EP has been explicitly disabled" not in e.message:
+                raise
+            return "some wasm"
+        self._release(session)
+        return provider
+
+    def _release(self, session: int) -> None:
+        body = ReleaseSessionT()
+        body.session = session
+        loop_thread().soon(lambda: self._page.post(body))
 
     def _publish(self, file: Path, content_type: str) -> str:
         url = self._lease.http.publish([file.read_bytes()], content_type)
@@ -120,8 +147,6 @@ class Peer:
         """Release the session, the worker and the share of the browser."""
         for url in self._urls:
             self._lease.http.withdraw(url)
-        body = ReleaseSessionT()
-        body.session = self._session
-        loop_thread().soon(lambda: self._page.post(body))
+        self._release(self._session)
         loop_thread().call(self._page.close())
         loop_thread().soon(lambda: pool().release(self._lease))

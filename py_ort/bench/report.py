@@ -13,30 +13,44 @@ from py_ort.bench.measure import Row
 if TYPE_CHECKING:
     from py_ort.bench.bridge import BridgeRow
 
-_COLUMNS = ("model", "engine", "provider", "create", "first run", "median", "p90", "peer / ours", "max rel. error")
+_COLUMNS = (
+    "model",
+    "engine",
+    "provider",
+    "create",
+    "first run",
+    "median",
+    "p90",
+    "peer / ours",
+    "max rel. error",
+    "nodes",
+)
 
 
 def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return the table's rows as text, in `_COLUMNS`' order."""
-    ours = {row.model: row.median_ms for row in rows if row.engine == "py_ort"}
-    return [
-        (
-            row.model,
-            row.engine,
-            row.provider + (f" ×{row.threads}" if row.threads > 1 else ""),
-            *(f"{ms:.1f}" for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)),
-            f"{row.median_ms / ours[row.model]:.2f}" if row.engine != "py_ort" and row.model in ours else "",
-            "" if row.max_rel_err is None else f"{row.max_rel_err:.1e}",
+    """Return the table's rows as text, in `_COLUMNS`' order. A peer's row stands somewhere below ours, as measured."""
+    found, ours = [], None
+    for row in rows:
+        ours = row if row.engine == "py_ort" else ours
+        found.append(
+            (
+                row.model,
+                row.engine,
+                row.provider + (f" ×{row.threads}" if row.threads > 1 else ""),
+                *(f"{ms:.1f}" for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)),
+                "" if ours is None or ours is row else f"{row.median_ms / ours.median_ms:.2f}",
+                "" if row.max_rel_err is None else f"{row.max_rel_err:.1e}",
+                row.nodes,
+            )
         )
-        for row in rows
-    ]
+    return found
 
 
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     out = Table(title=f"ms; adapter: {next((row.adapter for row in rows if row.adapter), 'none')}")
-    for i, name in enumerate(_COLUMNS):
-        out.add_column(name, justify="left" if i < 3 else "right")
+    for name in _COLUMNS:
+        out.add_column(name, justify="left" if name in ("model", "engine", "provider", "nodes") else "right")
     for row in cells(rows):
         out.add_row(*row)
     return out
@@ -60,6 +74,7 @@ def page(rows: Sequence[Row]) -> str:
     return (
         "<!doctype html><meta charset=utf-8><title>py-ort bench</title>"
         "<style>body{font:14px system-ui;margin:2em}td,th{padding:.2em .8em;text-align:right}"
-        "td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}tr:nth-child(even){background:#f2f2f2}</style>"
+        "td:nth-child(-n+3),th:nth-child(-n+3),td:last-child,th:last-child{text-align:left}"
+        "tr:nth-child(even){background:#f2f2f2}</style>"
         f"<h1>py-ort bench</h1><p>Milliseconds; adapter: {adapter}</p><table><tr>{head}</tr>\n{body}</table>\n"
     )

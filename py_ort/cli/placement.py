@@ -37,7 +37,8 @@ def placement(model: Path, providers: tuple[str, ...], browser: BrowserOptions, 
         print(json.dumps(found.to_json(), indent=1))
     else:
         out.print(_table(found, each))
-        out.print(", ".join(f"{count} nodes on {provider}" for provider, count in found.counts().items()))
+        for line in found.summary():
+            out.print(line, markup=False, soft_wrap=True)
 
 
 def _table(found: Placement, each: bool) -> Table:

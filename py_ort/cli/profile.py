@@ -58,8 +58,10 @@ def profile(
         trace, facts = _measure(model, providers, max(runs, 1), shapes, browser, trace_file, report)
     counted, shaders = trace.since(_WARM_UP), trace.shaders()
     rows = counted.kernels()
+    left_out = facts.pop("left_out")  # "providers" tells it to people
     result = {
         **facts,
+        "left_out": left_out,
         "runs": runs,
         "kernels": [row.as_dict() for row in rows],
         "nodes": [row.as_dict() for row in counted.nodes()],
@@ -71,8 +73,8 @@ def profile(
     else:
         if json_file:
             Path(json_file).write_text(json.dumps(result, indent=1) + "\n")
-        for name in ("model", "browser", "adapter"):
-            out.print(f"{name:<8} {facts[name]}", soft_wrap=True)
+        for name in ("model", "providers", "browser", "adapter"):
+            out.print(f"{name:<9} {facts[name]}", markup=False, soft_wrap=True)
         out.print(kernel_table(rows if by == "kernel" else counted.nodes(), runs, top, by))
         kernels_ms = sum(row.total_ms for row in rows) / max(runs, 1)
         out.print(f"median of {runs} runs: {facts['median_ms']:.2f} ms; kernels of a run: {kernels_ms:.2f} ms")
@@ -117,7 +119,8 @@ def _measure(
             facts = {
                 "model": str(model),
                 "inputs": ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in feeds.items()),
-                "providers": ", ".join(f"{n} nodes on {p}" for p, n in session.placement().counts().items()),
+                "providers": "; ".join(session.placement().summary()),
+                "left_out": dict(session.placement().left_out),
                 "browser": session.browser,
                 "adapter": session.adapter or "none",
                 "create_ms": round(session.stats()["create_ms"], 3),

@@ -53,6 +53,7 @@ def run(
             "model": str(model),
             "providers": session.get_providers(),
             "nodes": session.placement().counts(),
+            "left_out": dict(session.placement().left_out),
             "browser": session.browser,
             "adapter": session.adapter,
             "create_ms": stats["create_ms"],
@@ -105,6 +106,8 @@ def _print(result: dict[str, Any]) -> None:
 
     nodes = ", ".join(f"{count} on {provider}" for provider, count in result["nodes"].items())
     out.print(f"[bold]{result['model']}[/]  nodes: {nodes}", soft_wrap=True)
+    for name, reason in result["left_out"].items():
+        out.print(f"{name} is left out: {reason}", markup=False, soft_wrap=True)
     where = " / ".join(text for text in (result["browser"], result["adapter"]) if text)
     out.print(where, soft_wrap=True)
     times = ", ".join(f"{name} {result[name + '_ms']:.0f} ms" for name in ("create", "first_run", "last_run"))

@@ -31,10 +31,17 @@ class PlacedNode:
 
 @dataclass(repr=False)
 class Placement:
-    """Where every node of a plan runs."""
+    """Where every node of a plan runs.
+
+    Attributes:
+        nodes: In the plan's order.
+        providers: Those that may run them, best first.
+        left_out: Those that were asked for too, and why they cannot run in this browser.
+    """
 
     nodes: list[PlacedNode] = field(default_factory=list)
     providers: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
         """Return the number of nodes per provider."""
@@ -87,13 +94,18 @@ class Placement:
             f"{n:>{widths[0]}}  {kernel:<{widths[1]}}  {provider:<{widths[2]}}  {reason}".rstrip()
             for n, kernel, provider, reason in rows
         ]
-        summary = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
-        return "\n".join([*lines, summary])
+        return "\n".join([*lines, *self.summary()])
+
+    def summary(self) -> list[str]:
+        """Return the sums, and a line for each provider that was left out."""
+        sums = ", ".join(f"{count} nodes on {provider}" for provider, count in self.counts().items())
+        return [sums, *(f"{provider} is left out: {reason}" for provider, reason in self.left_out.items())]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
         return {
             "providers": list(self.providers),
+            "left_out": dict(self.left_out),
             "counts": self.counts(),
             "nodes": [asdict(node) for node in self.nodes],
         }
@@ -102,4 +114,4 @@ class Placement:
     def from_json(cls, data: Mapping[str, Any]) -> Placement:
         """Read what `to_json` wrote."""
         nodes = [PlacedNode(**{**node, "origin": tuple(node["origin"])}) for node in data["nodes"]]
-        return cls(nodes, tuple(data["providers"]))
+        return cls(nodes, tuple(data["providers"]), data["left_out"])

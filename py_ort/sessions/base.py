@@ -196,7 +196,6 @@ class SessionBase:
         """Return times and counters.
 
         Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
-        `left_out`: providers of the list that cannot run in this browser, with the reason;
         `shapes`: those that plans were made for (see `py_ort.sessions.shape_plans`);
         `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
         here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
@@ -207,7 +206,6 @@ class SessionBase:
         return {
             **opened.times,
             "created": opened.created,
-            "left_out": dict(backend.dropped),
             "shapes": opened.shape_plans.shapes() if opened.shape_plans else [],
             "last_run": dict(self._last_run),
             "traffic": backend.lease.page.traffic,

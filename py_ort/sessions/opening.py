@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -145,7 +145,7 @@ def open_session(
         compiled.outputs,
         compiled.overridable,
         compiled.metadata,
-        compiled.placement,
+        replace(compiled.placement, left_out=dict(backend.dropped)),
         created,
         times,
         shape_plans,

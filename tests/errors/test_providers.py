@@ -36,7 +36,7 @@ def test_no_adapter_is_an_error_where_wasm_must_not_stand_in(new_session, entry)
         new_session(small_models.add(), options, ["webgpu", "wasm"], browser=WITHOUT)
     assert isinstance(caught.value, EPFail) and caught.value.provider == "webgpu" and "swiftshader" in str(caught.value)
     session = new_session(small_models.add(), options, ["webgpu", "wasm"])
-    assert session.stats()["left_out"] == {} and session.placement().counts() == {"webgpu": 1, "wasm": 0}
+    assert session.placement().left_out == {} and session.placement().counts() == {"webgpu": 1, "wasm": 0}
 
 
 def test_all_providers_are_required_or_one_that_is_not_wasm_will_do(new_session):
@@ -47,7 +47,7 @@ def test_all_providers_are_required_or_one_that_is_not_wasm_will_do(new_session)
     with pytest.raises(EPFail, match="CUDAExecutionProvider: it runs natively only"):
         new_session(small_models.add(), required, names)
     session = new_session(small_models.add(), no_fallback, names)
-    assert list(session.stats()["left_out"]) == ["CUDAExecutionProvider"]
+    assert list(session.placement().left_out) == ["CUDAExecutionProvider"]
     # As native onnxruntime, where only the CPU is left.
     with pytest.raises(EPFail, match=r"disable_cpu_ep_fallback.*CUDAExecutionProvider"):
         new_session(small_models.add(), no_fallback, ["CUDAExecutionProvider", "cpu"])
@@ -65,7 +65,7 @@ def test_providers_without_kernels_are_left_out(new_session, caplog):
         session = new_session(small_models.add(), providers=["webnn", "CUDAExecutionProvider", "cpu"])
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert "webnn" in caplog.text and "CUDAExecutionProvider" in caplog.text
-    assert set(session.stats()["left_out"]) == {"webnn", "CUDAExecutionProvider"}
+    assert set(session.placement().left_out) == {"webnn", "CUDAExecutionProvider"}
 
 
 def test_none_left_lists_each_reason(new_session):

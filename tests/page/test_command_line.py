@@ -75,3 +75,69 @@ def test_errors_are_one_message_and_status_1(arguments, words):
 def test_a_missing_feed(model):
     done = py_ort("run", model, "--provider", "wasm", status=1)
     assert "InvalidArgument" in done.stderr and "'x'" in done.stderr
+
+
+def test_where_it_did_not_run(model):
+    """Without WebGPU there is no run on it; as one of two it is left out, and the result says so."""
+    done = py_ort("run", model, "--random", "--provider", "webgpu", "--webgpu", "off", status=1)
+    assert "NoAdapter" in done.stderr and not done.stdout
+    done = py_ort("run", model, "--random", "--webgpu", "off", "--json")
+    said = json.loads(done.stdout)
+    assert said["nodes"] == {"wasm": 1} and said["providers"] == ["CPUExecutionProvider"] and not said["adapter"]
+    assert "What helps" in said["left_out"]["webgpu"]
+
+
+@pytest.mark.parametrize("command", ["placement", "profile"])
+def test_reports_of_where_it_did_not_run(py_ort_command, model, tmp_path, command):
+    options = ("--runs", 1, "--html", tmp_path / "page.html") if command == "profile" else ()
+    status, out, _ = py_ort_command(command, model, "--webgpu", "off", *options)
+    assert status == 0 and "webgpu is left out: " in out and "What helps" in out
+    _, out, _ = py_ort_command(command, model, "--webgpu", "off", *options[:2], "--json", *(["-"] if options else []))
+    assert "What helps" in json.loads(out)["left_out"]["webgpu"]
+    if options:
+        assert "WebGPU has no adapter" in (tmp_path / "page.html").read_text()
+
+
+def test_cache(py_ort_command, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("PY_ORT_CACHE", "0")
+    status, _, err = py_ort_command("cache")
+    assert status == 1 and "PY_ORT_CACHE=0" in err
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
+    assert py_ort_command("run", model, "--random", "--provider", "wasm")[0] == 0
+    status, out, _ = py_ort_command("cache", "--json")
+    said = json.loads(out)
+    assert status == 0 and said["folder"].startswith(str(tmp_path)) and [p["model"] for p in said["plans"]] == ["small"]
+    assert "1 plans" in py_ort_command("cache")[1]
+    assert "1 plans removed" in py_ort_command("cache", "--clear")[1]
+    assert json.loads(py_ort_command("cache", "--json")[1])["plans"] == []
+
+
+KERNEL = """
+import numpy as np
+import py_ort
+
+double = py_ort.UserKernel(
+    name="test.cli::Double",
+    expression="x * 2.0",
+    reference=lambda x: x * {factor},
+    example={{"x": np.ones(4, np.float32)}},
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, webgpu, status, said",
+    [
+        (KERNEL.format(factor=2), "software", 0, "test.cli::Double"),
+        (KERNEL.format(factor=3), "software", 1, "error 3.3e-01"),
+        (KERNEL.format(factor=2), "off", 1, "What helps"),
+        ("import py_ort\n", "software", 1, "no kernel"),
+        ("1 / 0\n", "software", 1, "ZeroDivisionError"),
+    ],
+    ids=["right", "wrong", "no webgpu", "none", "broken"],
+)
+def test_kernel(py_ort_command, tmp_path, text, webgpu, status, said):
+    (tmp_path / "mine.py").write_text(text)
+    found, out, err = py_ort_command("kernel", tmp_path / "mine.py", "--once", "--runs", 1, "--webgpu", webgpu)
+    assert found == status and said in out + err

@@ -10,8 +10,6 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from py_ort.cli import main
-
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
 X = np.array([-1, 2], np.float32)
@@ -35,15 +33,12 @@ def cases(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def conformance(monkeypatch, capsys):
-    """Run the command; return its status and what it printed."""
+def conformance(py_ort_command):
+    """Return the command's status and what it printed."""
 
     def run(*arguments: object) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["py-ort", "conformance", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out + printed.err
+        status, out, err = py_ort_command("conformance", *arguments)
+        return status, out + err
 
     return run
 

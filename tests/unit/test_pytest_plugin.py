@@ -50,7 +50,7 @@ DOUBLES = """
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "0")
         options.add_session_config_entry("session.require_providers", "0")
         session = ort_session("doubles.onnx", options, providers=["webnn", "wasm"])
-        assert list(session.stats()["left_out"]) == ["webnn"]
+        assert list(session.placement().left_out) == ["webnn"]
 
     def test_named_here(ort_session):
         ort_session("doubles.onnx", providers=["webnn", "wasm"])

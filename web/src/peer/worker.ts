@@ -1,5 +1,6 @@
 // The benchmark's other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
-// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider, threads}.
+// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider, threads, fallback?: false
+// if a node on the CPU is to be an error}.
 import { Body, type CreateSessionT, DType, ErrorCode, RunResultT, type RunT, SessionCreatedT, type ReleaseSessionT, AckT } from '../schema';
 import { RuntimeError } from '../errors';
 import { type Answer, Connection } from '../page/connection';
@@ -19,7 +20,7 @@ interface Ort {
   readonly Tensor: new (type: string, data: ArrayBufferView, dims: readonly number[]) => OrtTensor;
   readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<OrtSession> };
 }
-interface Options { readonly module: string; readonly mjs: string; readonly wasm: string; readonly provider: string; readonly threads: number }
+interface Options { readonly module: string; readonly mjs: string; readonly wasm: string; readonly provider: string; readonly threads: number; readonly fallback?: boolean }
 
 const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBufferView) | undefined } = {
   float32: Float32Array, float64: Float64Array, float16: (globalThis as unknown as { Float16Array?: new (b: ArrayBuffer) => ArrayBufferView }).Float16Array ?? Uint16Array,
@@ -28,10 +29,11 @@ const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBuff
 };
 
 let ort: Ort | undefined;
+let created = 0;
 const sessions = new Map<number, OrtSession>();
 
 async function create({ plan, options }: CreateSessionT): Promise<Answer> {
-  const { module, mjs, wasm, provider, threads } = JSON.parse(options as string) as Options;
+  const { module, mjs, wasm, provider, threads, fallback } = JSON.parse(options as string) as Options;
   const start = performance.now();
   if (!ort) {
     ort = (await import(module)) as Ort;
@@ -40,8 +42,9 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
     ort.env.logLevel = 'error';
   }
   const model = new Uint8Array(await (await fetch(plan as string)).arrayBuffer());
-  const session = await ort.InferenceSession.create(model, { executionProviders: [provider], graphOptimizationLevel: 'all' });
-  const id = sessions.size + 1;
+  const strict = fallback === false ? { extra: { session: { disable_cpu_ep_fallback: '1' } }, logSeverityLevel: 4 } : {};
+  const session = await ort.InferenceSession.create(model, { executionProviders: [provider], graphOptimizationLevel: 'all', ...strict });
+  const id = ++created;
   sessions.set(id, session);
   const info = { create_ms: performance.now() - start, version: ort.env.versions.web };
   return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(info)) };

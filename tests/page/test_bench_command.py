@@ -1,0 +1,76 @@
+"""`py-ort bench`: its rows say where the model really ran, and compare what was measured together."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import small_models
+from onnx import TensorProto, helper
+
+from py_ort.bench import Row
+from py_ort.bench.peer import find_dist
+from py_ort.bench.report import cells
+from py_ort.exceptions import EngineError
+
+
+@pytest.fixture
+def bench(py_ort_command, tmp_path):
+    """Time a model, an Add by default; return the status, the rows and the messages."""
+
+    def run(*arguments: object, model: bytes | None = None):
+        (tmp_path / "m.onnx").write_bytes(model or small_models.add())
+        status, out, err = py_ort_command("bench", tmp_path / "m.onnx", "--runs", 1, "--json", "-", *arguments)
+        return status, json.loads(out or "[]"), err
+
+    return run
+
+
+def test_a_row_for_each_provider(bench):
+    status, rows, _ = bench("--webgpu", "software")
+    assert status == 0 and [(row["provider"], row["nodes"]) for row in rows] == [
+        ("webgpu", "1 webgpu"),
+        ("wasm", "1 wasm"),
+    ]
+    assert all(row["median_ms"] > 0 and row["max_rel_err"] == 0 for row in rows)
+    assert "swiftshader" in rows[0]["adapter"] and not rows[1]["adapter"]
+
+
+def test_a_row_says_that_nodes_fell_back(bench):
+    _, (row,), _ = bench("--webgpu", "software", "--provider", "webgpu", model=small_models.add(TensorProto.DOUBLE))
+    assert row["nodes"] == "1 wasm"
+
+
+def test_without_webgpu_there_is_no_row_of_webgpu(bench):
+    status, rows, said = bench("--webgpu", "off")
+    assert status == 1 and rows == [] and "NoAdapter" in said and "What helps" in said
+
+
+@pytest.fixture(scope="module")
+def onnxruntime_web():
+    try:
+        find_dist()
+    except EngineError as e:
+        pytest.skip(str(e))
+
+
+def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):
+    arguments = ("--webgpu", "software", "--provider", "webgpu", "--against", "onnxruntime-web")
+    x, y = small_models.floats("x", [3, 3]), small_models.floats("y", [])
+    det = small_models.model([helper.make_node("Det", ["x"], ["y"])], [x], [y])  # not among its kernels of WebGPU
+    for model, theirs in ((small_models.add(), "webgpu"), (det, "some wasm")):
+        status, rows, said = bench(*arguments, model=model)
+        assert status == 0, said
+        assert [row["provider"] for row in rows] == ["webgpu", "webgpu", "jsep"]
+        assert [row["nodes"] for row in rows[1:]] == [theirs, theirs]
+
+
+def test_the_ratio_is_to_our_row_of_the_same_measurement():
+    def row(engine: str, provider: str, ms: float) -> Row:
+        return Row("m", engine, provider, 1, 1, 1, ms, ms, 1, "", 0.0, "")
+
+    rows = [
+        *(row("py_ort", "webgpu", 2), row("onnxruntime-web", "webgpu", 6), row("onnxruntime-web", "jsep", 8)),
+        *(row("py_ort", "wasm", 10), row("onnxruntime-web", "wasm", 20)),
+    ]
+    assert [found[7] for found in cells(rows)] == ["", "3.00", "4.00", "", "2.00"]
