@@ -92,9 +92,8 @@ def disable_telemetry_events() -> None:
     """Nothing to do: nothing is ever collected."""
 
 
-def enable_telemetry_events() -> NoReturn:
-    """Refuse: nothing is ever collected."""
-    raise NotImplemented("py_ort collects nothing")
+def enable_telemetry_events() -> None:
+    """Nothing to do: nothing is ever collected, whoever asks for it."""
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:

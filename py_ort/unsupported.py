@@ -19,6 +19,11 @@ class _Refusing(type):
         raise NotImplemented(f"{cls.__name__}.{name}: {cls.__doc__}")
 
 
+def refusing(name: str, reason: str) -> type:
+    """Make such a class; `reason` is what it says to whoever uses it."""
+    return _Refusing(name, (), {"__doc__": reason})
+
+
 class SparseTensor(metaclass=_Refusing):
     """Sparse tensors are not supported: give their dense form."""
 

@@ -16,7 +16,7 @@ import py_ort
 from py_ort import exceptions
 from py_ort.available import API_VERSION
 from py_ort.browser.options import BrowserOptions
-from py_ort.compat import block_quantization
+from py_ort.compat import native_names
 from py_ort.session import InferenceSession
 
 #: The modules of onnxruntime that are ours. Its others (quantization, transformers, tools, datasets) are Python on top
@@ -106,6 +106,7 @@ def install_as_onnxruntime(
     module = ModuleType("onnxruntime", "py_ort, installed as onnxruntime")
     names = {name: getattr(py_ort, name) for name in py_ort.__all__}
     names |= {name: getattr(exceptions, name) for name in exceptions.__all__}
+    names |= native_names.of_package()
     names |= {
         "InferenceSession": _InferenceSession,
         "SessionIOBinding": py_ort.IOBinding,
@@ -119,7 +120,7 @@ def install_as_onnxruntime(
     _fill(module, names, folder)
     replaced = {name: sys.modules.pop(name) for name in _module_names()}
     sys.modules["onnxruntime"] = module
-    native = names | {name: getattr(block_quantization, name) for name in block_quantization.__all__}
+    native = names | native_names.of_native_module()
     for name in _SUBMODULES:
         child = ModuleType(f"onnxruntime.{name}")
         of_backend = name.startswith("backend")

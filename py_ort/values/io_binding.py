@@ -11,6 +11,7 @@ import numpy as np
 from py_ort.exceptions import InvalidArgument
 from py_ort.values.ort_device import device_kind
 from py_ort.values.ort_value import OrtValue, copy_tensors
+from py_ort.values.ort_value_vector import OrtValueVector
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -101,9 +102,9 @@ class IOBinding:
         """Return the outputs of the last run, in the order of binding."""
         return list(self._results)
 
-    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
-        """Return the same."""
-        return self.get_outputs()
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the same, with methods for DLPack."""
+        return OrtValueVector(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return the outputs of the last run as `InferenceSession.run` gives them."""

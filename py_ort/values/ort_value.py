@@ -87,9 +87,11 @@ class OrtValue:
 
     @staticmethod
     def from_dlpack(data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
-        """Return a value that shares the memory of anything with `__dlpack__`."""
+        """Return a value that shares the memory of anything with `__dlpack__`, or of what that gave, a capsule."""
+        if type(data).__name__ == "PyCapsule":
+            return OrtValue.from_dlpack(_Capsule(data).array(), is_bool_tensor)
         if not hasattr(data, "__dlpack__"):
-            raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(data).__name__}")
+            raise TypeError(f"from_dlpack takes an object with __dlpack__ or its capsule, not {type(data).__name__}")
         array = np.from_dlpack(data)
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
@@ -214,6 +216,26 @@ class OrtValue:
             if self.is_tensor()
             else (f"<OrtValue, {self._describe()}>")
         )
+
+
+class _Capsule:
+    """A DLPack capsule, and what numpy makes of it. Capsules of the first kind cannot say that memory is read-only, and
+    numpy then takes it to be; their consumers, onnxruntime among them, write."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def array(self) -> np.ndarray:
+        self._read_only = np.from_dlpack(self)
+        described = self._read_only.__array_interface__
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
+        return np.asarray(self)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 SPARSE = "sparse tensors are not supported: give their dense form"

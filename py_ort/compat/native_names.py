@@ -1,0 +1,128 @@
+"""What `onnxruntime` and its native module have besides the API of py_ort: data where it is data, else refused."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from py_ort.compat import block_quantization, memory
+from py_ort.exceptions import NotImplemented
+from py_ort.options import SessionOptions
+from py_ort.unsupported import refusing
+from py_ort.values.ort_value_vector import OrtValueVector
+
+_NO_ALLOCATORS = "A page has the wasm heap and GPU buffers: there is no allocator to choose."
+_NO_DEVICES = "A browser does not list its devices: `py-ort browsers` says what each can do."
+_NO_SPARSE = "Sparse tensors are not supported: give their dense form."
+_NO_COMPILED = (
+    "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."
+)
+_NO_CUDA = "There is no CUDA in a browser."
+_ASSIGNED = "InferenceSession.placement() says which node runs where."
+#: Names that exist so that code which mentions them runs, with what is said to code that uses them.
+_CLASSES = {
+    "OrtEpAssignedNode": _ASSIGNED,
+    "OrtEpAssignedSubgraph": _ASSIGNED,
+    "OrtEpContextData": _NO_COMPILED,
+    "OrtEpContextDataBuffer": _NO_COMPILED,
+    "OrtEpDevice": _NO_DEVICES,
+    "OrtExternalInitializerInfo": _NO_COMPILED,
+    "OrtHardwareDevice": _NO_DEVICES,
+    "OrtSyncStream": "A browser has no streams.",
+    "SessionObjectInitializer": "SessionOptions and RunOptions are made by their names.",
+    "SparseBlockSparseView": _NO_SPARSE,
+    "SparseCooView": _NO_SPARSE,
+    "SparseCsrView": _NO_SPARSE,
+}
+_FUNCTIONS = {
+    "create_and_register_allocator": _NO_ALLOCATORS,
+    "create_and_register_allocator_v2": _NO_ALLOCATORS,
+    "get_all_opkernel_def": "docs/operators.md lists what has a kernel here.",
+    "get_compatibility_info_from_model": _NO_COMPILED,
+    "get_compatibility_info_from_model_bytes": _NO_COMPILED,
+    "get_ep_devices": _NO_DEVICES,
+    "get_hardware_device_ep_incompatibility_details": _NO_DEVICES,
+    "get_hardware_devices": _NO_DEVICES,
+    "get_model_compatibility_for_ep_devices": _NO_DEVICES,
+    "get_registered_ep_kernel_defs": "docs/operators.md lists what has a kernel here.",
+    "get_session_initializer": "SessionOptions and RunOptions are made by their names.",
+    "is_dlpack_uint8_tensor": "Bools are known by OrtValueVector.bool_tensor_indices.",
+    "pack_fp4_weights_for_cuda_moe_gemm": _NO_CUDA,
+    "quantize_qdq_matmul_2bits": "ONNX's DequantizeLinear has no use for it: quantize_matmul_2bits is for MatMulNBits.",
+}
+_ENUMS: dict[str, dict[str, int]] = {
+    "OrtCompileApiFlags": {"NONE": 0, "ERROR_IF_NO_NODES_COMPILED": 1, "ERROR_IF_OUTPUT_FILE_EXISTS": 2},
+    "OrtCompiledModelCompatibility": {
+        "EP_NOT_APPLICABLE": 0,
+        "EP_SUPPORTED_OPTIMAL": 1,
+        "EP_SUPPORTED_PREFER_RECOMPILATION": 2,
+        "EP_UNSUPPORTED": 3,
+    },
+    "OrtDeviceEpIncompatibilityReason": {
+        "NONE": 0,
+        "DRIVER_INCOMPATIBLE": 1,
+        "DEVICE_INCOMPATIBLE": 2,
+        "MISSING_DEPENDENCY": 4,
+        "UNKNOWN": -2147483648,
+    },
+    "OrtExecutionProviderDevicePolicy": {
+        **{"DEFAULT": 0, "PREFER_CPU": 1, "PREFER_NPU": 2, "PREFER_GPU": 3},
+        **{"MAX_PERFORMANCE": 4, "MAX_EFFICIENCY": 5, "MIN_OVERALL_POWER": 6},
+    },
+    "OrtHardwareDeviceType": {"CPU": 0, "GPU": 1, "NPU": 2},
+    "OrtSparseFormat": {
+        **{"ORT_SPARSE_UNDEFINED": 0, "ORT_SPARSE_COO": 1, "ORT_SPARSE_CSRC": 2, "ORT_SPARSE_BLOCK_SPARSE": 4},
+    },
+}
+#: Names of the package itself; all others are those of its native module only.
+_PUBLIC = (
+    *("OrtAllocatorType", "OrtArenaCfg", "OrtDeviceMemoryType", "OrtDeviceVendorId", "OrtMemType", "OrtMemoryInfo"),
+    *("OrtMemoryInfoDeviceType", "OrtCompileApiFlags", "OrtEpAssignedNode", "OrtEpAssignedSubgraph"),
+    *("OrtEpContextData", "OrtEpContextDataBuffer", "OrtEpDevice", "OrtExecutionProviderDevicePolicy"),
+    *("OrtExternalInitializerInfo", "OrtHardwareDevice", "OrtHardwareDeviceType", "OrtSparseFormat", "OrtSyncStream"),
+    *("create_and_register_allocator", "create_and_register_allocator_v2", "get_ep_devices"),
+)
+
+
+def get_all_operator_schema() -> list[Any]:
+    """Return the schemas of all operators of ONNX, of every version."""
+    import onnx.defs
+
+    return list(onnx.defs.get_all_schemas_with_history())
+
+
+def get_default_session_options() -> SessionOptions:
+    """Return options with their defaults."""
+    return SessionOptions()
+
+
+def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
+    def refuse(*args: object, **options: object) -> NoReturn:
+        raise NotImplemented(f"{name}: {reason}")
+
+    refuse.__name__, refuse.__doc__ = name, reason
+    return refuse
+
+
+def of_native_module() -> dict[str, Any]:
+    """Return the names of `onnxruntime.capi.onnxruntime_pybind11_state` that py_ort itself has not."""
+    strategies = memory.ArenaExtendStrategy
+    kinds = {name: value for name, value in vars(memory).items() if getattr(value, "__module__", "") == memory.__name__}
+    return {
+        **{name: refusing(name, reason) for name, reason in _CLASSES.items()},
+        **{name: _refused(name, reason) for name, reason in _FUNCTIONS.items()},
+        **{name: enum.IntEnum(name, members) for name, members in _ENUMS.items()},
+        **kinds,
+        **strategies.__members__,
+        **{name: getattr(block_quantization, name) for name in block_quantization.__all__},
+        "OrtValueVector": OrtValueVector,
+        "get_all_operator_schema": get_all_operator_schema,
+        "get_default_session_options": get_default_session_options,
+    }
+
+
+def of_package() -> dict[str, Any]:
+    """Return the names of `onnxruntime` itself that py_ort has not."""
+    found = of_native_module()
+    return {name: found[name] for name in _PUBLIC}

@@ -1,0 +1,91 @@
+"""What only the module has that stands in for onnxruntime: its native module's names."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+
+import numpy as np
+import pytest
+
+import py_ort
+from py_ort.exceptions import InvalidArgument, NotImplemented
+
+native = pytest.importorskip("onnxruntime")
+state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+
+
+def _names(module):
+    return sorted(n for n in dir(module) if n[0] != "_" and not inspect.ismodule(getattr(module, n)))
+
+
+@pytest.fixture(scope="module")
+def ours():
+    theirs = {"onnxruntime": native, "onnxruntime.capi.onnxruntime_pybind11_state": state}
+    with py_ort.install_as_onnxruntime():
+        import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state
+
+        assert onnxruntime is not theirs["onnxruntime"]
+        yield {"onnxruntime": onnxruntime, "state": onnxruntime_pybind11_state}
+
+
+@pytest.mark.parametrize("name", [n for n in _names(native) if n != "contextlib"])
+def test_names_of_the_package(name, ours):
+    assert name in vars(ours["onnxruntime"])
+
+
+@pytest.mark.parametrize("name", _names(state))
+def test_names_of_the_native_module(name, ours):
+    found, theirs = getattr(ours["state"], name), getattr(state, name)
+    if isinstance(theirs, type) and hasattr(theirs, "__members__"):
+        assert {k: int(v) for k, v in found.__members__.items()} == {k: int(v) for k, v in theirs.__members__.items()}
+    else:
+        assert isinstance(found, type) == isinstance(theirs, type) or isinstance(found, enum.IntEnum)
+
+
+def test_what_is_native_only_says_so(ours):
+    module = ours["state"]
+    with pytest.raises(NotImplemented, match="no allocator to choose"):
+        module.create_and_register_allocator(None, None)
+    with pytest.raises(NotImplemented, match="no streams"):
+        module.OrtSyncStream()
+    with pytest.raises(NotImplemented, match="does not list its devices"):
+        ours["onnxruntime"].get_ep_devices()
+
+
+def test_descriptions_of_memory_are_what_they_were_made_of(ours):
+    def made(module):
+        given = module.OrtAllocatorType.ORT_ARENA_ALLOCATOR
+        plain = module.OrtMemoryInfo("Cpu", given, 0, module.OrtMemType.DEFAULT)
+        shared = module.OrtMemoryInfo.create_v2(
+            "Test", module.OrtMemoryInfoDeviceType.GPU, 0x10DE, 1, module.OrtDeviceMemoryType.HOST_ACCESSIBLE, 64, given
+        )
+        fields = ("name", "allocator_type", "device_id", "mem_type", "device_vendor_id", "device_mem_type")
+        arenas = (module.OrtArenaCfg(8, 0, 1, 2), module.OrtArenaCfg({"max_mem": 5, "initial_chunk_size_bytes": 3}))
+        return [
+            *(
+                [int(v) if hasattr(v, "value") else v for v in (getattr(info, f) for f in fields)]
+                for info in (plain, shared)
+            ),
+            *({f: getattr(arena, f) for f in dir(state.OrtArenaCfg) if f[0] != "_"} for arena in arenas),
+        ]
+
+    assert made(ours["state"]) == made(state)
+    with pytest.raises(InvalidArgument, match="'nope'"):
+        ours["state"].OrtArenaCfg({"nope": 1})
+
+
+def test_vectors_of_values(ours):
+    vector = ours["state"].OrtValueVector()
+    x, flags = np.arange(3, dtype=np.float32), np.array([True, False])
+    vector.push_back(py_ort.OrtValue.ortvalue_from_numpy(x))
+    vector.push_back(flags.view(np.uint8).__dlpack__(), True)
+    assert len(vector) == 2 and vector.bool_tensor_indices() == [1] and vector.element_type_at(1) == 9
+    vector[1].update_inplace(~flags)
+    assert list(flags) == [False, True], "the memory is shared, and may be written"
+    again = vector.to_dlpacks(py_ort.OrtValue.from_dlpack)
+    np.testing.assert_array_equal(again[0].numpy(), x)
+    assert again[0].data_ptr() == x.ctypes.data, "no copy"
+    np.testing.assert_array_equal(again[1].numpy(), [0, 1])
+    assert "dltensor" in repr(vector.to_dlpacks(None)[0])
