@@ -19,16 +19,16 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.compat import native_names
 from py_ort.session import InferenceSession
 
-#: The modules of onnxruntime that are ours. Its others (quantization, transformers, tools, datasets) are Python on top
-#: of these, and come from the installed package, if there is one.
+#: The modules of onnxruntime that are ours. Its others (backend, quantization, transformers, tools, datasets) are
+#: Python on top of these, and come from the installed package.
 _SUBMODULES = (
-    "backend",
-    "backend.backend",
     "capi",
     "capi._pybind_state",
     "capi.onnxruntime_inference_collection",
     "capi.onnxruntime_pybind11_state",
 )
+#: Ours where no onnxruntime is installed.
+_BACKEND = ("backend", "backend.backend")
 
 
 class Installed:
@@ -72,7 +72,8 @@ def install_as_onnxruntime(
 
     Call it before the library that uses onnxruntime is imported: names that were already imported from the real
     onnxruntime stay what they are. Where the package onnxruntime is installed, its folders of Python code
-    (`onnxruntime.quantization`, `.transformers`, `.tools`, `.datasets`) are imported from there, on top of py_ort.
+    (`onnxruntime.backend`, `.quantization`, `.transformers`, `.tools`, `.datasets`) are imported from there, on top
+    of py_ort.
 
     Args:
         providers: Used for every session instead of what third-party code asks for (which knows nothing of browsers).
@@ -121,11 +122,12 @@ def install_as_onnxruntime(
     replaced = {name: sys.modules.pop(name) for name in _module_names()}
     sys.modules["onnxruntime"] = module
     native = names | native_names.of_native_module()
-    for name in _SUBMODULES:
+    for name in _SUBMODULES if folder is not None else (*_SUBMODULES, *_BACKEND):
         child = ModuleType(f"onnxruntime.{name}")
-        of_backend = name.startswith("backend")
         _fill(
-            child, {"__getattr__": _of_backend} if of_backend else native, folder and folder.joinpath(*name.split("."))
+            child,
+            {"__getattr__": _of_backend} if name in _BACKEND else native,
+            folder and folder.joinpath(*name.split(".")),
         )
         sys.modules[child.__name__] = child
         parent, _, own = child.__name__.rpartition(".")

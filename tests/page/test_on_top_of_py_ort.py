@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -40,6 +41,19 @@ def test_an_example_runs(installed):
     session = onnxruntime.InferenceSession(get_example("mul_1.onnx"))
     np.testing.assert_array_equal(session.run(None, {"X": x})[0], x * np.arange(1, 7, dtype=np.float32).reshape(3, 2))
     assert installed.sessions == [session] and isinstance(session, py_ort.InferenceSession)
+
+
+def test_the_backend_takes_paths_bytes_and_sessions(installed):
+    from onnxruntime import InferenceSession, backend
+    from onnxruntime.datasets import get_example
+
+    path = get_example("mul_1.onnx")
+    x = np.ones((3, 2), np.float32)
+    for model in (path, Path(path).read_bytes(), InferenceSession(path)):
+        (y,) = backend.prepare(model, "CPU").run([x])
+        np.testing.assert_array_equal(y, np.arange(1, 7, dtype=np.float32).reshape(3, 2))
+    np.testing.assert_array_equal(backend.run(path, [x])[0], y)
+    assert backend.supports_device("CPU") and not backend.supports_device("TPU")
 
 
 def _product(path):
