@@ -172,13 +172,18 @@ def _environment(parser: argparse.ArgumentParser, rest: Sequence[str]) -> dict[s
 
 
 def _without_effect(given: Any, env: dict[str, str]) -> dict[str, str]:
-    reasons = {
+    reasons: dict[str, Any] = {
         "--trace": given.trace and "profiles (-p) have what it adds",
         "--file-cache": given.file_cache and "tensors do not go through files here",
         "--user-data-dir": given.user_data_dir and "the browser has a profile of its own, made anew",
         "--webnn-device-type": given.webnn_device_type and "there is no WebNN provider",
         f"--io-binding={given.io_binding}": given.io_binding.startswith("ml-") and "there is no WebNN provider",
     }
+    for name in SEVERITIES:
+        if categories := getattr(given, name):
+            reasons[f"{categories!r} of --log-{name}"] = (
+                "all messages of that level are logged, whatever their category"
+            )
     found = {flag: reason for flag, reason in reasons.items() if reason}
     for name in env:
         group, _, rest = name.partition(".")

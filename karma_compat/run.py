@@ -10,14 +10,15 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from karma_compat.arguments import SEVERITIES, Arguments, parse
 from karma_compat.report import Report, performance
 from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions, GraphOptimizationLevel, InferenceSession, SessionOptions
 from py_ort.browser.probe import probe
-from py_ort.exceptions import PyOrtError
-from py_ort.providers.resolution import UNAVAILABLE
+from py_ort.exceptions import EPFail, PyOrtError
+from py_ort.providers.resolution import REQUIRE, UNAVAILABLE
 from py_ort.testing.case import Case
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
 from py_ort.testing.runner import RunnerOptions, run_cases, run_once
@@ -67,6 +68,8 @@ def run(arguments: Arguments, console: Console) -> int:
         console.print(where, markup=False)
         for backend in arguments.backends:
             console.print(f"\n[bold]{backend}[/]")
+            if arguments.bound != "none" and backend != "webgpu":
+                console.print(f"[yellow]--io-binding={arguments.bound} has no effect on {backend}[/]")
             for group in groups(arguments, backend, where):
                 run_group(arguments, backend, browser, group, report, console)
     report.end(time.perf_counter() - began)
@@ -77,11 +80,10 @@ def run_group(
     arguments: Arguments, backend: str, browser: BrowserOptions, group: Group, report: Report, console: Console
 ) -> None:
     """Run the cases of a group on a backend, and print what came of them."""
-    if reason := UNAVAILABLE.get(backend):
-        status = FAILED if arguments.named else SKIPPED
+    if not arguments.named and (reason := UNAVAILABLE.get(backend)):
         for case in group.cases:
-            report.count(f"{group.title} {case.id}", Outcome(SKIPPED if case.skip else status, reason))
-        console.print(f"  [yellow]{group.title}: {reason}[/]")
+            report.count(f"{group.title} {case.id}", Outcome(SKIPPED, reason))
+        console.print(f"  [yellow]{group.title}: {escape(reason)}[/]")
         return
     if arguments.perf:
         for case in group.cases:
@@ -98,8 +100,17 @@ def run_group(
         session=session_settings(arguments),
         io_binding=arguments.bound,
     )
-    outcomes = run_cases(group.cases, options).cases
-    report.group(group.title, outcomes | {name: Outcome(FAILED, reason) for name, reason in group.missing})
+    absent = {name: Outcome(FAILED, reason) for name, reason in group.missing}
+    try:
+        report.group(group.title, run_cases(group.cases, options).cases | absent)
+    except EPFail as error:
+        # The backend is not there: that is why each of them fails.
+        console.print(f"  [red]{group.title}: {escape(error.message)}[/]")
+        for case in group.cases:
+            outcome = Outcome(SKIPPED, case.skip) if case.skip else Outcome(FAILED, error.message)
+            report.count(f"{group.title} {case.id}", outcome)
+        for name, outcome in absent.items():
+            report.count(f"{group.title} {name}", outcome)
 
 
 def time_case(
@@ -109,6 +120,7 @@ def time_case(
     settings = SessionOptions()
     for name, value in session_settings(arguments).items():
         setattr(settings, name, value)
+    settings.add_session_config_entry(REQUIRE, "1")
     began = time.perf_counter()
     with InferenceSession(case.model, settings, list(PROVIDERS[backend]), browser=browser) as session:
         init = (time.perf_counter() - began) * 1000

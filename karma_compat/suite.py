@@ -45,8 +45,8 @@ def groups(arguments: Arguments, backend: str, platform: str) -> list[Group]:
         return [Group("#ModelTest", _models(arguments.param))]
     listed = _read_list(data).get(backend) or {}
     return [
-        Group("#NodeTest", node_cases(listed.get("node", ()), data, platform)),
-        Group("#ModelTest", _listed_models(listed.get("onnx", ()), data)),
+        node_group(listed.get("node", ()), data, platform),
+        _model_group(listed.get("onnx", ()), data),
         *_operator_groups(listed.get("ops", ()), data, platform),
     ]
 
@@ -61,20 +61,22 @@ def operator_file(param: str, data: Path) -> Path:
     raise InvalidArgument(f"there is no operator test {param!r}: looked for {', '.join(map(str, tried))}")
 
 
-def node_cases(rules: Iterable[Any], data: Path, platform: str) -> list[Case]:
+def node_group(rules: Iterable[Any], data: Path, platform: str) -> Group:
     """Return the node tests that the rules name: of the data's folders node/opsetN, else those of the onnx package."""
     found = _node_tests(data)
+    where = f"{data} has not" if _node_folders(data) else f"onnx {onnx.__version__} has not, nor has {data} node tests"
     chosen: dict[str, Case] = {}
+    missing = []
     for rule in rules:
         name, condition = _rule(rule)
         matching = [case for folder, case in found.items() if matches(name, folder)]
         if not matching:
-            chosen[name] = _skipped(name, f"not among the node tests of onnx {onnx.__version__} or of {data}")
+            missing.append((name, f"the suite's list names it, {where}"))
         for case in matching:
             if case.id in chosen:
                 raise InvalidArgument(f"two rules of the suite's list name {case.id}; the second is {name!r}")
             chosen[case.id] = case if re.search(condition, platform) else _skipped(case.id, f"not on {platform}")
-    return list(chosen.values())
+    return Group("#NodeTest", list(chosen.values()), missing)
 
 
 def matches(rule: str, folder: str) -> bool:
@@ -92,7 +94,11 @@ def matches(rule: str, folder: str) -> bool:
 
 def _node_tests(data: Path) -> dict[str, Case]:
     """By "opsetN/test"; read once for all backends."""
-    return _read_node_tests(tuple(folder for folder in _folders(data, "node") if folder.is_dir()))
+    return _read_node_tests(_node_folders(data))
+
+
+def _node_folders(data: Path) -> tuple[Path, ...]:
+    return tuple(folder for folder in _folders(data, "node") if folder.is_dir())
 
 
 @cache
@@ -124,18 +130,25 @@ def _operator_groups(rules: Iterable[Any], data: Path, platform: str) -> list[Gr
 
 def _models(param: str) -> list[Case]:
     paths = [Path(param)] if Path(param).exists() else sorted(Path().glob(param))
-    cases = [case for path in paths for case in model_folder.cases(path)]
+    cases = [
+        replace(case, tolerance=ort_web.TOLERANCE, id=case.id if len(paths) == 1 else f"{path.as_posix()}: {case.id}")
+        for path in paths
+        for case in model_folder.cases(path)
+    ]
     if not cases:
         raise InvalidArgument(f"no model with test_data_set folders at {param!r}")
-    return [replace(case, tolerance=ort_web.TOLERANCE) for case in cases]
+    return cases
 
 
-def _listed_models(rules: Iterable[Any], data: Path) -> list[Case]:
-    result = []
+def _model_group(rules: Iterable[Any], data: Path) -> Group:
+    cases: list[Case] = []
+    missing = []
     for name, _ in map(_rule, rules):
-        folder = next((found for each in _folders(data, "models") for found in each.rglob(name)), None)
-        result += _models(str(folder)) if folder else [_skipped(name, f"{data} has no such model")]
-    return result
+        if folder := next((found for each in _folders(data, "models") for found in each.rglob(name)), None):
+            cases += _models(str(folder))
+        else:
+            missing.append((name, f"the suite's list names it, {data} has no such model"))
+    return Group("#ModelTest", cases, missing)
 
 
 def _folders(data: Path, kind: str) -> list[Path]:

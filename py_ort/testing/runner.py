@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from py_ort.browser.backend import Backend
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.exceptions import EPFail, PyOrtError
+from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
 from py_ort.options import SessionOptions
 from py_ort.providers.names import canonical_provider
 from py_ort.providers.resolution import REQUIRE, Wanted, resolve
@@ -69,7 +70,13 @@ def run_cases(
 
     Raises:
         NoAdapter, EPFail: The browser has not all of the providers, and cases are not to be skipped for that.
+        InvalidArgument: Two cases have one id.
     """
+    if not cases:
+        return Results({}, options.providers)
+    name, count = Counter(case.id for case in cases).most_common(1)[0]
+    if count > 1:
+        raise InvalidArgument(f"{count} cases are called {name!r}: one's result would hide the others'")
     jobs = min(options.jobs or os.cpu_count() or 1, -(-len(cases) // _CHUNK) or 1)
     try:
         # Several processes have browsers of their own: this one's is not needed after that.

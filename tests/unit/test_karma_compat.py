@@ -1,6 +1,7 @@
 """The command line and the rules of onnxruntime-web's test runner."""
 
 import json
+from shutil import copytree
 
 import numpy as np
 import onnx
@@ -30,7 +31,12 @@ def data(tmp_path):
     (tmp_path / "ops/add.jsonc").write_text(ADD)
     (tmp_path / "ops/wrong.jsonc").write_text(ADD.replace("[4, 5]", "[4, 6]"))
     (tmp_path / "suite-test-list.jsonc").write_text(
-        json.dumps({"wasm": {"node": ["test_abs", "opset{7}/test_add"], "ops": ["add.jsonc"], "onnx": []}})
+        json.dumps(
+            {
+                "wasm": {"node": ["test_abs"], "ops": ["add.jsonc"], "onnx": []},
+                "webgpu": {"node": ["opset{7}/test_add"], "ops": ["add.jsonc"], "onnx": ["resnet50"]},
+            }
+        )
     )
     return tmp_path
 
@@ -93,9 +99,11 @@ def test_rules(rule, folder, named):
 def test_suite(data):
     arguments = parse(["suite1", "-b=wasm", f"--test-data={data}"])
     node, models, add, wrong = groups(arguments, "wasm", "Chromium on Linux")
-    assert [case.id.partition("/")[2] for case in node.cases] == ["test_abs", "test_add"]
-    assert [bool(case.skip) for case in node.cases] == [False, True]
+    assert [case.id.partition("/")[2] for case in node.cases] == ["test_abs"] and not node.cases[0].skip
     assert not models.cases and not add.cases[0].skip and wrong.cases[0].skip
+    node, models, *_ = groups(arguments, "webgpu", "Chromium on Linux")
+    assert [name for name, _ in (*node.missing, *models.missing)] == ["opset{7}/test_add", "resnet50"]
+    assert not node.cases and not models.cases
 
 
 def test_a_rule_twice(data):
@@ -132,10 +140,55 @@ def test_operator_files(data, monkeypatch, capsys, name, flags, status):
 def test_suite_run(data, monkeypatch, capsys):
     assert status_of(monkeypatch, "suite1", "-b=wasm", f"--test-data={data}") == 0
     printed = capsys.readouterr().out
-    assert "2 tests completed" in printed and "2 tests skipped" in printed
+    assert "2 tests completed" in printed and "1 tests skipped" in printed
 
 
-def test_performance_of_a_model(tmp_path, monkeypatch, capsys):
+def test_a_listed_test_that_does_not_exist_fails(data, monkeypatch, capsys):
+    assert status_of(monkeypatch, "suite1", "-b=webgpu", f"--test-data={data}") == 1
+    printed = capsys.readouterr().out
+    assert "1 tests completed" in printed and "2 tests failed" in printed
+    assert "opset{7}/test_add" in printed.partition("FAILED TESTS:")[2] and "no such model" in printed
+
+
+@pytest.mark.parametrize("flags", [["-b=webgpu"], []], ids=["named", "by default"])
+def test_a_backend_that_the_browser_has_not(data, monkeypatch, capsys, flags):
+    monkeypatch.setenv("PY_ORT_WEBGPU", "off")
+    assert status_of(monkeypatch, "op", "add", *flags, f"--test-data={data}") == 1
+    printed = capsys.readouterr().out
+    assert "WebGPU has no adapter" in printed and "1 tests failed" in printed
+    assert ("1 tests completed" in printed and "1 tests skipped" in printed) == (not flags)  # wasm, WebGL
+
+
+def test_performance_of_a_backend_that_the_browser_has_not(relu, monkeypatch, capsys):
+    monkeypatch.setenv("PY_ORT_WEBGPU", "off")
+    assert status_of(monkeypatch, "model", str(relu), "-b=webgpu", "-P=1") == 1
+    printed = capsys.readouterr().out
+    assert "NoAdapter" in printed and "P50" not in printed
+
+
+def test_flags_that_do_less_than_they_say(data, monkeypatch, capsys):
+    line = ["-b=wasm", "--log-verbose=webgpu,webgl", "-i=gpu-tensor", f"--test-data={data}"]
+    assert status_of(monkeypatch, "op", "add", *line) == 0
+    printed = capsys.readouterr().out
+    assert "'webgpu,webgl' of --log-verbose has no effect" in printed and "no effect on wasm" in printed
+    assert not parse(["--log-verbose"]).without_effect
+
+
+def test_models_of_one_name(relu, monkeypatch, capsys):
+    """Each has a result of its own."""
+    copytree(relu, relu.parent / "again/relu")
+    (relu.parent / "again/relu/test_data_set_0/output_0.pb").write_bytes(
+        numpy_helper.from_array(np.array([5, 5], np.float32)).SerializeToString()
+    )
+    monkeypatch.chdir(relu.parent)
+    assert status_of(monkeypatch, "model", "**/relu", "-b=wasm") == 1
+    printed = capsys.readouterr().out
+    assert "1 tests completed" in printed and "1 tests failed" in printed and "again/relu" in printed
+
+
+@pytest.fixture
+def relu(tmp_path):
+    """A folder with a model and its data."""
     folder = tmp_path / "relu/test_data_set_0"
     folder.mkdir(parents=True)
     x = np.array([-1, 2], np.float32)
@@ -148,7 +201,11 @@ def test_performance_of_a_model(tmp_path, monkeypatch, capsys):
     onnx.save(helper.make_model(graph, ir_version=10), tmp_path / "relu/model.onnx")
     for kind, array in (("input", x), ("output", np.maximum(x, 0))):
         (folder / f"{kind}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
-    assert status_of(monkeypatch, "model", str(tmp_path / "relu"), "-b=wasm") == 0
-    assert status_of(monkeypatch, "model", str(tmp_path / "relu"), "-b=wasm", "-P=4") == 0
+    return tmp_path / "relu"
+
+
+def test_performance_of_a_model(relu, monkeypatch, capsys):
+    assert status_of(monkeypatch, "model", str(relu), "-b=wasm") == 0
+    assert status_of(monkeypatch, "model", str(relu), "-b=wasm", "-P=4") == 0
     printed = capsys.readouterr().out
     assert "P50:" in printed and printed.partition("Runs: ")[2].partition("\n")[0].count(",") == 3
