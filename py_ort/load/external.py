@@ -19,6 +19,7 @@ import onnx_ir as ir
 from py_ort.exceptions import InvalidGraph, NoSuchFile, NotImplemented
 from py_ort.load.digest import FileStamp
 from py_ort.load.files import DATA_FOLDER_ENTRY, DataFolder, OutsideFolder, contents_of, shown
+from py_ort.load.protobuf import is_repeated
 from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.wire.tensors import NUMPY, byte_size, dtype_name
 
@@ -187,7 +188,7 @@ def _tensors_of(message: Any) -> Iterator[Any]:
 def _ways_to_tensors(kind: Any) -> list[tuple[str, bool]]:
     """The fields of a kind of message in which tensors may be, and whether they are repeated."""
     messages = (field for field in kind.fields if field.message_type is not None)
-    return [(field.name, _is_repeated(field)) for field in messages if _holds_tensors(field.message_type, frozenset())]
+    return [(field.name, is_repeated(field)) for field in messages if _holds_tensors(field.message_type, frozenset())]
 
 
 def _holds_tensors(kind: Any, seen: frozenset[str]) -> bool:
@@ -195,10 +196,6 @@ def _holds_tensors(kind: Any, seen: frozenset[str]) -> bool:
         return True
     inner = [field.message_type for field in kind.fields if field.message_type is not None]
     return any(_holds_tensors(each, seen | {kind.full_name}) for each in inner if each.full_name not in seen)
-
-
-def _is_repeated(field: Any) -> bool:
-    return field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
 
 
 def _number(text: str, key: str, name: str) -> int:

@@ -19,6 +19,9 @@ from py_ort.load.external import ExternalData
 from py_ort.load.files import DataFolder, open_file, shown
 from py_ort.load.maps import MapForm, take_maps
 from py_ort.load.metadata import ModelMetadata
+from py_ort.load.order import put_in_order
+from py_ort.load.spellings import settle_spellings
+from py_ort.load.truncation import truncated_at
 from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.ops.identity import identify
 
@@ -93,13 +96,14 @@ def load_model(
     proto = _parse(data, what)
     external = ExternalData(folder or DataFolder.of(source), files)
     external.take_out(proto, replaced)
-    _forget_negative_dimensions(proto.graph)
+    settle_spellings(proto)
     maps = take_maps(proto)
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as e:
         raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
     external.put_in(model)
+    put_in_order(model)
     take_contents(model, replaced)
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
 
@@ -138,18 +142,14 @@ def _parse(data: bytes, what: str) -> Any:
         proto.ParseFromString(data)
     except Exception as e:
         hint = _looks_like(data)
+        if not hint and (size := truncated_at(data)) is not None:
+            raise InvalidProtobuf(
+                f"{what} is truncated: it has {len(data)} bytes of at least {size}. Download or copy it again"
+            ) from e
         raise InvalidProtobuf(f"{what} is not an ONNX model{hint}") from e
     if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
         raise InvalidProtobuf(f"{what} is not an ONNX model{_looks_like(data)}: it has no graph")
     return proto
-
-
-def _forget_negative_dimensions(graph: Any) -> None:
-    """Some exporters write -1 for a dimension that is not known."""
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_value < 0:
-                dim.ClearField("dim_value")
 
 
 def _looks_like(data: bytes) -> str:

@@ -48,21 +48,4 @@ def constant_tensor(node: ir.Node) -> ir.TensorProtocol:
             texts = [found] if isinstance(found, (str, bytes)) else list(found)
             raw = [t.encode() if isinstance(t, str) else t for t in texts]
             return ir.StringTensor(raw, shape=ir.Shape([] if name == "value_string" else [len(raw)]))
-    if "sparse_value" in node.attributes:
-        return ir.tensor(_dense(attribute(node, "sparse_value")))
     return attribute(node, "value")
-
-
-def _dense(sparse: object) -> np.ndarray:
-    """Fill a dense array from ONNX's SparseTensorProto."""
-    import onnx
-
-    assert isinstance(sparse, onnx.SparseTensorProto)
-    proto = sparse
-    values = onnx.numpy_helper.to_array(proto.values)
-    indices = onnx.numpy_helper.to_array(proto.indices)
-    shape = tuple(proto.dims)
-    result = np.zeros(shape, values.dtype)
-    flat = np.ravel_multi_index(tuple(indices.T), shape) if indices.ndim == 2 else indices
-    result.reshape(-1)[flat] = values
-    return result
