@@ -30,11 +30,13 @@ def newest_opset() -> int:
 
 @cache
 def schema(domain: str, op_type: str, version: int) -> Any | None:
-    """Return ONNX's schema of an operator at an opset, or None."""
+    """Return the schema of an operator at an opset, ONNX's or that which onnxruntime adds to it, or None."""
+    from py_ort.ops.experimental import earlier_schema
+
     try:
         return onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
-        return None
+        return earlier_schema(op_type, version) if domain == "" else None
 
 
 def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
