@@ -14,7 +14,10 @@ from py_ort.ops import operators
 from py_ort.ops.builder import all_graphs, all_nodes
 from py_ort.ops.infer import newest_opset, schema
 
-_STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
+_ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+_KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
+_IMPLIED_DOMAINS = ("ai.onnx.ml", "com.microsoft")  # onnxruntime takes nodes of these without an import
+_REQUIRED = onnx.defs.OpSchema.FormalParameterOption.Single
 _OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
 
@@ -26,8 +29,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         known: Further operators, (domain, op_type), that a provider has kernels for.
 
     Raises:
-        InvalidGraph: It breaks ONNX's rules, or uses an operator that nobody knows.
-        NotImplemented: It is newer than the installed onnx package.
+        InvalidGraph: It breaks ONNX's rules, or uses an operator that ONNX does not have.
+        NotImplemented: It is newer than the installed onnx package, or uses an operator of others that has no kernel.
     """
     if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
         model.opset_imports[""] = 1
@@ -87,12 +90,12 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         return
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
-    own = "" if node.domain in _STANDARD_DOMAINS else "; an operator of your own goes to py_ort.register_kernel first"
-    if version is None:
+    own = "" if node.domain in _KNOWN_DOMAINS else "; an operator of your own goes to py_ort.register_kernel first"
+    if version is None and node.domain not in _IMPLIED_DOMAINS:
         raise InvalidGraph(
             f"node {_name(node)} uses {full}, and the model imports no opset of that domain{own}", **where
         )
-    if node.domain == "" and schema("", node.op_type, newest_opset()) is not None:
+    if standard:
         since = min(
             s.since_version
             for s in onnx.defs.get_all_schemas_with_history()
@@ -101,9 +104,9 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         raise InvalidGraph(
             f"node {_name(node)} uses {full}, which opset {version} does not have: it came with opset {since}", **where
         )
-    raise InvalidGraph(
-        f"node {_name(node)} uses the operator {full}, which opset {version} does not know{own}", **where
-    )
+    if node.domain in _ONNX_DOMAINS:
+        raise InvalidGraph(f"node {_name(node)} uses the operator {full}, which opset {version} does not know", **where)
+    raise NotImplemented(f"node {_name(node)} uses the operator {full}, for which there is no kernel{own}", **where)
 
 
 def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
@@ -127,6 +130,10 @@ def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
             f"node {_name(node)} ({node.op_type}) has {outputs} outputs, not {found.min_output} to {found.max_output}",
             **where,
         )
+    for kind, formals, values in (("input", found.inputs, node.inputs), ("output", found.outputs, node.outputs)):
+        for formal, value in zip(formals, values, strict=False):
+            if formal.option == _REQUIRED and (value is None or not value.name):
+                raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its {kind} {formal.name!r}", **where)
     for name, spec in found.attributes.items():
         given = node.attributes.get(name)
         if spec.required and given is None:

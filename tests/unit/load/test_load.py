@@ -25,7 +25,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ("data", "hint"),
     [
         (b"", "empty"),
-        (b"hello world, this is no model", "not an ONNX model"),
+        (b"hello world, this is no model", "not an ONNX model$"),
+        (bytes(range(256)), "not an ONNX model$"),
+        (b"\xff" * 64, "not an ONNX model$"),
         (b"PK\x03\x04" + bytes(60), "zip archive"),
         (b"<!DOCTYPE html><html></html>", "HTML"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
@@ -37,14 +39,15 @@ def test_bytes_that_are_no_model(data: bytes, hint: str) -> None:
         load_model(data)
 
 
-def test_a_cut_file_is_no_model(tmp_path: Path) -> None:
-    data = parse(
-        "g (float[64] x) => (float[64] y) { y = Add(x, c) }", {"c": np.ones(64, np.float32)}
-    ).SerializeToString()
+def test_a_cut_file_is_truncated(tmp_path: Path) -> None:
+    model = parse("g (float[64] x) => (float[64] y) { y = Add(x, c) }", {"c": np.ones(64, np.float32)})
+    data = model.SerializeToString()
+    graph = data.index(model.graph.SerializeToString())
     path = tmp_path / "cut.onnx"
-    path.write_bytes(data[: len(data) // 2])
-    with pytest.raises((InvalidProtobuf, InvalidGraph)):
-        compile_model(path)
+    for size in (graph - 1, graph, graph + 1, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(InvalidProtobuf, match=rf"is truncated: it has {size} bytes of at least \d+"):
+            compile_model(path)
 
 
 def test_an_unknown_operator_is_named_with_its_node() -> None:
@@ -60,6 +63,51 @@ def test_an_unknown_domain_is_named() -> None:
     model.graph.node[0].domain = "com.example"
     with pytest.raises(InvalidGraph, match="imports no opset of that domain"):
         compiled(model)
+
+
+@pytest.mark.parametrize("domain", ["com.microsoft", "my.own"])
+def test_an_operator_of_others_without_a_kernel(domain: str) -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    model.graph.node[0].domain, model.graph.node[0].op_type = domain, "Frobnicate"
+    if domain == "my.own":
+        model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+    else:  # onnxruntime does not ask for this import
+        del model.opset_import[1:]
+    with pytest.raises(NotImplemented, match=f"{domain}::Frobnicate, for which there is no kernel") as caught:
+        compiled(model)
+    assert ("register_kernel" in str(caught.value)) == (domain == "my.own")
+
+
+def test_experiments_ended_with_opset_10() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Scale<scale=2.0>(x) }", opset=9)
+    check_equal(model)
+    model.opset_import[0].version = 10
+    with pytest.raises(InvalidGraph, match=r"ai\.onnx::Scale, which opset 10 does not know"):
+        compiled(model)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("Crop<border=[3,0,3,0]>(x)", "do not go with an input of shape"),
+        ("Crop<border=[0,0,0,0], scale=[5,1]>(x)", "do not go with an input of shape"),
+        ("Crop<border=[1,1]>(x)", "say nothing"),
+        ("Crop(x)", "lacks its attribute 'border'"),
+        ("ImageScaler<bias=[1.0]>(x)", "a bias of 1 channels does not go with an input of shape"),
+        ("ImageScaler(x)", "lacks its attribute 'bias'"),
+        ("ScaledTanh<alpha=1.0>(x)", "lacks its attribute 'beta'"),
+    ],
+)
+def test_experiments_that_are_wrong(call: str, words: str) -> None:
+    with pytest.raises(InvalidGraph, match=words):
+        compiled(parse(f"g (float[1,3,4,4] x) => (float[a,b,c,d] y) {{ y = {call} }}", opset=9))
+
+
+def test_larger_inputs_than_there_can_be() -> None:
+    model = parse("g (float[4294967296,3] x) => (float[a,b] y) { y = Transpose(x) }")
+    assert compiled(model).outputs[0].shape == [3, 2**32]
+    with pytest.raises(InvalidGraph, match=r"would have the shape \[4294967296\]"):
+        compiled(parse("g (float x) => (float[a] y) { n = Constant<value_ints=[4294967296]>() y = Expand(x, n) }"))
 
 
 def test_an_operator_that_came_later() -> None:
@@ -86,6 +134,7 @@ def test_models_of_the_future(field: str, words: str) -> None:
         ("g (float[2] x) => (float[2] y) { y = Relu(z) }", "reads 'z'"),
         ("g (float[2] x) => (float[2] z) { y = Relu(x) }", "gives 'z' out"),
         ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", "has 2 inputs, not 1"),
+        ('g (float[2] x) => (float[2] y) { y = Add(x, "") }', "lacks its input 'B'"),
         ("g (float[2] x) => (float[2] y) { y = Relu<alpha=1.0>(x) }", "attribute 'alpha'"),
         ("g (float[2] x) => (float[2] y) { y = Elu<alpha=1>(x) }", "is of type INT, not FLOAT"),
         ("g (float[2] x) => (float[2] y) { y = Cast(x) }", "lacks its attribute 'to'"),
