@@ -105,7 +105,7 @@ class Nhwc(Pass):
                 perm = attribute(node, "perm")
                 vote(node.inputs[0], tuple(perm[a] for a in wanted))
             elif layout == "product":
-                rows = wanted is not None and wanted[-1] == len(wanted) - 1 and rank(node.inputs[1]) == 2
+                rows = wanted and wanted[-1] == len(wanted) - 1 and rank(node.inputs[1]) == 2
                 for value in (node.inputs[0], *node.inputs[3:]):
                     vote(value, wanted if rows and wanted else identity(rank(value) or 0))
             elif layout == "reshape":

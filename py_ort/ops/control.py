@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, subgraphs
+from py_ort.ops.builder import Builder, add_constant, attribute, dims, rank, subgraphs, tensor_of
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.infer import like, newest_opset
 
@@ -126,6 +127,23 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
 
 
 _INFER = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}
+
+
+@lowering("Loop")
+def turns_as_declared(node: ir.Node, build: Builder) -> None:
+    """A body may declare the number of the turn, or the condition, as a vector: the executor hands in scalars."""
+    body: ir.Graph = attribute(node, "body")
+    for value in body.inputs[:2]:
+        if rank(value) != 1 or not value.uses():
+            continue
+        vector = ir.Node(
+            "", "Reshape", [value, add_constant(body, tensor_of(np.array([1])), value.name)], num_outputs=1
+        )
+        vector.version = newest_opset()
+        value.replace_all_uses_with(vector.outputs[0])
+        vector.replace_input_with(0, value)
+        value.shape = ir.Shape([])
+        body.insert_before(body[0], vector)
 
 
 @lowering("Scan", before=9)

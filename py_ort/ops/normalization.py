@@ -53,13 +53,14 @@ def inference_form(node: ir.Node, build: Builder) -> None:
 def scale_per_group(node: ir.Node, build: Builder) -> None:
     """Scale and bias were given per group."""
     groups = attribute(node, "num_groups")
-    known = dims(node.inputs[0])
-    if known is None or not isinstance(known[1], int):
-        return
-    each = known[1] // groups
+    x, known = node.inputs[0], dims(node.inputs[0])
+    if known is not None and isinstance(known[1], int):
+        shape = build.constant(np.array([groups, known[1] // groups]))
+    else:
+        each = build.op("Div", build.op("Shape", x, start=1, end=2), [groups])
+        shape = build.op("Concat", [groups], each, axis=0)
     for index in (1, 2):
-        column = build.op("Unsqueeze", node.inputs[index], [1])
-        wide = build.op("Expand", column, [groups, each])
+        wide = build.op("Expand", build.op("Unsqueeze", node.inputs[index], [1]), shape)
         node.replace_input_with(index, build.op("Reshape", wide, [-1]))
 
 

@@ -52,6 +52,14 @@ def resize_of_scales(node: ir.Node, build: Builder) -> Any:
     return _legacy_resize(node, build, node.inputs[1])  # type: ignore[arg-type]
 
 
+@lowering("Resize", since=11, before=13)
+def resize_of_sizes(node: ir.Node, build: Builder) -> None:
+    """Scales had to be given: with sizes, as an empty tensor, which may be computed or fed."""
+    sizes = node.inputs[3] if len(node.inputs) > 3 else None
+    if sizes is not None and dims(sizes) != [0]:
+        node.replace_input_with(2, None)
+
+
 @lowering("Resize")
 def resize(node: ir.Node, build: Builder) -> None:
     """Leave out what is empty, and give scales and sizes for all axes where only some were named."""

@@ -27,6 +27,7 @@ from py_ort.user_kernels import find_kernel
 
 PLAN_VERSION = 1
 IDENTIFIER = b"PORT"
+_LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
 
 _USES = {"device": InputUse.device, "host": InputUse.host, "shape": InputUse.shape}
 _PROVIDERS = {"wasm": Provider.cpu, "webgpu": Provider.js}
@@ -237,7 +238,7 @@ def _value(builder: flatbuffers.Builder, value: ir.Value, declared: Sequence[Any
         sizes = [d if isinstance(d, int) else -1 for d in value.shape]
         if declared is not None and len(declared) == len(sizes):
             sizes = [d if s < 0 and isinstance(d, int) else s for s, d in zip(sizes, declared, strict=True)]
-        dims = builder.CreateNumpyVector(np.array(sizes, np.int32))
+        dims = builder.CreateNumpyVector(np.array([s if s <= _LARGEST else -1 for s in sizes], np.int32))
     Value.ValueStart(builder)
     Value.AddName(builder, name)
     Value.AddKind(builder, kind)

@@ -127,10 +127,9 @@ def _no_pads(node: ir.Node) -> bool:
 
 
 def _whole(node: ir.Node) -> bool:
-    starts, ends, _axes, steps = (
-        ints(v) for v in (*node.inputs[1:4], node.inputs[4] if len(node.inputs) > 4 else None)
-    )
-    if starts is None or ends is None or (len(node.inputs) > 4 and node.inputs[4] is not None and steps is None):
+    step = node.inputs[4] if len(node.inputs) > 4 else None
+    starts, ends, steps = ints(node.inputs[1]), ints(node.inputs[2]), ints(step)
+    if starts is None or ends is None or (step is not None and steps is None):
         return False
     if not all(s == 1 for s in steps or []):
         return False

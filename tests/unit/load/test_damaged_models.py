@@ -43,14 +43,6 @@ def _constant(dtype: int, **fields: object) -> onnx.ModelProto:
     return _model(helper.make_node("Identity", ["w"], ["y"]), constants=[tensor])
 
 
-def _wide(size: int) -> onnx.ModelProto:
-    return _model(
-        helper.make_node("Relu", ["w"], ["y"]),
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, [size]),
-        [helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])],
-    )
-
-
 def _tensor_attribute(**fields: object) -> onnx.ModelProto:
     tensor = onnx.TensorProto(data_type=TensorProto.FLOAT, **fields)  # type: ignore[arg-type]
     return _model(helper.make_node("Constant", [], ["y"], name="n", value=tensor))
@@ -111,7 +103,6 @@ DAMAGED = {
         "'num_outputs' is 2, and it has 1 outputs",
     ),
     "a required input is left out": (_model(helper.make_node("LeakyRelu", [""], ["y"])), "lacks its input 'X'"),
-    "an input that nobody reads, too large": (_wide(1 << 31), "input 'x' would have the shape"),
 }
 
 
