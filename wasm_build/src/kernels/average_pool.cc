@@ -17,6 +17,7 @@ class AveragePool {
 
   Status operator()(KernelContext& context) const {
     return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
+      if (y.count() == 0) return {};
       if (x.dtype == DType::float64) {
         run<double>(plan, x, y);
         return {};
@@ -62,6 +63,7 @@ class LpPool {
 
   Status operator()(KernelContext& context) const {
     return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
+      if (y.count() == 0) return {};
       if (x.dtype == DType::float64) run<double>(plan, x, y);
       else run<float>(plan, x, y);
       return {};

@@ -17,7 +17,11 @@ class MaxPool {
 
   Status operator()(KernelContext& context) const {
     return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
-      if (!context.wants(1) && x.dtype == DType::float32) {
+      Tensor* indices = nullptr;
+      if (context.wants(1))
+        PY_ORT_TRY(context.output(1, DType::int64, Image::dims(kChannelsLast, plan.window.batch, plan.window.pixel_stride, plan.out), indices));
+      if (y.count() == 0) return {};
+      if (!indices && x.dtype == DType::float32) {
         F32Pool pool;
         pool.window = &plan.window;
         pool.channels = plan.window.pixel_stride;
@@ -26,10 +30,10 @@ class MaxPool {
         return {};
       }
       switch (x.dtype) {
-        case DType::float32: return run<float>(context, plan, x, y);
-        case DType::float64: return run<double>(context, plan, x, y);
-        case DType::int8: return run<int8_t>(context, plan, x, y);
-        case DType::uint8: return run<uint8_t>(context, plan, x, y);
+        case DType::float32: return run<float>(plan, x, y, indices);
+        case DType::float64: return run<double>(plan, x, y, indices);
+        case DType::int8: return run<int8_t>(plan, x, y, indices);
+        case DType::uint8: return run<uint8_t>(plan, x, y, indices);
         default: return not_implemented("MaxPool of ", dtype_name(x.dtype));
       }
     });
@@ -37,11 +41,9 @@ class MaxPool {
 
  private:
   template <class T>
-  Status run(KernelContext& context, const SpatialPlan& plan, const Tensor& x, Tensor& y) const {
+  Status run(const SpatialPlan& plan, const Tensor& x, Tensor& y, Tensor* indices) const {
     const int64_t channels = plan.window.pixel_stride;
     std::vector<int64_t> where(static_cast<size_t>(channels));  // pixel of each channel's maximum
-    Tensor* indices = nullptr;
-    if (context.wants(1)) PY_ORT_TRY(context.output(1, DType::int64, Image::dims(kChannelsLast, plan.window.batch, channels, plan.out), indices));
     const int64_t pixels_out = element_count(plan.out);
     for_windows(plan.window, x.data<T>(), [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
       T* best = y.mutable_data<T>() + pixel * channels;

@@ -1,0 +1,135 @@
+"""Models that native onnxruntime loads although they are odd: the page gives what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from graphs import parse
+from standard_form import run_native
+
+from py_ort import InferenceSession, SessionOptions
+
+pytestmark = pytest.mark.browser
+F = np.float32
+RNG = np.random.default_rng(5)
+IMAGE = RNG.standard_normal((1, 4, 4, 5)).astype(F)
+ROWS = np.arange(6, dtype=F).reshape(2, 3)
+NONE = np.zeros(0, F)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph, its opset, what is fed, and constants of the model."""
+
+    text: str
+    feeds: Mapping[str, np.ndarray]
+    opset: int = 17
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+def image_case(call: str, opset: int = 9, shape: str = "1,4,4,5", **constants: np.ndarray) -> Case:
+    return Case(f"g (float[{shape}] x) => (float[a,b,c,d] y) {{ y = {call} }}", {"x": IMAGE}, opset, constants)
+
+
+def loop_case(body: str, row: str = "float[a,b]", cond: str = "") -> Case:
+    rows = row.replace("[", "[k,")
+    text = f"""g (float[2,3] x, int64 n, bool{cond} k) => (float[2,3] y, {rows} ys) {{
+        y, ys = Loop(n, k, x) <
+            body = b (int64[1] i, bool{cond} c, float[2,3] v) => (bool{cond} d, float[2,3] w, {row} s) {{
+                {body} w = Neg(v) d = Identity(c)
+            }}
+        >
+    }}"""
+    truth = np.ones([1] if cond else [], np.bool_)
+    return Case(text, {"x": ROWS, "n": np.array(2), "k": truth}, 17)
+
+
+def group_case(shape: str) -> Case:
+    return image_case(
+        "GroupNormalization<num_groups=2>(x, s, b)", 18, shape, s=np.array([1, 2], F), b=np.array([0.5, 0.1], F)
+    )
+
+
+def resize_case(roi: str, opset: int = 11) -> Case:
+    text = f"""g (float[1,4,4,5] x, float{roi} r, float{roi} s, int64[4] z) => (float[a,b,c,d] y) {{
+        y = Resize<mode="linear">(x, r, s, z)
+    }}"""
+    return Case(text, {"x": IMAGE, "r": NONE, "s": NONE, "z": np.array([1, 4, 6, 8])}, opset)
+
+
+DOTS = "g (float[8] v, float[1,4,4,5] x) => (float d, float[a,b,c,d] y) { d = MatMul(v, v)  y = %s }"
+DOT_FEEDS = {"v": np.arange(8, dtype=F), "x": IMAGE}
+CASES = {
+    "any order": Case("g (float[2,3] x) => (float[2,3] y) { y = Exp(b)  b = Neg(a)  a = Abs(x) }", {"x": ROWS}),
+    "LayerNormalization 11": image_case("LayerNormalization(x, s, b)", 11, s=np.ones(5, F), b=np.ones(5, F)),
+    "LayerNormalization 1": image_case("LayerNormalization<axis=2>(x, s)", 1, s=np.ones((4, 5), F)),
+    "Affine": image_case("Affine<alpha=2.0, beta=3.0>(x)", 1),
+    "Affine, defaults": image_case("Affine(x)"),
+    "Scale": image_case("Scale<scale=2.0>(x)"),
+    "ImageScaler": image_case("ImageScaler<scale=2.0, bias=[1.0,2.0,3.0,4.0]>(x)"),
+    "ImageScaler, any shape": image_case("ImageScaler<bias=[1.0,2.0,3.0,4.0]>(x)", 9, "n,c,h,w"),
+    "ScaledTanh": image_case("ScaledTanh<alpha=2.0, beta=0.5>(x)"),
+    "ParametricSoftplus": image_case("ParametricSoftplus<alpha=2.0, beta=80.0>(x)"),
+    "ThresholdedRelu": image_case("ThresholdedRelu<alpha=0.5>(x)"),
+    "ThresholdedRelu, defaults": image_case("ThresholdedRelu(x)", 1),
+    "Crop": image_case("Crop<border=[1,0,2,1]>(x)"),
+    "Crop to a size": image_case("Crop<border=[1,1,9,9], scale=[3,2]>(x)", 9, "n,c,h,w"),
+    "DynamicSlice": image_case("DynamicSlice(x, s, e)", s=np.array([0, 1]), e=np.array([1, 3])),
+    "DynamicSlice, axes": image_case(
+        "DynamicSlice(x, s, e, a)", s=np.array([1], np.int32), e=np.array([-1], np.int32), a=np.array([3], np.int32)
+    ),
+    "MeanVarianceNormalization 1": image_case("MeanVarianceNormalization(x)", 8),
+    "MeanVarianceNormalization 1, all": image_case("MeanVarianceNormalization<across_channels=1>(x)", 1),
+    "MeanVarianceNormalization 1, mean": image_case("MeanVarianceNormalization<normalize_variance=0>(x)", 8),
+    "turn of [1], Squeeze": loop_case(
+        "z = Constant<value_ints=[0]>() q = Squeeze(i, z) s = Gather(x, q)", "float[k,a]"
+    ),
+    "turn of [1], Slice": loop_case(
+        "o = Constant<value_ints=[1]>() z = Constant<value_ints=[0]>() e = Add(i, o) s = Slice(x, i, e, z)"
+    ),
+    "turn of [1], Shape": loop_case("s = Shape(i)", "int64[a]"),
+    "turn of [1], given out": loop_case("s = Identity(i)", "int64[a]"),
+    "condition of [1]": loop_case("p = Shape(c) s = Add(p, i)", "int64[a]", "[1]"),
+    "Resize, nothing fed": resize_case("[0]"),
+    "Resize, something fed": resize_case("[r]"),
+    "groups of any image": group_case("n,c,h,w"),
+    "groups of known channels": group_case("n,4,h,w"),
+    "vectors and a Transpose": Case(DOTS % "Transpose<perm=[0,2,3,1]>(x)", DOT_FEEDS),
+    "vectors and a Conv": Case(DOTS % "Conv(x, w)", DOT_FEEDS, 17, {"w": np.ones((2, 4, 1, 1), F)}),
+    "sum of nothing": Case(
+        "g (float[1] x) => (float[a] y, float[b] z) { y = Sum(n, s)  z = Add(x, n) }",
+        {"x": np.ones(1, F)},
+        17,
+        {"n": NONE, "s": np.array(2, F)},
+    ),
+    "shape of a scalar": Case(
+        "g (float x) => (int64[a] y) { s = Shape(x) k = Constant<value_int=3>() y = Add(s, k) }", {"x": np.array(2, F)}
+    ),
+    "Slice without axes": Case(
+        "g (float[2,3] x, int64[n] s, int64[n] e) => (float[a,b] y) { y = Slice(x, s, e) }",
+        {"x": ROWS, "s": np.array([1]), "e": np.array([2])},
+    ),
+    "MaxPool of no image": Case(
+        "g (float[n,2,4,4] x) => (float[n,2,3,3] y, int64[n,2,3,3] i) { y, i = MaxPool<kernel_shape=[2,2]>(x) }",
+        {"x": np.zeros((0, 2, 4, 4), F)},
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("level", [0, 99])
+def test_as_native(new_session: Callable[..., InferenceSession], case: Case, provider: str, level: int) -> None:
+    model = parse(case.text, case.constants, case.opset)
+    options = SessionOptions()
+    options.graph_optimization_level = level  # type: ignore[assignment]
+    providers = ["webgpu", "wasm"] if provider == "webgpu" else ["wasm"]
+    session = new_session(model.SerializeToString(), options, providers=providers)
+    found = session.run(None, dict(case.feeds))
+    wanted = run_native(model, dict(case.feeds))
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, strict=True)
