@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -88,14 +89,16 @@ def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
         InvalidArgument: Names the input, and says what was expected and what came.
     """
     known = {arg.name: arg for arg in args}
+    if extra := [name for name in names if name not in known]:
+        near = difflib.get_close_matches(str(extra[0]), known, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InvalidArgument(f"the model has no input {extra[0]!r}{hint}: it has {_signature(args)}")
     needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
     if missing := [name for name in needed if name not in names]:
         raise InvalidArgument(
             f"no feed for input{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}: "
             f"the model needs {_signature(args)}"
         )
-    if extra := [name for name in names if name not in known]:
-        raise InvalidArgument(f"the model has no input {extra[0]!r}: it has {_signature(args)}")
 
 
 def check_feed(arg: NodeArg, feed: Feed) -> None:

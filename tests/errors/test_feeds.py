@@ -12,6 +12,7 @@ WRONG = {
     "missing": ({"x": X}, ["'scale'", "no feed", "tensor(float)"]),
     "missing all": ({}, ["'x'", "'scale'"]),
     "extra": ({"x": X, "scale": SCALE, "z": X}, ["'z'", "has 'x'"]),
+    "another name": ({"x": X, "scales": SCALE}, ["no input 'scales'", "did you mean 'scale'?", "it has 'x'"]),
     "dtype": ({"x": X.astype(np.float64), "scale": SCALE}, ["'x'", "tensor(float)", "tensor(double)"]),
     "dtype int": ({"x": X, "scale": np.ones(3, np.int64)}, ["'scale'", "tensor(int64)"]),
     "rank": ({"x": X[0], "scale": SCALE}, ["'x'", "rank 1", "[N, 3]"]),
