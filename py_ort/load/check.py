@@ -120,10 +120,6 @@ def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
             f"{found.min_input}" if found.min_input == found.max_input else f"{found.min_input} to {found.max_input}"
         )
         raise InvalidGraph(f"node {_name(node)} ({node.op_type}) has {count} inputs, not {allowed}", **where)
-    single = onnx.defs.OpSchema.FormalParameterOption.Single
-    for formal, value in zip(found.inputs, node.inputs, strict=False):
-        if value is None and formal.option == single:
-            raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its input {formal.name!r}", **where)
     outputs = len(node.outputs)
     if not found.min_output <= outputs <= found.max_output:
         raise InvalidGraph(
