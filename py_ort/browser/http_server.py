@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import logging
 import mimetypes
 import re
 import secrets
@@ -16,11 +17,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from py_ort.browser.strangers import Strangers
 from py_ort.exceptions import EngineError
 from py_ort.plan.parts import LazyPart, Part, size_of
+
+_log = logging.getLogger("py_ort")
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
@@ -33,6 +36,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Accept-Ranges": "bytes",
 }
+#: Says why an answer broke off, in the next one; see `web/src/wire/fetching.ts`.
+FAILURE = "Py-Ort-Failure"
+_LONGEST = 2000
 #: Buffers below this size are copied together.
 _SMALL = 1 << 16
 #: How many bytes that were made on demand a blob keeps.
@@ -60,6 +66,8 @@ class Blob:
         for part in self._parts:
             self._starts.append(self.size)
             self.size += size_of(part)
+        #: What went wrong when it was served last: too late for that answer, so the next one tells.
+        self.failure = ""
         self._made: OrderedDict[int, memoryview] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -226,23 +234,44 @@ class _Handler(BaseHTTPRequestHandler):
             if start >= end:
                 return self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"bytes */{blob.size}")
             status = HTTPStatus.PARTIAL_CONTENT
+        parts: Iterator[memoryview] = iter(()) if self.command == "HEAD" else blob.slices(start, end)
+        try:
+            part = next(parts, None)
+        except Exception as e:  # of whoever makes it
+            return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, words=self._note(blob, e))
         self.send_response(status)
         if status == HTTPStatus.PARTIAL_CONTENT:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{blob.size}")
         self.send_header("Content-Type", blob.content_type)
         self.send_header("Content-Length", str(end - start))
+        if blob.failure:
+            self.send_header(FAILURE, quote(blob.failure, errors="backslashreplace"))
         self._end()
-        if self.command == "HEAD":
-            return
-        for part in blob.slices(start, end):
-            self.connection.sendall(part)
+        try:
+            while part is not None:
+                self.connection.sendall(part)
+                part = next(parts, None)
+        except (TimeoutError, ConnectionError):
+            raise
+        except Exception as e:
+            self._note(blob, e)
+            self.close_connection = True
 
-    def _refuse(self, status: HTTPStatus, content_range: str = "") -> None:
+    def _note(self, blob: Blob, error: Exception) -> str:
+        blob.failure = f"{type(error).__name__}: {error}"[:_LONGEST]
+        _log.warning("weights or feeds could not be served: %s", blob.failure)
+        return blob.failure
+
+    def _refuse(self, status: HTTPStatus, content_range: str = "", words: str = "") -> None:
+        body = words.encode(errors="backslashreplace")
         self.send_response(status)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
         if content_range:
             self.send_header("Content-Range", content_range)
         self._end()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def _end(self) -> None:
         for name, value in HEADERS.items():

@@ -2,12 +2,14 @@
 
 import http.client
 import random
+from urllib.parse import unquote
 
 import pytest
 
 from py_ort.browser import http_server
 from py_ort.browser.http_server import Blob, HttpServer
 from py_ort.exceptions import EngineError
+from py_ort.plan.parts import LazyPart
 
 PARTS = [b"0123456789", b"", b"abcdef", bytearray(b"XYZ")]
 WHOLE = b"0123456789abcdefXYZ"
@@ -33,7 +35,11 @@ def get(server):
     def get(path: str, method: str = "GET", **headers: str):
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
-        return response, response.read()
+        try:
+            return response, response.read()
+        except http.client.IncompleteRead:
+            connection.close()  # as the server did
+            raise
 
     yield get
     connection.close()
@@ -111,3 +117,25 @@ def test_missing_assets_say_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(http_server, "ASSETS", tmp_path)
     with pytest.raises(EngineError, match="make build"):
         http_server.check_assets()
+
+
+def _fails() -> memoryview:
+    raise ValueError("the disk is ä \udcff ghost")
+
+
+def test_a_part_that_cannot_be_made_is_an_answer_that_says_why(server, get, caplog):
+    path = server.publish([LazyPart(10, _fails)]).removeprefix(server.origin)
+    response, body = get(path)
+    assert response.status == 500 and response.headers["Content-Type"].startswith("text/plain")
+    assert body.decode() == "ValueError: the disk is ä \\udcff ghost"
+    assert "the disk is" in caplog.text
+
+
+def test_an_answer_that_broke_off_is_explained_by_the_next_one(server, get):
+    path = server.publish([bytes(1 << 17), LazyPart(10, _fails)]).removeprefix(server.origin)
+    with pytest.raises(http.client.IncompleteRead):
+        get(path)
+    response, body = get(path, "HEAD")
+    assert (response.status, body) == (200, b"")
+    assert unquote(response.headers["Py-Ort-Failure"]) == "ValueError: the disk is ä \\udcff ghost"
+    assert get(path, Range="bytes=0-9")[1] == bytes(10)  # the rest is still served

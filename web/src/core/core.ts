@@ -1,9 +1,10 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
 import { type DType, ErrorCode, Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
-import { fetchBytes, Microkernels, relaxedModule } from './microkernels';
+import { Microkernels, relaxedModule } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
 import { onSharedMemory, sharedMemory } from './shared_memory';
+import { fetchedBytes } from '../wire/fetching';
 
 /** What ort_run_output and the context of jsepRun say of a tensor. */
 export interface CoreTensor {
@@ -38,7 +39,7 @@ export class Core {
     const shared = typeof memory !== 'string';
     const relaxed = relaxedModule(url, shared);
     try {
-      const binary = shared ? fetchBytes(new URL('core.wasm', url)) : undefined;
+      const binary = shared ? fetchedBytes(new URL('core.wasm', url)) : undefined;
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: (options: CoreOptions) => Promise<CoreModule> };
       const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory((await binary)!) } : {};
       module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });

@@ -2,6 +2,7 @@
 // relaxed SIMD, and both for threads.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
+import { fetchedBytes } from '../wire/fetching';
 import type { CoreModule } from './module';
 import { onSharedMemory } from './shared_memory';
 import type { MicroKernel } from './shared_work';
@@ -32,16 +33,9 @@ const PROBE = Uint8Array.of(
   10, 13, 1, 11, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
 );
 
-/** The bytes of a file beside the core. */
-export async function fetchBytes(url: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
-  return new Uint8Array(await response.arrayBuffer());
-}
-
 async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {
-    const bytes = await fetchBytes(url);
+    const bytes = await fetchedBytes(url);
     const module = await WebAssembly.compile(shared ? onSharedMemory(bytes) : bytes);
     const empty = `${url.pathname} is empty: py_ort was built without clang and lld 19 or newer, which make it`;
     return WebAssembly.Module.exports(module).length > 0 ? module : empty;

@@ -4,6 +4,7 @@
 import { Body, type CreateSessionT, DType, ErrorCode, RunResultT, type RunT, SessionCreatedT, type ReleaseSessionT, AckT } from '../schema';
 import { RuntimeError } from '../errors';
 import { type Answer, Connection } from '../page/connection';
+import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
 import { isOnGpu } from '../session/tensors';
 import { typeName } from '../jsep/elements';
@@ -41,7 +42,7 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
     ort.env.wasm.numThreads = threads;
     ort.env.logLevel = 'error';
   }
-  const model = new Uint8Array(await (await fetch(plan as string)).arrayBuffer());
+  const model = await fetchedBytes(plan as string);
   const strict = fallback === false ? { extra: { session: { disable_cpu_ep_fallback: '1' } }, logSeverityLevel: 4 } : {};
   const session = await ort.InferenceSession.create(model, { executionProviders: [provider], graphOptimizationLevel: 'all', ...strict });
   const id = ++created;

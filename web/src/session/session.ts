@@ -17,6 +17,7 @@ import { type RunOptions, type RunResult, SessionRun } from './run';
 import { type Feeds, orderFeeds } from './tensors';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
+import { fetchedBytes } from '../wire/fetching';
 import { type Span, Timeline } from './timeline';
 import { SessionWeights } from './weights';
 
@@ -72,22 +73,22 @@ export class Session {
     const [loaded, planBytes] = await Promise.all([
       timeline.during('wait for the core', () => runtime.core()), timeline.during('fetch the plan', () => fetchPlan(planUrl)),
     ]);
-    const plan = readPlan(planBytes);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
-    const wasm = await loaded.core.microkernels.provide({ simd: options.wasm?.simd, threads: options.threads }, !plan.needsGpu);
-    const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
-    if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
-    if (webgpu.enableGraphCapture) checkCapturable(planBytes);
     const { deviceId, device, preserveDevice } = webgpu;
     const { expectHardware } = options;
-    const provider = plan.needsGpu ? await runtime.contexts.enter(deviceId, { ...device, expectHardware }, preserveDevice) : undefined;
-    const before = { ...(provider?.gpu.counters ?? newCounters()) };
+    const handle = loaded.core.createSession(planBytes); // before anybody reads the plan: the core alone finds what is damaged
+    let provider: GpuProvider | undefined;
     let backend: SessionBackend | undefined;
     let weights: SessionWeights | undefined;
-    let handle = 0;
     try {
+      const plan = readPlan(planBytes);
+      const wasm = await loaded.core.microkernels.provide({ simd: options.wasm?.simd, threads: options.threads }, !plan.needsGpu);
+      const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
+      if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
+      if (webgpu.enableGraphCapture) checkCapturable(planBytes);
+      if (plan.needsGpu) provider = await runtime.contexts.enter(deviceId, { ...device, expectHardware }, preserveDevice);
+      const before = { ...(provider?.gpu.counters ?? newCounters()) };
       backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
-      handle = loaded.core.createSession(planBytes);
       const weightsStart = performance.now();
       const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
       weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress);
@@ -184,10 +185,8 @@ export class Session {
 
 async function fetchPlan(url: string): Promise<Uint8Array> {
   try {
-    const response = await fetch(url);
-    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
-    return new Uint8Array(await response.arrayBuffer());
+    return await fetchedBytes(url);
   } catch (error) {
-    throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched from ${url}: ${messageOf(error)}`);
+    throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched: ${messageOf(error)}`);
   }
 }

@@ -1,0 +1,37 @@
+// Fetching, with errors that say what the server said. Our own server tells why an answer broke off in a header of the next one
+// (`py_ort/browser/http_server.py`): by then it can no longer be told in the answer itself.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+
+const FAILURE = 'Py-Ort-Failure';
+const LONGEST = 2000;
+
+/** An answer whose status is one of success. */
+export async function fetched(url: string | URL, headers: HeadersInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { headers });
+  } catch (error) {
+    throw failure(`${url} could not be fetched: ${messageOf(error)}`);
+  }
+  if (response.ok) return response;
+  const isText = response.headers.get('Content-Type')?.startsWith('text/plain');
+  const words = isText ? (await response.text().catch(() => '')).slice(0, LONGEST) : '';
+  throw failure(`${url} answered ${response.status} ${response.statusText}${words && `: ${words}`}`);
+}
+
+/** All bytes of a file. */
+export async function fetchedBytes(url: string | URL): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetched(url);
+  return new Uint8Array(await response.arrayBuffer().catch((error) => interrupted(url, messageOf(error))));
+}
+
+/** Throws what is to be said of an answer that ended too early. */
+export async function interrupted(url: string | URL, how: string): Promise<never> {
+  const why = await fetch(url, { method: 'HEAD' }).then(({ headers }) => headers.get(FAILURE), () => null);
+  throw failure(`${url} broke off (${how})${why ? `: ${decodeURIComponent(why)}` : ''}`);
+}
+
+function failure(text: string): RuntimeError {
+  return new RuntimeError(ErrorCode.fail, text);
+}
