@@ -164,7 +164,7 @@ class PlanCache:
         found = []
         for path in self.folder.glob(f"*{_SUFFIX}"):
             try:
-                stat = path.stat()
+                stat = path.lstat()
             except OSError:
                 continue  # another process was quicker
             found.append(CacheEntry(path, stat.st_size, stat.st_mtime))

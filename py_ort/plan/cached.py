@@ -196,6 +196,8 @@ def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryvi
     """Yield the pieces' bytes; neighbours in one file in one go."""
     run: list[Any] = []
     for name, offset, size in pieces:
+        if not 0 <= offset <= offset + size <= files[name].nbytes:
+            raise DamagedEntry("some of its weights are nowhere")
         if run and run[0] == name and run[2] == offset:
             run[2] += size
             continue

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
 import pytest
+from alarm import within
 from external_models import MORE_PLACES, PLACES, VALUES, external, hugging_face, model, save
 from onnx import SequenceProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
@@ -24,22 +22,6 @@ from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.planning import Planner
 
 EVERYWHERE = [*PLACES, *MORE_PLACES]
-
-
-@contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """What hangs fails instead."""
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"not over after {seconds} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def contents(loaded: LoadedModel) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import subprocess
 import sys
 import textwrap
@@ -13,14 +14,16 @@ import numpy as np
 import onnx
 import pytest
 import small_models
+from alarm import within
 from click.testing import CliRunner
+from forged_plans import HEADERS, forge
 from graphs import parse
 from onnx import TensorProto, helper
 
 from py_ort.cli import cli
 from py_ort.exceptions import InvalidArgument
 from py_ort.load.digest import FileStamp, file_digest
-from py_ort.plan.cache import PlanCache
+from py_ort.plan.cache import CacheEntry, PlanCache
 from py_ort.plan.cached import CachedModel
 from py_ort.plan.options import CompileOptions
 from py_ort.sessions.planning import Planner
@@ -147,6 +150,99 @@ def test_damaged_notes_are_passed_over(cache, tmp_path, damage, monkeypatch):
     assert file_digest(Path(path), cache.notes) == noted
 
 
+@pytest.mark.parametrize("wrong", HEADERS)
+def test_forged_headers_are_passed_over_and_replaced(cache, wrong, caplog):
+    first = planned(small_models.add(), cache)
+    (entry,) = cache.entries()
+    forge(entry.path, HEADERS[wrong])
+    assert isinstance(CacheEntry(entry.path, 0, 0).model_name(), str)
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        found = planned(small_models.add(), cache)
+    assert not isinstance(found, CachedModel) and found.plan == first.plan
+    assert "is not used" in caplog.text
+    assert isinstance(planned(small_models.add(), cache), CachedModel)
+
+
+def test_a_forged_entry_reads_nothing_outside_the_models_folder(cache, tmp_path):
+    secret, folder = tmp_path / "secret", tmp_path / "model"
+    secret.write_bytes(b"secret" * 100)
+    folder.mkdir()
+    path = external_model(folder, [1, 2, 3])
+    first = planned(path, cache)
+    (entry,) = cache.entries()
+    stamp = FileStamp.of(secret).to_json()
+    forge(entry.path, lambda header: header | {"external": {"../secret": stamp}, "pieces": [["../secret", 0, 64]]})
+    found = planned(path, cache)
+    assert not isinstance(found, CachedModel) and blob(found) == blob(first)
+
+
+NO_FILES = ["pipe", "folder", "full folder", "device", "dangling link", "link to a pipe", "link to itself"]
+
+
+@pytest.mark.parametrize("what", NO_FILES)
+def test_what_is_no_file_is_passed_over_and_replaced(cache, tmp_path, what, caplog):
+    planned(small_models.add(), cache)
+    (entry,) = cache.entries()
+    entry.path.unlink()
+    put(what, entry.path, tmp_path)
+    with within(60), caplog.at_level(logging.WARNING, "py_ort"):
+        assert [entry.model_name() for entry in cache.entries()] in ([], [""])
+        assert not isinstance(planned(small_models.add(), cache), CachedModel)
+        assert "is not used" in caplog.text or what == "dangling link"
+        assert isinstance(planned(small_models.add(), cache), CachedModel)
+        put(what, cache.folder / f"{'0' * 64}.plan", tmp_path)
+        put(what, cache.notes / "note", tmp_path)
+        cache.clear()
+    assert [path for path in cache.folder.rglob("*") if path != cache.notes] == []
+
+
+def put(what: str, path: Path, elsewhere: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    if what == "pipe":
+        os.mkfifo(path)
+    elif "folder" in what:
+        path.mkdir()
+        if what == "full folder":
+            (path / "file").write_text("")
+    elif what == "link to a pipe":
+        target = elsewhere / f"pipe of {path.name}"
+        os.mkfifo(target)
+        path.symlink_to(target)
+    else:
+        path.symlink_to({"device": "/dev/zero", "dangling link": "nothing"}.get(what, path.name))
+
+
+@pytest.mark.parametrize("what", [what for what in NO_FILES if "folder" not in what])
+def test_notes_that_are_no_files_are_passed_over_and_replaced(cache, tmp_path, what, monkeypatch):
+    path = external_model(tmp_path, [1, 2, 3])
+    monkeypatch.setattr(FileStamp, "settled", lambda stamp: True)
+    noted = file_digest(Path(path), cache.notes)
+    (note,) = cache.notes.iterdir()
+    note.unlink()
+    put(what, note, tmp_path)
+    with within(60):
+        assert [file_digest(Path(path), cache.notes) for _ in range(2)] == [noted] * 2
+    assert list(cache.notes.iterdir()) == [note] and note.read_text() == noted
+
+
+@pytest.mark.parametrize("first", ["plan", "note"])
+def test_the_folder_is_its_owners_alone_whoever_makes_it(tmp_path, first, monkeypatch):
+    monkeypatch.setattr(FileStamp, "settled", lambda stamp: True)
+    cache, path = PlanCache(tmp_path / "new" / "plans"), external_model(tmp_path, [1, 2, 3])
+    before = os.umask(0)
+    try:
+        if first == "note":
+            file_digest(Path(path), cache.notes)
+        planned(small_models.add(), cache)
+        planned(path, cache)
+    finally:
+        os.umask(before)
+    made = {item: stat.S_IMODE(item.stat().st_mode) for item in [cache.folder, *cache.folder.rglob("*")]}
+    assert sum(item.suffix == ".plan" for item in made) == 2 and len(list(cache.notes.iterdir())) == 1
+    assert {mode for item, mode in made.items() if item.is_dir()} == {0o700}
+    assert {mode for item, mode in made.items() if item.is_file()} == {0o600}
+
+
 def test_a_file_in_the_place_of_the_folder(tmp_path, caplog):
     (tmp_path / "plans").write_text("")
     with caplog.at_level(logging.WARNING, "py_ort"):
@@ -205,11 +301,26 @@ def test_variables(monkeypatch, tmp_path):
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("PY_ORT_CACHE_MB", "7")
     assert (PlanCache.default().folder, PlanCache.default().max_bytes) == (tmp_path, 7 << 20)
-    monkeypatch.setenv("PY_ORT_CACHE_MB", "much")
-    with pytest.raises(InvalidArgument, match="megabytes"):
-        PlanCache.default()
+    for size in ("much", "²", "", "-1", "1e3", " 7", "٧", "9" * 5000):
+        monkeypatch.setenv("PY_ORT_CACHE_MB", size)
+        with pytest.raises(InvalidArgument, match="megabytes"):
+            PlanCache.default()
+    monkeypatch.delenv("PY_ORT_CACHE_MB")
     monkeypatch.setenv("PY_ORT_CACHE", "0")
     assert PlanCache.default() is None
+
+
+def test_users_without_a_home_have_no_cache(monkeypatch, caplog):
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    for name in ("PY_ORT_CACHE_DIR", "XDG_CACHE_HOME", "PY_ORT_CACHE_MB"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert PlanCache.default() is None
+    assert "PY_ORT_CACHE_DIR" in caplog.text
 
 
 def test_command_line(cache, monkeypatch):

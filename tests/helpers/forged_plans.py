@@ -1,0 +1,66 @@
+"""Files of the plan cache that are wrong in spite of their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_PREFIX = struct.Struct("<8sQQ32s")
+
+
+def forge(
+    path: Path, header: Callable[[dict[str, Any]], Any] = lambda header: header, plan: Callable[[bytes], bytes] = bytes
+) -> None:
+    """Write a file of the cache anew, with another header (plain data, or bytes) or plan, and the checksum of these."""
+    data = path.read_bytes()
+    magic, header_size, plan_size, _ = _PREFIX.unpack_from(data)
+    at = _PREFIX.size
+    text, old = data[at : at + header_size], data[at + header_size : at + header_size + plan_size]
+    weights = data[-(-(at + header_size + plan_size) // 64) * 64 :]
+    made, new = header(json.loads(text)), plan(old)
+    text = made if isinstance(made, bytes) else json.dumps(made).encode()
+    start = _PREFIX.pack(magic, len(text), len(new), hashlib.sha256(text + new).digest()) + text + new
+    path.write_bytes(start + bytes(-len(start) % 64) + weights)
+
+
+def _without(key: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda header: {name: value for name, value in header.items() if name != key}
+
+
+def _with(**values: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda header: header | values
+
+
+_KEYS = ("inputs", "outputs", "overridable", "metadata", "placement", "external", "pieces", "size")
+
+#: By what is wrong: changes of the header.
+HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **{f"no {key}": _without(key) for key in _KEYS},
+    **{f"{key} is a number": _with(**{key: 5}) for key in _KEYS},
+    **{f"{key} is null": _with(**{key: None}) for key in _KEYS},
+    "no JSON": lambda header: b"nonsense",
+    "no UTF-8": lambda header: b'{"inputs": "\xff\xfe"}',
+    "a list": lambda header: [],
+    "nested": lambda header: b"[" * 100_000,
+    "inputs of other fields": _with(inputs=[{"nonsense": 1}]),
+    "a file elsewhere": lambda header: header | {"external": {"/etc/passwd": {"size": 1}}},
+    "pieces outside": _with(pieces=[["", 1 << 40, 64]]),
+    "negative pieces": _with(pieces=[["", -64, 64]]),
+    "pieces of a file that is not there": _with(pieces=[["w.bin", 0, 64]]),
+    "a huge size": _with(size=1 << 60),
+}
+
+#: By what is wrong: changes of the plan.
+PLANS: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda plan: b"",
+    "short": lambda plan: plan[:100],
+    "zeros": lambda plan: bytes(len(plan)),
+    "ones": lambda plan: b"\xff" * len(plan),
+    "half": lambda plan: plan[: len(plan) // 2],
+    "text": lambda plan: b"nonsense" * 100,
+    "its middle is gone": lambda plan: plan[: len(plan) // 3] + bytes(len(plan) // 3) + plan[len(plan) // 3 * 2 :],
+}
