@@ -34,6 +34,10 @@ from py_ort.wire.values import pack_value, value_of
 FETCHED = 4 << 20
 
 
+class AdapterGone(NoAdapter):
+    """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
+
+
 @dataclass
 class Backend:
     """A browser's page with the providers of one session.
@@ -64,6 +68,7 @@ class Backend:
 
         Raises:
             NoAdapter, EPFail: None of them can run there, or one that may not be left out cannot.
+            AdapterGone: Another browser may have one; this one takes no more sessions.
         """
         backend = cls(lease, [], dropped=dict(wanted.dropped), log=log)
         lease.page.logs.append(log)
@@ -73,6 +78,9 @@ class Backend:
                 backend.providers.append(name)
                 backend.options[name] = settings
             except NoAdapter as e:
+                if lease.browser.had_adapter and lease.launcher.replaceable:
+                    pool().retire(lease)
+                    raise AdapterGone(f"{e.message}, any more") from e
                 backend.dropped[name] = f"{e.message}. What helps: {lease.launcher.options.no_adapter_hint()}"
             except PyOrtError as e:
                 if isinstance(e, InvalidArgument) or (isinstance(e, BrowserError) and not isinstance(e, DeviceLost)):
@@ -94,6 +102,7 @@ class Backend:
             self.device_id = int(settings.get("deviceId", 0))
             options = for_adapter(settings, self.lease.launcher.options)
             self.device = await self.lease.page.device(self.device_id, options, timeout)
+            self.lease.browser.had_adapter = True
 
     def _check_providers(self, wanted: Wanted) -> None:
         alone = self.providers == ["wasm"]

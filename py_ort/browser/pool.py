@@ -29,6 +29,7 @@ class Lease:
     Attributes:
         first: The lease of the browser's first page; None for that itself.
         others: Of the first one: those of the browser's other pages.
+        had_adapter: Of the first one: whether WebGPU had an adapter in this browser.
     """
 
     key: BrowserOptions
@@ -39,11 +40,16 @@ class Lease:
     idle: asyncio.TimerHandle | None = None
     first: Lease | None = None
     others: list[Lease] = field(default_factory=list)
+    had_adapter: bool = False
+
+    @property
+    def browser(self) -> Lease:
+        """The lease of the browser's first page."""
+        return self.first or self
 
     def all(self) -> list[Lease]:
         """Return the leases of all pages of this browser."""
-        first = self.first or self
-        return [first, *first.others]
+        return [self.browser, *self.browser.others]
 
 
 class Pool:
@@ -51,7 +57,12 @@ class Pool:
 
     def __init__(self) -> None:
         self._bridge: Bridge | None = None
+        #: The browsers that new sessions come to.
         self._leases: dict[BrowserOptions, Lease] = {}
+        #: Those that take no more, but have some.
+        self._retired: set[Lease] = set()
+        #: Of all browsers that were started and not closed yet.
+        self._launchers: set[Launcher] = set()
         self._tasks: set[asyncio.Future[None]] = set()
         self._locks: dict[BrowserOptions, asyncio.Lock] = {}
 
@@ -92,11 +103,22 @@ class Pool:
     def release(self, lease: Lease) -> None:
         """Give a share back; the last one closes the browser after its idle time."""
         lease.users -= 1
-        first = lease.first or lease
-        if not any(one.users for one in lease.all()) and self._leases.get(lease.key) is first:
+        first = lease.browser
+        if any(one.users for one in first.all()):
+            return
+        if first in self._retired:
+            self._background(self._close(first))
+        elif self._leases.get(first.key) is first:
             first.idle = asyncio.get_running_loop().call_later(
-                lease.launcher.options.idle_timeout, lambda: self._background(self._close(first))
+                first.launcher.options.idle_timeout, lambda: self._background(self._close(first))
             )
+
+    def retire(self, lease: Lease) -> None:
+        """Let no more sessions come to this browser. It serves those who have shares until they are done."""
+        first = lease.browser
+        if self._leases.get(first.key) is first:
+            del self._leases[first.key]
+            self._retired.add(first)
 
     async def open_worker(self, lease: Lease, script: str, timeout: float) -> Page:
         """Start another worker in a browser's page; return the connection to it.
@@ -122,7 +144,10 @@ class Pool:
 
     async def close(self) -> None:
         """Close all browsers, the servers and Playwright."""
-        await asyncio.gather(*(self._close(lease) for lease in list(self._leases.values())))
+        await asyncio.gather(*(self._close(lease) for lease in (*self._leases.values(), *self._retired)))
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Those that were just being started.
+        await asyncio.gather(*(self._end(launcher) for launcher in list(self._launchers)))
         await with_playwright.stop_driver()
         if self._bridge:
             await self._bridge.close()
@@ -153,6 +178,7 @@ class Pool:
                 connected.set_exception(error)
 
         launcher = launcher_for(options)(options, on_lost)
+        self._launchers.add(launcher)
         started = False
         try:
             async with asyncio.timeout(options.launch_timeout):
@@ -162,13 +188,13 @@ class Pool:
                 page = await asyncio.shield(connected)
         except TimeoutError:
             wanting = self._bridge.waits_for(connected) if started else "its process to start"
-            await launcher.close()
+            await self._end(launcher)
             raise Timeout(
                 f"{launcher.description} did not open its page within {options.launch_timeout:g} s: still waiting for "
                 f"{wanting} (BrowserOptions(launch_timeout=…) allows more)"
             ) from None
         except BaseException:
-            await launcher.close()
+            await self._end(launcher)
             raise
         finally:
             connected.cancel()
@@ -186,19 +212,28 @@ class Pool:
 
     def _forget(self, lease: Lease) -> None:
         """After its page is gone, a browser serves nobody."""
-        if self._leases.get(lease.key) is lease:
-            del self._leases[lease.key]
+        if self._withdraw(lease):
             for other in list(lease.others):
                 other.page.lose(lease.page.lost or ConnectionLost("the browser is gone"))
-            self._background(lease.launcher.close())
+            self._background(self._end(lease.launcher))
 
     async def _close(self, lease: Lease) -> None:
-        if lease.users and self._leases.get(lease.key) is not lease:
-            return
-        self._leases.pop(lease.key, None)
-        for one in lease.all():
-            await one.page.close()
-        await lease.launcher.close()
+        if self._withdraw(lease):
+            for one in lease.all():
+                await one.page.close()
+            await self._end(lease.launcher)
+
+    def _withdraw(self, lease: Lease) -> bool:
+        """Have a browser serve nobody any more; return whether it did."""
+        served = lease in self._retired or self._leases.get(lease.key) is lease
+        if self._leases.get(lease.key) is lease:
+            del self._leases[lease.key]
+        self._retired.discard(lease)
+        return served
+
+    async def _end(self, launcher: Launcher) -> None:
+        await launcher.close()
+        self._launchers.discard(launcher)
 
 
 _pool: Pool | None = None

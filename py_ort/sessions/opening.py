@@ -105,7 +105,7 @@ def open_session(
     lease = loop_thread().submit(_acquire(browser))
     backend: Backend | None = None
     try:
-        from py_ort.browser.backend import Backend
+        from py_ort.browser.backend import AdapterGone, Backend
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
@@ -115,7 +115,13 @@ def open_session(
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
-            backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+            try:
+                backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+            except AdapterGone as e:
+                log.warning("%s: starting another browser", e.message)
+                _give_back(None, lease)
+                lease = loop_thread().submit(_acquire(browser))
+                backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 import small_models
 
@@ -57,7 +58,7 @@ def test_webgpu_or_why_not(other):
 def test_a_browser_that_is_killed(other):
     options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "killed"}, idle_timeout=0)
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
-        session._opened.backend.lease.launcher.kill()
+        processes.kill([session._opened.backend.lease.launcher._process.pid])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
             session.run(None, FEEDS)
 

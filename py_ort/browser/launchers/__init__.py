@@ -19,10 +19,12 @@ class Launcher:
 
     Attributes:
         name: For messages and `placement()`.
+        replaceable: Whether another launch gives another browser.
         description: The browser and its version, once started.
     """
 
     name: ClassVar[str] = ""
+    replaceable: ClassVar[bool] = True
 
     def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
         self.options = options
@@ -42,11 +44,8 @@ class Launcher:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """End what `start` began, and nothing else. Never raises."""
+        """End what `start` began, and nothing else. Never raises, and starts no thread: Python may be about to end."""
         raise NotImplementedError
-
-    def kill(self) -> None:
-        """End it at once, without the loop."""
 
 
 def launcher_for(options: BrowserOptions) -> type[Launcher]:

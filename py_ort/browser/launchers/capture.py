@@ -12,6 +12,7 @@ class CaptureLauncher(Launcher):
     """Waits for a person, or another tool, to open the URL in a browser on this machine."""
 
     name: ClassVar[str] = "capture"
+    replaceable: ClassVar[bool] = False
 
     async def start(self, url: str) -> None:
         print(

@@ -102,19 +102,27 @@ class ProcessLauncher(Launcher):
     async def close(self) -> None:
         if self._watching:
             self._watching.cancel()
-        await asyncio.to_thread(self.kill)
-
-    def kill(self) -> None:
-        # Taken first: what watches the process may end it, too, in another thread.
+        # Taken first: who closes it a second time finds nothing.
         process, self._process = self._process, None
         profile, self._profile = self._profile, None
         if process is not None:
-            for how in (signal.SIGTERM, signal.SIGKILL) if sys.platform != "win32" else (signal.SIGTERM,):
-                _signal(process, how)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(3)
-        if profile:
+            await end(process)
+        for _ in range(10):
+            # What the browser's last processes wrote meanwhile goes, too.
+            if profile is None or not profile.exists():
+                return
             shutil.rmtree(profile, ignore_errors=True)
+            await asyncio.sleep(0.05)
+
+
+async def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, the leader of its group, and what is left of the group."""
+    for how in (signal.SIGTERM, signal.SIGKILL) if sys.platform != "win32" else (signal.SIGTERM,):
+        _signal(process, how)
+        for _ in range(150):
+            if process.poll() is not None:
+                break
+            await asyncio.sleep(0.02)
 
 
 def _signal(process: subprocess.Popen[bytes], how: signal.Signals) -> None:

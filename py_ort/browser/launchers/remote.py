@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from py_ort.browser.launchers.with_playwright import PlaywrightLauncher, driver
+from py_ort.browser.launchers.with_playwright import PlaywrightLauncher, drive
 from py_ort.exceptions import BrowserNotFound
 
 
@@ -12,15 +12,15 @@ class RemoteLauncher(PlaywrightLauncher):
     """Opens a page in somebody else's browser. It must run on this machine, as pages talk to loopback."""
 
     name: ClassVar[str] = "remote"
+    replaceable: ClassVar[bool] = False
 
     async def start(self, url: str) -> None:
         from playwright.async_api import Error
 
         scheme, _, address = self.options.browser.partition(":")
-        chromium, timeout = (await driver()).chromium, self.options.launch_timeout * 1000
+        how, timeout = "connect_over_cdp" if scheme == "cdp" else "connect", self.options.launch_timeout * 1000
         try:
-            connect = chromium.connect_over_cdp if scheme == "cdp" else chromium.connect
-            browser = await connect(address, timeout=timeout)
+            browser = await drive(lambda playwright: getattr(playwright.chromium, how)(address, timeout=timeout))
         except Error as e:
             raise BrowserNotFound(f"no browser answers at {address}: {e.message.strip()}") from e
         await self._open(browser, url, self._watched_page)

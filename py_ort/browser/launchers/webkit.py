@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from py_ort.browser import find
-from py_ort.browser.launchers.process import Command, ProcessLauncher, dies_with_us
+from py_ort.browser.launchers.process import Command, ProcessLauncher, dies_with_us, end
 from py_ort.exceptions import BrowserNotFound
 
 #: What WebKit has but keeps off.
@@ -82,9 +82,8 @@ class WebKitLauncher(ProcessLauncher):
             raise BrowserNotFound("Xvfb did not start: WebKit has no display")
         return f":{number}"
 
-    def kill(self) -> None:
-        super().kill()
-        if self._display is not None:
-            self._display.terminate()
-            self._display.wait(5)
-            self._display = None
+    async def close(self) -> None:
+        await super().close()
+        display, self._display = self._display, None
+        if display is not None:
+            await end(display)

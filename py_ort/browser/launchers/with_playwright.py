@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from py_ort.browser import find
 from py_ort.browser.launchers import Launcher, devtools
 from py_ort.exceptions import BrowserCrashed, PageCrashed
 
+T = TypeVar("T")
 _log = logging.getLogger("py_ort.browser")
 _console = logging.getLogger("py_ort.page.console")
 _CONSOLE_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
@@ -31,6 +32,32 @@ async def driver() -> Any:
 
             _driver = await async_playwright().start()
     return _driver
+
+
+async def drive(action: Callable[[Any], Awaitable[T]]) -> T:
+    """Have Playwright do something; once more, with a new driver process, if its driver turns out to be dead."""
+    from playwright.async_api import Error
+
+    playwright = await driver()
+    try:
+        return await action(playwright)
+    except Error:
+        if await _answers(playwright):
+            raise
+    _log.warning("Playwright's driver process ended: starting another")
+    if _driver is playwright:
+        await stop_driver()
+    return await action(await driver())
+
+
+async def _answers(playwright: Any) -> bool:
+    from playwright.async_api import Error
+
+    try:
+        await (await playwright.request.new_context()).dispose()
+    except Error:
+        return False
+    return True
 
 
 async def stop_driver() -> None:
@@ -62,8 +89,8 @@ class PlaywrightLauncher(Launcher):
         from playwright.async_api import Error
         from playwright.async_api import TimeoutError as TookTooLong
 
-        try:
-            return await (await driver()).chromium.launch(
+        def launch(playwright: Any) -> Awaitable[Any]:
+            return playwright.chromium.launch(
                 executable_path=binary,
                 headless=self.options.headless,
                 args=self.options.command_line(),
@@ -76,6 +103,9 @@ class PlaywrightLauncher(Launcher):
                 handle_sigterm=False,
                 handle_sighup=False,
             )
+
+        try:
+            return await drive(launch)
         except TookTooLong as e:
             raise TimeoutError from e
         except Error as e:
