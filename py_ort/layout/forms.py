@@ -91,13 +91,8 @@ class Forms:
 
     def plain(self, value: ir.Value | None) -> ir.Value | None:
         """Return the value itself, transposed back if need be."""
-        if value is None or self.is_plain(value):
-            return (
-                value
-                if value is None or value not in self._forms
-                else self._forms[value].get(identity(rank(value) or 0), value)
-            )
-        return self.form(value, identity(len(next(iter(self._forms[value])))))
+        there = None if value is None else self._forms.get(value)
+        return self.form(value, identity(len(next(iter(there))))) if value is not None and there else value
 
     def form(self, value: ir.Value, perm: Perm) -> ir.Value:
         """Return the value under this permutation, made if it is not there."""

@@ -23,7 +23,9 @@ class Reshapes(Pass):
         for node in nodes_of(model, "Transpose"):
             count += _transposes(node)
         for node in nodes_of(model, *_RENAMES):
-            count += _reshapes(node)
+            merged: ir.Node | None = node
+            while merged is not None and (merged := _reshapes(merged)) is not None:  # there may be another before
+                count += 1
         for node in nodes_of(model, "Reshape"):
             count += _constant_shape(node)
         return count
@@ -40,17 +42,18 @@ def _transposes(node: ir.Node) -> bool:
     return True
 
 
-def _reshapes(node: ir.Node) -> bool:
-    """Skip the first of two, when the second says its result without looking at the first's."""
+def _reshapes(node: ir.Node) -> ir.Node | None:
+    """Skip the first of two, when the second says its result without looking at the first's; return the second."""
     before = made_by(node.inputs[0], *_RENAMES)
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
-        return False
+        return None
     target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])
     if target is None:
-        return False
+        return None
     build = Builder(node, origin=(*origins(before), *origins(node)))
-    build.finish(build.op("Reshape", before.inputs[0], target))
-    return True
+    merged = build.op("Reshape", before.inputs[0], target)
+    build.finish(merged)
+    return merged.producer()
 
 
 def _shape_of(node: ir.Node) -> list[int] | None:
