@@ -322,8 +322,8 @@ def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     """Nothing to do: the input's forms are forms of the output, under other permutations."""
     value = node.inputs[0]
     perm = attribute(node, "perm")
-    if value is None or perm is None or value.const_value is not None or rank(value) is None:
-        return False
+    if value is None or perm is None or value.const_value is not None or rank(value) != len(perm):
+        return False  # a rank that became known after ONNX's inference may be wrong: the kernel says so
     back = inverse(perm)
     there = dict(forms.available(value))
     idle = same_memory(perm, dims(value))

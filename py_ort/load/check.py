@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.load.attributes import check_attributes
-from py_ort.ops import operators
+from py_ort.ops import INTERNAL, NHWC, operators
 from py_ort.ops.builder import all_graphs, all_nodes
 from py_ort.ops.infer import newest_opset, schema
 
@@ -46,8 +46,6 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
             f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to "
             f"{newest_opset()}: upgrade the onnx package"
         )
-    for key in [key for key in model.functions if _is_operator(key, model, known)]:
-        del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
     for graph in all_graphs(model.graph):
         _check_graph(graph, model, known)
     for function in model.functions.values():
@@ -80,16 +78,16 @@ def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, 
             )
 
 
-def _is_operator(key: ir.OperatorIdentifier, model: ir.Model, known: Collection[tuple[str, str]]) -> bool:
-    domain, op_type, overload = key
-    if overload or domain not in _KNOWN_DOMAINS:
-        return False
-    return (domain, op_type) in known or schema(domain, op_type, model.opset_imports.get(domain, 1)) is not None
-
-
 def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
     if node.op_identifier() in model.functions:
         return
+    if node.domain in (INTERNAL, NHWC):
+        raise InvalidGraph(
+            f"node {_name(node)} is of the domain {node.domain}, which is py_ort's own and none of models",
+            node=_name(node),
+            op_type=node.op_type,
+            domain=node.domain,
+        )
     version = model.opset_imports.get(node.domain)
     key = (node.domain, node.op_type)
     standard = node.domain == "" and schema("", node.op_type, newest_opset()) is not None

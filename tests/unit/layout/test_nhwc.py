@@ -320,3 +320,33 @@ def test_what_is_quantised_lies_as_it_did(axis: int | None) -> None:
     )
     found = operators(check_equal(model, tolerance=2e-4))
     assert found == {"Transpose": 2, "nhwc.Conv": 2, "QuantizeLinear": 1, "DequantizeLinear": 1}
+
+
+def test_a_value_of_unknown_rank_that_is_read_twice() -> None:
+    """GroupNormalization's output has no shape here, and its form in channels last none in the end."""
+    constants = {"k": np.ones(1, np.float32), "w": _f(1, 1, 1, 1)}
+    text = (
+        "g (float[2,1,6,4] x) => (float[4,1,6,4] y) "
+        "{ c = Conv(x, w)  a = GroupNormalization<num_groups=1>(c, k, k)  y = Concat<axis=0>(a, a) }"
+    )
+    model = parse(text, constants)
+    compile_model(model.SerializeToString(), providers=["wasm"])
+
+
+def test_three_reshapes_in_a_row_are_one() -> None:
+    """Each that is skipped may have another before it."""
+    constants = {"pads": _i(1, 1, 0, 1, 1, 1, 0, 0), "k": _i(3), "f": _i(4)}
+    text = "{ p = Pad(x, pads)  a = Unsqueeze(p, k)  b = Squeeze(a, k)  y = Reshape(b, f) }"
+    result = compiled(parse(f"g (float[n,1,h,w] x) => (float[m] y) {text}", constants), providers=["wasm"])
+    assert operators(result) == {"Pad": 1, "Reshape": 1}
+
+
+def test_a_permutation_of_another_rank() -> None:
+    """A rank that only folding finds out: whoever feeds the model is told by the kernel."""
+    text = (
+        "g (float[1,1,4,4] x) => (y) { c = Conv(x, w)  s = Shape(c)  t = Concat<axis=0>(one, s)  r = Reshape(c, t) "
+        " z = Transpose<perm=[0,2,3,1]>(r)  y = Neg(z) }"
+    )
+    model = parse(text, {"w": _f(1, 1, 1, 1), "one": _i(1)})
+    result = compiled(model, providers=["wasm"])
+    assert operators(result)["Transpose"] == 1

@@ -89,6 +89,10 @@ DAMAGED = {
         "'y' is declared as FLOAT, and is INT64",
     ),
     "a function's attribute outside of functions": (_referring(), "'alpha' is one of a function, 'outer'"),
+    "an operator of our own": (
+        _model(helper.make_node("Relu", ["x"], ["y"], domain="com.ms.internal.nhwc")),
+        "com.ms.internal.nhwc, which is py_ort's own",
+    ),
     "a Cast to no type": (_model(helper.make_node("Cast", ["x"], ["y"], to=1 << 40)), "'to' is 1099511627776"),
     "an axis out of all bounds": (
         _model(helper.make_node("LayerNormalization", ["x", "x"], ["y"], axis=1 << 31)),
