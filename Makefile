@@ -1,6 +1,7 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder
+# make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, generated code; no browser
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
@@ -15,19 +16,24 @@ PYTHON ?= python3
 IMAGE ?= samples/sample.png
 PROVIDER ?= webgpu
 SOURCE ?= onnx-node
+MINUTES ?= 10
+SEEDS ?= 0:
 ARGS ?=
 
 BIN := .venv/bin
 STAMPS := build/stamps
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 
-.PHONY: run test large browsers check conformance build setup wheel clean
+.PHONY: run test fuzz large browsers check conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
 
 test: build
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: build
+	PYTHONPATH=tests/helpers $(BIN)/python tests/fuzz/campaign.py --minutes $(MINUTES) --seeds $(SEEDS) $(ARGS)
 
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
