@@ -46,6 +46,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
             f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to "
             f"{newest_opset()}: upgrade the onnx package"
         )
+    for key in [key for key in model.functions if _is_operator(key, model, known)]:
+        del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
     for graph in all_graphs(model.graph):
         _check_graph(graph, model, known)
     for function in model.functions.values():
@@ -76,6 +78,13 @@ def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, 
                 op_type=node.op_type,
                 domain=node.domain,
             )
+
+
+def _is_operator(key: ir.OperatorIdentifier, model: ir.Model, known: Collection[tuple[str, str]]) -> bool:
+    domain, op_type, overload = key
+    if overload or domain not in _KNOWN_DOMAINS:
+        return False
+    return (domain, op_type) in known or schema(domain, op_type, model.opset_imports.get(domain, 1)) is not None
 
 
 def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> None:

@@ -25,6 +25,11 @@ from py_ort.wire.tensors import NUMPY, byte_size, dtype_name
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _TAKEN = "\0"
+_ATTRIBUTE = onnx.AttributeProto.DESCRIPTOR
+_WITH_TENSORS = {
+    *(onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS, onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS),
+    *(onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS),
+}
 
 
 class ExternalData:
@@ -179,6 +184,8 @@ def _tensors_of(message: Any) -> Iterator[Any]:
     for name, repeated in _ways_to_tensors(message.DESCRIPTOR):
         if repeated:
             for item in getattr(message, name):
+                if item.DESCRIPTOR is _ATTRIBUTE and item.type not in _WITH_TENSORS:
+                    continue  # quickly: most attributes are numbers, and nobody reads one as what it says it is not
                 yield from _tensors_of(item)
         elif message.HasField(name):
             yield from _tensors_of(getattr(message, name))

@@ -188,7 +188,7 @@ def remove_with_subgraphs(node: ir.Node) -> None:
 class Builder:
     """Makes nodes in front of an anchor node.
 
-    New nodes get types and shapes at once, and the anchor's origins.
+    New nodes get types and shapes at once, and the anchor's origins. `made` has them, in order.
     """
 
     def __init__(self, anchor: ir.Node, *, after: bool = False, origin: Sequence[str] | None = None) -> None:
@@ -197,6 +197,7 @@ class Builder:
         self.anchor = anchor
         self.graph: ir.Graph = anchor.graph
         self._after: ir.Node | None = anchor if after else None
+        self.made: list[ir.Node] = []
         self.origin = tuple(origin) if origin is not None else origins(anchor)
 
     def op(
@@ -224,6 +225,7 @@ class Builder:
             domain, op_type, values, attrs, num_outputs=outputs, name=self.origin[-1] if self.origin else None
         )
         set_origins(node, self.origin)
+        self.made.append(node)
         if self._after is not None:
             self.graph.insert_after(self._after, node)
             self._after = node

@@ -63,35 +63,36 @@ def canonicalise_nodes(
         if check is not None:
             widen_indices(node, version)
             check(node, version)
-        results = canonicalise_node(node, version)
-        if results is not None:
+        made = _rewrite(node, version)
+        for new in made:
+            if subgraphs(new):  # bodies are still of the old form; those of other nodes are not any more
+                infer_node(new, None, visit)
+        if node.graph is None:
             count += 1
-            for made in {value.producer() for value in results if value is not None}:
-                if made is not None and subgraphs(made):  # bodies are still of the old form
-                    infer_node(made, None, visit)
         else:
             infer_node(node, opsets if node.domain != "" else None, visit, strict=check is not None)
     return count
 
 
-def canonicalise_node(node: ir.Node, version: int) -> tuple[ir.Value | None, ...] | None:
+def _rewrite(node: ir.Node, version: int) -> list[ir.Node]:
     """Bring one node from opset `version` to the newest form.
 
     Returns:
-        The values that took the place of its outputs, or None when the node itself stayed.
+        The nodes that were made, which took its place unless it is still there.
     """
+    made: list[ir.Node] = []
     _fill_defaults(node, version)
     for entry in lowerings(node.domain, node.op_type):
         if not entry.since <= version < entry.before:
             continue
         build = Builder(node)
         result = entry.rewrite(node, build)
+        made += build.made
         if result is not None:
-            results = result if isinstance(result, tuple) else (result,)
-            build.finish(*results)
-            return results
+            build.finish(*(result if isinstance(result, tuple) else (result,)))
+            return made
     node.version = None
-    return None
+    return made
 
 
 def _fill_defaults(node: ir.Node, version: int) -> None:

@@ -63,12 +63,19 @@ def _attributes(node: ir.Node, values: dict[ir.Value, ir.Value | None], given: M
         if item.is_ref():
             source = given.get(item.ref_attr_name or "")
             if source is not None:
-                found.append(ir.Attr(item.name, source.type, source.value))
+                found.append(_given(item.name, source))
         elif item.type == ir.AttributeType.GRAPH:
             found.append(ir.AttrGraph(item.name, _copy_graph(item.value, values, given)))
         else:
             found.append(item)
     return found
+
+
+def _given(name: str, source: ir.Attr) -> ir.Attr:
+    """What the caller gave; a graph of its own for each node that reads it."""
+    if source.type == ir.AttributeType.GRAPH:
+        return ir.AttrGraph(name, _copy_graph(source.value, {}, {}))
+    return ir.Attr(name, source.type, source.value)
 
 
 def _copy_graph(

@@ -11,7 +11,7 @@ from py_ort.ops.builder import Builder, array, set_attributes
 from py_ort.ops.declaration import Operator, lowering
 from py_ort.ops.symbolic_dims import infer_constant_of_shape, refine_range
 
-_RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli")
+_RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli", "Dropout")  # a Dropout that stays drops
 
 OPERATORS = [
     Operator("ConstantOfShape", host=(0,), tolerance="exact", infer=infer_constant_of_shape),
@@ -20,7 +20,6 @@ OPERATORS = [
     Operator("EyeLike", shape_only=(0,), tolerance="exact"),
     *(Operator(name, pure=False) for name in _RANDOM),
     *(Operator(name, pure=False, shape_only=(0,)) for name in ("RandomNormalLike", "RandomUniformLike")),
-    Operator("Dropout"),
     Operator("BlackmanWindow", host=(0,)),
     Operator("HammingWindow", host=(0,)),
     Operator("HannWindow", host=(0,)),

@@ -40,6 +40,12 @@ def test_everywhere_as_native_onnxruntime_reads_it(new_session, tmp_path: Path, 
         np.testing.assert_array_equal(new_session(source, options, providers=["wasm"]).run(None, {}), wanted)
 
 
+@pytest.mark.parametrize("place", ["sparse values", "sparse initializer"])
+def test_sparse_tensors(new_session, tmp_path: Path, place: str) -> None:
+    session = new_session(save(model(external("w.bin"), place), tmp_path), providers=["wasm"])
+    np.testing.assert_array_equal(session.run(None, {})[0], VALUES)
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_files_in_memory(new_session, place: str) -> None:
     options = SessionOptions()

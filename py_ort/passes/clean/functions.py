@@ -43,7 +43,9 @@ class Functions(Pass):
             return False
         if runs is False and not all(self._is_plain(inner) for inner in body):
             return False  # another provider runs it, and the first one would not run all parts either
-        canonicalise_nodes(instantiate(node, body), dict(body.opset_imports))
+        # Bodies that the node had are in the newest form already.
+        opsets = {**body.opset_imports, "": newest_opset()} if subgraphs(node) else dict(body.opset_imports)
+        canonicalise_nodes(instantiate(node, body), opsets)
         return True
 
     def _is_plain(self, node: ir.Node) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 import bert
 import numpy as np
 import onnx
@@ -78,3 +80,16 @@ def test_large_tensors_lie_beside_it(tmp_path, monkeypatch):
     assert path.read_bytes().count(b"optimised.onnx.data") == 1
     feeds = random_feeds(model, {"N": 2})
     np.testing.assert_allclose(run_native(str(path), feeds)[0], run_native(model, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_is_written_over_itself(tmp_path, monkeypatch):
+    """Its external data are mapped while their file is written."""
+    monkeypatch.setattr(standard_form, "_EXTERNAL_FROM", 100)
+    weights = np.random.default_rng(0).standard_normal((64, 8192)).astype(np.float32)  # large enough to be mapped
+    made = parse("g (float[1,64] x) => (float[1,8192] y) { y = MatMul(x, w) }", {"w": weights})
+    path = tmp_path / "m.onnx"
+    whole, feeds = made.SerializeToString(), random_feeds(made)
+    onnx.save_model(made, path, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
+    compile_model(path, providers=["wasm"], optimised=path)
+    assert stat.S_IMODE((tmp_path / "m.onnx.data").stat().st_mode) == stat.S_IMODE(path.stat().st_mode)
+    np.testing.assert_allclose(run_native(str(path), feeds)[0], run_native(whole, feeds)[0], rtol=1e-5, atol=1e-5)

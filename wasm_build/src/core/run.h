@@ -31,6 +31,7 @@ class Run {
 
   // --- for the executor
   const Session& session() const { return *session_; }
+  std::span<const Slot> slots() const { return slots_; }
   Slot& slot(int32_t value) { return slots_[static_cast<size_t>(value)]; }
   std::string_view name(int32_t value) const { return session_->plan().value_name(value); }
   bool cancelled() const { return cancelled_; }

@@ -107,6 +107,7 @@ Status Session::prepare(const PlanNode*& failed) {
   failed = nullptr;
   if (prepared_) return {};
   PY_ORT_TRY(check_weights());
+  compute_constants();
   cpu_kernels_.resize(plan_.node_count());
   js_kernels_.resize(plan_.node_count());
   for (const PlanGraph& graph : plan_.graphs())

@@ -28,10 +28,10 @@ class Session {
   // Reads the bytes of another session's weight.
   Status share_weight(size_t index, const Session& owner, size_t other);
   Status weight_on_gpu(size_t index, uint32_t gpu_id);
-  // Makes the kernels. `failed` is the node whose kernel could not be made.
+  // Computes what depends on weights only, and makes the kernels. `failed` is the node whose kernel could not be made.
   Status prepare(const PlanNode*& failed);
 
-  // The weights' slots; all other values are empty.
+  // The slots of weights and of what was computed of them; all other values are empty.
   const std::vector<Slot>& constants() const { return constants_; }
   const CpuKernel& cpu_kernel(const PlanNode& node) const { return cpu_kernels_[node.index]; }
   uint32_t js_kernel(const PlanNode& node) const { return js_kernels_[node.index]; }
@@ -40,6 +40,8 @@ class Session {
   Status make_weights();
   Status check_weights() const;
   Status make_kernel(const PlanNode& node);
+  void compute_constants();
+  bool compute(const PlanNode& node, size_t& growth);
 
   Plan plan_;
   std::vector<Slot> constants_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/slot.h"
 #include "plan/plan.h"
 #include "py_ort/kernel.h"
 
@@ -31,8 +32,8 @@ class CpuKernel {
  public:
   static Status make(const Plan& plan, const PlanNode& node, CpuKernel& out);
   // Checks the inputs' dtypes, and afterwards that the kernel made what it was asked for.
-  // `ending`: by input, whether nobody needs it afterwards.
-  Status run(std::span<const Value* const> inputs, std::span<Value* const> outputs, std::span<const uint8_t> ending) const;
+  // `slots`: of all values; `ending`: by input, whether nobody needs it afterwards; `made`: by output.
+  Status run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const;
 
  private:
   Status check_type(size_t input, DType dtype) const;

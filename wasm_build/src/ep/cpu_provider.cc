@@ -1,6 +1,5 @@
 // A node on the CPU provider: bring its inputs to the CPU, run its kernel.
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "core/executor.h"
@@ -8,12 +7,6 @@
 
 namespace py_ort {
 namespace {
-
-// Their outputs differ from run to run, so they depend on more than constants.
-constexpr std::array<std::string_view, 6> kRandom = {"Bernoulli",    "Multinomial",   "RandomNormal", "RandomNormalLike",
-                                                     "RandomUniform", "RandomUniformLike"};
-
-bool is_random(const PlanNode& node) { return node.domain.empty() && std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end(); }
 
 // By input, whether the node is the last to read it, and reads it once.
 std::vector<uint8_t> ending_inputs(const PlanNode& node) {
@@ -26,7 +19,7 @@ std::vector<uint8_t> ending_inputs(const PlanNode& node) {
 }  // namespace
 
 Status run_cpu_node(Run& run, const PlanNode& node) {
-  bool from_feeds = is_random(node);
+  bool from_feeds = node.is_random();
   if (from_feeds) run.not_replayable();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kOmitted || node.uses[i] == gen::InputUse::shape) continue;
@@ -38,12 +31,8 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
 
   // No suspension below: pointers to slots stay good.
   if (run.profiling()) run.ready_ms = jsep::now_ms();
-  std::vector<const Value*> inputs;
-  for (int32_t value : node.inputs) inputs.push_back(value == kOmitted || run.slot(value).empty() ? nullptr : &run.slot(value).value);
-  std::vector<Value> made(node.outputs.size());
-  std::vector<Value*> outputs;
-  for (size_t i = 0; i < made.size(); ++i) outputs.push_back(node.outputs[i] == kOmitted ? nullptr : &made[i]);
-  PY_ORT_TRY(run.session().cpu_kernel(node).run(inputs, outputs, ending_inputs(node)));
+  std::vector<Value> made;
+  PY_ORT_TRY(run.session().cpu_kernel(node).run(run.slots(), ending_inputs(node), made));
   for (size_t i = 0; i < made.size(); ++i) {
     Slot slot = Slot::of(std::move(made[i]), from_feeds);
     if (slot.is_tensor() && slot.value.tensor.location == Location::gpu) slot.gpu = slot.value.tensor;  // a view of a shape input

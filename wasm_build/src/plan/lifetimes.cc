@@ -18,6 +18,7 @@ class Lifetimes {
       std::set<int32_t> of_node(node.inputs.begin(), node.inputs.end());
       for (const auto& [name, subgraph] : node.subgraphs) of_node.merge(this->graph(subgraph));
       of_node.erase(kOmitted);
+      node.dying.clear();
       reads.push_back(std::move(of_node));
     }
     std::set<int32_t> all(graph.outputs.begin(), graph.outputs.end());

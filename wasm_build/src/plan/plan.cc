@@ -1,5 +1,8 @@
 #include "plan/plan.h"
 
+#include <algorithm>
+#include <array>
+
 namespace py_ort {
 namespace {
 
@@ -45,6 +48,18 @@ uint32_t PlanNode::subgraph(std::string_view attribute) const {
   for (const auto& [name, graph] : subgraphs)
     if (name == attribute) return graph;
   return 0;  // the main graph is nobody's subgraph
+}
+
+bool PlanNode::is_random() const {
+  // A Dropout that is still there drops.
+  static constexpr std::array<std::string_view, 7> kRandom = {"Bernoulli",        "Dropout",       "Multinomial",      "RandomNormal",
+                                                              "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  return domain.empty() && std::find(kRandom.begin(), kRandom.end(), op_type) != kRandom.end();
+}
+
+void Plan::remove(const std::vector<bool>& nodes) {
+  for (PlanGraph& graph : graphs_) std::erase_if(graph.nodes, [&](const PlanNode& node) { return nodes[node.index]; });
+  find_lifetimes(graphs_);
 }
 
 std::string_view Plan::value_name(int32_t i) const { return i == kOmitted ? std::string_view("(omitted)") : text_of(value(i).name()); }

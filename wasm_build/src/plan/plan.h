@@ -37,6 +37,8 @@ struct PlanNode {
   // kOmitted-safe. The graph of a graph-valued attribute; the verifier has seen that control flow has its graphs.
   int32_t input(size_t i) const { return i < inputs.size() ? inputs[i] : kOmitted; }
   uint32_t subgraph(std::string_view attribute) const;
+  // Its outputs differ from run to run, so they depend on more than constants.
+  bool is_random() const;
   // For messages: the model's own nodes, where they are known.
   std::string_view known_as() const { return origin.empty() ? name : origin; }
 };
@@ -59,6 +61,8 @@ class Plan {
   size_t value_count() const { return table_->values() ? table_->values()->size() : 0; }
   const gen::Value& value(int32_t i) const { return *table_->values()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
   std::string_view value_name(int32_t i) const;
+  // Takes nodes out, by their index among all: their outputs then are there before a run, as weights are.
+  void remove(const std::vector<bool>& nodes);
   size_t weight_count() const { return table_->weights() ? table_->weights()->size() : 0; }
   const gen::Weight& weight(size_t i) const { return *table_->weights()->Get(static_cast<flatbuffers::uoffset_t>(i)); }
 
@@ -76,7 +80,7 @@ class Plan {
 // Whether every index, shape and size holds together, and every value is made once, before it is read (src/plan/verify.cc).
 Status verify_tables(const gen::Plan& table);
 Status verify_graphs(const Plan& plan);
-// Fills `dying` and `locals`, and omits outputs that nobody reads.
+// Fills `dying` and `locals` anew, and omits outputs that nobody reads.
 void find_lifetimes(std::vector<PlanGraph>& graphs);
 
 }  // namespace py_ort

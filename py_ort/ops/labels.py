@@ -1,0 +1,24 @@
+"""Labels as numbers and back: ai.onnx.ml's LabelEncoder."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, set_attributes
+from py_ort.ops.declaration import lowering
+from py_ort.ops.infer import inconsistent
+
+
+@lowering("LabelEncoder", before=2, domain="ai.onnx.ml")
+def keys_and_values(node: ir.Node, build: Builder) -> None:
+    """There was one list of classes, whose places were the numbers; the input's type said which way it goes."""
+    classes = attribute(node, "classes_strings")
+    value = node.inputs[0]
+    if not classes:
+        raise inconsistent(node, "it has no classes_strings")
+    numbers = list(range(len(classes)))
+    if value is not None and value.dtype == ir.DataType.STRING:
+        set_attributes(node, keys_strings=list(classes), values_int64s=numbers)
+    else:
+        set_attributes(node, keys_int64s=numbers, values_strings=list(classes))
+    set_attributes(node, classes_strings=None)
