@@ -5,7 +5,8 @@
     │   └── InternalError: of Fail, a bug of py_ort's own
     └── BrowserError
         ├── BrowserNotFound, BrowserCrashed, PageCrashed, ConnectionLost, Timeout
-        └── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
+        ├── NoAdapter, DeviceLost, ShaderError, NoSuchSession, Cancelled
+        └── ProtocolError; WorkerEnded: of DeviceLost, sessions go on, what they had on the GPU does not
 
 An error that came from the page or the core keeps its own message, and its stack in `stack`.
 """
@@ -42,10 +43,12 @@ __all__ = [
     "NotImplemented",
     "OutOfMemory",
     "PageCrashed",
+    "ProtocolError",
     "PyOrtError",
     "RuntimeException",
     "ShaderError",
     "Timeout",
+    "WorkerEnded",
     "from_code",
 ]
 
@@ -92,6 +95,10 @@ class PyOrtError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross process borders (pytest-xdist, multiprocessing) with their fields."""
         return _restore, (type(self), self.message, dict(self.__dict__))
+
+    def again(self) -> PyOrtError:
+        """Return a fresh exception for another one who is to be told: tracebacks must not be shared between threads."""
+        return _restore(type(self), self.message, self.__dict__)
 
     def _where(self) -> str:
         parts = []
@@ -257,6 +264,18 @@ class DeviceLost(BrowserError, DeviceReset):
     """The browser lost the GPU device."""
 
     code = 8
+
+
+class WorkerEnded(DeviceLost):
+    """The worker was ended, because a run or a creation in it went on after it was cancelled or timed out.
+
+    Sessions of this worker are loaded again by their next use, and runs under way are done again. What cannot be had
+    again raises this: values on the GPU of that worker, and runs that read or write such values.
+    """
+
+
+class ProtocolError(BrowserError):
+    """The page said what no page of py_ort says."""
 
 
 class NoSuchSession(BrowserError, NotFound):

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_ort.browser.loop import loop_thread
+from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.lazy_imports import import_whole
 from py_ort.providers.options import check_options, for_adapter
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
@@ -40,6 +41,7 @@ from py_ort.wire import Layout
 from py_ort.wire.tensors import dtype_of, on_gpu, pack
 
 if TYPE_CHECKING:
+    from py_ort.browser.page import Page
     from py_ort.browser.pool import Lease
     from py_ort.ops import Operator
 
@@ -79,12 +81,17 @@ class JsepBackend:
         self.device_id = int(checked.get("deviceId", 0))
         self._buffers: set[int] = set()
         self._kernels: dict[int, Operator] = {}
-        lease = loop_thread().call(pool().acquire(BrowserOptions.of(browser, launcher)))
+        import_whole("onnx_ir", "py_ort.ops", "py_ort.plan.attributes", "py_ort.user_kernels.registry")
+        loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
+
+    async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
+        lease = await pool().acquire(browser)
         try:
-            asked = for_adapter(checked, lease.launcher.options)
-            self.device = loop_thread().call(lease.page.device(self.device_id, asked, 60))
+            # Numbers mean something in this worker only.
+            self._worker = await pool().live(lease)
+            self.device = await self._worker.device(self.device_id, for_adapter(options, lease.launcher.options), 60)
         except BaseException:
-            loop_thread().soon(lambda: pool().release(lease))
+            pool().release(lease)
             raise
         self._lease = lease
 
@@ -249,12 +256,12 @@ class JsepBackend:
         for number in self._kernels:
             kernel = JsepReleaseKernelT()
             kernel.id = number
-            _post(lease, kernel)
+            _post(self._worker, kernel)
         for number in self._buffers:
             buffer = JsepFreeT()
             buffer.id = number
-            _post(lease, buffer)
-        loop_thread().soon(lambda: pool().release(lease))
+            _post(self._worker, buffer)
+        soon(lambda: pool().release(lease))
 
     def __enter__(self) -> JsepBackend:
         return self
@@ -271,16 +278,17 @@ class JsepBackend:
             raise PyOrtError("this JsepBackend is closed")
         return self._lease
 
-    def _page(self) -> Any:
-        return self._live().page
+    def _page(self) -> Page:
+        self._live()
+        return self._worker
 
     def _ask(self, body: Any, payload: Sequence[Any] = (), size: int | None = None) -> Any:
         total = sum(len(part) for part in payload) if size is None else size
         return loop_thread().call(self._page().request(body, list(payload), total, timeout=_TIMEOUT))
 
 
-def _post(lease: Lease, body: Any) -> None:
-    loop_thread().soon(lambda: lease.page.post(body))
+def _post(page: Page, body: Any) -> None:
+    soon(lambda: page.post(body))
 
 
 def _plain(value: Any) -> Any:

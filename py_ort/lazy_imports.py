@@ -1,4 +1,4 @@
-"""Packages whose names are imported at first use: with a plan from the cache, a session needs no compiler."""
+"""Imports at first use: with a plan from the cache, a session needs no compiler."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from py_ort.uninterrupted import interruptible, uninterrupted
+
+
+def import_whole(*modules: str) -> None:
+    """Import modules, as a rule in another thread: an interrupt must not leave a package in pieces."""
+    missing = any(name not in sys.modules for name in modules)
+
+    def load() -> None:
+        for name in modules:  # waits for another thread that is at it
+            importlib.import_module(name)
+
+    uninterrupted(load) if missing and interruptible() else load()
 
 
 def lazily(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
@@ -19,7 +32,9 @@ def lazily(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{package}.{where[name]}"), name)
+        module = f"{package}.{where[name]}"
+        import_whole(module)
+        value = getattr(sys.modules[module], name)
         setattr(sys.modules[package], name, value)
         return value
 

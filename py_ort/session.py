@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import DeviceLost
+from py_ort.exceptions import DeviceLost, WorkerEnded
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.base import SessionBase
 from py_ort.sessions.opening import Providers
@@ -85,6 +86,7 @@ class InferenceSession(SessionBase):
             RuntimeException: A kernel failed on these inputs.
             Cancelled: `run_options.terminate` was set.
             BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
+            DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
         """
         return self._run(output_names, input_feed, run_options)
 
@@ -95,16 +97,24 @@ class InferenceSession(SessionBase):
         run_options: RunOptions | None,
         on_gpu: OnGpu | None = None,
     ) -> list[Any]:
-        run = self._start(names, input_feed, run_options, on_gpu)
-        try:
-            run.wait()
-            return self._finish(run)
-        except DeviceLost as e:
-            if not self._fallback:
-                raise
-            self._log.warning("the GPU is lost, so the session goes on with wasm: %s", e.message)
-            self.set_providers(["wasm"])
-            return self._run(names, input_feed, run_options)
+        began, spent = time.perf_counter(), 0.0
+        while True:
+            run = self._start(names, input_feed, run_options, on_gpu, spent)
+            try:
+                run.wait()
+                return self._finish(run)
+            except WorkerEnded:
+                if not run.repeatable:
+                    raise
+                spent = time.perf_counter() - began
+            except DeviceLost as e:
+                if not self._fallback:
+                    raise
+                lost = e
+                break
+        self._log.warning("the GPU is lost, so the session goes on with wasm: %s", lost.message)
+        self.set_providers(["wasm"])
+        return self._run(names, input_feed, run_options)
 
     def run_async(
         self,
@@ -186,7 +196,7 @@ class InferenceSession(SessionBase):
             device_id: A device of this session's page; 0: the session's own.
             vendor_id: Must be left out.
         """
-        backend = self._open().backend
+        backend = self._ready().backend
         return make_value(shape, element_type, device_type, device_id or backend.device_id, vendor_id, backend.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
@@ -194,7 +204,8 @@ class InferenceSession(SessionBase):
 
         The next such run captures again. Without enableGraphCapture there is nothing to forget.
         """
-        self._open().backend.release_graph(graph_annotation_id)
+        opened = self._open()
+        opened.steadily(lambda: opened.backend.release_graph(opened.session, graph_annotation_id))
 
     # --- changing
 

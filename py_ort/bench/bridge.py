@@ -71,7 +71,7 @@ class _Bare:
         body = OpenWorkerT()
         body.script, body.token = _SCRIPT, token
         body.port = self._server.sockets[0].getsockname()[1]
-        await lease.page.request(body)
+        await lease.host.request(body, timeout=timeout)
         try:
             await asyncio.wait_for(opened.wait(), timeout)
         except TimeoutError:

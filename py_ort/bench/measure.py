@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_ort.bench.peer import Peer
-from py_ort.browser.loop import loop_thread
+from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.load import read_whole
@@ -106,7 +106,7 @@ class Ours:
         """Close the session."""
         if self.session is not None:
             self.session.close()
-        loop_thread().soon(lambda: pool().release(self._lease))
+        soon(lambda: pool().release(self._lease))
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from py_ort.browser.loop import loop_thread
+from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
@@ -127,7 +127,7 @@ class Peer:
     def _release(self, session: int) -> None:
         body = ReleaseSessionT()
         body.session = session
-        loop_thread().soon(lambda: self._page.post(body))
+        soon(lambda: self._page.post(body))
 
     def _publish(self, file: Path, content_type: str) -> str:
         url = self._lease.http.publish([file.read_bytes()], content_type)
@@ -149,4 +149,4 @@ class Peer:
             self._lease.http.withdraw(url)
         self._release(self._session)
         loop_thread().call(self._page.close())
-        loop_thread().soon(lambda: pool().release(self._lease))
+        soon(lambda: pool().release(self._lease))

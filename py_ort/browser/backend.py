@@ -6,12 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from py_ort.browser.loop import LoopThread, loop_thread
-from py_ort.browser.page import Progress
+from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.page import Page, Progress
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import BrowserError, DeviceLost, EPFail, InvalidArgument, NoAdapter, PyOrtError
+from py_ort.exceptions import (
+    BrowserError,
+    DeviceLost,
+    EPFail,
+    InvalidArgument,
+    NoAdapter,
+    ProtocolError,
+    PyOrtError,
+    WorkerEnded,
+)
 from py_ort.plan.parts import Part
 from py_ort.providers.options import for_adapter, for_page
 from py_ort.providers.resolution import REQUIRE, Wanted
@@ -22,7 +31,7 @@ from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.sessions.log import SessionLog
-from py_ort.values.device_tensor import DeviceTensor
+from py_ort.values.device_tensor import DeviceTensor, has_form
 from py_ort.values.feeds import Feed
 from py_ort.values.output_location import OnGpu
 from py_ort.wire import Answer, Layout
@@ -38,11 +47,29 @@ class AdapterGone(NoAdapter):
     """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
 
 
-@dataclass
-class Backend:
-    """A browser's page with the providers of one session.
+class Loaded(NamedTuple):
+    """A session in a page.
 
     Attributes:
+        page: The worker that it is in.
+        number: What the worker calls it.
+    """
+
+    page: Page
+    number: int
+
+    @property
+    def gone(self) -> bool:
+        """Whether the worker was ended, so that the session must be loaded into the next one."""
+        return isinstance(self.page.lost, WorkerEnded)
+
+
+@dataclass
+class Backend:
+    """A browser's worker with the providers of one session. First of all, `open` it.
+
+    Attributes:
+        page: The worker; see `reopen`.
         providers: Those that can run here, best first.
         options: Their options.
         device: What the page says of the WebGPU device: vendor, architecture, description, software, features, limits.
@@ -51,57 +78,89 @@ class Backend:
     """
 
     lease: Lease
-    providers: list[str]
+    log: SessionLog = field(default_factory=SessionLog)
+    providers: list[str] = field(default_factory=list)
     device_id: int = 0
     device: dict[str, Any] = field(default_factory=dict)
     options: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    session: int = 0
-    log: SessionLog = field(default_factory=SessionLog)
-    _loop: LoopThread = field(default_factory=loop_thread)
+    _sessions: set[Loaded] = field(default_factory=set)
     _released: bool = False
     _prepared: PreparedRuns = field(default_factory=PreparedRuns)
 
-    @classmethod
-    async def open(cls, lease: Lease, wanted: Wanted, timeout: float | None, log: SessionLog) -> Backend:
-        """Open these providers in a page.
+    def __post_init__(self) -> None:
+        self.page = self.lease.page
+
+    async def open(self, wanted: Wanted, timeout: float | None) -> None:
+        """Open these providers in the page, as many as can run there.
 
         Raises:
-            NoAdapter, EPFail: None of them can run there, or one that may not be left out cannot.
+            NoAdapter, EPFail: None of them can, or one that may not be left out cannot.
             AdapterGone: Another browser may have one; this one takes no more sessions.
         """
-        backend = cls(lease, [], dropped=dict(wanted.dropped), log=log)
-        lease.page.logs.append(log)
-        for name, settings in wanted.providers.items():
-            try:
-                await backend._open_provider(name, settings, timeout)
-                backend.providers.append(name)
-                backend.options[name] = settings
-            except NoAdapter as e:
-                if lease.browser.had_adapter and lease.launcher.replaceable:
-                    pool().retire(lease)
-                    raise AdapterGone(f"{e.message}, any more") from e
-                backend.dropped[name] = f"{e.message}. What helps: {lease.launcher.options.no_adapter_hint()}"
-            except PyOrtError as e:
-                if isinstance(e, InvalidArgument) or (isinstance(e, BrowserError) and not isinstance(e, DeviceLost)):
-                    raise  # a wrong option, or no page any more
-                if wanted.required:
-                    raise
-                backend.dropped[name] = e.message
-        backend._check_providers(wanted)
         for name in wanted.repeated:
-            log.warning("provider %s is named twice: the first place counts", name)
+            self.log.warning("provider %s is named twice: the first place counts", name)
         for name, keys in wanted.ignored.items():
-            log.warning("options of provider %s without effect in a browser: %s", name, ", ".join(keys))
-        for name, reason in backend.dropped.items():
-            log.warning("provider %s is left out: %s", name, reason)
-        return backend
+            self.log.warning("options of provider %s without effect in a browser: %s", name, ", ".join(keys))
+        while True:
+            await self._enter()
+            self.providers, self.options, self.dropped = [], {}, dict(wanted.dropped)
+            try:
+                for name, settings in wanted.providers.items():
+                    await self._try_provider(name, settings, timeout, wanted.required)
+                break
+            except WorkerEnded:
+                continue
+        self._check_providers(wanted)
+        for name, reason in self.dropped.items():
+            self.log.warning("provider %s is left out: %s", name, reason)
+
+    async def reopen(self, timeout: float | None) -> None:
+        """Open the same providers in the worker that took the place of the last one.
+
+        Raises:
+            BrowserError: There is none, or one of them cannot run any more.
+        """
+        while True:
+            await self._enter()
+            try:
+                for name in self.providers:
+                    await self._open_provider(name, self.options[name], timeout)
+                return
+            except WorkerEnded:
+                continue
+
+    async def _enter(self) -> None:
+        self._leave()
+        self.page = await pool().live(self.lease)
+        if self.log not in self.page.logs:
+            self.page.logs.append(self.log)
+
+    def _leave(self) -> None:
+        if self.log in self.page.logs:
+            self.page.logs.remove(self.log)
+
+    async def _try_provider(self, name: str, settings: dict[str, str], timeout: float | None, required: bool) -> None:
+        try:
+            await self._open_provider(name, settings, timeout)
+            self.providers.append(name)
+            self.options[name] = settings
+        except NoAdapter as e:
+            if self.lease.browser.had_adapter and self.lease.launcher.replaceable:
+                pool().retire(self.lease)
+                raise AdapterGone(f"{e.message}, any more") from e
+            self.dropped[name] = f"{e.message}. What helps: {self.lease.launcher.options.no_adapter_hint()}"
+        except PyOrtError as e:
+            lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
+            if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:
+                raise  # a wrong option, or no page any more
+            self.dropped[name] = e.message
 
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
         if name == "webgpu":
             self.device_id = int(settings.get("deviceId", 0))
             options = for_adapter(settings, self.lease.launcher.options)
-            self.device = await self.lease.page.device(self.device_id, options, timeout)
+            self.device = await self.page.device(self.device_id, options, timeout)
             self.lease.browser.had_adapter = True
 
     def _check_providers(self, wanted: Wanted) -> None:
@@ -124,19 +183,6 @@ class Backend:
         words = [str(self.device.get(key) or "") for key in ("vendor", "architecture", "description")]
         return " ".join(dict.fromkeys(word for word in words if word))
 
-    def create(
-        self,
-        plan: bytes,
-        weights: Sequence[Part],
-        options: Mapping[str, Any],
-        *,
-        timeout: float | None,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """Load a plan into the page as this session; return times and counters (`SessionCreated.info`)."""
-        self.session, info = self.load(plan, weights, options, timeout=timeout, progress=progress)
-        return info
-
     def load(
         self,
         plan: bytes,
@@ -145,8 +191,8 @@ class Backend:
         *,
         timeout: float | None,
         progress: Progress | None = None,
-    ) -> tuple[int, dict[str, Any]]:
-        """Load a plan into the page; return its number there, and times and counters."""
+    ) -> tuple[Loaded, dict[str, Any]]:
+        """Load a plan into the page; return the session, and times and counters (`SessionCreated.info`)."""
         http, body = self.lease.http, CreateSessionT()
         body.plan, body.weights = http.publish([plan]), http.publish(weights)
         webgpu = self.options.get("webgpu", {})
@@ -155,14 +201,27 @@ class Backend:
         mine = {"webgpu": for_page(webgpu), "wasm": wasm, "expectHardware": hardware}
         body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
         try:
-            answer = self._loop.call(self.lease.page.request(body, timeout=timeout, progress=progress)).body
+            return loop_thread().call(self._load(body, timeout, progress))
         finally:
             http.withdraw(body.plan)
             http.withdraw(body.weights)
-        return answer.session, json.loads(answer.info or "{}")
+
+    async def _load(
+        self, body: CreateSessionT, timeout: float | None, progress: Progress | None
+    ) -> tuple[Loaded, dict[str, Any]]:
+        page = self.page
+        unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
+        answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
+        loaded = Loaded(page, answer.body.session)
+        # From here on it goes with all that is here, whoever waits for it.
+        self._sessions.add(loaded)
+        if self._released:
+            self._release_sessions()
+        return loaded, answer.told()
 
     def start_run(
         self,
+        session: Loaded,
         outputs: Sequence[str],
         feeds: Mapping[str, Feed],
         types: Mapping[str, str],
@@ -170,23 +229,22 @@ class Backend:
         on_gpu: OnGpu | None = None,
         graph_id: int | None = None,
         timeout: float | None,
-        session: int | None = None,
         profile: bool = False,
     ) -> Future[Answer]:
-        """Start a run of the session; return the future of the page's answer, which may be cancelled.
+        """Start a run; return the future of the page's answer, which may be cancelled.
 
         Args:
+            session: Of which session.
             outputs: Names of what is wanted.
             feeds: By name; arrays must not change until the run is over.
             types: The inputs' ONNX types.
             on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
             graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
             timeout: Seconds, or None.
-            session: Another session of the page that does the same.
             profile: Have the page say where the time went.
         """
         layout, body = Layout(), RunT()
-        body.session = self.session if session is None else session
+        body.session = session.number
         body.outputs, body.outputsOnGpu, body.options = (
             list(outputs),
             list(on_gpu or ()),
@@ -198,32 +256,37 @@ class Backend:
             else pack_value(name, feed, types[name], layout)
             for name, feed in feeds.items()
         ]
-        return self._send_run(body, layout, timeout)
-
-    def _send_run(self, body: RunT, layout: Layout, timeout: float | None) -> Future[Answer]:
-        page = self.lease.page
+        # Outputs that are left on the GPU are freed with the tensors that are made of them.
+        unwanted = (lambda answer: self.outputs_of(session.page, answer, outputs, on_gpu)) if on_gpu else None
         message = self._prepared.of(body, layout.size)
         if layout.size < FETCHED:
-            return page.start(message, layout.buffers, layout.size, timeout=timeout)
+            return session.page.start(message, layout.buffers, layout.size, timeout=timeout, unwanted=unwanted)
         url = self.lease.http.publish(layout.padded())
-        future = page.start(message, payload_size=layout.size, url=url, timeout=timeout)
+        future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
         future.add_done_callback(lambda _: self.lease.http.withdraw(url))
         return future
 
     def outputs_of(
-        self, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
+        self, page: Page, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return the outputs in an answer, in this order, and `RunResult.info`."""
-        bound = on_gpu or {}
-        by_name = {d.name: bound.get(d.name) or self._output(d, answer.payload) for d in answer.body.outputs}
-        return [by_name[name] for name in names], json.loads(answer.body.info or "{}")
+        """Return the outputs in a page's answer, in this order, and `RunResult.info`.
 
-    def _output(self, description: Any, payload: memoryview) -> Any:
-        if description.location == Location.gpu:
-            dtype, dims = description.dtype, description.dims or []
-            page, buffer = self.lease.page, description.gpuId
-            return DeviceTensor(page, buffer, dtype, dims, device_id=self.device_id)
-        return value_of(description, payload)
+        Raises:
+            ProtocolError: They are not what was asked for.
+        """
+        bound = on_gpu or {}
+        by_name = {d.name: bound.get(d.name) or self._output(page, d, answer.payload) for d in answer.body.outputs}
+        if missing := [name for name in names if name not in by_name]:
+            raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
+        return [by_name[name] for name in names], answer.told()
+
+    def _output(self, page: Page, description: Any, payload: memoryview) -> Any:
+        if description.location != Location.gpu:
+            return value_of(description, payload)
+        if not has_form(description.dtype):
+            raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on the GPU")
+        dims = description.dims or []
+        return DeviceTensor(page, description.gpuId, description.dtype, dims, device_id=self.device_id)
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
         """Return a GPU buffer of this page as a tensor that does not own it.
@@ -233,41 +296,46 @@ class Backend:
         """
         if not self.device:
             raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
-        return DeviceTensor(self.lease.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
+        return DeviceTensor(self.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
 
-    def stats(self, session: int) -> dict[str, Any]:
-        """Ask the page for counters and memory, of a session or (0) of the whole page."""
+    def stats(self, session: Loaded | None) -> dict[str, Any]:
+        """Ask the page for counters and memory, of a session or (None) of the whole page."""
         body = GetStatsT()
-        body.session = session
-        return json.loads(self._loop.call(self.lease.page.request(body, timeout=60)).body.json or "{}")
+        body.session = session.number if session else 0
+        page = session.page if session else self.page
+        return loop_thread().call(page.request(body, timeout=60)).told()
 
-    def release_graph(self, graph_id: int) -> None:
-        """Have the page forget what the session captured with a graph id."""
+    def release_graph(self, session: Loaded, graph_id: int) -> None:
+        """Have the page forget what a session captured with a graph id."""
         body = ReleaseGraphT()
-        body.session, body.graphId = self.session, graph_id
-        self._loop.call(self.lease.page.request(body, timeout=60))
+        body.session, body.graphId = session.number, graph_id
+        loop_thread().call(session.page.request(body, timeout=60))
 
     def release(self) -> None:
-        """Give the session and the share of the browser back. Does not wait; never fails."""
+        """Give the sessions and the share of the browser back. Does not wait; never fails."""
         if not self._released:
             self._released = True
-            self._loop.soon(self._release)
+            soon(self._release)
 
-    def release_session(self, session: int) -> None:
+    def release_session(self, session: Loaded) -> None:
         """Release one of the page's sessions. Does not wait; never fails."""
-        self._loop.soon(lambda: self._post_release(session))
+        soon(lambda: self._release_sessions(session))
 
-    def _post_release(self, session: int) -> None:
-        body = ReleaseSessionT()
-        body.session = session
-        self.lease.page.post(body)
+    def _release_sessions(self, *only: Loaded) -> None:
+        for session in only or tuple(self._sessions):
+            self._sessions.discard(session)
+            _post_release(session)
 
     def _release(self) -> None:
-        if self.log in self.lease.page.logs:
-            self.lease.page.logs.remove(self.log)
-        if self.session:
-            self._post_release(self.session)
+        self._leave()
+        self._release_sessions()
         pool().release(self.lease)
+
+
+def _post_release(session: Loaded) -> None:
+    body = ReleaseSessionT()
+    body.session = session.number
+    session.page.post(body)
 
 
 def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: bool) -> str:

@@ -35,7 +35,7 @@ class _Expected:
 
 
 #: What comes next, after a request for this file.
-_NEXT = {"/index.html": "the page to start its worker", "/worker.js": "the worker to connect"}
+_NEXT = {"/index.html": "the page to connect", "/worker.js": "the worker to connect"}
 
 
 class Bridge:
@@ -127,7 +127,7 @@ class Bridge:
         self._strangers.leave(socket)
         token = self._token(socket.target) or ""
         if expected := self._expected.get(token):
-            expected.wanting = "the worker's hello"
+            expected.wanting = "its hello"
         connection = Connection(token)
 
         def receive(part: memoryview) -> None:

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from py_ort.exceptions import PyOrtError
+from py_ort.uninterrupted import wait_for
 
 T = TypeVar("T")
 
@@ -44,15 +45,10 @@ class LoopThread:
             raise PyOrtError("a synchronous call of py_ort inside its own event loop would wait for itself")
         future = self.submit(coroutine)
         try:
-            return future.result()
+            return wait_for(future)
         except BaseException:
             future.cancel()
             raise
-
-    def soon(self, callback: Callable[[], object]) -> None:
-        """Call something there, some time; never fails, not even while Python shuts down."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self.loop.call_soon_threadsafe(callback)
 
 
 _instance: LoopThread | None = None
@@ -68,6 +64,16 @@ def loop_thread() -> LoopThread:
             _instance = LoopThread()
             atexit.register(_shut_down, os.getpid())
         return _instance
+
+
+def soon(callback: Callable[[], object]) -> None:
+    """Call something in the loop, some time; never fails, not even while Python shuts down.
+
+    Without a loop there is nothing to do: a forked child has none until it makes a session of its own.
+    """
+    if _instance is not None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            _instance.loop.call_soon_threadsafe(callback)
 
 
 def at_exit(closing: Callable[[], Coroutine[Any, Any, None]]) -> None:

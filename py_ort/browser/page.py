@@ -6,18 +6,20 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
 
 from py_ort.browser.websocket import WebSocket
-from py_ort.exceptions import BrowserError, ConnectionLost, PyOrtError, Timeout
+from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrtError, Timeout, WorkerEnded
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.sessions.log import LEVELS, SessionLog, log_for
-from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport, ProtocolError
+from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
 
 _log = logging.getLogger("py_ort.browser")
@@ -25,6 +27,16 @@ _log = logging.getLogger("py_ort.browser")
 _GRACE = 1.0
 #: What an error says after a page was lost.
 _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts a new browser"
+#: What may be at work for long. Seconds after one was cancelled until its worker is ended: if the worker itself is at
+#: it, and hears nothing, and if it hears, but waits for its GPU, which is ended with the whole browser only.
+_COMPUTING = ("Run", "CreateSession", "JsepRun")
+WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
+
+#: What an error says in a forked child.
+OTHER_PROCESS = (
+    "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
+    "here, or fork before (multiprocessing: the start method 'spawn')"
+)
 
 Progress = Callable[[ProgressReport], None]
 
@@ -34,21 +46,29 @@ class _Request:
     """Something asked of the page."""
 
     body: Any
-    payload: Sequence[Buffer]
-    payload_size: int
-    url: str
-    timeout: float | None
-    progress: Progress | None
+    payload: Sequence[Buffer] = ()
+    payload_size: int = 0
+    url: str = ""
+    timeout: float | None = None
+    progress: Progress | None = None
+    unwanted: Callable[[Answer], object] | None = None
     future: Future[Answer] = field(default_factory=Future)
     timer: asyncio.TimerHandle | None = None
+    cancelled: bool = False
 
     @property
     def name(self) -> str:
         return self.body.name if isinstance(self.body, Prepared) else type(self.body).__name__.removesuffix("T")
 
     def finish(self, answer: Answer) -> None:
-        with contextlib.suppress(InvalidStateError):  # cancelled, in another thread
+        try:
             self.future.set_result(answer)
+        except InvalidStateError:  # cancelled, in another thread, or it took too long
+            self.undo(answer)
+
+    def undo(self, answer: Answer) -> None:
+        if self.unwanted:
+            self.unwanted(answer)
 
     def fail(self, error: BaseException) -> None:
         with contextlib.suppress(InvalidStateError):
@@ -56,7 +76,7 @@ class _Request:
 
 
 class Page:
-    """A page that said hello.
+    """A worker that said hello, or the browser's page itself.
 
     All is done in the loop's thread, save for `start`, which any thread may call.
 
@@ -77,7 +97,20 @@ class Page:
         self.lost: PyOrtError | None = None
         #: Called once when it is.
         self.on_lost: Callable[[], None] = lambda: None
+        #: Called when a cancelled request does not end: its name, and whether the worker itself (not its GPU) is at it.
+        self.on_stuck: Callable[[str, bool], None] = lambda name, computing: None
         socket.on_bytes, socket.on_close = self._receive, self._socket_closed
+        _pages.add(self)
+
+    @property
+    def token(self) -> str:
+        """What it connected with, which names it to the browser's page."""
+        return self._connection.token
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits for it."""
+        return bool(self._waiting)
 
     @property
     def hello(self) -> HelloT:
@@ -99,6 +132,7 @@ class Page:
         url: str = "",
         timeout: float | None = None,
         progress: Progress | None = None,
+        unwanted: Callable[[Answer], object] | None = None,
     ) -> Future[Answer]:
         """Ask the page, from any thread; return the future of its answer. Cancelling it ends the work in the page.
 
@@ -109,12 +143,16 @@ class Page:
             url: Where the page shall fetch them, if they are not to be sent.
             timeout: Seconds; None waits as long as the page lives.
             progress: Called with what the page reports on the way.
+            unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
 
         The future ends with:
             Timeout: It took longer.
             PyOrtError: The page answered with an error, or is gone.
         """
-        request = _Request(body, payload, payload_size, url, timeout, progress)
+        request = _Request(body, payload, payload_size, url, timeout, progress, unwanted)
+        if self.lost:  # perhaps with the process that the loop is in
+            request.fail(self.lost.again())
+            return request.future
         try:
             self._loop.call_soon_threadsafe(self._begin, request)
         except RuntimeError:  # the loop is closed: Python is about to end
@@ -129,34 +167,42 @@ class Page:
         *,
         timeout: float | None = None,
         progress: Progress | None = None,
+        unwanted: Callable[[Answer], object] | None = None,
     ) -> Answer:
         """Ask the page, in the loop's thread; see `start`."""
-        request = _Request(body, payload, payload_size, "", timeout, progress)
+        request = _Request(body, payload, payload_size, "", timeout, progress, unwanted)
         self._begin(request)
-        return await asyncio.wrap_future(request.future)
+        try:
+            return await asyncio.wrap_future(request.future)
+        except asyncio.CancelledError:
+            if not request.future.cancel() and not request.future.exception():
+                request.undo(request.future.result())
+            raise
 
     def post(self, body: Any) -> None:
         """Send a request whose answer nobody waits for."""
         if self.lost is None:
-            self._begin(_Request(body, (), 0, "", None, None))
+            self._begin(_Request(body))
 
-    def _begin(self, request: _Request) -> None:
+    def _begin(self, request: _Request) -> int:
+        """Send a request; return its number, or 0 if there is nothing to send or nobody to send it to."""
         if self.lost:
-            request.fail(_again(self.lost))
-            return
+            request.fail(self.lost.again())
+            return 0
         if request.future.cancelled():
-            return
+            return 0
         try:
             number, frames = self._connection.request(request.body, request.payload, request.payload_size, request.url)
         except Exception as e:  # what cannot be packed is the caller's to know
             request.fail(e)
-            return
+            return 0
         self._waiting[number] = request
         self._fetched += request.payload_size if request.url else 0
         request.future.add_done_callback(lambda future: self._done(future, number))
         if request.timeout is not None:
             request.timer = self._loop.call_later(request.timeout, self._time_out, number)
         self._socket.send(frames)
+        return number
 
     def _time_out(self, number: int) -> None:
         if request := self._waiting.get(number):
@@ -170,9 +216,38 @@ class Page:
                 self._loop.call_soon_threadsafe(self._cancel, number)
 
     def _cancel(self, number: int) -> None:
+        request = self._waiting.get(number)
+        if request is None or self.lost:
+            return
+        request.cancelled = True
         body = CancelT()
         body.request = number
-        self.post(body)
+        heard = self._begin(_Request(body))
+        if request.name in _COMPUTING:
+            self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, WORKER_PATIENCE)
+
+    def _still_at_it(self, number: int, heard: int, patience: float) -> None:
+        """See whether a request has ended after it was cancelled.
+
+        Args:
+            number: The request.
+            heard: The request to cancel it.
+            patience: Seconds since then, less those in which it waited for its turn.
+        """
+        request = self._waiting.get(number)
+        if request is None or self.lost:
+            return
+        others = [one for other, one in self._waiting.items() if other < number and one.name in _COMPUTING]
+        if any(not one.cancelled for one in others):
+            # What is at work may be one of them, which nobody wants to end.
+            self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, patience)
+        elif heard in self._waiting or request.name == "CreateSession":
+            self.on_stuck(request.name, True)
+        elif patience < GPU_PATIENCE:
+            rest = GPU_PATIENCE - patience
+            self._loop.call_later(rest, self._still_at_it, number, heard, GPU_PATIENCE)
+        else:
+            self.on_stuck(request.name, False)
 
     async def device(self, device_id: int, options: dict[str, Any], timeout: float | None) -> dict[str, Any]:
         """Open a WebGPU device unless it is open; return what the page says of it.
@@ -183,7 +258,7 @@ class Page:
         """
         body = OpenDeviceT()
         body.deviceId, body.options = device_id, json.dumps(options)
-        return json.loads((await self.request(body, timeout=timeout)).body.info or "{}")
+        return (await self.request(body, timeout=timeout)).told()
 
     def _receive(self, part: memoryview) -> None:
         try:
@@ -223,25 +298,46 @@ class Page:
         """Fail everything that waits for this page, with this error."""
         if self.lost:
             return
-        error.message = error.message.removesuffix(_AGAIN) + _AGAIN
-        self.lost = error
+        self.lost = error if isinstance(error, WorkerEnded) else _for_good(error)
         self._connection.close()
         for request in list(self._waiting.values()):
             if request.timer:
                 request.timer.cancel()
-            request.fail(_again(error))
+            request.fail(error.again())
         self._waiting.clear()
         self.on_lost()
 
-    async def close(self, error: PyOrtError | None = None) -> None:
-        """Close the websocket."""
-        self.lose(error or BrowserError("the browser was closed"))
+    def end(self, error: PyOrtError) -> None:
+        """Close the websocket, because of this error."""
+        self.lose(error)
         self._socket.close()
 
+    def give_up(self, error: PyOrtError) -> None:
+        """Lose it; if it was ended, no other takes its place."""
+        if isinstance(self.lost, WorkerEnded):
+            self.lost = _for_good(error)
+        else:
+            self.lose(error)
 
-def _again(error: PyOrtError) -> PyOrtError:
-    """A fresh exception for each one who waits: tracebacks must not be shared between threads."""
-    fresh = type(error)(error.message)
-    fresh.__dict__.update(error.__dict__)
-    fresh.__traceback__ = None
-    return fresh
+    async def close(self) -> None:
+        """Close the websocket."""
+        self.end(BrowserError("the browser was closed"))
+
+
+def _for_good(error: PyOrtError) -> PyOrtError:
+    error.message = error.message.removesuffix(_AGAIN) + _AGAIN
+    return error
+
+
+#: Those of this process, and in a forked child those of its parent.
+_pages: weakref.WeakSet[Page] = weakref.WeakSet()
+
+
+def _stay_behind() -> None:
+    """In a forked child: pages, and the thread that talks to them, stayed with the parent."""
+    for page in list(_pages):
+        page.lost = ConnectionLost(OTHER_PROCESS)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_stay_behind)

@@ -1,4 +1,4 @@
-"""Browsers in use: sessions with equal options share one browser and its page."""
+"""Browsers in use: sessions with equal options share one browser and its worker."""
 
 from __future__ import annotations
 
@@ -6,119 +6,108 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from py_ort.browser import sandbox
-from py_ort.browser.bridge import Bridge
-from py_ort.browser.http_server import HttpServer, check_assets
-from py_ort.browser.launchers import Launcher, launcher_for, with_playwright
+from py_ort.browser.launchers import with_playwright
+from py_ort.browser.lease import Browser, Lease
 from py_ort.browser.loop import at_exit
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.exceptions import BrowserCrashed, ConnectionLost, PyOrtError, Timeout
-from py_ort.schema.gen.OpenWorker import OpenWorkerT
+from py_ort.browser.starting import Starter, ending
+from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout, WorkerEnded
+from py_ort.schema.gen.Ping import PingT
+
+__all__ = ["Browser", "Lease", "Pool", "pool"]
 
 _log = logging.getLogger("py_ort.browser")
-
-
-@dataclass(eq=False)
-class Lease:
-    """A session's share of a browser's page. Give it back with `release`.
-
-    Attributes:
-        first: The lease of the browser's first page; None for that itself.
-        others: Of the first one: those of the browser's other pages.
-        had_adapter: Of the first one: whether WebGPU had an adapter in this browser.
-    """
-
-    key: BrowserOptions
-    launcher: Launcher
-    page: Page
-    http: HttpServer
-    users: int = 0
-    idle: asyncio.TimerHandle | None = None
-    first: Lease | None = None
-    others: list[Lease] = field(default_factory=list)
-    had_adapter: bool = False
-
-    @property
-    def browser(self) -> Lease:
-        """The lease of the browser's first page."""
-        return self.first or self
-
-    def all(self) -> list[Lease]:
-        """Return the leases of all pages of this browser."""
-        return [self.browser, *self.browser.others]
+#: Seconds in which a browser's page, which has nothing else to do, starts or ends a worker.
+_PAGE_PATIENCE = 10.0
+#: How often the page is asked whether it is there while somebody waits for one of its workers, and how many seconds it
+#: may take to say so: it does nothing else.
+HEARTBEAT, SILENCE = 15.0, 45.0
+#: The GPU buffers of a worker that takes another's place are counted from a multiple of this.
+_BUFFER_NUMBERS = 1 << 20
+_WORKER = "worker.js"
 
 
 class Pool:
     """All browsers of this process. Lives in the loop's thread."""
 
     def __init__(self) -> None:
-        self._bridge: Bridge | None = None
+        self._starter = Starter()
         #: The browsers that new sessions come to.
-        self._leases: dict[BrowserOptions, Lease] = {}
+        self._browsers: dict[BrowserOptions, Browser] = {}
         #: Those that take no more, but have some.
-        self._retired: set[Lease] = set()
-        #: Of all browsers that were started and not closed yet.
-        self._launchers: set[Launcher] = set()
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._retired: set[Browser] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._locks: dict[BrowserOptions, asyncio.Lock] = {}
 
+    # --- having
+
     async def acquire(self, options: BrowserOptions) -> Lease:
-        """Return a browser with these options, started if there is none.
+        """Return a worker of a browser with these options, started if there is none.
 
         Raises:
             BrowserError: It cannot be had, or its page did not answer in time.
         """
         key = replace(options.settled(), launch_timeout=0, idle_timeout=0, pages=1)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            lease = self._leases.get(key)
-            if lease is None:
-                lease = await self._launch(key, options)
-            if lease.idle:
-                lease.idle.cancel()
-                lease.idle = None
-            lease = await self._least_used(lease, options)
+            browser = self._browsers.get(key) or await self._launch(key, options)
+            if browser.idle:
+                browser.idle.cancel()
+                browser.idle = None
+            lease = await self._least_used(browser, options)
             lease.users += 1
             return lease
 
-    async def _least_used(self, first: Lease, options: BrowserOptions) -> Lease:
-        """Return the page of a browser with the fewest sessions: a new one if all are in use and more are allowed."""
-        leases = first.all()[: options.pages]
+    async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Browser:
+        launcher, host = await self._starter.browser(options)
+        browser = Browser(key, options, self._starter.http, launcher, host)
+        try:
+            await self._add_worker(browser, options.launch_timeout)
+        except BaseException:
+            await self._starter.end(launcher)
+            raise
+        launcher.connected = True
+        _log.info("%s by %s: %s", launcher.description, launcher.name, host.hello.userAgent)
+        self._browsers[key] = browser
+        self._watch_host(browser)
+        self._of(browser, self._listen(browser))
+        return browser
+
+    async def _least_used(self, browser: Browser, options: BrowserOptions) -> Lease:
+        """Return the worker of a browser with the fewest sessions: a new one if all are in use and more are allowed."""
+        leases = browser.leases[: options.pages]
         if len(leases) < options.pages and all(lease.users for lease in leases):
-            page = await self.open_worker(first, "worker.js", options.launch_timeout)
-            made = Lease(first.key, first.launcher, page, first.http, first=first)
-            page.on_lost = lambda: first.others.remove(made) if made in first.others else None
-            first.others.append(made)
-            leases.append(made)
+            return await self._add_worker(browser, options.launch_timeout)
         return min(leases, key=lambda lease: lease.users)
 
+    async def _add_worker(self, browser: Browser, timeout: float) -> Lease:
+        lease = Lease(browser, await self._starter.worker(browser.host, _WORKER, timeout))
+        browser.leases.append(lease)
+        self._watch(lease)
+        return lease
+
     def share(self, lease: Lease) -> Lease:
-        """Take another share of a browser that somebody holds."""
+        """Take another share of a worker that somebody holds."""
         lease.users += 1
         return lease
 
-    def release(self, lease: Lease) -> None:
-        """Give a share back; the last one closes the browser after its idle time."""
-        lease.users -= 1
-        first = lease.browser
-        if any(one.users for one in first.all()):
-            return
-        if first in self._retired:
-            self._background(self._close(first))
-        elif self._leases.get(first.key) is first:
-            first.idle = asyncio.get_running_loop().call_later(
-                first.launcher.options.idle_timeout, lambda: self._background(self._close(first))
-            )
+    async def live(self, lease: Lease) -> Page:
+        """Return the lease's worker, once it is there: another one may just be taking its place.
 
-    def retire(self, lease: Lease) -> None:
-        """Let no more sessions come to this browser. It serves those who have shares until they are done."""
-        first = lease.browser
-        if self._leases.get(first.key) is first:
-            del self._leases[first.key]
-            self._retired.add(first)
+        Raises:
+            BrowserError: It is lost.
+        """
+        while isinstance(lease.page.lost, WorkerEnded) and lease.renewing and not lease.renewing.done():
+            await asyncio.wait([lease.renewing])
+        lost = lease.page.lost
+        if isinstance(lost, WorkerEnded):
+            lost = ConnectionLost("the browser was closed before it had another worker")
+        if lost:
+            raise lost.again()
+        return lease.page
 
     async def open_worker(self, lease: Lease, script: str, timeout: float) -> Page:
         """Start another worker in a browser's page; return the connection to it.
@@ -128,112 +117,175 @@ class Pool:
             script: The worker's URL on our HTTP server.
             timeout: Seconds to wait for its hello.
         """
-        assert self._bridge is not None
-        port, token, connected = self._bridge.expect_worker()
-        body = OpenWorkerT()
-        body.script, body.port, body.token = script, port, token
-        try:
-            async with asyncio.timeout(timeout):
-                await lease.page.request(body)
-                return await asyncio.shield(connected)
-        except TimeoutError:
-            wanting = self._bridge.waits_for(connected)
-            raise Timeout(f"{script} is not there after {timeout:g} s: still waiting for {wanting}") from None
-        finally:
-            connected.cancel()
+        return await self._starter.worker(lease.host, script, timeout)
+
+    # --- giving back
+
+    def release(self, lease: Lease) -> None:
+        """Give a share back; the last one closes the browser after its idle time."""
+        lease.users -= 1
+        browser = lease.browser
+        if any(one.users for one in browser.leases):
+            return
+        if browser in self._retired:
+            self._background(self._close(browser))
+        elif self._browsers.get(browser.key) is browser:
+            browser.idle = asyncio.get_running_loop().call_later(
+                browser.options.idle_timeout, lambda: self._background(self._close(browser))
+            )
+
+    def retire(self, lease: Lease) -> None:
+        """Let no more sessions come to this browser. It serves those who have shares until they are done."""
+        browser = lease.browser
+        if self._browsers.get(browser.key) is browser:
+            del self._browsers[browser.key]
+            self._retired.add(browser)
 
     async def close(self) -> None:
         """Close all browsers, the servers and Playwright."""
-        await asyncio.gather(*(self._close(lease) for lease in (*self._leases.values(), *self._retired)))
+        await asyncio.gather(*(self._close(browser) for browser in (*self._browsers.values(), *self._retired)))
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        # Those that were just being started.
-        await asyncio.gather(*(self._end(launcher) for launcher in list(self._launchers)))
-        await with_playwright.stop_driver()
-        if self._bridge:
-            await self._bridge.close()
-            self._bridge = None
+        await self._starter.close()
 
-    async def _launch(self, key: BrowserOptions, options: BrowserOptions) -> Lease:
-        """Start a browser; once more without its sandbox, where the system turns out to forbid that."""
-        check_assets()
-        try:
-            return await self._try_launch(key, options)
-        except BrowserCrashed as e:
-            if options.sandbox:
-                e.message += sandbox.hint(e)
-            if options.sandbox is not None or not sandbox.refused(options.browser, e):
-                raise
-            return await self._try_launch(key, options)
+    async def _close(self, browser: Browser) -> None:
+        if self._withdraw(browser):
+            for page in (*(lease.page for lease in browser.leases), browser.host):
+                await page.close()
+            await self._starter.end(browser.launcher)
 
-    async def _try_launch(self, key: BrowserOptions, options: BrowserOptions) -> Lease:
-        if self._bridge is None:
-            self._bridge = await Bridge.start()
-        url, connected = self._bridge.expect()
-        page: Page | None = None
+    def _withdraw(self, browser: Browser) -> bool:
+        """Have a browser serve nobody any more; return whether it did."""
+        served = self._serves(browser)
+        if self._browsers.get(browser.key) is browser:
+            del self._browsers[browser.key]
+        self._retired.discard(browser)
+        for task in browser.tasks - {asyncio.current_task()}:
+            task.cancel()
+        return served
 
-        def on_lost(error: PyOrtError) -> None:
-            if page is not None:
-                page.lose(error)
-            elif not connected.done():
-                connected.set_exception(error)
+    def _serves(self, browser: Browser) -> bool:
+        return browser in self._retired or self._browsers.get(browser.key) is browser
 
-        launcher = launcher_for(options)(options, on_lost)
-        self._launchers.add(launcher)
-        started = False
-        try:
-            async with asyncio.timeout(options.launch_timeout):
-                await launcher.start(url)
-                started = True
-                # Shielded: who is late is asked what it waits for.
-                page = await asyncio.shield(connected)
-        except TimeoutError:
-            wanting = self._bridge.waits_for(connected) if started else "its process to start"
-            await self._end(launcher)
-            raise Timeout(
-                f"{launcher.description} did not open its page within {options.launch_timeout:g} s: still waiting for "
-                f"{wanting} (BrowserOptions(launch_timeout=…) allows more)"
-            ) from None
-        except BaseException:
-            await self._end(launcher)
-            raise
-        finally:
-            connected.cancel()
-        launcher.connected = True
-        hello = page.hello
-        _log.info("%s by %s: %s", launcher.description, launcher.name, hello.userAgent)
-        lease = self._leases[key] = Lease(key, launcher, page, self._bridge.http)
-        page.on_lost = lambda: self._forget(lease)
-        return lease
-
-    def _background(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
-    def _forget(self, lease: Lease) -> None:
+    def _of(self, browser: Browser, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have something done in the background that ends with the browser."""
+        task = self._background(coroutine)
+        browser.tasks.add(task)
+        task.add_done_callback(browser.tasks.discard)
+        return task
+
+    # --- losing
+
+    def _watch_host(self, browser: Browser) -> None:
+        host = browser.host
+        host.on_lost = lambda: self._forget(browser, host.lost) if browser.host is host else None
+
+    def _watch(self, lease: Lease) -> None:
+        page = lease.page
+        page.on_lost = lambda: self._worker_lost(lease) if lease.page is page else None
+        page.on_stuck = lambda what, computing: self._renew(lease, what, computing) if lease.page is page else None
+
+    async def _listen(self, browser: Browser) -> None:
+        """See that the page is alive, as long as somebody waits for one of its workers."""
+        while self._serves(browser):
+            await asyncio.sleep(HEARTBEAT)
+            host = browser.host
+            if host.lost or not any(lease.page.busy for lease in browser.leases):
+                continue
+            try:
+                await host.request(PingT(), timeout=SILENCE)
+            except Timeout:
+                host.end(ConnectionLost(f"the page has said nothing for {SILENCE:g} s"))
+            except PyOrtError:
+                pass  # lost, and those who wait were told
+
+    def _worker_lost(self, lease: Lease) -> None:
+        """Its sessions cannot go on; the browser can, if it has other workers."""
+        browser, error = lease.browser, lease.page.lost
+        if isinstance(error, WorkerEnded):
+            return
+        if lease in browser.leases:
+            browser.leases.remove(lease)
+        if browser.leases:
+            browser.host.post(ending(lease.page.token))
+        else:
+            self._forget(browser, error)
+
+    def _forget(self, browser: Browser, error: PyOrtError | None) -> None:
         """After its page is gone, a browser serves nobody."""
-        if self._withdraw(lease):
-            for other in list(lease.others):
-                other.page.lose(lease.page.lost or ConnectionLost("the browser is gone"))
-            self._background(self._end(lease.launcher))
+        if self._withdraw(browser):
+            for lease in list(browser.leases):
+                lease.page.give_up((error or ConnectionLost("the browser is gone")).again())
+            self._background(self._end(browser))
 
-    async def _close(self, lease: Lease) -> None:
-        if self._withdraw(lease):
-            for one in lease.all():
-                await one.page.close()
-            await self._end(lease.launcher)
+    async def _end(self, browser: Browser) -> None:
+        await browser.host.close()
+        await self._starter.end(browser.launcher)
 
-    def _withdraw(self, lease: Lease) -> bool:
-        """Have a browser serve nobody any more; return whether it did."""
-        served = lease in self._retired or self._leases.get(lease.key) is lease
-        if self._leases.get(lease.key) is lease:
-            del self._leases[lease.key]
-        self._retired.discard(lease)
-        return served
+    # --- ending what does not end by itself
 
-    async def _end(self, launcher: Launcher) -> None:
-        await launcher.close()
-        self._launchers.discard(launcher)
+    def _renew(self, lease: Lease, what: str, computing: bool) -> None:
+        """Put another worker in the place of one that goes on with something cancelled.
+
+        Args:
+            lease: The worker.
+            what: The request.
+            computing: The worker itself is at it; else its GPU is, which is ended with the browser only.
+        """
+        browser = lease.browser
+        if not self._serves(browser):
+            return
+        if computing:
+            why = f"{what} was cancelled, and its node went on: the worker was ended"
+            self._start_renewal([lease], self._new_worker(lease), why)
+        else:
+            why = f"{what} was cancelled, and the GPU went on with it: the browser was replaced"
+            self._start_renewal(browser.leases, self._new_browser(browser), why)
+
+    def _start_renewal(self, leases: list[Lease], renewal: Coroutine[Any, Any, None], why: str) -> None:
+        lost = "values on its GPU and captured graphs are lost"
+        _log.warning("%s; %s. Its sessions are loaded again when they are used next", why, lost)
+        task = self._of(leases[0].browser, renewal)
+        for lease in leases:
+            lease.renewing = task
+            lease.page.end(WorkerEnded(f"{why}; {lost}. Sessions go on by themselves: make the values anew"))
+
+    async def _new_worker(self, lease: Lease) -> None:
+        browser = lease.browser
+        try:
+            await browser.host.request(ending(lease.page.token), timeout=_PAGE_PATIENCE)
+            await self._fill(lease, _PAGE_PATIENCE)
+        except PyOrtError as e:
+            if self._serves(browser):
+                why = f"the browser was replaced, because it had no new worker: {e.message}"
+                self._start_renewal(browser.leases, self._new_browser(browser), why)
+
+    async def _new_browser(self, browser: Browser) -> None:
+        """Start the browser anew. Those who hold a lease have it from then on."""
+        browser.host.on_lost = lambda: None
+        browser.leases = [lease for lease in browser.leases if lease.users] or browser.leases[:1]
+        old = replace(browser)
+        self._background(self._end(old))
+        try:
+            browser.launcher, browser.host = await self._starter.browser(browser.options)
+            self._watch_host(browser)
+            for lease in browser.leases:
+                await self._fill(lease, browser.options.launch_timeout)
+            browser.launcher.connected = True
+        except PyOrtError as e:
+            self._forget(browser, e)
+
+    async def _fill(self, lease: Lease, timeout: float) -> None:
+        """Start another worker for a lease."""
+        script = f"{_WORKER}?buffers={lease.workers * _BUFFER_NUMBERS + 1}"
+        lease.page = await self._starter.worker(lease.host, script, timeout)
+        lease.workers += 1
+        self._watch(lease)
 
 
 _pool: Pool | None = None

@@ -23,7 +23,8 @@ def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
 async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
     lease = await pool().acquire(options)
     try:
-        hello = lease.page.hello
+        page = await pool().live(lease)
+        hello = page.hello
         found: dict[str, Any] = {
             "browser": lease.launcher.description,
             "user_agent": hello.userAgent,
@@ -32,7 +33,7 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             "adapter": None,
         }
         try:
-            device = await lease.page.device(0, {}, timeout)
+            device = await page.device(0, {}, timeout)
         except NoAdapter as e:
             return {**found, "no_adapter": e.message}
         words = [str(device.get(key) or "") for key in ("vendor", "architecture", "description")]

@@ -76,7 +76,7 @@ class Profile:
 
     def add_opened(self, opened: Opened) -> None:
         """Add the making of a session; compares the clocks."""
-        loop_thread().call(self.clock.align(opened.backend.lease.page))
+        loop_thread().call(self.clock.align(opened.session.page))
         phases, ended, passes = opened.account
         ends = [begin for _, begin in phases[1:]] + [ended]
         self._span("Session", "session_initialization", phases[0][1], ended)
@@ -88,6 +88,12 @@ class Profile:
                     self._span("Session", f"compiler: {stage}", begin, begin + ms / 1000)
                     begin += ms / 1000
         self._add_timeline(opened.created.get("timeline", ()), {})
+
+    def follow(self, opened: Opened) -> None:
+        """The session is in another worker, whose clock is another one."""
+        clock = PageClock()
+        loop_thread().call(clock.align(opened.session.page))
+        self.clock = clock
 
     def add_run(self, times: RunTimes, info: Mapping[str, Any]) -> None:
         """Add a run and the page's account of it (`RunResult.info`)."""

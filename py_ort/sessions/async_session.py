@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import WorkerEnded
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.base import SessionBase
 from py_ort.sessions.opening import Providers
@@ -40,20 +43,23 @@ class AsyncInferenceSession(SessionBase):
         run_options: RunOptions | None = None,
     ) -> list[Any]:
         """Run the model; see `InferenceSession.run`. Cancelling the task ends the run in the page."""
-        options = run_options or RunOptions()
-        if self._may_compile(input_feed, options):
-            run = await asyncio.to_thread(self._start, output_names, input_feed, options)
-        else:
-            run = self._start(output_names, input_feed, options)
-        answer = asyncio.wrap_future(run.future)
-        try:
-            await asyncio.wait([answer])
-        except asyncio.CancelledError:
-            answer.cancel()
-            run.over()
-            raise
-        _ = answer.cancelled() or answer.exception()  # told by _finish
-        return self._finish(run)
+        options, began, spent = run_options or RunOptions(), time.perf_counter(), 0.0
+        while True:
+            start = partial(self._start, output_names, input_feed, options, spent=spent)
+            run = await asyncio.to_thread(start) if self._may_compile(input_feed, options) else start()
+            answer = asyncio.wrap_future(run.future)
+            try:
+                await asyncio.wait([answer])
+            except asyncio.CancelledError:
+                run.give_up()
+                raise
+            _ = answer.cancelled() or answer.exception()  # told by _finish
+            try:
+                return self._finish(run)
+            except WorkerEnded:
+                if not run.repeatable:
+                    raise
+                spent = time.perf_counter() - began
 
     async def __aenter__(self) -> AsyncInferenceSession:
         return self

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from py_ort.boundary import typed_errors
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.browser.page import OTHER_PROCESS
+from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.log import SessionLog
 from py_ort.sessions.memory import memory_of
@@ -53,8 +55,12 @@ class SessionBase:
         if providers is None and self._options.has_providers():
             providers = list(self._options._providers.items())
         self._profile = _profile(self._options)
-        self._open_with(providers, provider_options, progress)
-        self._log.info("%s", self)
+        try:
+            self._open_with(providers, provider_options, progress)
+            self._log.info("%s", self)
+        except BaseException:
+            self._release()
+            raise
 
     def _open_with(
         self,
@@ -102,6 +108,7 @@ class SessionBase:
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None,
         on_gpu: OnGpu | None = None,
+        spent: float = 0.0,
     ) -> Run:
         options, log = run_options or _DEFAULTS, self._log
         if run_options is not None:
@@ -110,11 +117,11 @@ class SessionBase:
                 log.warning("run options without effect in a browser: %s", ", ".join(ignored))
         wanted = output_names(self._open(), names)
         check_mapping(input_feed)
-        opened = self._for_run(wanted, input_feed, options)
+        opened = self._ready(self._for_run(wanted, input_feed, options))
         if on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
         profiling = self._profile is not None
-        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling)
+        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling, spent)
 
     def _finish(self, run: Run) -> list[Any]:
         from py_ort.values.device_tensor import DeviceTensor
@@ -122,7 +129,8 @@ class SessionBase:
         outputs = [OrtValue(value) if isinstance(value, DeviceTensor) else value for value in run.outputs()]
         self._last_run = run.info
         if self._profile is not None and "timeline" in run.info:
-            self._profile.add_run(run.times, run.info)
+            with typed_errors("profiling a run"):
+                self._profile.add_run(run.times, run.info)
         if self._opened is not None:
             self._opened.times.setdefault("first_run_ms", run.info["total_ms"])
         return outputs
@@ -145,7 +153,9 @@ class SessionBase:
             return self._variants[key]
 
     def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
-        """Whether starting a run may take long, because it may need a session of its own."""
+        """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""
+        if self._open().session.gone:
+            return True
         fed = any(arg.name in input_feed for arg in self._open().overridable)
         return fed or options.only_execute_path_to_fetches
 
@@ -202,15 +212,15 @@ class SessionBase:
         and memory of the whole page.
         """
         opened = self._open()
-        backend = opened.backend
+        session, page = opened.steadily(lambda: (opened.backend.stats(opened.session), opened.backend.stats(None)))
         return {
             **opened.times,
             "created": opened.created,
             "shapes": opened.shape_plans.shapes() if opened.shape_plans else [],
             "last_run": dict(self._last_run),
-            "traffic": backend.lease.page.traffic,
-            "session": backend.stats(backend.session),
-            "page": backend.stats(0),
+            "traffic": opened.session.page.traffic,
+            "session": session,
+            "page": page,
         }
 
     def memory(self) -> dict[str, dict[str, int]]:
@@ -223,7 +233,8 @@ class SessionBase:
         serves all shapes seen. Values of IO binding and idle buffers in caches are the page's: see `stats()`.
         """
         opened = self._open()
-        answer = memory_of(opened.backend, opened.shape_plans.sessions() if opened.shape_plans else [])
+        plans = opened.shape_plans
+        answer = opened.steadily(lambda: memory_of(opened.backend, opened.session, plans.sessions() if plans else []))
         return {name: answer[name] for name in opened.providers if name in answer}
 
     # --- profiling
@@ -265,8 +276,10 @@ class SessionBase:
     def close(self) -> None:
         """Release the session in the page. The browser goes some time after its last session.
 
-        A profile that was not ended is written.
+        A profile that was not ended is written. In a forked child all of it is the parent's, and nothing happens.
         """
+        if self._opened is not None and self._opened.elsewhere:
+            return
         self.end_profiling()
         self._release()
 
@@ -293,7 +306,18 @@ class SessionBase:
     def _open(self) -> Opened:
         if self._opened is None:
             raise PyOrtError("this session is closed")
+        if self._opened.elsewhere:
+            raise ConnectionLost(OTHER_PROCESS)
         return self._opened
+
+    def _ready(self, opened: Opened | None = None) -> Opened:
+        """Return the session, or one of its variants, once it is in the page."""
+        opened = opened or self._open()
+        if opened.session.gone:
+            opened.come_back()
+            if self._profile is not None:
+                self._profile.follow(opened)
+        return opened
 
     def _check_input_name(self, name: str) -> None:
         known = [arg.name for arg in (*self._inputs, *self._open().overridable)]

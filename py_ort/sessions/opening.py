@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -10,10 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from py_ort.boundary import typed_errors
-from py_ort.browser.loop import loop_thread
+from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory
+from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, WorkerEnded
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
@@ -22,9 +25,10 @@ from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.planning import Planned, Planner, Source
 from py_ort.sessions.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.sessions.shape_plans import ShapePlans, worthwhile
+from py_ort.uninterrupted import check, uninterrupted, wait_for
 
 if TYPE_CHECKING:
-    from py_ort.browser.backend import Backend
+    from py_ort.browser.backend import Backend, Loaded
     from py_ort.load import ModelMetadata
     from py_ort.plan import CompileOptions, NodeArg
     from py_ort.providers import Placement
@@ -54,6 +58,8 @@ class Opened:
 
     Attributes:
         backend: Its share of the page.
+        session: The session there.
+        load: Loads it again, into the worker that took the place of the last one.
         providers: Those that may run its nodes, best first.
         created: The page's account of the session's creation.
         times: `create_ms` and `compile_ms`, as seen from here.
@@ -62,6 +68,8 @@ class Opened:
     """
 
     backend: Backend
+    session: Loaded
+    load: Callable[[], tuple[Loaded, dict[str, Any]]]
     providers: list[str]
     inputs: list[NodeArg]
     outputs: list[NodeArg]
@@ -72,12 +80,48 @@ class Opened:
     times: dict[str, float]
     shape_plans: ShapePlans | None = None
     account: Account = field(default_factory=Account)
+    _loading: threading.Lock = field(default_factory=threading.Lock)
+    _process: int = field(default_factory=os.getpid)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process made it, of which this one is a fork."""
+        return self._process != os.getpid()
+
+    def come_back(self) -> None:
+        """See that the session is in the page: after its worker was ended, load it into the next one.
+
+        Raises:
+            PyOrtError: It cannot be had again.
+        """
+        while self.session.gone:
+            with contextlib.suppress(WorkerEnded):  # again, meanwhile
+                uninterrupted(self._come_back)
+
+    def _come_back(self) -> None:
+        with self._loading:
+            if self.session.gone:
+                self.session, self.created = self.load()
+
+    def steadily(self, ask: Callable[[], T]) -> T:
+        """Ask the session something that may be asked again if its worker is ended meanwhile."""
+        while True:
+            self.come_back()
+            try:
+                return ask()
+            except WorkerEnded:
+                continue
 
     def release(self) -> None:
-        """Give back the share of the page."""
-        for session in self.shape_plans.close() if self.shape_plans else ():
-            self.backend.release_session(session)
+        """Give back the share of the page; in a forked child it is not ours to give."""
+        if self.elsewhere:
+            return
+        if self.shape_plans:
+            self.shape_plans.close()
         self.backend.release()
+
+    def __del__(self) -> None:
+        self.release()
 
 
 def open_session(
@@ -92,9 +136,26 @@ def open_session(
 ) -> Opened:
     """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
 
+    def work() -> Opened:
+        return _open_session(source, options, providers, provider_options, browser, progress, log, changes)
+
+    return uninterrupted(work, Opened.release)
+
+
+def _open_session(
+    source: Source,
+    options: SessionOptions,
+    providers: Providers | None,
+    provider_options: Sequence[Mapping[str, Any]] | None,
+    browser: BrowserOptions,
+    progress: Progress,
+    log: SessionLog,
+    changes: ModelChanges,
+) -> Opened:
     phases: list[tuple[str, float]] = []
 
     def stage(name: str) -> None:
+        check()
         phases.append((name, time.perf_counter()))
         if options._load_cancelled[0]:
             raise ModelLoadCanceled(f"set_load_cancellation_flag was called; next would have been {name}")
@@ -102,10 +163,11 @@ def open_session(
 
     began = time.perf_counter()
     # The browser starts while this thread imports the compiler and reads the model.
-    lease = loop_thread().submit(_acquire(browser))
+    taken: list[Lease] = []
+    acquiring = loop_thread().submit(_acquire(browser, taken))
     backend: Backend | None = None
     try:
-        from py_ort.browser.backend import AdapterGone, Backend
+        from py_ort.browser.backend import AdapterGone
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
@@ -115,13 +177,15 @@ def open_session(
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
+            backend = _enter(acquiring, taken, log)
             try:
-                backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+                loop_thread().call(backend.open(wanted, options.create_timeout))
             except AdapterGone as e:
                 log.warning("%s: starting another browser", e.message)
-                _give_back(None, lease)
-                lease = loop_thread().submit(_acquire(browser))
-                backend = loop_thread().call(Backend.open(lease.result(), wanted, options.create_timeout, log))
+                backend.release()
+                acquiring = loop_thread().submit(_acquire(browser, taken))
+                backend = _enter(acquiring, taken, log)
+                loop_thread().call(backend.open(wanted, options.create_timeout))
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
@@ -130,22 +194,36 @@ def open_session(
         compiled_at = time.perf_counter()
         stage("loading it into the page")
         try:
-            created = _load_into_page(backend.create, compiled, options, progress)
+            session, created = _load_into_page(backend, compiled, options, progress)
         except Exception as e:
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             stage("compiling the model")
             compiled = planner.plan(names, settled, options.optimized_model_filepath)
             stage("loading it into the page")
-            created = _load_into_page(backend.create, compiled, options, progress)
+            session, created = _load_into_page(backend, compiled, options, progress)
         planner.store()
         shape_plans = _shape_plans(planner, compiled, names, backend, options)
+        check()
     except BaseException:
-        _give_back(backend, lease)
+        if backend is not None:
+            backend.release()
+        _give_back(acquiring, taken)
         raise
+
+    def load_again() -> tuple[Loaded, dict[str, Any]]:
+        log.info("the session is loaded again, into another worker")
+        with typed_errors("opening the providers"):
+            loop_thread().call(backend.reopen(options.create_timeout))
+        loaded = _load_into_page(backend, planner.plan(names, settled), options)
+        planner.store()
+        return loaded
+
     times = {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000}
     return Opened(
         backend,
+        session,
+        load_again,
         names,
         compiled.inputs,
         compiled.outputs,
@@ -188,14 +266,20 @@ def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: Sessio
 
 
 @typed_errors("loading the plan into the page")
-def _load_into_page(create: Callable[..., T], compiled: Planned, options: SessionOptions, progress: Progress) -> T:
-    return create(
-        compiled.plan,
-        compiled.parts(),
-        {"threads": options.intra_op_num_threads},
-        timeout=options.create_timeout,
-        progress=lambda report: progress(report.stage, report.done, report.total),
-    )
+def _load_into_page(
+    backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress = lambda stage, done, total: None
+) -> tuple[Loaded, dict[str, Any]]:
+    while True:
+        try:
+            return backend.load(
+                compiled.plan,
+                compiled.parts(),
+                {"threads": options.intra_op_num_threads},
+                timeout=options.create_timeout,
+                progress=lambda report: progress(report.stage, report.done, report.total),
+            )
+        except WorkerEnded:  # because of another session
+            loop_thread().call(backend.reopen(options.create_timeout))
 
 
 def _shape_plans(
@@ -211,24 +295,29 @@ def _shape_plans(
     if not worthwhile(compiled.inputs, compiled):
         return None
 
-    def create(planned: Planned) -> int:
-        return _load_into_page(backend.load, planned, options, lambda stage, done, total: None)[0]
+    def create(planned: Planned) -> Loaded:
+        return _load_into_page(backend, planned, options)[0]
 
     settled = _compile_options(backend.options, options)
     return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
 
 
-async def _acquire(options: BrowserOptions) -> Lease:
-    return await pool().acquire(options)
+async def _acquire(options: BrowserOptions, taken: list[Lease]) -> None:
+    """Take a share of a browser; it is told here, where nothing comes between."""
+    taken.append(await pool().acquire(options))
 
 
-def _give_back(backend: Backend | None, lease: Future[Lease]) -> None:
-    if backend is not None:
-        backend.release()
-    elif not lease.cancel():
-        lease.add_done_callback(_release)
+def _enter(acquiring: Future[None], taken: list[Lease], log: SessionLog) -> Backend:
+    from py_ort.browser.backend import Backend
+
+    wait_for(acquiring)
+    return Backend(taken.pop(), log)
 
 
-def _release(lease: Future[Lease]) -> None:
-    if lease.exception() is None:
-        loop_thread().soon(lambda: pool().release(lease.result()))
+def _give_back(acquiring: Future[None], taken: list[Lease]) -> None:
+    def give_back() -> None:
+        while taken:
+            pool().release(taken.pop())
+
+    acquiring.cancel()
+    soon(give_back)

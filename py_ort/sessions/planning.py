@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from py_ort.boundary import typed_errors
+from py_ort.exceptions import Fail
 from py_ort.load.digest import FileStamp, digest, file_digest
 from py_ort.load.files import DataFolder
 from py_ort.plan.cache import PlanCache, cache_key
@@ -63,6 +66,8 @@ class Planner:
         self._cache = cache
         self._digest: str | None = None
         self._stamp: FileStamp | None = None
+        self._planned = False
+        self._lock = threading.RLock()
         self._loaded: LoadedModel | None = None
         self._found: tuple[str, Planned] | None = None
         self._to_store: tuple[str, CompiledModel, LoadedModel] | None = None
@@ -86,11 +91,17 @@ class Planner:
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
+            Fail: It is not the first plan, and the file is another one by now.
         """
+        with self._lock:
+            return self._plan(providers, options, optimised)
+
+    def _plan(self, providers: Sequence[str], options: CompileOptions, optimised: str) -> Planned:
         key = self._key(providers, options)
         if self._look_up(key):
             _log.info("the plan is in the cache: no pass runs")
             (_, found), self._found, self._loaded = self._found, None, None  # type: ignore[misc]
+            self._planned = True
             return found
         from py_ort.plan import compile_model
 
@@ -98,6 +109,7 @@ class Planner:
         compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised or None)
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
+        self._planned = True
         return compiled
 
     def reject(self, planned: Planned, why: Exception) -> bool:
@@ -110,13 +122,20 @@ class Planner:
 
     def store(self) -> None:
         """Put what was compiled last into the cache, in the background. Called when the page has it."""
-        if self._to_store is not None and self._cache is not None:
-            self._cache.store(*self._to_store)
-        self._to_store = None
+        with self._lock:
+            if self._to_store is not None and self._cache is not None:
+                self._cache.store(*self._to_store)
+            self._to_store = None
 
     def _load(self) -> LoadedModel:
         from py_ort.load import load_model
 
+        if self._stamp is None and not isinstance(self._source, _BYTES):
+            with contextlib.suppress(OSError, ValueError):  # loading it says what is wrong
+                self._stamp = FileStamp.of(self._source)
+        if self._planned and not self._unchanged():
+            name = os.fspath(self._source)
+            raise Fail(f"{name!r} is not the file any more that the session was made of: make it anew")
         changes = self._changes
         self._loaded = load_model(self._source, folder=self._folder, files=changes.files, replaced=changes.replaced)
         self._changes.apply(self._loaded)

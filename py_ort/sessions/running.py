@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +10,10 @@ from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import Cancelled, InvalidArgument
+from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
 from py_ort.options import RunOptions
 from py_ort.sessions.log import SessionLog
+from py_ort.values.device_tensor import DeviceTensor
 from py_ort.values.feeds import as_feed, check_feed, check_names
 from py_ort.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.values.output_location import OnGpu
@@ -35,14 +37,17 @@ class Run:
         log: Of this run.
         on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
         profile: Have the page say where the time went.
+        spent: Seconds of the timeout that an earlier try took.
 
     Attributes:
+        repeatable: Whether it may be done again as if it had not been: nothing on the GPU is read or written.
         future: Of the page's answer; cancelling it ends the run.
         info: The page's account of the run, once it is over.
 
     Raises:
         InvalidArgument: A feed does not fit the model.
         Cancelled: `run_options.terminate` is set.
+        WorkerEnded: A value on the GPU is lost with its worker.
     """
 
     @typed_errors("starting the run")
@@ -56,9 +61,12 @@ class Run:
         log: SessionLog,
         on_gpu: OnGpu | None = None,
         profile: bool = False,
+        spent: float = 0.0,
     ) -> None:
         self._began = time.perf_counter()
         self._backend, self._names = opened.backend, names
+        main = opened.session
+        page = self._page = main.page
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
         self._options, self._log, self._on_gpu = run_options, log, on_gpu
         self.info: dict[str, Any] = {}
@@ -69,29 +77,35 @@ class Run:
             if arg.keys is not None:
                 arg, value = tensor_of_map(arg, value)
             types[arg.name] = arg.type
-            feeds[arg.name] = as_feed(arg.name, value, arg.type, self._backend.lease.page)
+            feeds[arg.name] = as_feed(arg.name, value, arg.type, page)
             check_feed(arg, feeds[arg.name])
         graph_id = run_options.graph_id
-        for name, tensor in (on_gpu or {}).items():
-            if tensor is not None:
-                tensor.live(f"the value bound to output {name!r}")
+        bound = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
+        for name, tensor in bound.items():
+            tensor.live(f"the value bound to output {name!r}")
+            if tensor.page is not page:
+                lost = InvalidArgument(f"the value bound to output {name!r} is in another page than the session")
+                raise tensor.page.lost.again() if tensor.page.lost else lost
+        self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
         if run_options.terminate:
             raise Cancelled("run_options.terminate is set")
         if run_options.timeout is not None:
             timeout = run_options.timeout
+        if timeout is not None:
+            timeout = max(timeout - spent, 0.0)
         session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
         profile = profile or run_options._profile
         self._sent = time.perf_counter()
         # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
         heard = self._heard = [self._sent]
         self.future = self._backend.start_run(
+            session if session is not None and session.page is page else main,
             names,
             feeds,
             types,
             on_gpu=on_gpu,
             graph_id=graph_id,
             timeout=timeout,
-            session=session,
             profile=profile,
         )
         self.future.add_done_callback(lambda _: left())
@@ -105,19 +119,21 @@ class Run:
         except CancelledError:
             pass
         except BaseException:
-            self.future.cancel()
-            self.over()
+            self.give_up()
             raise
+
+    def give_up(self) -> None:
+        """End it; what it left on the GPU is freed even if it is over already."""
+        self.over()
+        if not self.future.cancel() and not self.future.exception():
+            with contextlib.suppress(PyOrtError):
+                self._taken()
 
     @typed_errors("reading the outputs")
     def outputs(self) -> list[Any]:
         """Return the outputs of a run that is over, in the order of their names."""
         self.over()
-        try:
-            answer = self.future.result()
-        except CancelledError:
-            raise Cancelled("the run was ended by run_options.terminate") from None
-        outputs, self.info = self._backend.outputs_of(answer, self._names, self._on_gpu)
+        outputs, self.info = self._taken()
         self._ended = time.perf_counter()
         self.info["total_ms"] = (self._ended - self._began) * 1000
         self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
@@ -125,6 +141,13 @@ class Run:
             maps_of_tensor(self._maps[name], value) if name in self._maps else value
             for name, value in zip(self._names, outputs, strict=True)
         ]
+
+    def _taken(self) -> tuple[list[Any], dict[str, Any]]:
+        try:
+            answer = self.future.result()
+        except CancelledError:
+            raise Cancelled("the run was ended by run_options.terminate") from None
+        return self._backend.outputs_of(self._page, answer, self._names, self._on_gpu)
 
     @property
     def times(self) -> RunTimes:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import PyOrtError, WorkerEnded
 
 if TYPE_CHECKING:
+    from py_ort.browser.backend import Loaded
     from py_ort.plan import CompileOptions, NodeArg
     from py_ort.sessions.planning import Planned, Planner
 
@@ -36,7 +37,7 @@ _REMEMBERED = 64
 class _Made:
     """A session of the page for some shapes. `users`: runs under way."""
 
-    session: int
+    session: Loaded
     users: int = 0
 
 
@@ -66,8 +67,8 @@ class ShapePlans:
         planner: Planner,
         providers: Sequence[str],
         options: CompileOptions,
-        create: Callable[[Planned], int],
-        release: Callable[[int], None],
+        create: Callable[[Planned], Loaded],
+        release: Callable[[Loaded], None],
         mode: str = "1",
     ) -> None:
         self._planner, self._providers, self._options = planner, list(providers), options
@@ -79,7 +80,7 @@ class ShapePlans:
         self._evictions = 0
         self._closed = False
 
-    def enter(self, feeds: Mapping[str, Any]) -> tuple[int | None, Callable[[], None]]:
+    def enter(self, feeds: Mapping[str, Any]) -> tuple[Loaded | None, Callable[[], None]]:
         """Return the page's session for these feeds (None: the one for all shapes), and what to call after the run."""
         shapes = _shapes_of(feeds)
         if shapes is None or self._mode == "0":
@@ -88,6 +89,7 @@ class ShapePlans:
             self._make_if(shapes, 1)
             self.wait()
         with self._lock:
+            self._forget_gone()
             made = self._made.get(shapes)
             if made is not None:
                 self._made.move_to_end(shapes)
@@ -109,18 +111,22 @@ class ShapePlans:
         with self._lock:
             return [{name: list(shape) for name, shape in shapes} for shapes in self._made]
 
-    def sessions(self) -> list[int]:
+    def sessions(self) -> list[Loaded]:
         """Return the page's sessions for the shapes that there are plans for."""
         with self._lock:
+            self._forget_gone()
             return [made.session for made in self._made.values()]
 
-    def close(self) -> list[int]:
-        """Make no more; return the page's sessions, for release."""
+    def close(self) -> None:
+        """Make no more. The page's sessions go with the one for all shapes."""
         with self._lock:
             self._closed = True
-            sessions = [made.session for made in self._made.values()]
             self._made.clear()
-            return sessions
+
+    def _forget_gone(self) -> None:
+        """What was in a worker that was ended is made again as if it had never been."""
+        for shapes in [shapes for shapes, made in self._made.items() if made.session.gone]:
+            del self._made[shapes]
 
     def _leave(self, made: _Made) -> None:
         with self._lock:
@@ -142,6 +148,8 @@ class ShapePlans:
             planned = self._planner.plan(self._providers, replace(self._options, input_shapes=dict(shapes)))
             session = self._create(planned)
             self._planner.store()
+        except WorkerEnded:
+            return
         except PyOrtError as e:
             # The plan for all shapes says what is wrong, if anything is.
             _log.info("no plan for the shapes %s: %s", dict(shapes), e)

@@ -97,15 +97,12 @@ def run_cases(
 
 async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
     """Open the providers; return results without cases, which say where that was."""
-    lease = await pool().acquire(browser)
+    backend = Backend(await pool().acquire(browser), SessionLog())
     try:
-        backend = await Backend.open(lease, _wanted(options), options.timeout, SessionLog())
-    except BaseException:
-        pool().release(lease)
-        raise
-    about = Results({}, options.providers, lease.launcher.description, backend.adapter)
-    backend.release()
-    return about
+        await backend.open(_wanted(options), options.timeout)
+        return Results({}, options.providers, backend.lease.launcher.description, backend.adapter)
+    finally:
+        backend.release()
 
 
 def _wanted(options: RunnerOptions) -> Wanted:

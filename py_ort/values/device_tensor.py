@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from py_ort.browser.loop import loop_thread
+from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, ProtocolError, WorkerEnded
 from py_ort.providers.options import for_adapter
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
 from py_ort.schema.gen.JsepFree import JsepFreeT
+from py_ort.wire import Answer
 from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
 
 #: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
@@ -55,16 +57,25 @@ class DeviceTensor:
     def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
         """Allocate a buffer in the page of `shared`, or of the default browser."""
         _check_form(dtype)
-        lease = loop_thread().call(_open(device_id, shared))
         size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype).itemsize, 1)
         body = JsepAllocT()
         body.deviceId, body.size = device_id, -(-size // 16) * 16
-        try:
-            answer = loop_thread().call(lease.page.request(body, timeout=60))
-        except BaseException:
-            loop_thread().soon(lambda: pool().release(lease))
-            raise
-        return cls(lease.page, answer.body.id, dtype, shape, lease, device_id=device_id)
+        return loop_thread().call(cls._allocated(body, dtype, shape, shared))
+
+    @classmethod
+    async def _allocated(cls, body: JsepAllocT, dtype: int, shape: Sequence[int], shared: Lease | None) -> DeviceTensor:
+        lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
+        while True:
+            try:
+                page = await pool().live(lease)
+                await page.device(body.deviceId, for_adapter({}, lease.launcher.options), 60)
+                answer = await page.request(body, timeout=60, unwanted=partial(_unwanted, page))
+                return cls(page, answer.body.id, dtype, shape, lease, device_id=body.deviceId)
+            except WorkerEnded:
+                continue
+            except BaseException:
+                pool().release(lease)
+                raise
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
@@ -113,6 +124,8 @@ class DeviceTensor:
         body = JsepCopyAsyncT()
         body.src, body.size = self.live(), self.nbytes
         payload = loop_thread().call(self.page.request(body, timeout=600)).payload
+        if len(payload) < self.nbytes:
+            raise ProtocolError(f"the page gave {len(payload)} bytes of a GPU buffer, not {self.nbytes}")
         elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)
         return elements.astype(NUMPY[self.dtype], copy=False)
 
@@ -127,11 +140,9 @@ class DeviceTensor:
         lease, self._lease = self._lease, None
         if not buffer or not self._owned:
             return
-        body = JsepFreeT()
-        body.id = buffer
-        loop_thread().soon(lambda: self.page.post(body))
+        soon(lambda: _post_free(self.page, buffer))
         if lease is not None:
-            loop_thread().soon(lambda: pool().release(lease))
+            soon(lambda: pool().release(lease))
 
     def __del__(self) -> None:
         if getattr(self, "id", 0):
@@ -166,11 +177,11 @@ def _storage(dtype: int) -> np.dtype[Any]:
     return _OTHERWISE.get(dtype_name(dtype), NUMPY[dtype])
 
 
-async def _open(device_id: int, shared: Lease | None) -> Lease:
-    lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
-    try:
-        await lease.page.device(device_id, for_adapter({}, lease.launcher.options), 60)
-    except BaseException:
-        pool().release(lease)
-        raise
-    return lease
+def _unwanted(page: Page, answer: Answer) -> None:
+    _post_free(page, answer.body.id)
+
+
+def _post_free(page: Page, buffer: int) -> None:
+    body = JsepFreeT()
+    body.id = buffer
+    page.post(body)

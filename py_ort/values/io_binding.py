@@ -124,7 +124,7 @@ class IOBinding:
         if not self._outputs:
             raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
-        page = self._session._open().backend.lease.page
+        page = self._session._ready().session.page
         on_gpu = {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
         outputs = self._session._run(names, self._inputs, run_options, on_gpu)
         types = self._session._output_types()
@@ -152,7 +152,7 @@ class IOBinding:
 
         dtype = element_dtype(element_type)
         if device_kind(device_type) == "webgpu":
-            tensor = self._session._open().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
+            tensor = self._session._ready().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
             return OrtValue(tensor)
         if dtype.kind == "O":
             raise InvalidArgument("strings have no address")

@@ -4,7 +4,7 @@
 in and out of payloads, `state` knows which request an answer belongs to. The format: docs/internals.md, section 1.
 """
 
-from py_ort.wire.framing import FRAME_SIZE, Assembler, ProtocolError, frames
+from py_ort.wire.framing import FRAME_SIZE, Assembler, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
 from py_ort.wire.state import Answer, Connection, LogLine, ProgressReport, remote_error
 from py_ort.wire.tensors import Layout, from_description, pack
@@ -18,7 +18,6 @@ __all__ = [
     "LogLine",
     "Prepared",
     "ProgressReport",
-    "ProtocolError",
     "Received",
     "decode",
     "encode",

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from py_ort.exceptions import ProtocolError
+
 #: No frame is larger. Frames of 1 MiB are the quickest in all browsers.
 FRAME_SIZE = 1 << 20
 #: Payload parts start at multiples of this.
@@ -22,10 +24,6 @@ _PREFIX = struct.Struct("<QII")  # total size, header size, where the payload is
 _HERE, _ELSEWHERE = 0, 1
 
 Buffer = bytes | bytearray | memoryview
-
-
-class ProtocolError(Exception):
-    """The peer does not speak this protocol."""
 
 
 def aligned(size: int) -> int:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import flatbuffers
 
+from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.Body import Body
 from py_ort.schema.gen.Message import Message, MessageT
-from py_ort.wire.framing import Buffer, ProtocolError
+from py_ort.wire.framing import Buffer
 
 IDENTIFIER = b"PMSG"
 #: Where a message's table says at which offset its id is.

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from py_ort.exceptions import PyOrtError, from_code
+from py_ort.exceptions import ProtocolError, PyOrtError, from_code
 from py_ort.schema.gen.Hello import HelloT
-from py_ort.wire.framing import Assembler, Buffer, ProtocolError, frames
+from py_ort.wire.framing import Assembler, Buffer, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
 
 #: `Hello.version` of the pages that this version talks to.
 VERSION = 1
+#: What answers a request if it does not fail; all others are answered by Ack.
+_ANSWERS = {
+    "OpenDevice": "DeviceOpened",
+    "CreateSession": "SessionCreated",
+    "Run": "RunResult",
+    "GetStats": "Stats",
+    "Ping": "Pong",
+    "JsepAlloc": "JsepBuffer",
+    "JsepCopyAsync": "JsepBytes",
+    "JsepCreateKernel": "JsepKernel",
+    "JsepRun": "RunResult",
+}
 
 
 class Answer(NamedTuple):
@@ -23,6 +36,21 @@ class Answer(NamedTuple):
     body: Any
     payload: memoryview
     error: PyOrtError | None
+
+    def told(self) -> dict[str, Any]:
+        """Return the object that the body has as JSON (`info`, of `Stats` `json`).
+
+        Raises:
+            ProtocolError: It is none.
+        """
+        text = self.body.json if self.kind == "Stats" else self.body.info
+        try:
+            told = json.loads(text or "{}")
+        except (ValueError, RecursionError) as e:
+            raise ProtocolError(f"the page's {self.kind} is no JSON: {e}") from None
+        if not isinstance(told, dict):
+            raise ProtocolError(f"the page's {self.kind} is a JSON {type(told).__name__}, not an object")
+        return told
 
 
 class LogLine(NamedTuple):
@@ -53,13 +81,13 @@ class Connection:
     """
 
     def __init__(self, token: str) -> None:
-        self._token = token
+        self.token = token
         self._assembler = Assembler()
         self._next = 1
         self._closed = False
         self.hello: HelloT | None = None
-        #: Requests without an answer so far.
-        self.pending: set[int] = set()
+        #: Requests without an answer so far, and what will answer them.
+        self.pending: dict[int, str] = {}
 
     def request(
         self, body: Any, payload: Sequence[Buffer] = (), payload_size: int = 0, url: str = ""
@@ -78,8 +106,9 @@ class Connection:
         if self.hello is None or self._closed:
             raise ProtocolError("the page is gone" if self._closed else "the page has not said hello yet")
         request, self._next = self._next, self._next + 1
-        self.pending.add(request)
+        name = body.name if isinstance(body, Prepared) else type(body).__name__.removesuffix("T")
         header = body.header(request) if isinstance(body, Prepared) else encode(request, body, payload_size)
+        self.pending[request] = _ANSWERS.get(name, "Ack")
         return request, frames(header, payload, url)
 
     def receive(self, frame: Buffer) -> Event | None:
@@ -94,8 +123,8 @@ class Connection:
     def close(self) -> set[int]:
         """Mark the connection as gone; return the requests that will never be answered."""
         self._closed = True
-        lost, self.pending = self.pending, set()
-        return lost
+        lost, self.pending = self.pending, {}
+        return set(lost)
 
     def _event(self, message: Received) -> Event | None:
         body = message.body
@@ -110,7 +139,9 @@ class Connection:
                 raise ProtocolError("the page said hello twice")
         if message.id not in self.pending:
             raise ProtocolError(f"the page answered request {message.id}, which is not open ({message.kind})")
-        self.pending.remove(message.id)
+        expected = self.pending.pop(message.id)
+        if message.kind not in (expected, "Error"):
+            raise ProtocolError(f"the page answered request {message.id} with {message.kind}, not {expected}")
         error = remote_error(body) if message.kind == "Error" else None
         return Answer(message.id, message.kind, body, message.payload, error)
 
@@ -118,7 +149,7 @@ class Connection:
         hello = message.body
         if message.kind != "Hello":
             raise ProtocolError(f"the page's first message is {message.kind}, not Hello")
-        if not hmac.compare_digest((hello.token or "").encode(), self._token.encode()):
+        if not hmac.compare_digest((hello.token or "").encode(), self.token.encode()):
             raise ProtocolError("the page said hello with a wrong token")
         if hello.version != VERSION:
             raise ProtocolError(

@@ -11,10 +11,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.DType import DType
 from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.TensorDesc import TensorDescT
-from py_ort.wire.framing import Buffer, ProtocolError, aligned
+from py_ort.wire.framing import Buffer, aligned
 
 #: DType -> numpy's. Types that numpy lacks are those of ml_dtypes; strings are arrays of str objects.
 NUMPY: dict[int, np.dtype] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.TensorDesc import TensorDescT
 from py_ort.schema.gen.ValueKind import ValueKind
-from py_ort.wire.framing import ProtocolError
 from py_ort.wire.tensors import TYPE_NUMBERS, Layout, from_description, pack
 
 _KINDS = {"seq": ValueKind.sequence, "optional": ValueKind.optional}

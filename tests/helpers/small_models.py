@@ -52,3 +52,32 @@ def slow(size: int = 1024, steps: int = 60) -> bytes:
     names = ["x", *(f"t{i}" for i in range(1, steps)), "y"]
     nodes = [helper.make_node("MatMul", [a, "w"], [b]) for a, b in itertools.pairwise(names)]
     return model(nodes, [floats("x", [size, size])], [floats("y", [size, size])], [weight])
+
+
+def endless_on_wasm() -> bytes:
+    """One node that takes time by the square of its boxes, of which `boxes_apart` makes feeds: minutes for 200,000."""
+    most = numpy_helper.from_array(np.array([1 << 30], np.int64), "most")
+    picked = helper.make_tensor_value_info("picked", TensorProto.INT64, ["n", 3])
+    nodes = [helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["picked"], name="endless")]
+    return model(nodes, [floats("boxes", [1, "n", 4]), floats("scores", [1, 1, "n"])], [picked], [most])
+
+
+def endless_to_load() -> bytes:
+    """A node "endless" that takes a minute on the CPU, also in the making of a session that has a GPU besides."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["t"], name="endless"), helper.make_node("Sin", ["t"], ["y"])]
+    x, w = floats("x", [1, 16, 638, 638]), floats("w", [16, 16, 127, 127])
+    return model(nodes, [x, w], [floats("y", [1, 16, 512, 512])])
+
+
+def boxes_apart(count: int) -> dict[str, np.ndarray]:
+    """Boxes of which no two overlap."""
+    corner = np.arange(count, dtype=np.float32)[:, None] * 2
+    boxes = np.concatenate([corner, corner, corner + 1, corner + 1], 1)[None]
+    return {"boxes": boxes, "scores": np.ones((1, 1, count), np.float32)}
+
+
+def endless_on_webgpu() -> bytes:
+    """One dispatch of which each thread adds size^3 products, of [size, size]."""
+    names = ["a", "b", "c", "d"]
+    nodes = [helper.make_node("Einsum", names, ["y"], name="endless", equation="ij,jk,kl,lm->im")]
+    return model(nodes, [floats(name, ["n", "n"]) for name in names], [floats("y", ["n", "n"])])

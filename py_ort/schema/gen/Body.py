@@ -33,6 +33,7 @@ class Body(object):
     Ping = 27
     Pong = 28
     ReleaseGraph = 29
+    EndWorker = 30
 
 def BodyCreator(unionType, table):
     from flatbuffers.table import Table
@@ -125,4 +126,7 @@ def BodyCreator(unionType, table):
     if unionType == Body().ReleaseGraph:
         import py_ort.schema.gen.ReleaseGraph
         return py_ort.schema.gen.ReleaseGraph.ReleaseGraphT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == Body().EndWorker:
+        import py_ort.schema.gen.EndWorker
+        return py_ort.schema.gen.EndWorker.EndWorkerT.InitFromBuf(table.Bytes, table.Pos)
     return None

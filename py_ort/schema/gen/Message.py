@@ -82,6 +82,7 @@ import py_ort.schema.gen.Body
 import py_ort.schema.gen.Cancel
 import py_ort.schema.gen.CreateSession
 import py_ort.schema.gen.DeviceOpened
+import py_ort.schema.gen.EndWorker
 import py_ort.schema.gen.Error
 import py_ort.schema.gen.GetStats
 import py_ort.schema.gen.Hello
@@ -118,7 +119,7 @@ class MessageT(object):
     def __init__(self):
         self.id = 0  # type: int
         self.bodyType = 0  # type: int
-        self.body = None  # type: Union[None, py_ort.schema.gen.Hello.HelloT, py_ort.schema.gen.Log.LogT, py_ort.schema.gen.Progress.ProgressT, py_ort.schema.gen.Error.ErrorT, py_ort.schema.gen.Ack.AckT, py_ort.schema.gen.OpenDevice.OpenDeviceT, py_ort.schema.gen.DeviceOpened.DeviceOpenedT, py_ort.schema.gen.CreateSession.CreateSessionT, py_ort.schema.gen.SessionCreated.SessionCreatedT, py_ort.schema.gen.ReleaseSession.ReleaseSessionT, py_ort.schema.gen.Run.RunT, py_ort.schema.gen.RunResult.RunResultT, py_ort.schema.gen.Cancel.CancelT, py_ort.schema.gen.GetStats.GetStatsT, py_ort.schema.gen.Stats.StatsT, py_ort.schema.gen.JsepAlloc.JsepAllocT, py_ort.schema.gen.JsepBuffer.JsepBufferT, py_ort.schema.gen.JsepFree.JsepFreeT, py_ort.schema.gen.JsepCopy.JsepCopyT, py_ort.schema.gen.JsepCopyAsync.JsepCopyAsyncT, py_ort.schema.gen.JsepBytes.JsepBytesT, py_ort.schema.gen.JsepCreateKernel.JsepCreateKernelT, py_ort.schema.gen.JsepKernel.JsepKernelT, py_ort.schema.gen.JsepReleaseKernel.JsepReleaseKernelT, py_ort.schema.gen.JsepRun.JsepRunT, py_ort.schema.gen.OpenWorker.OpenWorkerT, py_ort.schema.gen.Ping.PingT, py_ort.schema.gen.Pong.PongT, py_ort.schema.gen.ReleaseGraph.ReleaseGraphT]
+        self.body = None  # type: Union[None, py_ort.schema.gen.Hello.HelloT, py_ort.schema.gen.Log.LogT, py_ort.schema.gen.Progress.ProgressT, py_ort.schema.gen.Error.ErrorT, py_ort.schema.gen.Ack.AckT, py_ort.schema.gen.OpenDevice.OpenDeviceT, py_ort.schema.gen.DeviceOpened.DeviceOpenedT, py_ort.schema.gen.CreateSession.CreateSessionT, py_ort.schema.gen.SessionCreated.SessionCreatedT, py_ort.schema.gen.ReleaseSession.ReleaseSessionT, py_ort.schema.gen.Run.RunT, py_ort.schema.gen.RunResult.RunResultT, py_ort.schema.gen.Cancel.CancelT, py_ort.schema.gen.GetStats.GetStatsT, py_ort.schema.gen.Stats.StatsT, py_ort.schema.gen.JsepAlloc.JsepAllocT, py_ort.schema.gen.JsepBuffer.JsepBufferT, py_ort.schema.gen.JsepFree.JsepFreeT, py_ort.schema.gen.JsepCopy.JsepCopyT, py_ort.schema.gen.JsepCopyAsync.JsepCopyAsyncT, py_ort.schema.gen.JsepBytes.JsepBytesT, py_ort.schema.gen.JsepCreateKernel.JsepCreateKernelT, py_ort.schema.gen.JsepKernel.JsepKernelT, py_ort.schema.gen.JsepReleaseKernel.JsepReleaseKernelT, py_ort.schema.gen.JsepRun.JsepRunT, py_ort.schema.gen.OpenWorker.OpenWorkerT, py_ort.schema.gen.Ping.PingT, py_ort.schema.gen.Pong.PongT, py_ort.schema.gen.ReleaseGraph.ReleaseGraphT, py_ort.schema.gen.EndWorker.EndWorkerT]
         self.payloadSize = 0  # type: int
 
     @classmethod

@@ -191,7 +191,7 @@ def test_the_loop_does_not_wait_for_itself():
     with pytest.raises(PyOrtError, match="wait for itself"):
         loop.call(inside())
     assert threading.current_thread().name != "py_ort"
-    loop.soon(loop.loop.stop)
+    loop.loop.call_soon_threadsafe(loop.loop.stop)
 
 
 def test_it_says_what_it_waits_for():
@@ -199,7 +199,7 @@ def test_it_says_what_it_waits_for():
         url, future = bridge.expect()
         assert bridge.waits_for(future) == "the browser to ask for it"
         query = url.partition("?")[2]
-        for file, wanting in (("index.html", "the page to start"), ("worker.js", "the worker to connect")):
+        for file, wanting in (("index.html", "the page to connect"), ("worker.js", "the worker to connect")):
             await asyncio.to_thread(lambda file=file: urlopen(f"{bridge.http.origin}/{file}?{query}").close())
             assert wanting in bridge.waits_for(future)
         token = url.rpartition("token=")[2]

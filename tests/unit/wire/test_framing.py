@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from py_ort.wire.framing import FRAME_SIZE, SMALL, Assembler, ProtocolError, aligned, frames
+from py_ort.exceptions import ProtocolError
+from py_ort.wire.framing import FRAME_SIZE, SMALL, Assembler, aligned, frames
 
 
 def joined(header: bytes, payload: list[bytes]) -> tuple[bytes, bytes, int]:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.exceptions import InvalidGraph, NotImplemented, ProtocolError, PyOrtError
 from py_ort.schema.gen.Ack import AckT
 from py_ort.schema.gen.Error import ErrorT
 from py_ort.schema.gen.ErrorCode import ErrorCode
@@ -14,7 +14,8 @@ from py_ort.schema.gen.Log import LogT
 from py_ort.schema.gen.Progress import ProgressT
 from py_ort.schema.gen.Run import RunT
 from py_ort.schema.gen.RunResult import RunResultT
-from py_ort.wire import Answer, Assembler, Connection, LogLine, ProgressReport, ProtocolError, decode, encode, frames
+from py_ort.schema.gen.Stats import StatsT
+from py_ort.wire import Answer, Assembler, Connection, LogLine, ProgressReport, decode, encode, frames
 
 
 def say(connection: Connection, request: int, body, payload: bytes = b""):
@@ -60,9 +61,24 @@ def test_answers_come_in_any_order(connection):
     requests = [connection.request(GetStatsT())[0] for _ in range(5)]
     random.Random(1).shuffle(requests)
     for request in requests:
-        answer = say(connection, request, AckT())
+        answer = say(connection, request, StatsT())
         assert isinstance(answer, Answer) and answer.request == request and answer.error is None
     assert not connection.pending
+
+
+def test_an_answer_of_another_kind(connection):
+    request, _ = connection.request(GetStatsT())
+    with pytest.raises(ProtocolError, match="Ack, not Stats"):
+        say(connection, request, AckT())
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "null", "7", "{'a': 1}", "[" * 100_000, '"x"'])
+def test_an_answer_that_tells_nothing(connection, text):
+    result = RunResultT()
+    result.info = text
+    with pytest.raises(ProtocolError, match="RunResult"):
+        say(connection, connection.request(RunT())[0], result).told()
+    assert issubclass(ProtocolError, PyOrtError)
 
 
 def test_an_error_becomes_the_exception_of_its_code(connection):

@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.DType import DType
-from py_ort.wire.framing import ProtocolError
 from py_ort.wire.tensors import NUMPY, PACKED, Layout, dtype_of, from_description, pack
 
 

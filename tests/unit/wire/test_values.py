@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from py_ort.exceptions import ProtocolError
 from py_ort.schema.gen.DType import DType
 from py_ort.schema.gen.Run import RunT
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.wire import Assembler, Layout, decode, encode, frames
-from py_ort.wire.framing import ProtocolError
 from py_ort.wire.values import element_type, pack_value, value_of
 
 A, B = np.arange(3, dtype=np.float32), np.ones((2, 2), np.float32)

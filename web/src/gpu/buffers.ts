@@ -20,6 +20,12 @@ export interface GpuTensorMemory extends Placement {
 
 /** Counts for all devices of the page: an id names its device too. */
 let nextId = 1;
+
+/** A worker in the place of another gives its buffers other numbers: those of the buffers that are lost mean nothing here. */
+export function firstBufferId(id: number): void {
+  nextId = id;
+}
+
 const idOfBuffer = new WeakMap<GPUBuffer, number>();
 
 function newId(): number {

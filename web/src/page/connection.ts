@@ -28,6 +28,14 @@ export class Connection {
 
   private constructor(private readonly socket: WebSocket) {}
 
+  /** To the port, with the token, of this page's or worker's URL. */
+  static ofQuery(receive: Receive): Promise<Connection> {
+    const query = new URLSearchParams(self.location.search);
+    const [port, token] = [query.get('port'), query.get('token')];
+    if (!port || token === null) throw new Error('the page needs ?port=PORT&token=TOKEN');
+    return Connection.open(port, token, receive);
+  }
+
   static open(port: string, token: string, receive: Receive): Promise<Connection> {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/?token=${encodeURIComponent(token)}`);
     socket.binaryType = 'arraybuffer';

@@ -2,7 +2,7 @@
 import {
   AckT, Body, type CancelT, type CreateSessionT, DeviceOpenedT, type GetStatsT, type JsepAllocT, JsepBufferT, type JsepCopyAsyncT,
   type JsepCopyT, type JsepCreateKernelT, type JsepFreeT, JsepBytesT, JsepKernelT, type JsepReleaseKernelT, type JsepRunT,
-  type OpenDeviceT, type OpenWorkerT, PongT, type ReleaseGraphT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
+  type OpenDeviceT, PongT, type ReleaseGraphT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
@@ -13,7 +13,6 @@ import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages'
 import type { Answer, Connection } from './connection';
 import { KernelDesk } from './kernel_desk';
 import { OutputMemory } from './output_memory';
-import type { PageRequest } from './page';
 import { pageStats, sessionStats } from './stats';
 
 /** Strings of the object API may be bytes by their type; ours never are. */
@@ -54,14 +53,13 @@ export class Requests {
   private answer(id: number, type: Body, body: unknown, payload: Uint8Array, signal: AbortSignal): Promise<Answer> | Answer {
     switch (type) {
       case Body.OpenDevice: return this.openDevice(body as OpenDeviceT);
-      case Body.CreateSession: return this.createSession(id, body as CreateSessionT);
+      case Body.CreateSession: return this.createSession(id, body as CreateSessionT, signal);
       case Body.ReleaseSession: return this.releaseSession(body as ReleaseSessionT);
       case Body.Run: return this.run(id, body as RunT, payload, signal);
       case Body.ReleaseGraph: return this.releaseGraph(body as ReleaseGraphT);
       case Body.Cancel: return this.cancel(body as CancelT);
       case Body.GetStats: return this.stats(body as GetStatsT);
       case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now()) };
-      case Body.OpenWorker: return this.openWorker(body as OpenWorkerT);
       case Body.JsepAlloc: return this.jsepAlloc(body as JsepAllocT);
       case Body.JsepFree: return this.jsepFree(body as JsepFreeT);
       case Body.JsepCopy: return this.jsepCopy(body as JsepCopyT, payload);
@@ -78,10 +76,10 @@ export class Requests {
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(gpu.description)) };
   }
 
-  private async createSession(request: number, { plan, weights, options, deviceId }: CreateSessionT): Promise<Answer> {
+  private async createSession(request: number, { plan, weights, options, deviceId }: CreateSessionT, signal: AbortSignal): Promise<Answer> {
     const sessionOptions = json<SessionOptions>(options);
     const session = await Session.load(text(plan), text(weights), {
-      ...sessionOptions, runtime: this.runtime, webgpu: { ...sessionOptions.webgpu, deviceId },
+      ...sessionOptions, runtime: this.runtime, signal, webgpu: { ...sessionOptions.webgpu, deviceId },
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;
@@ -131,17 +129,6 @@ export class Requests {
   private async stats({ session }: GetStatsT): Promise<Answer> {
     const stats = session === 0 ? await pageStats(this.runtime, this.sessions) : sessionStats(this.session(session));
     return { type: Body.Stats, body: new StatsT(JSON.stringify(stats)) };
-  }
-
-  private openWorker({ script, port, token }: OpenWorkerT): Answer {
-    const url = new URL(text(script), self.location.href);
-    if (url.origin !== self.location.origin) {
-      throw new RuntimeError(ErrorCode.invalid_argument, `a worker of ${url.origin} cannot be opened here`);
-    }
-    url.searchParams.set('port', String(port));
-    url.searchParams.set('token', text(token));
-    self.postMessage({ openWorker: url.href } satisfies PageRequest);
-    return ACK;
   }
 
   private async jsepAlloc({ deviceId, size }: JsepAllocT): Promise<Answer> {

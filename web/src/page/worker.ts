@@ -1,9 +1,8 @@
-// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token.
+// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token, and the number of its first GPU buffer.
 import { messageOf } from '../errors';
+import { firstBufferId } from '../gpu/buffers';
 import { Connection } from './connection';
 import { Requests } from './requests';
-
-const query = new URLSearchParams(self.location.search);
 
 /** What is written to the console goes to Python too. */
 function forwardConsole(connection: Connection): void {
@@ -21,11 +20,10 @@ function forwardConsole(connection: Connection): void {
 }
 
 async function start(): Promise<void> {
-  const [port, token] = [query.get('port'), query.get('token')];
-  if (!port || token === null) throw new Error('the page needs ?port=PORT&token=TOKEN');
+  firstBufferId(Number(new URLSearchParams(self.location.search).get('buffers') ?? 1));
   // Messages can only come after Hello, so `requests` is there by then.
   let requests: Requests | undefined;
-  const connection = await Connection.open(port, token, (message) => requests!.handle(message));
+  const connection = await Connection.ofQuery((message) => requests!.handle(message));
   forwardConsole(connection);
   requests = new Requests(connection);
   // Python is gone: nothing here is of use to anyone else.

@@ -87,10 +87,9 @@ async function answer({ type, body, payload }: ReceivedMessage): Promise<Answer>
   }
 }
 
-const query = new URLSearchParams(self.location.search);
 // One run at a time: onnxruntime-web refuses a second one.
 let queue: Promise<void> = Promise.resolve();
-const connection: Connection = await Connection.open(query.get('port') ?? '', query.get('token') ?? '', (message) => {
+const connection: Connection = await Connection.ofQuery((message) => {
   queue = queue.then(async () => {
     try {
       connection.send(message.id, await answer(message));

@@ -5,6 +5,7 @@ import { Ack, AckT } from './ack';
 import { Cancel, CancelT } from './cancel';
 import { CreateSession, CreateSessionT } from './create-session';
 import { DeviceOpened, DeviceOpenedT } from './device-opened';
+import { EndWorker, EndWorkerT } from './end-worker';
 import { Error, ErrorT } from './error';
 import { GetStats, GetStatsT } from './get-stats';
 import { Hello, HelloT } from './hello';
@@ -62,13 +63,14 @@ export enum Body {
   OpenWorker = 26,
   Ping = 27,
   Pong = 28,
-  ReleaseGraph = 29
+  ReleaseGraph = 29,
+  EndWorker = 30
 }
 
 export function unionToBody(
   type: Body,
-  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+  accessor: (obj:Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null
+): Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(new Hello())! as Hello;
@@ -100,15 +102,16 @@ export function unionToBody(
     case 'Ping': return accessor(new Ping())! as Ping;
     case 'Pong': return accessor(new Pong())! as Pong;
     case 'ReleaseGraph': return accessor(new ReleaseGraph())! as ReleaseGraph;
+    case 'EndWorker': return accessor(new EndWorker())! as EndWorker;
     default: return null;
   }
 }
 
 export function unionListToBody(
   type: Body, 
-  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
+  accessor: (index: number, obj:Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats) => Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null, 
   index: number
-): Ack|Cancel|CreateSession|DeviceOpened|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
+): Ack|Cancel|CreateSession|DeviceOpened|EndWorker|Error|GetStats|Hello|JsepAlloc|JsepBuffer|JsepBytes|JsepCopy|JsepCopyAsync|JsepCreateKernel|JsepFree|JsepKernel|JsepReleaseKernel|JsepRun|Log|OpenDevice|OpenWorker|Ping|Pong|Progress|ReleaseGraph|ReleaseSession|Run|RunResult|SessionCreated|Stats|null {
   switch(Body[type]) {
     case 'NONE': return null; 
     case 'Hello': return accessor(index, new Hello())! as Hello;
@@ -140,6 +143,7 @@ export function unionListToBody(
     case 'Ping': return accessor(index, new Ping())! as Ping;
     case 'Pong': return accessor(index, new Pong())! as Pong;
     case 'ReleaseGraph': return accessor(index, new ReleaseGraph())! as ReleaseGraph;
+    case 'EndWorker': return accessor(index, new EndWorker())! as EndWorker;
     default: return null;
   }
 }

@@ -8,6 +8,7 @@ export * from './cancel';
 export * from './create-session';
 export * from './device-opened';
 export * from './dtype';
+export * from './end-worker';
 export * from './error-code';
 export * from './error';
 export * from './get-stats';

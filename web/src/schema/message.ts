@@ -8,6 +8,7 @@ import { Body, unionToBody, unionListToBody } from './body';
 import { Cancel, CancelT } from './cancel';
 import { CreateSession, CreateSessionT } from './create-session';
 import { DeviceOpened, DeviceOpenedT } from './device-opened';
+import { EndWorker, EndWorkerT } from './end-worker';
 import { Error, ErrorT } from './error';
 import { GetStats, GetStatsT } from './get-stats';
 import { Hello, HelloT } from './hello';
@@ -149,7 +150,7 @@ export class MessageT {
 constructor(
   public id: number = 0,
   public bodyType: Body = Body.NONE,
-  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|OpenWorkerT|PingT|PongT|ProgressT|ReleaseGraphT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
+  public body: AckT|CancelT|CreateSessionT|DeviceOpenedT|EndWorkerT|ErrorT|GetStatsT|HelloT|JsepAllocT|JsepBufferT|JsepBytesT|JsepCopyAsyncT|JsepCopyT|JsepCreateKernelT|JsepFreeT|JsepKernelT|JsepReleaseKernelT|JsepRunT|LogT|OpenDeviceT|OpenWorkerT|PingT|PongT|ProgressT|ReleaseGraphT|ReleaseSessionT|RunResultT|RunT|SessionCreatedT|StatsT|null = null,
   public payloadSize: bigint = BigInt('0')
 ){}
 

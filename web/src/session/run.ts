@@ -99,7 +99,10 @@ export class SessionRun {
     const kin = this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
     const recording = recordings!.take(this.recordingKey(together), kin);
     const recorder = new Recorder(backend.provider, backend.memory, recording,
-      (done, total) => this.options.onProgress?.('compiling shaders', done, total), this.timeline);
+      (done, total) => {
+        this.options.signal?.throwIfAborted();
+        this.options.onProgress?.('compiling shaders', done, total);
+      }, this.timeline);
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;

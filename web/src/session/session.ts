@@ -35,6 +35,8 @@ export interface SessionOptions {
   /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
   readonly compileEarly?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
+  /** Ends the loading, and nothing is left of it. */
+  readonly signal?: AbortSignal;
 }
 
 /** Options of the provider that are Python's. */
@@ -90,12 +92,16 @@ export class Session {
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
       backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
       const weightsStart = performance.now();
-      const progress = (done: number, total: number) => options.onProgress?.('weights', done, total);
-      weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress);
+      const progress = (stage: string) => (done: number, total: number) => {
+        options.signal?.throwIfAborted();
+        options.onProgress?.(stage, done, total);
+      };
+      weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress('weights'));
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
       const prepareStart = performance.now();
       await runtime.exclusive(async () => {
+        options.signal?.throwIfAborted();
         loaded.jsep.session = backend;
         loaded.core.prepareSession(handle);
       });
@@ -103,8 +109,9 @@ export class Session {
       const compileStart = performance.now();
       let shaders: CompiledShader[] = [];
       if (backend && options.compileEarly !== false) {
-        shaders = await compileEarly(plan, loaded, handle, backend, runtime, (done, total) => options.onProgress?.('compiling shaders', done, total));
+        shaders = await compileEarly(plan, loaded, handle, backend, runtime, progress('compiling shaders'));
       }
+      options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;
       timeline.add('compile shaders early', 'page', compileStart, { shaders });
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());

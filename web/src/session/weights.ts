@@ -116,7 +116,10 @@ async function fetchInto(
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
   let done = 0;
   const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
+  // When one range fails, what others still bring has no place any more.
+  let over = false;
   await downloadChunks(url, size, wanted, (offset, bytes) => {
+    if (over) return;
     for (let i = firstAbove(reach, offset); i < wanted.length && wanted[i].start < offset + bytes.byteLength; i++) {
       const { start, end, take } = wanted[i];
       const [from, to] = [Math.max(start, offset), Math.min(end, offset + bytes.byteLength)];
@@ -126,6 +129,9 @@ async function fetchInto(
       done += to - from;
     }
     progress(done, total);
+  }).catch((error: unknown) => {
+    over = true;
+    throw error;
   });
 }
 

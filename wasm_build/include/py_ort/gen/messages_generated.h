@@ -80,6 +80,9 @@ struct PongBuilder;
 struct OpenWorker;
 struct OpenWorkerBuilder;
 
+struct EndWorker;
+struct EndWorkerBuilder;
+
 struct JsepAlloc;
 struct JsepAllocBuilder;
 
@@ -144,11 +147,12 @@ enum class Body : uint8_t {
   Ping = 27,
   Pong = 28,
   ReleaseGraph = 29,
+  EndWorker = 30,
   MIN = NONE,
-  MAX = ReleaseGraph
+  MAX = EndWorker
 };
 
-inline const Body (&EnumValuesBody())[30] {
+inline const Body (&EnumValuesBody())[31] {
   static const Body values[] = {
     Body::NONE,
     Body::Hello,
@@ -179,13 +183,14 @@ inline const Body (&EnumValuesBody())[30] {
     Body::OpenWorker,
     Body::Ping,
     Body::Pong,
-    Body::ReleaseGraph
+    Body::ReleaseGraph,
+    Body::EndWorker
   };
   return values;
 }
 
 inline const char * const *EnumNamesBody() {
-  static const char * const names[31] = {
+  static const char * const names[32] = {
     "NONE",
     "Hello",
     "Log",
@@ -216,13 +221,14 @@ inline const char * const *EnumNamesBody() {
     "Ping",
     "Pong",
     "ReleaseGraph",
+    "EndWorker",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameBody(Body e) {
-  if (flatbuffers::IsOutRange(e, Body::NONE, Body::ReleaseGraph)) return "";
+  if (flatbuffers::IsOutRange(e, Body::NONE, Body::EndWorker)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesBody()[index];
 }
@@ -345,6 +351,10 @@ template<> struct BodyTraits<py_ort::schema::gen::Pong> {
 
 template<> struct BodyTraits<py_ort::schema::gen::ReleaseGraph> {
   static const Body enum_value = Body::ReleaseGraph;
+};
+
+template<> struct BodyTraits<py_ort::schema::gen::EndWorker> {
+  static const Body enum_value = Body::EndWorker;
 };
 
 bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body type);
@@ -1741,6 +1751,57 @@ inline flatbuffers::Offset<OpenWorker> CreateOpenWorkerDirect(
       token__);
 }
 
+struct EndWorker FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef EndWorkerBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_TOKEN = 4
+  };
+  const flatbuffers::String *token() const {
+    return GetPointer<const flatbuffers::String *>(VT_TOKEN);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffset(verifier, VT_TOKEN) &&
+           verifier.VerifyString(token()) &&
+           verifier.EndTable();
+  }
+};
+
+struct EndWorkerBuilder {
+  typedef EndWorker Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_token(flatbuffers::Offset<flatbuffers::String> token) {
+    fbb_.AddOffset(EndWorker::VT_TOKEN, token);
+  }
+  explicit EndWorkerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<EndWorker> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<EndWorker>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<EndWorker> CreateEndWorker(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> token = 0) {
+  EndWorkerBuilder builder_(_fbb);
+  builder_.add_token(token);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<EndWorker> CreateEndWorkerDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *token = nullptr) {
+  auto token__ = token ? _fbb.CreateString(token) : 0;
+  return py_ort::schema::gen::CreateEndWorker(
+      _fbb,
+      token__);
+}
+
 struct JsepAlloc FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef JsepAllocBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2395,6 +2456,9 @@ struct Message FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const py_ort::schema::gen::ReleaseGraph *body_as_ReleaseGraph() const {
     return body_type() == py_ort::schema::gen::Body::ReleaseGraph ? static_cast<const py_ort::schema::gen::ReleaseGraph *>(body()) : nullptr;
   }
+  const py_ort::schema::gen::EndWorker *body_as_EndWorker() const {
+    return body_type() == py_ort::schema::gen::Body::EndWorker ? static_cast<const py_ort::schema::gen::EndWorker *>(body()) : nullptr;
+  }
   uint64_t payload_size() const {
     return GetField<uint64_t>(VT_PAYLOAD_SIZE, 0);
   }
@@ -2523,6 +2587,10 @@ template<> inline const py_ort::schema::gen::Pong *Message::body_as<py_ort::sche
 
 template<> inline const py_ort::schema::gen::ReleaseGraph *Message::body_as<py_ort::schema::gen::ReleaseGraph>() const {
   return body_as_ReleaseGraph();
+}
+
+template<> inline const py_ort::schema::gen::EndWorker *Message::body_as<py_ort::schema::gen::EndWorker>() const {
+  return body_as_EndWorker();
 }
 
 struct MessageBuilder {
@@ -2685,6 +2753,10 @@ inline bool VerifyBody(flatbuffers::Verifier &verifier, const void *obj, Body ty
     }
     case Body::ReleaseGraph: {
       auto ptr = reinterpret_cast<const py_ort::schema::gen::ReleaseGraph *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Body::EndWorker: {
+      auto ptr = reinterpret_cast<const py_ort::schema::gen::EndWorker *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;

@@ -1,0 +1,71 @@
+"""Browsers under way, and the shares that sessions have in them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from py_ort.browser.http_server import HttpServer
+from py_ort.browser.launchers import Launcher
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+
+
+@dataclass(eq=False)
+class Browser:
+    """A browser under way.
+
+    Attributes:
+        key: Sessions whose options have the same key share it.
+        options: It was started with these.
+        http: What it fetches from.
+        launcher: What started it.
+        host: The browser's page, which starts and ends workers.
+        leases: Its workers.
+        had_adapter: Whether WebGPU had an adapter in it.
+        idle: While it has no sessions.
+        tasks: Which watch it, or replace something of it.
+    """
+
+    key: BrowserOptions
+    options: BrowserOptions
+    http: HttpServer
+    launcher: Launcher
+    host: Page
+    leases: list[Lease] = field(default_factory=list)
+    had_adapter: bool = False
+    idle: asyncio.TimerHandle | None = None
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Lease:
+    """A session's share of a browser's worker. Give it back with `release`.
+
+    Attributes:
+        page: The worker; another one after it had to be ended (see `Pool.live`).
+        users: How many hold a share.
+        renewing: While another worker takes the place of this one.
+        workers: How many there have been.
+    """
+
+    browser: Browser
+    page: Page
+    users: int = 0
+    renewing: asyncio.Task[None] | None = None
+    workers: int = 1
+
+    @property
+    def launcher(self) -> Launcher:
+        """What started the browser."""
+        return self.browser.launcher
+
+    @property
+    def host(self) -> Page:
+        """The browser's page, which starts and ends workers."""
+        return self.browser.host
+
+    @property
+    def http(self) -> HttpServer:
+        """What the browser fetches from."""
+        return self.browser.http

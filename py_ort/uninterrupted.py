@@ -1,0 +1,124 @@
+"""Work that an interrupt (Ctrl-C) cannot break half way: another thread does it, and the main thread only waits.
+
+Python raises KeyboardInterrupt in the main thread, wherever that is. In the middle of an import it leaves packages in
+pieces, for the rest of the process; between the making of a thing and the keeping of it nobody gives the thing back.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Work:
+    """Something that a thread of its own does for another one, which may stop to wait for it."""
+
+    def __init__(self) -> None:
+        self._future: Future[Any] = Future()
+        self._waits: list[Future[Any]] = []
+        self._lock = threading.Lock()
+        self.abandoned = False
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Do it, in a thread that ends with the program as the one that waits does."""
+        context = contextvars.copy_context()
+        context.run(_current.set, self)
+
+        def target() -> None:
+            try:
+                self._future.set_result(context.run(work))
+            except BaseException as e:
+                self._future.set_exception(e)
+
+        threading.Thread(target=target, name="py_ort-work").start()
+
+    def result(self) -> Any:
+        """Wait for it."""
+        return self._future.result()
+
+    def abandon(self, undo: Callable[[Any], object]) -> None:
+        """Nobody waits any more: end what it waits for, and undo what it gives if that comes nevertheless."""
+        with self._lock:
+            self.abandoned = True
+            waits = list(self._waits)
+        for future in waits:
+            future.cancel()
+        self._future.add_done_callback(lambda done: None if done.exception() else undo(done.result()))
+
+    @contextmanager
+    def waits_for(self, future: Future[Any]) -> Iterator[None]:
+        """What is done here waits for this future."""
+        with self._lock:
+            self._waits.append(future)
+            if self.abandoned:
+                future.cancel()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits.remove(future)
+
+
+_current: contextvars.ContextVar[Work | None] = contextvars.ContextVar("py_ort_work", default=None)
+
+
+def uninterrupted(work: Callable[[], T], undo: Callable[[T], object] = lambda result: None) -> T:
+    """Do some work in another thread, and wait for it.
+
+    An interrupt of the wait cancels what the work itself waits for (`wait_for`), and is raised at once; the work ends
+    at its next `check`, and if it ends well after all, `undo` is given its result.
+    """
+    if _current.get() is not None:
+        return work()
+    under_way = Work()
+    try:
+        under_way.start(work)
+        result: T = under_way.result()
+    except BaseException:
+        under_way.abandon(undo)
+        raise
+    return result
+
+
+def wait_for(future: Future[T]) -> T:
+    """Wait for a future, as a part of such work or without any.
+
+    Raises:
+        CancelledError: Nobody waits for the work.
+    """
+    work = _current.get()
+    if work is None:
+        return future.result()
+    with work.waits_for(future):
+        return future.result()
+
+
+def check() -> None:
+    """End work that nobody waits for.
+
+    Raises:
+        CancelledError: It is such work.
+    """
+    work = _current.get()
+    if work is not None and work.abandoned:
+        raise CancelledError
+
+
+def interruptible() -> bool:
+    """Whether an interrupt may come here, in code that is no part of an import: that may hold locks others need."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "exec_module" and code.co_filename.startswith("<frozen importlib"):
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return True
