@@ -13,16 +13,11 @@ from py_ort.layout.attention_rules import ROWS
 from py_ort.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.layout.reshape_rules import source_order
 from py_ort.layout.rules import RULES
-from py_ort.layout.windows import Supports, is_window, to_nhwc
+from py_ort.layout.windows import TRANSPARENT, Supports, is_window, to_nhwc
 from py_ort.ops import operator
 from py_ort.ops.builder import all_nodes, attribute, rank, remove, subgraphs
 from py_ort.passes.contracts import check_channels_first
 from py_ort.passes.pass_base import Pass
-
-# Operators whose inputs may have any permutation that their output has.
-_TRANSPARENT = frozenset(
-    {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize", "quantized"}
-)
 
 
 class Nhwc(Pass):
@@ -98,7 +93,7 @@ class Nhwc(Pass):
                     vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
                 continue
             wanted = wish(*node.outputs)
-            if layout in _TRANSPARENT and wanted is not None:
+            if layout in TRANSPARENT and wanted is not None:
                 for value in node.inputs if layout in ("elementwise", "concat") else node.inputs[:1]:
                     vote(value, wanted)
             elif layout == "transpose" and wanted is not None and attribute(node, "perm"):
@@ -113,7 +108,7 @@ class Nhwc(Pass):
             elif layout == "attention":
                 for value in node.inputs[:3]:
                     vote(value, ROWS)
-            elif layout not in _TRANSPARENT and layout not in (
+            elif layout not in TRANSPARENT and layout not in (
                 "transpose",
                 "shape",
                 "size",

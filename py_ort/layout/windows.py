@@ -15,6 +15,11 @@ from py_ort.ops.builder import array, attribute, dims, rank
 WINDOWS = frozenset({"conv", "pool", "channels"})
 """Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""
 
+TRANSPARENT = frozenset(
+    {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize", "quantized"}
+)
+"""Of operators whose inputs may have any permutation that their output has."""
+
 Supports = Callable[[ir.Node], bool]
 """Whether the provider that will run this node has its NHWC form."""
 

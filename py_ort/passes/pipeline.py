@@ -147,7 +147,7 @@ def pipeline(
             PackedProjections(reads_columns),
             PackedGates(reads_columns),
             ConvAffine(),
-            ScaleShift(),
+            *([ScaleShift()] if level >= Level.LAYOUT else []),
             Residual(),
             SkipNorm(has_operator),
             *products,

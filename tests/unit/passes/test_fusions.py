@@ -101,6 +101,31 @@ CASES = {
             ("-infinity, more than the kernel,", -np.inf, "Sin", 2, {"Pad": 1}),
         )
     },
+    **{
+        f"an image scaled and shifted {where}": (
+            f"g ({IN}) => ({OUT}) {{ {before}  p = Mul({x}, k)  q = Add(p, l)  {after} }}",
+            {"w": W, "bias": B, "k": _f(3, 1, 1), "l": _f(3, 1, 1)},
+            left,
+        )
+        for where, before, x, after, left in (
+            ("by itself", "", "x", "y = Identity(q)", {"Mul": 1, "Add": 1}),
+            ("among elementwise ones", "a = Sin(x)", "a", "y = Tanh(q)", {"Sin": 1, "Mul": 1, "Add": 1, "Tanh": 1}),
+            (
+                "behind a pool",
+                "a = MaxPool<kernel_shape=[2,2]>(x)  b = Sin(a)",
+                "b",
+                "y = Neg(q)",
+                {"nhwc.MaxPool": 1, "Sin": 1, "nhwc.Conv": 1, "Neg": 1, "Transpose": 2},
+            ),
+            (
+                "before a sum and a conv",
+                "",
+                "x",
+                "r = Add(q, x)  y = Conv<pads=[1,1,1,1]>(r, w, bias)",
+                {"nhwc.Conv": 2, "Transpose": 2},
+            ),
+        )
+    },
     "batchnorm and relu before a padded conv": (
         f"g ({IN}) => ({OUT}) {{ n = BatchNormalization(x, s, b, m, v)  r = Relu(n) "
         "y = Conv<pads=[1,1,1,1]>(r, w, bias) }",
