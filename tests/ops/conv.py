@@ -123,6 +123,31 @@ CASES = [
         {"kernel_shape": [3, 2], "strides": [1, 3], "pads": [1, 0, 0, 1], "group": 2},
     ),
     *_both("ConvTranspose", (1, 4, 7, 6), (4, 4, 3, 3), {**K3, "strides": [2, 2], "output_shape": [15, 13]}),
+    # Pads of an odd sum, which output_shape leaves to be split.
+    *(
+        case
+        for auto in ("NOTSET", "SAME_UPPER", "SAME_LOWER")
+        for case in (
+            Case(
+                "ConvTranspose",
+                [r(1, 4, 7), r(4, 2, 3), r(2)],
+                {"kernel_shape": [3], "strides": [2], "output_shape": [12], "auto_pad": auto},
+                tolerance="loose",
+            ),
+            *_both(
+                "ConvTranspose",
+                (1, 4, 7, 6),
+                (4, 4, 3, 3),
+                {**K3, "strides": [2, 2], "output_shape": [14, 12], "auto_pad": auto},
+            ),
+            Case(
+                "ConvTranspose",
+                [r(1, 4, 4, 5, 3), r(4, 3, 3, 2, 3), r(3)],
+                {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "output_shape": [8, 5, 4], "auto_pad": auto},
+                tolerance="loose",
+            ),
+        )
+    ),
     Case(
         "ConvTranspose",
         [r(1, 4, 7, 6), r(4, 4, 3, 3)],

@@ -120,10 +120,11 @@ function isSame({ autoPad }: WindowAttributes): boolean {
   return autoPad === 'SAME_UPPER' || autoPad === 'SAME_LOWER';
 }
 
+/** An odd one goes to the end with SAME_UPPER, else to the beginning: also with an output_shape and no auto_pad. */
 function splitPads({ autoPad }: WindowAttributes, total: number, begins: number[], ends: number[]): void {
   const small = Math.floor(total / 2);
-  begins.push(autoPad === 'SAME_LOWER' ? total - small : small);
-  ends.push(autoPad === 'SAME_LOWER' ? small : total - small);
+  begins.push(autoPad === 'SAME_UPPER' ? small : total - small);
+  ends.push(autoPad === 'SAME_UPPER' ? total - small : small);
 }
 
 /** The uniforms of a window over two axes. */
