@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.exceptions import NotImplemented
 from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
 from py_ort.ops.declaration import MICROSOFT, Operator, in_parts, lowering
 from py_ort.ops.infer import like
@@ -39,14 +40,35 @@ OPERATORS = [
 
 
 @lowering("BatchNormalization", before=14)
-def inference_form(node: ir.Node, build: Builder) -> None:
+def inference_form(node: ir.Node, build: Builder) -> Any:
     """Training outputs and flags were optional; what is used for inference has one output."""
-    if attribute(node, "spatial", 1) == 0:
-        return
+    trained = any(output.uses() or output.is_graph_output() for output in node.outputs[1:])
+    spatial = attribute(node, "spatial", 1) != 0
     set_attributes(node, is_test=None, spatial=None, consumed_inputs=None)
-    if not any(output.uses() or output.is_graph_output() for output in node.outputs[1:]):
+    if not trained:
         node.resize_outputs(1)
         set_attributes(node, training_mode=0)
+    # Before opset 7 statistics had an element for each channel in any case.
+    if spatial or rank(node.inputs[1]) == 1:
+        return None
+    if trained:
+        raise NotImplemented(
+            "BatchNormalization with spatial=0 has its outputs for training read, which is not supported: "
+            "use the first output only",
+            node=node.name or "",
+            op_type=node.op_type,
+        )
+    return _normalised_elements(node, build)
+
+
+def _normalised_elements(node: ir.Node, build: Builder) -> Any:
+    """Statistics, scale and bias for each element of an image: [C, D1, …], which broadcasts to X."""
+    x, scale, bias, mean, variance = node.inputs[:5]
+    dtype = next((v.dtype for v in node.inputs if v is not None and v.dtype is not None), ir.DataType.FLOAT)
+    epsilon = np.array(attribute(node, "epsilon", 1e-5), dtype.numpy())
+    deviation = build.op("Sqrt", build.op("Add", variance, epsilon))
+    centred = build.op("Sub", x, mean)
+    return build.op("Add", build.op("Mul", centred, build.op("Div", scale, deviation)), bias)
 
 
 @lowering("GroupNormalization", before=21)

@@ -26,7 +26,7 @@ class BatchNormalization(Pass):
 
 def _rewrite(node: ir.Node) -> bool:
     unread = not any(o.uses() or o.is_graph_output() for o in node.outputs[1:])
-    if attribute(node, "training_mode", 0) or attribute(node, "spatial", 1) == 0 or not unread:
+    if attribute(node, "training_mode", 0) or not unread:
         return False
     x = node.inputs[0]
     known = rank(x)

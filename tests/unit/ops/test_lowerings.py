@@ -89,6 +89,22 @@ CASES = {
         {},
         {"Unsqueeze", "PRelu"},
     ),
+    "batch-normalization-7:elements": (
+        7,
+        "g (float[2,3,4] x) => (float[2,3,4] y) { y = BatchNormalization<spatial=0, epsilon=0.01>(x, s, b, m, v) }",
+        {
+            name: np.linspace(low, 2, 12, dtype=F).reshape(3, 4)
+            for name, low in zip("sbmv", (1, -1, 0, 0.1), strict=True)
+        },
+        {"Add", "Mul"},
+    ),
+    "batch-normalization-8:fed, open": (
+        8,
+        "g (float[n,c,h,w] x, float[c,h,w] s, float[c,h,w] b, float[c,h,w] m, float[c,h,w] v) => (float[n,c,h,w] y) "
+        "{ q = Mul(v, v)  y = BatchNormalization<spatial=0>(x, s, b, m, q) }",
+        {},
+        {"Add", "Mul", "Sqrt", "Div", "Sub"},
+    ),
     "castlike": (19, "g (float[2] x, int64[1] like) => (int64[2] y) { y = CastLike(x, like) }", {}, {"Cast"}),
     "gemm-6": (
         6,
