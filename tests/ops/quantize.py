@@ -27,4 +27,11 @@ CASES = [
         Case("DynamicQuantizeLinear", [x], outputs=3)
         for x in (r(7), r(3, 4, low=1, high=5), np.zeros(3, np.float32), r(5000, low=-3, high=0))
     ),
+    # Zero in the middle: the zero point's quotient is 127.5, or the float below it.
+    *(
+        Case("DynamicQuantizeLinear", [np.array([-most, 0.3, most], np.float32)], outputs=3, tolerance="exact")
+        for most in (3.3320353, 8.366424, 0.7044746, 6.7315784, 1.0639797, 4.4226546, 250.0)
+    ),
+    # A scale that a multiplication by 1/255 misses by a bit.
+    Case("DynamicQuantizeLinear", [np.array([-4.4226546, 2.3367743], np.float32)], outputs=3, tolerance="exact"),
 ]

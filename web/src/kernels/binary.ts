@@ -2,7 +2,7 @@
 import { type DTypeName, type Kernel, type Spec } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  BOOL, broadcastElementwise, computeType, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, wrapped,
+  BOOL, broadcastElementwise, computeType, type Division, division, divisionText, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, quotient, wrapped,
 } from '../wgsl';
 
 interface Binary {
@@ -20,7 +20,6 @@ const TABLE: readonly Binary[] = [
   { op: 'Add', types: NUMBERS, wgsl: 'a + b', wraps: true },
   { op: 'Sub', types: NUMBERS, wgsl: 'a - b', wraps: true },
   { op: 'Mul', types: NUMBERS, wgsl: 'a * b', wraps: true },
-  { op: 'Div', types: NUMBERS, wgsl: 'a / b', wraps: true },
   { op: 'And', types: BOOL, wgsl: 'a & b' },
   { op: 'Or', types: BOOL, wgsl: 'a | b' },
   { op: 'Xor', types: BOOL, wgsl: 'a ^ b' },
@@ -52,6 +51,21 @@ function binaryKernel({ op, types, wgsl, bool = false, wraps = false }: Binary):
     },
   };
 }
+
+interface DivSpec extends BinarySpec, Division {}
+
+const DIV = elementwiseShader<DivSpec>('div', ({ wrap, ...spec }) => `${divisionText(spec)}
+fn apply(a: T, b: T) -> R { return ${wrapped(wrap, quotient(spec, 'a', 'b'))}; }`);
+
+const div: Kernel = {
+  op: 'Div',
+  types: [NUMBERS],
+  resolve(ctx) {
+    const [a, b] = [ctx.input(0), ctx.input(1)];
+    const help = computeType(a.storage) === 'f32' ? division(ctx.device) : {};
+    broadcastElementwise(ctx, DIV, { a, b }, { spec: { wrap: narrowType(a.dtype), ...help } });
+  },
+};
 
 /** The sign of the result is the divisor's with fmod=0, the dividend's with fmod=1. */
 interface ModSpec extends Spec {
@@ -132,4 +146,4 @@ const bitShift: Kernel<boolean> = {
   },
 };
 
-export default [...TABLE.map(binaryKernel), mod, pow, bitShift];
+export default [...TABLE.map(binaryKernel), div, mod, pow, bitShift];

@@ -100,14 +100,15 @@ function quantizeAttributes(given: Parameters<NonNullable<Kernel['attributes']>>
   return { axis: given.integer('axis', 1), block: given.integer('block_size', 0), dtype: given.integer('output_dtype', 0) };
 }
 
-// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable.
+// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable. Compilers make a division by
+// a constant a multiplication, which rounds otherwise: hence u.steps, 255.
 const PARAMETERS: Shader<Division & { readonly type: StorageType }> = {
   name: 'dynamic_quantize_parameters',
   wgsl: ({ type, ...spec }) => `alias F = f32;
 ${divisionText(spec)}
 ${linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
   let high = max(${load(type, 1, 'most[0]')}, 0.0);
-  let step = select(${quotient(spec, '(high - low)', '255.0')}, 1.0, high == low);
+  let step = select(${quotient(spec, '(high - low)', 'u.steps')}, 1.0, high == low);
   scale[0] = step;
   zero[0] = u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0));`)}`,
 };
@@ -124,7 +125,7 @@ const dynamicQuantizeLinear: Kernel = {
     const whole = { keepdims: false, noAxesIsNone: false };
     ctx.call(reduceMin, whole, [x], [least]);
     ctx.call(reduceMax, whole, [x], [most]);
-    ctx.dispatch({ shader: PARAMETERS, spec: { type: x.storage, ...division(ctx.device) }, inputs: { least, most }, outputs: { scale, zero }, uniforms: { count: 1 }, workgroups: [1, 1, 1] });
+    ctx.dispatch({ shader: PARAMETERS, spec: { type: x.storage, ...division(ctx.device) }, inputs: { least, most }, outputs: { scale, zero }, uniforms: { count: 1, steps: 255 }, f32: ['steps'], workgroups: [1, 1, 1] });
     elementwise(ctx, QUANTIZE, { x, scale, zero }, y, { spec: { dtype: DType.uint8, zero: true, ...division(ctx.device) } });
   },
 };

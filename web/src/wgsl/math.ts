@@ -28,12 +28,18 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   // Absolute value and sign by bits: right for -0, infinities and NaN.
   with_sign: { wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }' },
 
-  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by.
+  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is corrected once, the
+  // quotient twice: that leaves the nearest float, where no step leaves the normal numbers.
   divided: {
     wgsl: `fn divided(x: F, by: F) -> F {
-  let inverse = 1.0 / by;
-  let q = x * inverse;
-  return select(q, fma(fma(-q, by, x), inverse, q), abs(q) < F(1e9));
+  let guess = 1.0 / by;
+  let inverse = fma(fma(-by, guess, F(1.0)), guess, guess);
+  let near = x * inverse;
+  let nearer = fma(fma(-near, by, x), inverse, near);
+  let q = fma(fma(-nearer, by, x), inverse, nearer);
+  let size = abs(near);
+  let divisor = abs(by);
+  return select(x / by, q, (size > F(1e-25)) & (size < F(1e25)) & (divisor > F(1e-25)) & (divisor < F(1e25)));
 }`,
   },
 

@@ -5,7 +5,7 @@ import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } fr
 import { DType } from '../../schema';
 import { columnsOf } from '../_columns';
 import { computeColumns } from './columns';
-import { type Instruction, parse, type Program, programFunctions } from './program';
+import { forDevice, type Instruction, parse, type Program, programFunctions } from './program';
 import { reduceProgram, type Reduction } from './reduced';
 
 interface ChainSpec extends Spec {
@@ -39,15 +39,17 @@ const elementwiseChain: Kernel<Chain> = {
     const reduced = op ? { op, axes: given.integers('axes'), keepdims: given.integer('keepdims', 1) !== 0, finish: finish ? parse(finish) : undefined } : undefined;
     return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns') };
   },
-  resolve(ctx, chain) {
+  resolve(ctx, { columns: given, reduced, ...own }) {
+    const chain = forDevice(own, ctx.device);
     const inputs = ctx.inputs.map((_, i) => ctx.input(i));
     const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
-    if (chain.columns.length > 0) {
-      const columns = inputs.map((input, i) => columnsOf(input, chain.columns.slice(2 * i, 2 * i + 2)));
+    if (given.length > 0) {
+      const columns = inputs.map((input, i) => columnsOf(input, given.slice(2 * i, 2 * i + 2)));
       return computeColumns(ctx, chain, inputs, columns, ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype));
     }
-    if (!chain.reduced) return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
-    reduceProgram(ctx, chain, chain.reduced, inputs, dtype, (finish, x, y) => computeProgram(ctx, finish, [x], y));
+    if (!reduced) return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
+    const finish = reduced.finish && forDevice(reduced.finish, ctx.device);
+    reduceProgram(ctx, chain, { ...reduced, finish }, inputs, dtype, (program, x, y) => computeProgram(ctx, program, [x], y));
   },
 };
 

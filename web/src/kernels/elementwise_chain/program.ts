@@ -1,8 +1,8 @@
 // The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the registers it reads, and
 // numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the chain's; all are
 // floats, truths 0 and 1.
-import { KernelError } from '../../jsep/kernel';
-import { type MathName, mathFunctions } from '../../wgsl';
+import { type DeviceTraits, KernelError } from '../../jsep/kernel';
+import { division, type MathName, mathFunctions } from '../../wgsl';
 import { unaryFunction } from '../unary';
 
 export interface Instruction {
@@ -19,7 +19,7 @@ export interface Program {
 
 /** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
 const EXPRESSIONS: { readonly [op: string]: string } = {
-  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Cast: 'a', Number: 'F(m)', Clip: 'min(max(a, F(m)), F(n))',
+  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Divided: 'divided(a, b)', Cast: 'a', Number: 'F(m)', Clip: 'min(max(a, F(m)), F(n))',
   Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))', Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
   Mod: 'remainder(a, b)', Pow: 'power(a, F(m))', PRelu: 'select(a * b, a, a >= F(0.0))',
   Less: 'truth(a < b)', LessOrEqual: 'truth(a <= b)', Greater: 'truth(a > b)', GreaterOrEqual: 'truth(a >= b)', Equal: 'truth(a == b)',
@@ -27,7 +27,7 @@ const EXPRESSIONS: { readonly [op: string]: string } = {
   IsNaN: 'truth(is_nan(a))', IsInf: 'truth(is_infinite(a)) * select(F(n), F(m), a > F(0.0))',
 };
 const MATH: { readonly [op: string]: MathName | undefined } = {
-  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power',
+  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power', Divided: 'divided',
 };
 
 export function parse(text: string): Program {
@@ -39,6 +39,12 @@ export function parse(text: string): Program {
     return { op, registers: operands.filter((word) => !word.startsWith('#')).map(Number), numbers: own.length };
   });
   return { instructions, numbers };
+}
+
+/** The program with divisions as the device needs them. */
+export function forDevice({ instructions, numbers }: Program, device: DeviceTraits): Program {
+  if (!division(device).helped) return { instructions, numbers };
+  return { instructions: instructions.map((each) => (each.op === 'Div' ? { ...each, op: 'Divided' } : each)), numbers };
 }
 
 /** A program as a function of WGSL: NAME(x0: TYPE, …) -> RESULT. */
