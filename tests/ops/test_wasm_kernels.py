@@ -48,6 +48,7 @@ WITH_MICROKERNELS = (
     "packed",
     "pool",
     "product",
+    "special_numbers",
 )
 
 

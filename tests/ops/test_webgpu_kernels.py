@@ -31,6 +31,7 @@ TWOFOLD = (
     "fused/Conv",
     "fused/ElementwiseChain",
     "columns/Conv",
+    "special_numbers",
 )
 HARDWARE = {
     f"{name}@hardware": case

@@ -241,7 +241,7 @@ def _exponent(node: ir.Node) -> float | None:
 
 def _bound(value: ir.Value | None) -> float | None:
     found = scalar(value)
-    return None if found is None else max(-_LARGEST, min(_LARGEST, float(found)))
+    return None if found is None else float(found)
 
 
 def _worth(node: ir.Node, result: ir.Value) -> bool:
@@ -355,4 +355,5 @@ def _name(node: ir.Node) -> str:
 
 def _literal(number: float | None) -> str:
     assert number is not None
-    return f"#{max(-_LARGEST, min(_LARGEST, float(number)))!r}"
+    # As both readers, C's strtof and JavaScript's Number, know them.
+    return f"#{float(number)!r}".replace("inf", "Infinity").replace("nan", "NaN")

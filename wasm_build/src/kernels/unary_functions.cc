@@ -52,10 +52,10 @@ inline v128_t log1p(v128_t e) {
   const v128_t series = mul(e, polynomial(e, 1.0f, -0.5f, 1.0f / 3, -0.25f));
   return select(wasm_f32x4_lt(e, splat(0.02f)), series, log(add(one(), e)));
 }
-// exp(x) - 1 for x <= 0.
+// exp(x) - 1
 inline v128_t expm1(v128_t x) {
   const v128_t series = mul(x, polynomial(x, 1.0f, 0.5f, 1.0f / 6, 1.0f / 24));
-  return select(wasm_f32x4_gt(x, splat(-0.03f)), series, sub(exp(x), one()));
+  return select(wasm_f32x4_lt(wasm_f32x4_abs(x), splat(0.03f)), series, sub(exp(x), one()));
 }
 // tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2).
 inline v128_t mish(v128_t x) {

@@ -1,6 +1,6 @@
 // Clip: the bounds are numbers where they are constants (host inputs), else tensors of one element.
 import { type Context, type Kernel, KernelError, type Spec, type Tensor } from '../jsep/kernel';
-import { computeType, elementwise, elementwiseShader, integerRange, NUMBERS } from '../wgsl';
+import { computeType, elementwise, elementwiseShader, integerRange, mathFunctions, NUMBERS } from '../wgsl';
 
 interface ClipSpec extends Spec {
   readonly lowest: boolean;
@@ -10,7 +10,10 @@ interface ClipSpec extends Spec {
 // Not clamp(): where the bounds are the wrong way round, ONNX wants the upper one.
 const CLIP = elementwiseShader<ClipSpec>('clip', ({ operands, lowest, highest }) => {
   const parameters = operands.map(({ name }) => `${name}: T`).join(', ');
-  return `fn apply(${parameters}) -> R { return min(max(x, ${lowest ? 'low' : 'T(u.low)'}), ${highest ? 'high' : 'T(u.high)'}); }`;
+  const clipped = `min(max(x, ${lowest ? 'low' : 'T(u.low)'}), ${highest ? 'high' : 'T(u.high)'})`;
+  const float = computeType(operands[0].storage) === 'f32';
+  return `${float ? mathFunctions('or_nan') : ''}
+fn apply(${parameters}) -> R { return ${float ? `or_nan(${clipped}, x)` : clipped}; }`;
 });
 
 interface Bound {

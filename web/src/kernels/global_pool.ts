@@ -1,8 +1,8 @@
 // GlobalAveragePool, GlobalMaxPool and GlobalLpPool: all spatial axes become one element, channels last or second.
 import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { inLanes, load, stored } from '../wgsl/lanes';
+import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
-import { mathFunctions } from '../wgsl/math';
+import { mathFunctions, orNan } from '../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from './_rows';
 
 /** What is gathered of the elements x, and what becomes of it. */
@@ -10,8 +10,8 @@ const POOLS = {
   GlobalAveragePool: { start: '0.0', step: 'value += x;', merge: 'value += other_value;', finish: 'value / f32(u.length)' },
   GlobalMaxPool: { start: 'F(-infinity())', step: 'value = max(value, x);', merge: 'value = max(value, other_value);', finish: 'value' },
   GlobalLpPool: {
-    start: '0.0', step: 'value += select(F(0.0), pow(abs(x), F(u.p)), x != F(0.0));', merge: 'value += other_value;',
-    finish: 'select(R(0.0), pow(value, R(1.0 / u.p)), value != R(0.0))',
+    start: '0.0', step: 'value += select(or_nan(pow(abs(x), F(u.p)), x), F(0.0), x == F(0.0));', merge: 'value += other_value;',
+    finish: 'select(row_or_nan(pow(value, R(1.0 / u.p)), value), R(0.0), value == R(0.0))',
   },
 } as const;
 type Pool = keyof typeof POOLS;
@@ -26,10 +26,15 @@ const SHADER: Shader<GlobalSpec> = {
   name: 'global_pool',
   wgsl({ pool, layout, storage }) {
     const { start, step, merge, finish } = POOLS[pool];
-    return (pool === 'GlobalMaxPool' ? mathFunctions('infinity') : '') + rowMain({
-      layout, element: `let x = ${load(storage, layout.wide === 'none' ? 1 : 4, 'x[at]')};`,
+    const [lanes, ofRow]: readonly Lanes[] = [layout.wide === 'none' ? 1 : 4, layout.wide === 'rows' ? 4 : 1];
+    const functions = {
+      GlobalAveragePool: '', GlobalMaxPool: mathFunctions('infinity'),
+      GlobalLpPool: orNan('or_nan', 'F', laneType('i32', lanes)) + orNan('row_or_nan', 'R', laneType('i32', ofRow)),
+    };
+    return functions[pool] + rowMain({
+      layout, element: `let x = ${load(storage, lanes, 'x[at]')};`,
       phases: [{ accumulators: [{ name: 'value', type: 'F', start }], step, merge }],
-      finish: `y[row] = ${stored(storage, layout.wide === 'rows' ? 4 : 1, finish)};`,
+      finish: `y[row] = ${stored(storage, ofRow, finish)};`,
     });
   },
 };

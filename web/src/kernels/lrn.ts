@@ -2,6 +2,7 @@
 import { type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
+import { orNan } from '../wgsl/math';
 import { sizeOf } from '../wgsl/shape';
 
 interface LrnSpec extends Spec {
@@ -13,12 +14,13 @@ interface LrnSpec extends Spec {
 const SHADER: Shader<LrnSpec> = {
   name: 'lrn__any',
   wgsl: ({ lanes, storage }) =>
-    linearMain(`  let channel = i / u.pixels % u.channels;
+    orNan('or_nan', laneType('f32', lanes), laneType('i32', lanes)) + linearMain(`  let channel = i / u.pixels % u.channels;
   let first = channel - min(channel, u.before);
   let end = min(channel + u.after + 1u, u.channels);
   var squares = ${laneType('f32', lanes)}(0.0);
   for (var c = first; c < end; c++) { let v = ${load(storage, lanes, 'x[i + c * u.pixels - channel * u.pixels]')}; squares += v * v; }
-  y[i] = ${stored(storage, lanes, `${load(storage, lanes, 'x[i]')} / pow(u.bias + u.alpha * squares, ${laneType('f32', lanes)}(u.beta))`)};`),
+  let sum = u.bias + u.alpha * squares;
+  y[i] = ${stored(storage, lanes, `${load(storage, lanes, 'x[i]')} / or_nan(pow(sum, ${laneType('f32', lanes)}(u.beta)), sum)`)};`),
 };
 
 interface LrnAttributes {

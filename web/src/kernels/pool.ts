@@ -5,7 +5,7 @@ import { DType } from '../schema';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
-import { mathFunctions } from '../wgsl/math';
+import { mathFunctions, orNan } from '../wgsl/math';
 import { sizeOf } from '../wgsl/shape';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from './_columns';
 import { readWindow, slide, type WindowAttributes } from './_conv_geometry';
@@ -25,8 +25,8 @@ const POOLS: { readonly [op: string]: PoolKind } = {
   LpPool: {
     types: ['float32', 'float16'], start: () => 'T(0.0)',
     // pow of 0 is not reliable.
-    step: 'if (u.p == 1.0) { value += abs(x); } else if (u.p == 2.0) { value += x * x; } else { value += select(T(0.0), pow(abs(x), T(u.p)), x != T(0.0)); }',
-    finish: 'select(select(pow(value, T(1.0 / u.p)), T(0.0), value == T(0.0)), select(value, sqrt(value), u.p == 2.0), u.p <= 2.0 && u.p == floor(u.p))',
+    step: 'if (u.p == 1.0) { value += abs(x); } else if (u.p == 2.0) { value += x * x; } else { value += select(or_nan(pow(abs(x), T(u.p)), x), T(0.0), x == T(0.0)); }',
+    finish: 'select(select(or_nan(pow(value, T(1.0 / u.p)), value), T(0.0), value == T(0.0)), select(value, sqrt(value), u.p == 2.0), u.p <= 2.0 && u.p == floor(u.p))',
   },
 };
 
@@ -104,7 +104,7 @@ const SHADER: Shader<PoolSpec> = {
     const pixel = all.reduce((text, axis) => `(${text}) * u.input_${axis} + in_${axis}`, last ? 'rest' : 'rest * u.channels + channel');
     const planes = all.map((axis) => `u.input_${axis}`).join(' * ');
     return `alias T = ${laneType(type, lanes)};
-${op === 'MaxPool' && type === 'f32' ? mathFunctions('infinity') : ''}
+${op === 'MaxPool' && type === 'f32' ? mathFunctions('infinity') : ''}${op === 'LpPool' ? orNan('or_nan', 'T', laneType('i32', lanes)) : ''}
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};

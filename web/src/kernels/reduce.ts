@@ -39,7 +39,7 @@ const TABLE: readonly Reduction[] = [
   { op: 'ReduceSumSquare', combine: 'sum', map: 'x * x' },
   { op: 'ReduceLogSum', combine: 'sum', finish: 'T(log_(F(r)))' },
   // The sum of e^x might overflow; that of e^(x - peak) does not.
-  { op: 'ReduceLogSumExp', combine: 'sum', map: 'T(exp(F(x) - F(peak)))', finish: 'T(log_(F(r)) + F(peak))', peak: true, types: FLOATS },
+  { op: 'ReduceLogSumExp', combine: 'sum', map: 'T(exp_(F(x) - F(peak)))', finish: 'T(log_(F(r)) + F(peak))', peak: true, types: FLOATS },
 ];
 
 /** Two values made one, and what to begin with. */
@@ -74,7 +74,7 @@ const REDUCE: Shader<ReduceSpec> = {
     const lanes: Lanes = wide === 'outputs' ? 4 : 1;
     const { two, start, floatStart } = COMBINE[combine];
     const ordered = combine === 'max' || combine === 'min';
-    const math: MathName[] = [...(float ? (['infinity', 'is_nan'] as const) : []), ...(finish?.includes('log_') ? (['log_'] as const) : [])];
+    const math: MathName[] = [...(float ? (['infinity', 'is_nan'] as const) : []), ...(finish?.includes('log_') ? (['log_'] as const) : []), ...(map.includes('exp_') ? (['exp_'] as const) : [])];
     const value = load(from, wide === 'none' ? 1 : 4, 'x[at_outer + at_inner]');
     const elements = wide === 'steps' ? ['v.x', 'v.y', 'v.z', 'v.w'] : ['v'];
     const peakOf = peak ? ', peak' : '';

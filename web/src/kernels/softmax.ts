@@ -1,7 +1,8 @@
 // Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
 import { type Context, type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { inLanes, load, stored } from '../wgsl/lanes';
+import { inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
+import { mathFunctions, orNan } from '../wgsl/math';
 import { normalizeAxis } from '../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
 
@@ -11,16 +12,15 @@ interface SoftmaxSpec extends Spec {
   readonly storage: StorageType;
 }
 
-const LEAST = '-3.4028234e38';
-
 const LARGEST: RowPhase = {
-  accumulators: [{ name: 'largest', type: 'F', start: LEAST }],
+  accumulators: [{ name: 'largest', type: 'F', start: '-infinity()' }],
   step: 'largest = max(largest, x);',
   merge: 'largest = max(largest, other_largest);',
 };
+/** A NaN or an infinity among the elements makes this, and so all of the row, NaN. */
 const EXPONENTIALS: RowPhase = {
   accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
-  step: 'total += exp(x - largest);',
+  step: 'let d = x - largest; total += or_nan(exp(d), d);',
   merge: 'total += other_total;',
 };
 /** The position of the first of the largest elements. */
@@ -32,7 +32,7 @@ const FIRST: RowPhase = {
 
 const KINDS = {
   Softmax: { phases: [LARGEST, EXPONENTIALS], result: 'exp(x - largest) / total' },
-  LogSoftmax: { phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = largest + log(total);' }], result: 'x - shift' },
+  LogSoftmax: { phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = row_or_nan(log(total), total);' }], result: '(x - largest) - shift' },
   Hardmax: { phases: [LARGEST, FIRST], result: 'select(F(0.0), F(1.0), k == K(first))' },
 } as const;
 type Kind = keyof typeof KINDS;
@@ -41,7 +41,9 @@ const SHADER: Shader<SoftmaxSpec> = {
   name: 'softmax__rows',
   wgsl({ kind, layout, storage }) {
     const lanes = layout.wide === 'none' ? 1 : 4;
-    return rowMain({
+    const ofRow = layout.wide === 'rows' ? 4 : 1;
+    const functions = [mathFunctions('infinity'), orNan('or_nan', 'F', laneType('i32', lanes)), orNan('row_or_nan', 'R', laneType('i32', ofRow))];
+    return functions.join('\n') + rowMain({
       layout, element: `let x = ${load(storage, lanes, 'x[at]')};`, phases: KINDS[kind].phases, write: `y[at] = ${stored(storage, lanes, KINDS[kind].result)};`,
     });
   },

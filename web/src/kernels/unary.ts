@@ -12,8 +12,9 @@ interface Unary {
   /** Float types by default. */
   readonly types?: readonly DTypeName[];
   readonly math?: readonly MathName[];
-  /** The result, an expression of x: T; attributes are u.NAME. `unsigned`: the expression for unsigned elements, where it differs. */
+  /** The result, an expression of x: T; attributes are u.NAME. `integer`, `unsigned`: that of such elements, where it differs from the one above. */
   readonly wgsl: string;
+  readonly integer?: string;
   readonly unsigned?: string;
   /** Attributes and their defaults. */
   readonly attributes?: { readonly [name: string]: number };
@@ -35,14 +36,14 @@ const TABLE: readonly Unary[] = [
   { op: 'Atanh', math: ['atanh_'], wgsl: 'atanh_(x)' },
   { op: 'BitwiseNot', types: INTEGERS, wgsl: '~x' },
   { op: 'Ceil', wgsl: 'ceil(x)' },
-  { op: 'Celu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'max(x, F(0.0)) + min(u.alpha * expm1(x / u.alpha), F(0.0))' },
+  { op: 'Celu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'select(x, u.alpha * expm1(x / u.alpha), x < F(0.0))' },
   { op: 'Cos', math: ['cos_'], wgsl: 'cos_(x)' },
   { op: 'Cosh', math: ['cosh_'], wgsl: 'cosh_(x)' },
-  { op: 'Elu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'select(u.alpha * expm1(x), x, x > F(0.0))' },
+  { op: 'Elu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'select(x, u.alpha * expm1(x), x < F(0.0))' },
   { op: 'Erf', math: ['erf_'], wgsl: 'erf_(x)' },
-  { op: 'Exp', wgsl: 'exp(x)' },
+  { op: 'Exp', math: ['exp_'], wgsl: 'exp_(x)' },
   { op: 'Floor', wgsl: 'floor(x)' },
-  { op: 'HardSigmoid', attributes: { alpha: 0.2, beta: 0.5 }, wgsl: 'clamp(u.alpha * x + u.beta, F(0.0), F(1.0))' },
+  { op: 'HardSigmoid', math: ['bounded'], attributes: { alpha: 0.2, beta: 0.5 }, wgsl: 'bounded(u.alpha * x + u.beta, F(0.0), F(1.0))' },
   { op: 'HardSwish', wgsl: 'x * clamp(x * 0.16666666666666666 + 0.5, F(0.0), F(1.0))' },
   { op: 'IsNaN', math: ['is_nan'], wgsl: 'U(is_nan(x))', bool: true },
   {
@@ -55,12 +56,12 @@ const TABLE: readonly Unary[] = [
   { op: 'Neg', types: [...FLOATS, ...SIGNED], wgsl: '-x' },
   { op: 'Not', types: BOOL, wgsl: '1 - x' },
   { op: 'Reciprocal', wgsl: '1.0 / x' },
-  { op: 'Relu', types: [...FLOATS, ...SIGNED], wgsl: 'max(x, T(0))' },
+  { op: 'Relu', types: [...FLOATS, ...SIGNED], math: ['relu'], wgsl: 'relu(x)', integer: 'max(x, T(0))' },
   { op: 'Round', wgsl: 'round(x)' },
-  { op: 'Selu', math: ['expm1'], attributes: { alpha: 1.6732632, gamma: 1.0507009 }, wgsl: 'u.gamma * select(u.alpha * expm1(x), x, x > F(0.0))' },
+  { op: 'Selu', math: ['expm1'], attributes: { alpha: 1.6732632, gamma: 1.0507009 }, wgsl: 'u.gamma * select(x, u.alpha * expm1(x), x < F(0.0))' },
   { op: 'Shrink', attributes: { bias: 0, lambd: 0.5 }, wgsl: 'select(select(F(0.0), x - u.bias, x > F(u.lambd)), x + u.bias, x < F(-u.lambd))' },
   { op: 'Sigmoid', math: ['sigmoid'], wgsl: 'sigmoid(x)' },
-  { op: 'Sign', types: NUMBERS, wgsl: 'sign(x)', unsigned: 'min(x, T(1))' },
+  { op: 'Sign', types: NUMBERS, math: ['or_nan'], wgsl: 'or_nan(sign(x), x)', integer: 'sign(x)', unsigned: 'min(x, T(1))' },
   { op: 'Sin', math: ['sin_'], wgsl: 'sin_(x)' },
   { op: 'Sinh', math: ['sinh_'], wgsl: 'sinh_(x)' },
   { op: 'Softplus', math: ['softplus'], wgsl: 'softplus(x)' },
@@ -99,9 +100,9 @@ interface UnarySpec extends Spec {
   readonly wrap?: DType;
 }
 
-function unaryKernel({ op, domain, types = FLOATS, math = [], wgsl, unsigned = wgsl, attributes = {}, bool = false }: Unary): Kernel<Record<string, number>> {
+function unaryKernel({ op, domain, types = FLOATS, math = [], wgsl, integer = wgsl, unsigned = integer, attributes = {}, bool = false }: Unary): Kernel<Record<string, number>> {
   const shader = elementwiseShader<UnarySpec>(stemOf(op), (spec) => {
-    const expression = computeType(spec.operands[0].storage) === 'u32' ? unsigned : wgsl;
+    const expression = { f32: wgsl, i32: integer, u32: unsigned }[computeType(spec.operands[0].storage)];
     return `${mathFunctions(...math)}\nfn apply(x: T) -> R { return ${wrapped(spec.wrap, expression)}; }`;
   });
   return {

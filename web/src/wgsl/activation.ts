@@ -3,6 +3,7 @@
 import { KernelError, type Uniforms } from '../jsep/kernel';
 import type { Attributes } from '../jsep/attributes';
 import { type Lanes, laneType } from './lanes';
+import { orNan } from './math';
 
 /** A function of one element. Its numbers are uniforms, so that one shader serves every LeakyRelu. */
 export interface Activation {
@@ -10,31 +11,32 @@ export interface Activation {
   readonly params: readonly number[];
 }
 
-/** WGSL of the result: `v` is the value, of type `F`; u.activation_0 and u.activation_1 are the parameters. */
+/** WGSL of the result: `v` is the value, of type `F` (`I` has integers); u.activation_0 and u.activation_1 are the parameters. A NaN stays one. */
 const KINDS = {
-  relu: 'max(v, F(0.0))',
-  clamp: 'clamp(v, F(u.activation_0), F(u.activation_1))',
+  // As relu in math.ts.
+  relu: 'select(v, F(0.0), bitcast<I>(v) <= I(-8388608))',
+  clamp: 'or_v(clamp(v, F(u.activation_0), F(u.activation_1)), v)',
   leaky_relu: 'select(v * u.activation_0, v, v >= F(0.0))',
-  hard_sigmoid: 'clamp(v * u.activation_0 + F(u.activation_1), F(0.0), F(1.0))',
+  hard_sigmoid: 'or_v(clamp(v * u.activation_0 + F(u.activation_1), F(0.0), F(1.0)), v)',
   hard_swish: 'v * clamp(v * (1.0 / 6.0) + F(0.5), F(0.0), F(1.0))',
-  sigmoid: '1.0 / (1.0 + exp(-v))',
+  sigmoid: 'or_v(1.0 / (1.0 + exp(-v)), v)',
   // tanh of large numbers is NaN where it is made of exponentials.
-  tanh: 'tanh(clamp(v, F(-15.0), F(15.0)))',
-  elu: 'select(u.activation_0 * (exp(v) - 1.0), v, v >= F(0.0))',
-  selu: 'u.activation_1 * select(u.activation_0 * (exp(v) - 1.0), v, v >= F(0.0))',
-  celu: 'select(u.activation_0 * (exp(v / u.activation_0) - 1.0), v, v >= F(0.0))',
+  tanh: 'or_v(tanh(clamp(v, F(-15.0), F(15.0))), v)',
+  elu: 'select(v, u.activation_0 * (exp(v) - 1.0), v < F(0.0))',
+  selu: 'u.activation_1 * select(v, u.activation_0 * (exp(v) - 1.0), v < F(0.0))',
+  celu: 'select(v, u.activation_0 * (exp(v / u.activation_0) - 1.0), v < F(0.0))',
   thresholded_relu: 'select(F(0.0), v, v > F(u.activation_0))',
   shrink: 'select(select(F(0.0), v - u.activation_0, v > F(u.activation_1)), v + u.activation_0, v < F(-u.activation_1))',
-  softplus: 'max(v, F(0.0)) + log(1.0 + exp(-abs(v)))',
+  softplus: 'or_v(max(v, F(0.0)) + log(1.0 + exp(-abs(v))), v)',
   softsign: 'v / (1.0 + abs(v))',
   swish: 'v / (1.0 + exp(-u.activation_0 * v))',
   gelu: '0.5 * v * (1.0 + gauss_error(v * 0.70710678118654752))',
   gelu_tanh: '0.5 * v * (1.0 + tanh(clamp(0.7978845608028654 * (v + 0.044715 * v * v * v), F(-15.0), F(15.0))))',
   mish: 'v * tanh(min(max(v, F(0.0)) + log(1.0 + exp(-abs(v))), F(15.0)))',
-  exp: 'exp(v)',
+  exp: 'or_v(exp(v), v)',
   abs: 'abs(v)',
   // All that are made of a product and a clamp (see piecewise).
-  piecewise: `select(select(F(1.0), v, u.activation_4 > 0.5) * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)), v, u.activation_4 < -0.5)`,
+  piecewise: `or_v(select(select(F(1.0), v, u.activation_4 > 0.5) * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)), v, u.activation_4 < -0.5), v)`,
 } as const;
 /** With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated). */
 export type ActivationKind = `${keyof typeof KINDS}${'' | '+' | '&'}`;
@@ -75,8 +77,7 @@ export function makeActivation(name: string, given: readonly number[] = []): Act
   if (!(name in NAMES)) throw new KernelError(`no fused activation is called ${name}`, true);
   const known = NAMES[name];
   if (!known) return undefined;
-  const finite = (value: number) => Math.max(-LARGEST, Math.min(LARGEST, value));
-  return { kind: known.kind, params: known.params.map((value, i) => finite(given[i] ?? value)) };
+  return { kind: known.kind, params: known.params.map((value, i) => given[i] ?? value) };
 }
 
 export function readActivation(attributes: Attributes): Activation | undefined {
@@ -108,14 +109,14 @@ export function piecewise(activation: Activation | undefined): Activation | unde
 
 /** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */
 export function activationText(kind: ActivationKind | undefined, lanes: Lanes): string {
-  const type = laneType('f32', lanes);
+  const [type, integer] = [laneType('f32', lanes), laneType('i32', lanes)];
   const plain = kind?.replace(/[+&]$/, '') as keyof typeof KINDS | undefined;
   // The offset follows the parameters that the text names.
   const own = plain === undefined ? 0 : new Set(KINDS[plain].match(/u\.activation_\d/g)).size;
   const offset = kind?.endsWith('+') ? ` + u.activation_${own}` : '';
-  const expression = plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type)}${offset}`;
-  const erf = plain === 'gelu' ? gaussError(type) : '';
-  return `${erf}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
+  const expression = plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type).replace(/\bI\b/g, integer)}${offset}`;
+  const needs = plain === 'gelu' ? gaussError(type) : expression.includes('or_v(') ? orNan('or_v', type, integer) : '';
+  return `${needs}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
 }
 
 /** WGSL of the activation of a sum to which a residual may belong. */

@@ -13,6 +13,25 @@ function polynomial(x: string, coefficients: readonly number[]): string {
   return coefficients.reduceRight((inner, c) => (inner === '' ? `F(${c})` : `(${inner} * ${x} + ${c})`), '');
 }
 
+/** 2/pi, behind a word of zeros. */
+const TWO_OVER_PI = ['0u', '0xa2f9836eu', '0x4e441529u', '0xfc2757d1u', '0xf534ddc0u', '0xdb629599u', '0x3c439041u', '0xfe5163abu'];
+/** WGSL of its word at `word` + i, where word is at most 4. */
+function twoOverPi(i: number): string {
+  return [1, 2, 3, 4].reduce((text, at) => `select(${text}, U(${TWO_OVER_PI[at + i]}), word == U(${at}u))`, `U(${TWO_OVER_PI[i]})`);
+}
+
+/**
+ * WGSL of NAME(y, x): y, or x where that is a NaN. For functions that may lose it, as max, clamp, exp, log and sign do. Chosen by bits, as
+ * integers, so that a compiler that takes all floats for numbers has nothing to leave out.
+ */
+export function orNan(name: string, float: string, integer: string): string {
+  return `fn ${name}(y: ${float}, x: ${float}) -> ${float} {
+  let bits = bitcast<${integer}>(x);
+  return bitcast<${float}>(select(bitcast<${integer}>(y), bits, (bits & ${integer}(0x7fffffff)) > ${integer}(0x7f800000)));
+}
+`;
+}
+
 const FUNCTIONS = {
   // The bits of infinity and of a NaN, where no compiler takes them for constants (which may not be infinite).
   infinity: {
@@ -23,7 +42,12 @@ fn infinity() -> f32 { return bitcast<f32>(infinity_bits); }`,
     wgsl: `var<private> nan_bits: u32 = 0x7fc00000u;
 fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   },
-  is_nan: { wgsl: 'fn is_nan(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x7f800000u); }' },
+  is_nan: { wgsl: 'fn is_nan(x: F) -> B { return (bitcast<I>(x) & I(0x7fffffff)) > I(0x7f800000); }' },
+  or_nan: { wgsl: orNan('or_nan', 'F', 'I') },
+  // Zero for all negative numbers: for those whose bits, as a signed integer, are at most -infinity's.
+  relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<I>(x) <= I(-8388608)); }' },
+  bounded: { needs: ['or_nan'], wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }' },
+  exp_: { needs: ['or_nan'], wgsl: 'fn exp_(x: F) -> F { return or_nan(exp(x), x); }' },
   is_infinite: { wgsl: 'fn is_infinite(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) == U(0x7f800000u); }' },
   // Absolute value and sign by bits: right for -0, infinities and NaN.
   with_sign: { wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }' },
@@ -43,28 +67,31 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
 }`,
   },
 
-  sigmoid: { wgsl: 'fn sigmoid(x: F) -> F { let e = exp(-abs(x)); return select(F(1.0), e, x < F(0.0)) / (1.0 + e); }' },
+  sigmoid: {
+    needs: ['or_nan'],
+    wgsl: 'fn sigmoid(x: F) -> F { let e = exp(-abs(x)); return or_nan(select(F(1.0), e, x < F(0.0)) / (1.0 + e), x); }',
+  },
   // |x| up to 0.6 by polynomial in x^2, where 1 - 2/(e^2x + 1) would lose digits.
   tanh_: {
-    needs: ['with_sign', 'is_nan'],
+    needs: ['with_sign', 'or_nan'],
     wgsl: `fn tanh_(x: F) -> F {
   let a = min(abs(x), F(10.0));
   let z = a * a;
   let small = a + a * z * ${polynomial('z', [-0.3333333323, 0.1333331288, -0.05396155489, 0.0217883455, -0.008410144175, 0.002370846243])};
   let large = 1.0 - 2.0 / (exp(2.0 * a) + 1.0);
-  return select(with_sign(select(large, small, a < F(0.6)), x), x, is_nan(x));
+  return or_nan(with_sign(select(large, small, a < F(0.6)), x), x);
 }`,
   },
   // |x| < 1 by polynomial in x^2; beyond, 1 - e^(-x^2) * (Abramowitz and Stegun 7.1.26).
   erf_: {
-    needs: ['with_sign', 'is_nan'],
+    needs: ['with_sign', 'or_nan'],
     wgsl: `fn erf_(x: F) -> F {
   let a = min(abs(x), F(5.0));
   let z = a * a;
   let small = a * ${polynomial('z', [1.128379166, -0.3761262582, 0.1128358515, -0.02685381188, 0.005188327581, -0.0008010192708, 0.00007853858323])};
   let t = 1.0 / (1.0 + 0.3275911 * a);
   let large = 1.0 - exp(-z) * t * ${polynomial('t', [0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429])};
-  return select(with_sign(select(large, small, a < F(1.0)), x), x, is_nan(x));
+  return or_nan(with_sign(select(large, small, a < F(1.0)), x), x);
 }`,
   },
   // log(1 + x), for x > -1.
@@ -76,53 +103,99 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   },
   // Near 1 WGSL's log is only good to 2^-21 absolutely; at 0 and infinity some adapters give a finite number.
   log_: {
-    needs: ['log1p', 'infinity', 'nan'],
+    needs: ['log1p', 'infinity', 'nan', 'or_nan'],
     wgsl: `fn log_(x: F) -> F {
   let y = select(log(x), log1p(x - 1.0), abs(x - 1.0) < F(0.25));
   let edge = select(select(F(-infinity()), F(nan()), x < F(0.0)), x, x > F(0.0));
-  return select(y, edge, (x <= F(0.0)) | (x == F(infinity())));
+  return or_nan(select(y, edge, (x <= F(0.0)) | (x == F(infinity()))), x);
 }`,
   },
   // log(1 + e^x)
-  softplus: { needs: ['log1p'], wgsl: 'fn softplus(x: F) -> F { return max(x, F(0.0)) + log1p(exp(-abs(x))); }' },
+  softplus: {
+    needs: ['log1p', 'or_nan'], wgsl: 'fn softplus(x: F) -> F { return or_nan(max(x, F(0.0)) + log1p(exp(-abs(x))), x); }',
+  },
   // e^x - 1, near zero without loss: through tanh(x/2).
-  expm1: { needs: ['tanh_'], wgsl: 'fn expm1(x: F) -> F { let t = tanh_(0.5 * clamp(x, F(-1.0), F(1.0))); return select(exp(x) - 1.0, 2.0 * t / (1.0 - t), abs(x) < F(0.5)); }' },
+  expm1: {
+    needs: ['tanh_', 'or_nan'],
+    wgsl: `fn expm1(x: F) -> F {
+  let t = tanh_(0.5 * clamp(x, F(-1.0), F(1.0)));
+  return or_nan(select(exp(x) - 1.0, 2.0 * t / (1.0 - t), abs(x) < F(0.5)), x);
+}`,
+  },
 
-  // The angle less the nearest multiple of pi/2 (in three parts, the first two with few bits), and which multiple it was.
-  quadrant: { wgsl: 'fn quadrant(x: F) -> F { return round(x * 0.6366197723675814); }' },
-  reduced_angle: {
-    wgsl: 'fn reduced_angle(x: F, k: F) -> F { return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }',
+  // The angle less the nearest multiple of pi/2, and which multiple it was, up to whole turns. Small ones: pi/2 is taken away in three parts,
+  // the first two with few bits. Large ones: the mantissa times those 96 bits of 2/pi that matter, in integers; the highest two bits of
+  // the product are the quadrant.
+  angle: {
+    needs: ['wide_product'],
+    wgsl: `struct Angle { rest: F, quadrant: I }
+fn angle(x: F) -> Angle {
+  let k = round(x * 0.6366197723675814);
+  let near = Angle(((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8, I(k));
+  let far = abs(x) > F(8192.0);
+  if (!any(far)) { return near; }
+  let bits = bitcast<U>(x) & U(0x7fffffffu);
+  let mantissa = (bits & U(0x7fffffu)) | U(0x800000u);
+  // How many of the bits below make whole turns only; the first word is for numbers of which none does.
+  let skipped = max(bits >> U(23u), U(120u)) - U(120u);
+  let word = skipped >> U(5u);
+  let shift = skipped & U(31u);
+${['high', 'middle', 'low'].map((name, i) => `  let ${name} = (${twoOverPi(i)} << shift) | select(U(0u), ${twoOverPi(i + 1)} >> (U(32u) - max(shift, U(1u))), shift != U(0u));`).join('\n')}
+  let below = wide_product(mantissa, low);
+  let between = wide_product(mantissa, middle);
+  let second = between.low + below.high;
+  let first = mantissa * high + between.high + select(U(0u), U(1u), second < between.low);
+  // The fraction from -1/2 to 1/2.
+  let fraction = bitcast<I>((first << U(2u)) | (second >> U(30u)));
+  let turn = bitcast<I>(first >> U(30u)) + select(I(0), I(1), fraction < I(0));
+  let rest = (F(fraction) + F(second << U(2u)) * 2.3283064365386963e-10) * 3.657291872386951e-10;
+  let negative = x < F(0.0);
+  return Angle(select(near.rest, select(rest, -rest, negative), far), select(near.quadrant, select(turn, -turn, negative), far));
+}`,
+  },
+  // All bits of a product of which the first factor has 24.
+  wide_product: {
+    wgsl: `struct Wide { high: U, low: U }
+fn wide_product(a: U, b: U) -> Wide {
+  let a_low = a & U(0xffffu);
+  let a_high = a >> U(16u);
+  let one = a_low * (b >> U(16u));
+  let other = a_high * (b & U(0xffffu));
+  let carried = ((a_low * (b & U(0xffffu))) >> U(16u)) + (one & U(0xffffu)) + (other & U(0xffffu));
+  return Wide(a_high * (b >> U(16u)) + (one >> U(16u)) + (other >> U(16u)) + (carried >> U(16u)), a * b);
+}`,
+  },
+  // Of an infinite angle nothing is known.
+  of_angle: {
+    needs: ['nan'],
+    wgsl: 'fn of_angle(y: F, x: F) -> F { return select(y, F(nan()), (bitcast<I>(x) & I(0x7fffffff)) >= I(0x7f800000)); }',
   },
   sin_near: { wgsl: `fn sin_near(r: F) -> F { let z = r * r; return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.0001983901580, 0.000002712647024])}; }` },
   cos_near: { wgsl: `fn cos_near(r: F) -> F { let z = r * r; return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }` },
   sin_: {
-    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
+    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
     wgsl: `fn sin_(x: F) -> F {
-  let k = quadrant(x);
-  let r = reduced_angle(x, k);
-  let q = I(k);
-  let y = select(sin_near(r), cos_near(r), (q & I(1)) != I(0));
-  return select(y, -y, (q & I(2)) != I(0));
+  let a = angle(x);
+  let y = select(sin_near(a.rest), cos_near(a.rest), (a.quadrant & I(1)) != I(0));
+  return of_angle(select(y, -y, (a.quadrant & I(2)) != I(0)), x);
 }`,
   },
   cos_: {
-    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
+    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
     wgsl: `fn cos_(x: F) -> F {
-  let k = quadrant(x);
-  let r = reduced_angle(x, k);
-  let q = I(k) + I(1);
-  let y = select(sin_near(r), cos_near(r), (q & I(1)) != I(0));
-  return select(y, -y, (q & I(2)) != I(0));
+  let a = angle(x);
+  let q = a.quadrant + I(1);
+  let y = select(sin_near(a.rest), cos_near(a.rest), (q & I(1)) != I(0));
+  return of_angle(select(y, -y, (q & I(2)) != I(0)), x);
 }`,
   },
   tan_: {
-    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
+    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
     wgsl: `fn tan_(x: F) -> F {
-  let k = quadrant(x);
-  let r = reduced_angle(x, k);
-  let s = sin_near(r);
-  let c = cos_near(r);
-  return select(s / c, -c / s, (I(k) & I(1)) != I(0));
+  let a = angle(x);
+  let s = sin_near(a.rest);
+  let c = cos_near(a.rest);
+  return of_angle(select(s / c, -c / s, (a.quadrant & I(1)) != I(0)), x);
 }`,
   },
   // |x| up to 1/2 by polynomial; beyond, pi/2 - 2 asin(sqrt((1 - |x|)/2)).
@@ -148,7 +221,7 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   },
   // Reduced to |x| <= tan(pi/8) by 1/x and by (x - 1)/(x + 1).
   atan_: {
-    needs: ['with_sign', 'is_nan'],
+    needs: ['with_sign', 'or_nan'],
     wgsl: `fn atan_(x: F) -> F {
   let a = abs(x);
   let inverse = a > F(1.0);
@@ -157,22 +230,23 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   let t = select(b, (b - 1.0) / (b + 1.0), turned);
   let z = t * t;
   let y = t + t * z * ${polynomial('z', [-0.3333333164, 0.1999951218, -0.1426294656, 0.107326433, -0.06414831502])} + select(F(0.0), F(0.7853981633974483), turned);
-  return select(with_sign(select(y, 1.5707963267948966 - y, inverse), x), x, is_nan(x));
+  return or_nan(with_sign(select(y, 1.5707963267948966 - y, inverse), x), x);
 }`,
   },
   sinh_: {
+    needs: ['or_nan'],
     wgsl: `fn sinh_(x: F) -> F {
   let z = x * x;
   let small = x + x * z * ${polynomial('z', [0.16666666666666666, 0.008333333333333333, 0.0001984126984126984, 0.0000027557319223985893])};
   // e^(x/2) twice: e^x alone would overflow before sinh does.
   let e = exp(0.5 * abs(x));
   let large = sign(x) * (0.5 * e * e - 0.5 / e / e);
-  return select(large, small, abs(x) < F(1.0));
+  return or_nan(select(large, small, abs(x) < F(1.0)), x);
 }`,
   },
-  cosh_: { wgsl: 'fn cosh_(x: F) -> F { let e = exp(0.5 * abs(x)); return 0.5 * e * e + 0.5 / e / e; }' },
+  cosh_: { needs: ['or_nan'], wgsl: 'fn cosh_(x: F) -> F { let e = exp(0.5 * abs(x)); return or_nan(0.5 * e * e + 0.5 / e / e, x); }' },
   asinh_: {
-    needs: ['with_sign'],
+    needs: ['with_sign', 'or_nan'],
     wgsl: `fn asinh_(x: F) -> F {
   let a = abs(x);
   let z = a * a;
@@ -180,40 +254,50 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   // Beyond 10^4 the 1 in sqrt(x^2 + 1) is lost anyway, and x^2 might overflow.
   let large = log(a + sqrt(min(z, F(1e30)) + 1.0));
   let huge = log(a) + 0.6931471805599453;
-  return with_sign(select(select(large, huge, a > F(1e4)), small, a < F(0.5)), x);
+  return or_nan(with_sign(select(select(large, huge, a > F(1e4)), small, a < F(0.5)), x), x);
 }`,
   },
   acosh_: {
-    needs: ['log1p', 'nan'],
+    needs: ['log1p', 'nan', 'or_nan'],
     wgsl: `fn acosh_(x: F) -> F {
   let t = clamp(x - 1.0, F(0.0), F(1e4));
   let y = select(log1p(t + sqrt(t * (t + 2.0))), log(max(x, F(1.0))) + 0.6931471805599453, x > F(1e4));
-  return select(y, F(nan()), x < F(1.0));
+  return or_nan(select(y, F(nan()), x < F(1.0)), x);
 }`,
   },
   atanh_: {
-    needs: ['log1p', 'with_sign', 'nan', 'infinity'],
+    needs: ['log1p', 'with_sign', 'nan', 'infinity', 'or_nan'],
     wgsl: `fn atanh_(x: F) -> F {
   let a = abs(x);
   let y = select(0.5 * log1p(2.0 * a / (1.0 - a)), F(infinity()), a == F(1.0));
-  return select(with_sign(y, x), F(nan()), a > F(1.0));
+  return or_nan(select(with_sign(y, x), F(nan()), a > F(1.0)), x);
 }`,
   },
-  // x - y * trunc(x / y), with the sign of x. The quotient is rounded, so the remainder may be one divisor too far on either side.
+  // x - y * trunc(x / y), with the sign of x, as exactly as C's fmod: a division of the mantissas, eight bits at a time.
   remainder: {
-    needs: ['is_infinite'],
+    needs: ['nan', 'with_sign'],
     wgsl: `fn remainder(x: F, y: F) -> F {
-  let d = abs(y);
-  var r = abs(x) - d * floor(abs(x) / d);
-  r = select(r, abs(x), is_infinite(y) & !is_infinite(x));
-  r = select(r, r + d, r < F(0.0));
-  r = select(r, r - d, r >= d);
-  return select(r, -r, x < F(0.0));
+  let a = bitcast<U>(x) & U(0x7fffffffu);
+  let b = bitcast<U>(y) & U(0x7fffffffu);
+  let exponent = max(b >> U(23u), U(1u));
+  let divisor = (b & U(0x7fffffu)) | select(U(0u), U(0x800000u), b >= U(0x800000u));
+  var rest = ((a & U(0x7fffffu)) | select(U(0u), U(0x800000u), a >= U(0x800000u))) % divisor;
+  var left = max(max(a >> U(23u), U(1u)), exponent) - exponent;
+  while (any((left != U(0u)) & (rest != U(0u)))) {
+    let step = min(left, U(8u));
+    rest = (rest << step) % divisor;
+    left -= step;
+  }
+  // Times 2^(exponent - 150), by two factors that are normal numbers.
+  let half = exponent >> U(1u);
+  let r = F(rest) * bitcast<F>((half + U(52u)) << U(23u)) * bitcast<F>((exponent - half + U(52u)) << U(23u));
+  let undefined_ = (a >= U(0x7f800000u)) | (b > U(0x7f800000u)) | (b == U(0u));
+  return select(select(with_sign(r, x), x, a < b), F(nan()), undefined_);
 }`,
   },
   // x^y as C has it: a negative base takes an integer exponent; anything to the power of 0 is 1.
   power: {
-    needs: ['nan', 'is_nan'],
+    needs: ['nan', 'is_nan', 'is_infinite', 'infinity'],
     wgsl: `fn power(x: F, y: F) -> F {
   let whole = floor(y) == y;
   let odd = whole & (abs(y - 2.0 * floor(0.5 * y)) == F(1.0));
@@ -226,8 +310,10 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   r = select(r, 1.0 / abs(x), y == F(-1.0));
   r = select(r, select(F(0.0), 1.0 / abs(x), y < F(0.0)), x == F(0.0));
   r = select(r, -r, odd & (bitcast<I>(x) < I(0)));
-  r = select(r, F(nan()), ((x < F(0.0)) & !whole) | is_nan(x) | is_nan(y));
-  return select(r, F(1.0), (y == F(0.0)) | (x == F(1.0)));
+  r = select(r, F(nan()), (x < F(0.0)) & !whole);
+  r = select(r, select(F(infinity()), F(0.0), y < F(0.0)), (x == F(-infinity())) & !whole);
+  r = select(r, F(nan()), is_nan(x) | is_nan(y));
+  return select(r, F(1.0), (y == F(0.0)) | (x == F(1.0)) | ((x == F(-1.0)) & is_infinite(y)));
 }`,
   },
 } satisfies Record<string, MathFunction>;

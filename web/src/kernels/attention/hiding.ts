@@ -1,5 +1,6 @@
 // What hides keys from queries: masks, causality, windows, padding. Part of every shader that looks at scores.
 import type { Binding, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import { orNan } from '../../wgsl/math';
 
 /**
  * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is added.
@@ -130,12 +131,18 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
     begin.push('place - u.left');
     end.push('place + u.right + 1');
   }
-  const cap = softcap ? 'u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0))' : 'raw';
-  const sum = adds.length > 0 ? `max(${['score', ...adds].join(' + ')}, ${LEAST})` : 'score';
+  const cap = softcap ? 'or_nan(u.softcap * tanh(clamp(raw / u.softcap, -15.0, 15.0)), raw)' : 'raw';
+  const sum = adds.length > 0 ? 'select(sum, least, sum < least)' : 'score';
+  if (adds.length > 0) lines.push(`  let sum = ${['score', ...adds].join(' + ')};`, `  let least = f32(${LEAST});`);
   // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
   const hidden = hides.map((condition) => `(${condition})`).join(' | ');
   const nested = (operation: string, terms: readonly string[]) => terms.reduce((all, term) => `${operation}(${all}, ${term})`);
-  return `fn capped(raw: f32) -> f32 { return ${cap}; }
+  return `${orNan('or_nan', 'f32', 'i32')}
+fn weight_of(score: f32, largest: f32) -> f32 {
+  let d = score - largest;
+  return select(or_nan(exp(d), d), 0.0, score == ${HIDDEN});
+}
+fn capped(raw: f32) -> f32 { return ${cap}; }
 fn seen(batch: u32, head: u32, query: u32, key: u32, score: f32) -> f32 {
 ${length}${own}${lines.join('\n')}
   return ${hides.length > 0 ? `select(${sum}, ${HIDDEN}, ${hidden})` : sum};

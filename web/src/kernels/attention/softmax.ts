@@ -43,6 +43,7 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
   const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
   const each = (line: (raw: string, key: string) => string, raw: string) =>
     lanes === 1 ? line(raw, 'k') : `F(${[0, 1, 2, 3].map((t) => line(`${raw}[${t}]`, `k[${t}]`)).join(', ')})`;
+  const weights = each((x) => `weight_of(${x}, largest)`, 'x');
   const write = [`y[at] = ${stored(to, lanes, 'weight * share')};`];
   if (debug === 1) write.push(`debug[at] = ${stored(debugStorage!, lanes, 'score')};`);
   if (debug === 2) write.push(`debug[at] = ${stored(debugStorage!, lanes, `select(x, F(-infinity()), x == F(${HIDDEN}))`)};`);
@@ -55,11 +56,11 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
     phases: [
       { accumulators: [{ name: 'largest', type: 'F', start: LEAST }], step: 'largest = max(largest, x);', merge: 'largest = max(largest, other_largest);' },
       {
-        accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: `total += select(exp(x - largest), F(0.0), x == F(${HIDDEN}));`,
+        accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: `total += ${weights};`,
         merge: 'total += other_total;',
         after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'} let share = select(1.0 / total, 0.0, total == 0.0);`,
       },
     ],
-    write: `let weight = select(exp(x - largest), F(0.0), x == F(${HIDDEN})); ${write.join(' ')}`,
+    write: `let weight = ${weights}; ${write.join(' ')}`,
   });
 }

@@ -198,7 +198,7 @@ ${count(size).map((d) => count(columns).map((c) => `    { let k = ${read(names[1
 ${count(columns).slice(1).map((c) => `    if (start + ${c}u >= end) { ${each((r) => `s${r}_${c} = ${HIDDEN};`)} }`).join('\n')}
     ${each((r) => `let larger${r} = max(largest${r}, max(${pairs(count(columns).map((c) => `s${r}_${c}`))}));
     let fade${r} = exp(largest${r} - larger${r}); largest${r} = larger${r};
-    ${count(columns).map((c) => `s${r}_${c} = select(exp(s${r}_${c} - larger${r}), 0.0, s${r}_${c} == f32(${HIDDEN}));`).join(' ')}
+    ${count(columns).map((c) => `s${r}_${c} = weight_of(s${r}_${c}, larger${r});`).join(' ')}
     sum${r} = sum${r} * fade${r} + ${count(columns).map((c) => `s${r}_${c}`).join(' + ')};`)}
 ${count(valueSize).map((d) => `    { ${count(columns).map((c) => `let v_${c} = ${read(names[2], `v${c} + ${d}u`)};`).join(' ')}
       ${each((r) => `y${r}_${d} = y${r}_${d} * fade${r} + ${count(columns).map((c) => `s${r}_${c} * v_${c}`).join(' + ')};`)} }`).join('\n')}
@@ -270,7 +270,7 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
     let fade = exp(largest - larger);
     largest = larger;
     workgroupBarrier();
-    ${scores.map((j) => `let w${j} = select(exp(s${j} - larger), 0.0, s${j} == f32(${HIDDEN})); weights[slot * ${columns}u + member + ${j * shares}u] = w${j};`).join('\n    ')}
+    ${scores.map((j) => `let w${j} = weight_of(s${j}, larger); weights[slot * ${columns}u + member + ${j * shares}u] = w${j};`).join('\n    ')}
     sum = sum * fade + ${scores.map((j) => `w${j}`).join(' + ')};
     workgroupBarrier();
     ${sums.map((j) => `y${j} *= fade;`).join(' ')}

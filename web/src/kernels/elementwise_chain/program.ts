@@ -19,7 +19,7 @@ export interface Program {
 
 /** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
 const EXPRESSIONS: { readonly [op: string]: string } = {
-  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Divided: 'divided(a, b)', Cast: 'a', Number: 'F(m)', Clip: 'min(max(a, F(m)), F(n))',
+  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Divided: 'divided(a, b)', Cast: 'a', Number: 'F(m)', Clip: 'or_nan(min(max(a, F(m)), F(n)), a)',
   Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))', Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
   Mod: 'remainder(a, b)', Pow: 'power(a, F(m))', PRelu: 'select(a * b, a, a >= F(0.0))',
   Less: 'truth(a < b)', LessOrEqual: 'truth(a <= b)', Greater: 'truth(a > b)', GreaterOrEqual: 'truth(a >= b)', Equal: 'truth(a == b)',
@@ -27,7 +27,7 @@ const EXPRESSIONS: { readonly [op: string]: string } = {
   IsNaN: 'truth(is_nan(a))', IsInf: 'truth(is_infinite(a)) * select(F(n), F(m), a > F(0.0))',
 };
 const MATH: { readonly [op: string]: MathName | undefined } = {
-  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power', Divided: 'divided',
+  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power', Divided: 'divided', Clip: 'or_nan',
 };
 
 export function parse(text: string): Program {

@@ -9,20 +9,20 @@ interface GateFunction {
 }
 
 const FUNCTIONS: { readonly [name: string]: GateFunction } = {
-  Sigmoid: { text: '1.0 / (1.0 + exp(-v))' },
-  Tanh: { text: 'tanh(clamp(v, -15.0, 15.0))' },
-  Relu: { text: 'max(v, 0.0)' },
+  Sigmoid: { text: 'or_nan(1.0 / (1.0 + exp(-v)), v)' },
+  Tanh: { text: 'or_nan(tanh(clamp(v, -15.0, 15.0)), v)' },
+  Relu: { text: 'or_nan(max(v, 0.0), v)' },
   Affine: { text: 'a * v + b', alpha: 1, beta: 0 },
   LeakyRelu: { text: 'select(a * v, v, v >= 0.0)', alpha: 0.01 },
   ThresholdedRelu: { text: 'select(0.0, v, v > a)', alpha: 1 },
-  ScaledTanh: { text: 'a * tanh(clamp(b * v, -15.0, 15.0))', alpha: 1, beta: 1 },
-  HardSigmoid: { text: 'clamp(a * v + b, 0.0, 1.0)', alpha: 0.2, beta: 0.5 },
-  Elu: { text: 'select(a * (exp(v) - 1.0), v, v >= 0.0)', alpha: 1 },
+  ScaledTanh: { text: 'or_nan(a * tanh(clamp(b * v, -15.0, 15.0)), v)', alpha: 1, beta: 1 },
+  HardSigmoid: { text: 'or_nan(clamp(a * v + b, 0.0, 1.0), v)', alpha: 0.2, beta: 0.5 },
+  Elu: { text: 'select(v, a * (exp(v) - 1.0), v < 0.0)', alpha: 1 },
   Softsign: { text: 'v / (1.0 + abs(v))' },
-  Softplus: { text: 'max(v, 0.0) + log(1.0 + exp(-abs(v)))' },
+  Softplus: { text: 'or_nan(max(v, 0.0) + log(1.0 + exp(-abs(v))), v)' },
 };
 
-/** WGSL expressions in `v`, one for each name; parameters are handed out in order to the functions that take them. */
+/** WGSL expressions in `v`, one for each name, that need or_nan; parameters are handed out in order to the functions that take them. */
 export function gateFunctions(names: readonly string[], alphas: readonly number[], betas: readonly number[]): string[] {
   const [alpha, beta] = [[...alphas], [...betas]];
   return names.map((name) => {

@@ -2,6 +2,7 @@
 import type { Shader, Spec, StorageType } from '../../jsep/kernel';
 import { stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
+import { orNan } from '../../wgsl/math';
 
 /** lstm: gates i, o, f, c; gru: z, r, h (in two dispatches unless `linearFirst`); rnn: one. */
 export type Cell = 'lstm' | 'gru' | 'gru_reset' | 'rnn';
@@ -37,7 +38,7 @@ function text(spec: StepSpec): string {
   const all = Array.from({ length: gates }, (_, gate) => gate);
   const store = (value: string) => stored(storage, 1, value);
   // The input of the gates is clipped; the state of an LSTM's cell is not, as in onnxruntime.
-  const names = functions.map((expression, i) => `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'clamp(x, -u.clip, u.clip)' : 'x'}; return ${expression}; }`);
+  const names = functions.map((expression, i) => `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'}; return ${expression}; }`);
   const oldState = (k: string) => (first ? (initial ? `f32(initial_h[state + ${k}])` : '0.0') : `f32(y[previous + ${k}])`);
   // What the old state adds to gates; for those of `from`, instead of the old state another vector.
   const products = (which: readonly number[], from: (k: string) => string) =>
@@ -81,7 +82,7 @@ function text(spec: StepSpec): string {
   let h_new = (1.0 - z_gate) * candidate + z_gate * (${oldState('j')});`;
     },
   };
-  return `${names.join('\n')}
+  return `${orNan('or_nan', 'f32', 'i32')}${names.join('\n')}
 ${linearMain(`  let j = i % u.hidden;
   let b = i / u.hidden;
   let state = (u.direction * u.batch + b) * u.hidden;
