@@ -13,13 +13,6 @@ function polynomial(x: string, coefficients: readonly number[]): string {
   return coefficients.reduceRight((inner, c) => (inner === '' ? `F(${c})` : `(${inner} * ${x} + ${c})`), '');
 }
 
-/** 2/pi, behind a word of zeros. */
-const TWO_OVER_PI = ['0u', '0xa2f9836eu', '0x4e441529u', '0xfc2757d1u', '0xf534ddc0u', '0xdb629599u', '0x3c439041u', '0xfe5163abu'];
-/** WGSL of its word at `word` + i, where word is at most 4. */
-function twoOverPi(i: number): string {
-  return [1, 2, 3, 4].reduce((text, at) => `select(${text}, U(${TWO_OVER_PI[at + i]}), word == U(${at}u))`, `U(${TWO_OVER_PI[i]})`);
-}
-
 /**
  * WGSL of NAME(y, x): y, or x where that is a NaN. For functions that may lose it, as max, clamp, exp, log and sign do. Chosen by bits, as
  * integers, so that a compiler that takes all floats for numbers has nothing to leave out.
@@ -123,79 +116,41 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
 }`,
   },
 
-  // The angle less the nearest multiple of pi/2, and which multiple it was, up to whole turns. Small ones: pi/2 is taken away in three parts,
-  // the first two with few bits. Large ones: the mantissa times those 96 bits of 2/pi that matter, in integers; the highest two bits of
-  // the product are the quadrant.
-  angle: {
-    needs: ['wide_product'],
-    wgsl: `struct Angle { rest: F, quadrant: I }
-fn angle(x: F) -> Angle {
-  let k = round(x * 0.6366197723675814);
-  let near = Angle(((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8, I(k));
-  let far = abs(x) > F(8192.0);
-  if (!any(far)) { return near; }
-  let bits = bitcast<U>(x) & U(0x7fffffffu);
-  let mantissa = (bits & U(0x7fffffu)) | U(0x800000u);
-  // How many of the bits below make whole turns only; the first word is for numbers of which none does.
-  let skipped = max(bits >> U(23u), U(120u)) - U(120u);
-  let word = skipped >> U(5u);
-  let shift = skipped & U(31u);
-${['high', 'middle', 'low'].map((name, i) => `  let ${name} = (${twoOverPi(i)} << shift) | select(U(0u), ${twoOverPi(i + 1)} >> (U(32u) - max(shift, U(1u))), shift != U(0u));`).join('\n')}
-  let below = wide_product(mantissa, low);
-  let between = wide_product(mantissa, middle);
-  let second = between.low + below.high;
-  let first = mantissa * high + between.high + select(U(0u), U(1u), second < between.low);
-  // The fraction from -1/2 to 1/2.
-  let fraction = bitcast<I>((first << U(2u)) | (second >> U(30u)));
-  let turn = bitcast<I>(first >> U(30u)) + select(I(0), I(1), fraction < I(0));
-  let rest = (F(fraction) + F(second << U(2u)) * 2.3283064365386963e-10) * 3.657291872386951e-10;
-  let negative = x < F(0.0);
-  return Angle(select(near.rest, select(rest, -rest, negative), far), select(near.quadrant, select(turn, -turn, negative), far));
-}`,
-  },
-  // All bits of a product of which the first factor has 24.
-  wide_product: {
-    wgsl: `struct Wide { high: U, low: U }
-fn wide_product(a: U, b: U) -> Wide {
-  let a_low = a & U(0xffffu);
-  let a_high = a >> U(16u);
-  let one = a_low * (b >> U(16u));
-  let other = a_high * (b & U(0xffffu));
-  let carried = ((a_low * (b & U(0xffffu))) >> U(16u)) + (one & U(0xffffu)) + (other & U(0xffffu));
-  return Wide(a_high * (b >> U(16u)) + (one >> U(16u)) + (other >> U(16u)) + (carried >> U(16u)), a * b);
-}`,
-  },
-  // Of an infinite angle nothing is known.
-  of_angle: {
-    needs: ['nan'],
-    wgsl: 'fn of_angle(y: F, x: F) -> F { return select(y, F(nan()), (bitcast<I>(x) & I(0x7fffffff)) >= I(0x7f800000)); }',
+  // The angle less the nearest multiple of pi/2 (in three parts, the first two with few bits), and which multiple it was.
+  quadrant: { wgsl: 'fn quadrant(x: F) -> F { return round(x * 0.6366197723675814); }' },
+  reduced_angle: {
+    wgsl: 'fn reduced_angle(x: F, k: F) -> F { return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }',
   },
   sin_near: { wgsl: `fn sin_near(r: F) -> F { let z = r * r; return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.0001983901580, 0.000002712647024])}; }` },
   cos_near: { wgsl: `fn cos_near(r: F) -> F { let z = r * r; return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }` },
   sin_: {
-    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
+    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
     wgsl: `fn sin_(x: F) -> F {
-  let a = angle(x);
-  let y = select(sin_near(a.rest), cos_near(a.rest), (a.quadrant & I(1)) != I(0));
-  return of_angle(select(y, -y, (a.quadrant & I(2)) != I(0)), x);
+  let k = quadrant(x);
+  let r = reduced_angle(x, k);
+  let q = I(k);
+  let y = select(sin_near(r), cos_near(r), (q & I(1)) != I(0));
+  return select(y, -y, (q & I(2)) != I(0));
 }`,
   },
   cos_: {
-    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
+    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
     wgsl: `fn cos_(x: F) -> F {
-  let a = angle(x);
-  let q = a.quadrant + I(1);
-  let y = select(sin_near(a.rest), cos_near(a.rest), (q & I(1)) != I(0));
-  return of_angle(select(y, -y, (q & I(2)) != I(0)), x);
+  let k = quadrant(x);
+  let r = reduced_angle(x, k);
+  let q = I(k) + I(1);
+  let y = select(sin_near(r), cos_near(r), (q & I(1)) != I(0));
+  return select(y, -y, (q & I(2)) != I(0));
 }`,
   },
   tan_: {
-    needs: ['angle', 'of_angle', 'sin_near', 'cos_near'],
+    needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
     wgsl: `fn tan_(x: F) -> F {
-  let a = angle(x);
-  let s = sin_near(a.rest);
-  let c = cos_near(a.rest);
-  return of_angle(select(s / c, -c / s, (a.quadrant & I(1)) != I(0)), x);
+  let k = quadrant(x);
+  let r = reduced_angle(x, k);
+  let s = sin_near(r);
+  let c = cos_near(r);
+  return select(s / c, -c / s, (I(k) & I(1)) != I(0));
 }`,
   },
   // |x| up to 1/2 by polynomial; beyond, pi/2 - 2 asin(sqrt((1 - |x|)/2)).
