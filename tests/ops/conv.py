@@ -113,6 +113,13 @@ CASES = [
         (5, 6, 3, 3),
         {**K3, "strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]},
     ),
+    # As large as if its windows tiled it, but shifted.
+    *_both(
+        "ConvTranspose",
+        (1, 4, 3, 4),
+        (4, 4, 3, 3),
+        {**K3, "strides": [3, 3], "pads": [1, 1, 1, 1], "output_padding": [2, 2]},
+    ),
     *_both(
         "ConvTranspose", (1, 8, 7, 6), (8, 4, 4, 4), {"kernel_shape": [4, 4], "strides": [2, 2], "pads": [1, 1, 1, 1]}
     ),

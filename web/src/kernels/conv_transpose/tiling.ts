@@ -8,9 +8,9 @@ import type { Geometry } from '../_conv_geometry';
 import { permuted } from '../_permute';
 import { multiply } from '../product/multiply';
 
-/** Whether output pixels have one tap each. */
-export function tiles({ input, output, kernel, strides, dilations }: Geometry): boolean {
-  return kernel.every((size, axis) => size === strides[axis] && dilations[axis] === 1 && output[axis] === input[axis] * size);
+/** Whether the windows tile the output. Pads before may go with as much output padding: that shifts the tiles. */
+export function tiles({ input, output, kernel, strides, dilations, begins }: Geometry): boolean {
+  return kernel.every((size, axis) => size === strides[axis] && dilations[axis] === 1 && begins[axis] === 0 && output[axis] === input[axis] * size);
 }
 
 export interface Tiling {
