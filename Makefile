@@ -1,6 +1,7 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
-# make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder
+# make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
+#                  [FALLBACK=no]              on that provider alone
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, generated code; no browser
@@ -16,6 +17,7 @@ PYTHON ?= python3
 IMAGE ?= samples/sample.png
 PROVIDER ?= webgpu
 SOURCE ?= onnx-node
+FALLBACK ?= yes
 MINUTES ?= 10
 SEEDS ?= 0:
 ARGS ?=
@@ -42,9 +44,10 @@ browsers: build
 large: build
 	PY_ORT_LARGE=1 $(BIN)/python -m pytest -m large
 
+alone := $(if $(filter no,$(FALLBACK)),-alone)
 conformance: build
-	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \
-	  $(addprefix --expectations ,$(wildcard tests/expectations/$(firstword $(subst :, ,$(SOURCE))).$(PROVIDER).toml)) $(ARGS)
+	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) $(if $(alone),--no-fallback) \
+	  $(addprefix --expectations ,$(wildcard tests/expectations/$(firstword $(subst :, ,$(SOURCE))).$(PROVIDER)$(alone).toml)) $(ARGS)
 
 # Built first: the table of operators is made from what the kernels say of themselves.
 check: build

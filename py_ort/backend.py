@@ -6,6 +6,8 @@ tests = onnx.backend.test.BackendTest(py_ort.backend, __name__)
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +15,14 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from py_ort.available import get_available_providers
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.probe import probe
+from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.session import InferenceSession
 
-#: ONNX's device names and the providers they mean here.
-_PROVIDERS = {"CPU": ["wasm"], "CUDA": ["webgpu", "wasm"]}
+#: ONNX's device names and the provider each means here. What webgpu has no kernel for runs on wasm.
+_PROVIDERS = {"CPU": "wasm", "CUDA": "webgpu"}
+_log = logging.getLogger("py_ort")
 
 
 class PyOrtRep(BackendRep):
@@ -43,13 +48,26 @@ class PyOrtRep(BackendRep):
 
 
 class PyOrtBackend(Backend):
-    """Device "CPU" is the wasm provider, "CUDA" (ONNX has no better name for a GPU) webgpu with wasm."""
+    """Device "CPU" is the wasm provider, "CUDA" (ONNX has no better name for a GPU) webgpu, which must be there.
+
+    Attributes:
+        browser: For every session; a subclass may have another one.
+    """
+
+    browser: str | BrowserOptions | None = None
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PyOrtRep:
-        """Compile a model and load it into a page; `kwargs` go to `InferenceSession`."""
-        providers = kwargs.pop("providers", None) or _PROVIDERS[device.split(":")[0]]
-        return PyOrtRep(InferenceSession(model.SerializeToString(), providers=providers, **kwargs))
+        """Compile a model and load it into a page; `kwargs` go to `InferenceSession`.
+
+        Raises:
+            InvalidArgument: The device is neither "CPU" nor "CUDA".
+            NoAdapter: It is "CUDA", and the browser has no WebGPU.
+        """
+        if _provider(device) is None:
+            raise InvalidArgument(f"there is no device {device!r}: it is one of {', '.join(_PROVIDERS)}")
+        settings = {"providers": [_provider(device)], "browser": cls.browser, **kwargs}
+        return PyOrtRep(InferenceSession(model.SerializeToString(), **settings))
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
@@ -97,9 +115,23 @@ class PyOrtBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device of ONNX's naming ("CPU", "CUDA:0") is here."""
-        wanted = _PROVIDERS.get(device.split(":")[0])
-        return wanted is not None and (wanted[0] == "wasm" or "WebGpuExecutionProvider" in get_available_providers())
+        """Whether a device of ONNX's naming ("CPU", "CUDA:0") is here; the browser is started once to see."""
+        provider = _provider(device)
+        return provider == "wasm" or (provider == "webgpu" and _has_webgpu(BrowserOptions.of(cls.browser)))
+
+
+def _provider(device: str) -> str | None:
+    return _PROVIDERS.get(device.split(":")[0])
+
+
+@functools.cache
+def _has_webgpu(browser: BrowserOptions) -> bool:
+    try:
+        found = probe(browser)
+    except PyOrtError as e:
+        _log.warning("no device CUDA: %s", e)
+        return False
+    return found["adapter"] is not None
 
 
 prepare = PyOrtBackend.prepare

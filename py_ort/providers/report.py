@@ -71,6 +71,10 @@ class Placement:
         willing = (SHAPE_ARITHMETIC, CONTROL, ISLAND, COUNTED_THERE)
         return [node for node in self.nodes if node.provider != first and node.reason not in willing]
 
+    def on_first(self) -> list[PlacedNode]:
+        """Return the nodes that run on the first provider."""
+        return [node for node in self.nodes if node.provider in self.providers[:1]]
+
     def by_operator(self) -> list[tuple[int, str, str, str]]:
         """Return a row for each operator on each provider: how many nodes, the operator, the provider, why."""
         groups = Counter((node.provider, node.kernel, node.reason) for node in self.nodes)

@@ -23,6 +23,7 @@ import pytest
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
+    from py_ort.providers import Placement
 
 PROVIDERS = ("webgpu", "wasm")
 _NO_FALLBACK = "ort_no_fallback: nodes that do not run on the test's provider are an error (as with --ort-no-fallback)"
@@ -124,21 +125,22 @@ def ort_session(
                 if given("--ort-skip-missing"):
                     pytest.skip(str(missing))
                 raise
-            if session.placement().fallbacks():
-                warnings.warn(_fallbacks(session), FallbackWarning, stacklevel=2)
+            if told := _fallbacks(session.placement()):
+                warnings.warn(told, FallbackWarning, stacklevel=2)
             return session
 
         yield make
 
 
-def _fallbacks(session: InferenceSession) -> str:
-    placement = session.placement()
-    strays = placement.fallbacks()
-    why = "; ".join(dict.fromkeys(f"{node.op_type} on {node.provider}; {node.reason}" for node in strays[:5]))
-    return (
-        f"{len(strays)} of {len(placement.nodes)} nodes do not run on {placement.providers[0]} ({why}); "
-        "--ort-no-fallback makes this an error"
-    )
+def _fallbacks(placement: Placement) -> str:
+    """What a test that is named after the first provider should know; "" if its nodes run there."""
+    first, strays = placement.providers[0], placement.fallbacks()
+    if not strays and (placement.on_first() or not placement.nodes):
+        return ""
+    found = strays or placement.nodes
+    why = "; ".join(dict.fromkeys(f"{node.op_type} on {node.provider}: {node.reason}" for node in found[:5]))
+    told = f"{len(found)} of {len(placement.nodes)} nodes do not run on {first} ({why})"
+    return f"{told}; --ort-no-fallback makes this an error" if strays else told
 
 
 @contextmanager

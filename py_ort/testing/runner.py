@@ -44,7 +44,8 @@ class RunnerOptions:
     Attributes:
         providers: As for `InferenceSession`; all of them are required.
         skip_missing: Whether cases are skipped, with the reason, where the browser has not all of these providers.
-        fallback: Whether nodes may run on another provider than the first.
+        fallback: Whether nodes may run on another provider than the first. If not, at least one must run on the first:
+            shape arithmetic, which is always on the CPU, is no test of a GPU.
         browser: The browser.
         jobs: Processes; 0: one per core.
         timeout: Seconds for each creation and each run.
@@ -162,7 +163,11 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
         return "there are no data sets, so there is nothing to compare"
     tolerance = case.tolerance_on(canonical_provider(options.providers[0]))
     with InferenceSession(case.model, settings, list(options.providers), browser=options.browser) as session:
-        outcome.providers = session.placement().counts()
+        placement = session.placement()
+        outcome.providers = placement.counts()
+        if not options.fallback and placement.nodes and not placement.on_first():
+            why = ", ".join(dict.fromkeys(f"{node.op_type}: {node.reason}" for node in placement.nodes))
+            return f"no node runs on {placement.providers[0]}: {why}"
         names = [arg.name for arg in session.get_outputs()]
         for number, data in enumerate(case.data_sets):
             got = run_once(session, data, options.io_binding)

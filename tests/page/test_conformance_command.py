@@ -15,11 +15,14 @@ WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
 X = np.array([-1, 2], np.float32)
 
 
-def write(folder: Path, wanted: np.ndarray, x: np.ndarray = X, model: str = "model") -> None:
-    """A Relu, and what it is to make of x."""
+def write(folder: Path, wanted: np.ndarray, x: np.ndarray = X, model: str = "model", operator: str = "Relu") -> None:
+    """A model of one operator, and what it is to make of x."""
     (folder / "test_data_set_0").mkdir(parents=True, exist_ok=True)
-    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), [2]) for n in "xy"]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", values[:1], values[1:])
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in (("x", x), ("y", wanted))
+    ]
+    graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "small", values[:1], values[1:])
     onnx.save(helper.make_model(graph, ir_version=10), folder / f"{model}.onnx")
     for kind, array in (("input", x), ("output", wanted)):
         (folder / f"test_data_set_0/{kind}_0.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
@@ -102,6 +105,13 @@ def test_fallback_may_be_a_failure(tmp_path, conformance):
     assert conformance(tmp_path, *WEBGPU)[0] == 0
     status, said = conformance(tmp_path, *WEBGPU, "--no-fallback")
     assert status == 1 and "NotImplemented" in said
+
+
+def test_shape_arithmetic_is_no_test_of_a_gpu(tmp_path, conformance):
+    write(tmp_path / "shape", np.array([2], np.int64), operator="Shape")
+    assert conformance(tmp_path, *WEBGPU)[0] == 0
+    status, said = conformance(tmp_path, *WEBGPU, "--no-fallback", "--json", "-")
+    assert status == 1 and "no node runs on webgpu: " in said and "shape arithmetic" in said
 
 
 def test_nothing_to_run_is_an_error(cases, conformance):

@@ -2,7 +2,7 @@
 
 import pytest
 import small_models
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 MODULE = """
     import logging
@@ -43,6 +43,9 @@ DOUBLES = """
     def test_marked(ort_session):
         ort_session("doubles.onnx")
 
+    def test_shape_arithmetic(ort_session):
+        ort_session("shape.onnx")
+
     def test_own_choice(ort_session):
         from py_ort import SessionOptions
 
@@ -68,6 +71,9 @@ def project(pytester):
 def doubles(pytester):
     pytester.makepyfile(test_doubles=DOUBLES)
     (pytester.path / "doubles.onnx").write_bytes(small_models.add(TensorProto.DOUBLE))
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    shape = small_models.model([helper.make_node("Shape", ["x"], ["y"])], [small_models.floats("x", ["N", 3])], [y])
+    (pytester.path / "shape.onnx").write_bytes(shape)
     return pytester
 
 
@@ -108,23 +114,24 @@ def test_without_webgpu_tests_are_skipped_if_asked(project):
 
 def test_a_provider_that_is_named_in_the_test_is_not_left_out_either(doubles):
     result = run(doubles, "--ort-provider", "wasm", "-k", "own_choice or named")
-    result.assert_outcomes(passed=1, failed=1, deselected=2)
+    result.assert_outcomes(passed=1, failed=1, deselected=3)
     result.stdout.fnmatch_lines(["*EPFail: *webnn: *"])
 
 
 def test_nodes_that_fall_back_are_told(doubles):
-    result = run(doubles, "--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked")
-    result.assert_outcomes(passed=1, failed=1, deselected=2, warnings=1)
+    result = run(doubles, "--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked or shape")
+    result.assert_outcomes(passed=2, failed=1, deselected=2, warnings=2)
     result.stdout.fnmatch_lines(
         [
             "*test_plain?chromium-webgpu? PASSED*",
             "*test_marked?chromium-webgpu? FAILED*",
             "*NotImplemented: *1 nodes do not run on webgpu*float64*",
-            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Add on wasm; webgpu: no kernel for float64*",
+            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Add on wasm: webgpu: no kernel for float64*",
+            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Shape on wasm: shape arithmetic)",
         ]
     )
 
 
 def test_no_fallback_for_all(doubles):
     result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
-    result.assert_outcomes(passed=3, failed=1, deselected=4)  # on wasm nothing falls back
+    result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm nothing falls back
