@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops import INTERNAL, operator
+from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
 from py_ort.ops.builder import all_nodes, array, attribute, dims, ints, subgraphs
 
 Interval = tuple[int, int]
@@ -29,10 +29,11 @@ _NATURAL: dict[ir.DataType | None, Interval] = {
 _POSITIONS: Interval = (0, (1 << 30) - 1)
 """Sizes, and positions in tensors that exist: bindings are below 4 GiB, elements have 4 bytes."""
 _INDICES = {
-    **dict.fromkeys(("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"), (1,)),
-    **{"TensorScatter": (2,), "RoiAlign": (2,), "OneHot": (0,), "ReverseSequence": (1,), "MaxUnpool": (1,)},
-    **{"RotaryEmbedding": (1, 3), "Attention": (6,)},
-    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), (1,)),
+    **{("", name): (1,) for name in ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")},
+    **{("", "TensorScatter"): (2,), ("", "RoiAlign"): (2,), ("", "OneHot"): (0,), ("", "ReverseSequence"): (1,)},
+    **{("", "MaxUnpool"): (1,), ("", "RotaryEmbedding"): (3,), ("", "Attention"): (6,)},
+    **{("", name): (1,) for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
+    **{(MICROSOFT, name): (1,) for name in ("RotaryEmbedding", "GatherBlockQuantized")},
 }
 """Inputs that name places: what does not fit 32 bits is wrong there anyway, and is refused when it is uploaded."""
 
@@ -51,6 +52,7 @@ class IntegerRanges:
         self._places: dict[ir.Value, tuple[ir.Node, int]] = {
             value: (node, i)
             for node in all_nodes(graph)
+            if node.domain == ""
             for body in subgraphs(node)
             for i, value in enumerate(body.inputs)
         }
@@ -60,7 +62,7 @@ class IntegerRanges:
         if node.domain == INTERNAL:
             return None  # made of nodes that were placed before
         declared = operator(node.domain, node.op_type)
-        indices = _INDICES.get(node.op_type, ())
+        indices = _INDICES.get((node.domain, node.op_type), ())
         for i, value in enumerate(node.inputs):
             if value is not None and declared.use(node, i) == "device" and i not in indices and not self.fits(value):
                 return _reason(value, f"input {i}")
@@ -101,11 +103,11 @@ class IntegerRanges:
         node = value.producer()
         if node is None:
             return self._input(value)
-        if subgraphs(node):
+        if node.domain == "" and subgraphs(node):
             return self._control(node, value)
         if node.domain == INTERNAL:
             return _WIDE.get(value.dtype, unknown) if value.dtype is not None else unknown
-        rule = _RULES.get(node.op_type) if node.domain == "" else None
+        rule = _RULES.get(node.op_type) if node.domain in _SAME_MEANING else None
         return rule(self, node, value.index() or 0) if rule is not None else unknown
 
     def _input(self, value: ir.Value) -> Interval:
@@ -254,6 +256,7 @@ def _scatter(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     return _moves(0, 2)(ranges, node, index) if kept else (-_INFINITY, _INFINITY)
 
 
+_SAME_MEANING = ("", NHWC)  # where a name of `_RULES` is ONNX's; com.microsoft's are rewritten before
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "MaxPool"), _always(*_POSITIONS)),
     "NonMaxSuppression": _always(*_POSITIONS),

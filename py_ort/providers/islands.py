@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
-from py_ort.ops import operator
+from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
 from py_ort.ops.builder import subgraphs
 from py_ort.providers.report import PlacedNode
 
-#: Operators whose work outweighs the transfers.
+_OURS = ("", NHWC, INTERNAL, MICROSOFT)
+#: Operators of these domains whose work outweighs the transfers.
 _HEAVY = frozenset(
     {
         *(
@@ -29,6 +30,7 @@ _HEAVY = frozenset(
         ),
         *("LSTM", "GRU", "RNN", "Resize", "GridSample", "RoiAlign", "DFT", "STFT", "Det", "LRN"),
         *("AveragePool", "MaxPool", "LpPool", "InstanceNormalization", "GroupNormalization"),
+        *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulNBits", "MultiHeadAttention", "GroupQueryAttention"),
     }
 )
 
@@ -60,7 +62,7 @@ def islands(
 
 
 def _light(node: ir.Node) -> bool:
-    return node.domain == "" and node.op_type not in _HEAVY and not subgraphs(node)
+    return node.domain in _OURS and node.op_type not in _HEAVY and not subgraphs(node)
 
 
 def _on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 from graphs import compiled, parse
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.plan import CompiledModel, CompileOptions, compile_model
 from py_ort.providers import Manifest, canonical_provider, onnxruntime_name
+from py_ort.providers.integer_range import IntegerRanges
 
 I64 = np.int64
 
@@ -213,6 +215,39 @@ def test_integers_of_64_bits_go_to_the_gpu_only_where_they_fit(text: str, place:
     assert (last.provider, last.reason) == wanted
 
 
+WIDE_TABLE = "(float[3,700] x, uint8[9,16] t, float[9,1] s) => (float[3,700,32] y) { i = Cast<to=7>(x) "
+UNKNOWN_INDICES = {
+    "of com.microsoft": WIDE_TABLE
+    + " y = com.microsoft.GatherBlockQuantized<block_size=32, bits=4, quantize_axis=1>(t, i, s) }",
+    "of ai.onnx by its name": """(float[3,700] x, float[9,5] t) => (float[3,700,5] y) {
+        i = Cast<to=7>(x)  y = ai.onnx.Gather(t, i) }""",
+}
+
+
+@pytest.mark.parametrize("text", UNKNOWN_INDICES.values(), ids=UNKNOWN_INDICES)
+def test_indices_need_not_be_known_to_fit(text: str) -> None:
+    """Whatever operator they are for: a place is one of a tensor that exists."""
+    last = compile_model(parse("g " + text).SerializeToString()).placement.nodes[-1]
+    assert (last.provider, last.op_type[:6]) == ("webgpu", "Gather")
+
+
+def test_a_name_in_a_domain_of_the_users_means_what_the_user_says() -> None:
+    """An operator that is called Gather need not take places, nor ArgMax give some."""
+    i64 = ir.TensorType(ir.DataType.INT64)
+    for domain, (found, lookup) in {"": (None, None), "my.ops": ("output 0", "input 1")}.items():
+        x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([3]))
+        position = ir.Node(domain, "ArgMax", [x])
+        position.outputs[0].type = i64
+        unknown = ir.Node("", "Cast", [x], [ir.AttrInt64("to", 7)])
+        unknown.outputs[0].type = i64
+        gather = ir.Node(domain, "Gather", [x, unknown.outputs[0]])
+        graph = ir.Graph([x], [position.outputs[0], gather.outputs[0]], nodes=[position, unknown, gather])
+        ranges = IntegerRanges(graph)
+        for node, place in ((position, found), (gather, lookup)):
+            refusal = ranges.refusal(node)
+            assert refusal == (None if place is None else WIDE.format(place))
+
+
 def test_wide_integers_may_be_expected_of_feeds() -> None:
     model = parse("g (int64[3,700] x) => (int64[700,3] y) { y = Transpose(x) }")
     result = compile_model(model.SerializeToString(), options=CompileOptions(wide_integers=True))
@@ -238,3 +273,16 @@ def test_a_node_between_nodes_on_the_cpu(graph: str, relu: str) -> None:
     result = compiled(model)
     assert _where(result)["Relu"][0] == relu
     assert {node.op_type for node in result.placement.fallbacks()} <= {"Det"}
+
+
+@pytest.mark.parametrize("op_type", ["QuickGelu", "FastGelu", "FusedMatMul"])
+def test_one_of_com_microsoft_between_nodes_on_the_cpu(op_type: str) -> None:
+    """Light ones go there as those of ai.onnx do, heavy ones do not."""
+    second = ", d" if op_type == "FusedMatMul" else ""
+    model = parse(
+        f"g (float[4,4] x) => (float[4,4] y) {{ d = Sin(x)  q = com.microsoft.{op_type}(d{second})  y = Cos(q) }}"
+    )
+    model.graph.node[0].name, model.graph.node[2].name = "first", "last"
+    options = CompileOptions(graph_optimization_level="basic", force_cpu_node_names=["first", "last"])
+    result = compile_model(model.SerializeToString(), options=options)
+    assert _where(result)[op_type][0] == ("webgpu" if second else "wasm")
