@@ -22,7 +22,54 @@ def _rms(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return (x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale).astype(np.float32)
 
 
+def _far(*shape: int) -> np.ndarray:
+    """Around 10,000, by about one."""
+    return (10000 + np.random.default_rng(5).standard_normal(shape)).astype(np.float32)
+
+
+def _exact(axes: tuple[int, ...], last: bool = False):  # type: ignore[no-untyped-def]
+    """Normalised in float64; scale and bias belong to the last axis or to axis 1."""
+
+    def expected(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        wide = x.astype(np.float64)
+        y = (wide - wide.mean(axes, keepdims=True)) / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+        shape = scale.shape if last else (-1, *[1] * (x.ndim - 2))
+        return (y * scale.reshape(shape) + bias.reshape(shape)).astype(np.float32)
+
+    return expected
+
+
+NHWC = "com.ms.internal.nhwc"
+#: Means that a float's sum loses.
+FAR = [
+    *(
+        Case("LayerNormalization", [_far(2, n), r(n), r(n)], {}, _exact((1,), True), tolerance="loose", name=f"far {n}")
+        for n in (384, 1003, 65536)
+    ),
+    *(
+        Case(
+            "InstanceNormalization",
+            [_far(1, 4, h, w), r(4), r(4)],
+            {},
+            _exact((2, 3)),
+            tolerance="loose",
+            name=f"far {w}",
+        )
+        for h, w in ((128, 128), (65, 67))
+    ),
+    Case(
+        "InstanceNormalization",
+        [_far(1, 128, 128, 4), r(4), r(4)],
+        {},
+        _exact((1, 2), True),
+        tolerance="loose",
+        domain=NHWC,
+        name="far, last",
+    ),
+]
+
 CASES = [
+    *FAR,
     *(
         Case(op, [r(*shape, low=-8, high=8)], {"axis": axis}, tolerance="normal" if op != "Hardmax" else "exact")
         for op in ("Softmax", "LogSoftmax", "Hardmax")

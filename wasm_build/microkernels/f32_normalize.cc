@@ -46,25 +46,32 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     const float count = static_cast<float>(n);
     const float mean = f.centered ? sum_row(n, [&](int32_t i, int32_t left) { return load_some(x + i, left); }) / count : 0.0f;
     const v128_t shift = splat(mean);
+    // The sum of many floats far from zero is off, and the mean with it; by how much, the distances from it tell.
+    v128_t distance = splat(0);
     const float squares = sum_row(n, [&](int32_t i, int32_t left) {
-      const v128_t v = sub(load_some(x + i, left), shift);
-      return keep(mul(v, v), left);
+      const v128_t v = keep(sub(load_some(x + i, left), shift), left);
+      distance = add(distance, v);
+      return mul(v, v);
     });
-    const float inverse = 1.0f / __builtin_sqrtf(squares / count + f.epsilon);
-    if (f.mean) f.mean[row] = mean;
+    const float rest = f.centered ? sum_lanes(distance) / count : 0.0f;
+    const float variance = squares / count - rest * rest;
+    const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
+    const v128_t correction = splat(rest);
+    const auto centered = [&](int32_t i) { return sub(sub(load_some(x + i, n - i), shift), correction); };
+    if (f.mean) f.mean[row] = mean + rest;
     if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
 
     const int32_t scale_row = row % f.scale_rows;
     if (f.scale_per_row) {
       const float scale = f.scale ? f.scale[scale_row] : 1.0f;
       const v128_t factor = splat(scale * inverse), bias = splat(f.bias ? f.bias[scale_row] : 0.0f);
-      for (int32_t i = 0; i < n; i += 4) store_some(y + i, add(mul(sub(load_some(x + i, n - i), shift), factor), bias), n - i);
+      for (int32_t i = 0; i < n; i += 4) store_some(y + i, add(mul(centered(i), factor), bias), n - i);
     } else {
       const float* scale = f.scale ? f.scale + static_cast<size_t>(scale_row) * n : nullptr;
       const float* bias = f.bias ? f.bias + static_cast<size_t>(scale_row) * n : nullptr;
       const v128_t factor = splat(inverse);
       for (int32_t i = 0; i < n; i += 4) {
-        v128_t v = mul(sub(load_some(x + i, n - i), shift), factor);
+        v128_t v = mul(centered(i), factor);
         if (scale) v = mul(v, load_some(scale + i, n - i));
         if (bias) v = add(v, load_some(bias + i, n - i));
         store_some(y + i, v, n - i);

@@ -116,22 +116,21 @@ class ChannelsLastNormalization {
     if (x.count() == 0) return {};
     const int64_t pixels = image.pixels();
     const auto width = static_cast<size_t>(channels);
-    std::vector<float> block(width), factor(width), shift(width);
+    std::vector<float> block(width), factor(width), means(width);
     std::vector<double> sums(width);
     for (int64_t i = 0; i < image.batch; ++i) {
       const float* from = x.data<float>() + i * pixels * channels;
       sum_channels(from, pixels, channels, block, sums, [](float v, int64_t) { return v; });
-      over_groups(sums, groups, pixels, [&](size_t c, double mean) { shift[c] = static_cast<float>(mean); });
-      const float* mean = shift.data();
+      over_groups(sums, groups, pixels, [&](size_t c, double mean) { means[c] = static_cast<float>(mean); });
+      const float* mean = means.data();
       sum_channels(from, pixels, channels, block, sums, [mean](float v, int64_t c) { return (v - mean[c]) * (v - mean[c]); });
       over_groups(sums, groups, pixels, [&](size_t c, double variance) {
         factor[c] = static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon_))) * scale.data<float>()[c];
-        shift[c] = bias.data<float>()[c] - shift[c] * factor[c];
       });
       float* to = y->mutable_data<float>() + i * pixels * channels;
-      const float *a = factor.data(), *b = shift.data();
+      const float *a = factor.data(), *b = bias.data<float>();
       for (int64_t pixel = 0; pixel < pixels; ++pixel, from += channels, to += channels)
-        for (int64_t c = 0; c < channels; ++c) to[c] = from[c] * a[c] + b[c];
+        for (int64_t c = 0; c < channels; ++c) to[c] = (from[c] - mean[c]) * a[c] + b[c];
     }
     return {};
   }

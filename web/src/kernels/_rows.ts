@@ -144,3 +144,21 @@ function gather({ accumulators, merge, after = '' }: RowPhase, index: number, { 
 function rename(text: string, names: readonly string[]): string {
   return names.reduce((result, name) => result.replace(new RegExp(`\\b${name}\\b`, 'g'), `${name}_all`), text);
 }
+
+/**
+ * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with u.epsilon. A float's sum of many
+ * elements far from zero is off, and the mean with it; by how much, their distances from it tell: (x - mean) - rest is right.
+ */
+export const SPREAD: readonly RowPhase[] = [
+  {
+    accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: 'total += x;', merge: 'total += other_total;',
+    after: 'let mean = total / f32(u.length);',
+  },
+  {
+    accumulators: [{ name: 'squares', type: 'F', start: '0.0' }, { name: 'distance', type: 'F', start: '0.0' }],
+    step: 'let d = x - mean; squares += d * d; distance += d;', merge: 'squares += other_squares; distance += other_distance;',
+    after: `let rest = distance / f32(u.length);
+  let variance = squares / f32(u.length) - rest * rest;
+  let inverse = 1.0 / sqrt(select(variance, R(0.0), variance < R(0.0)) + u.epsilon);`,
+  },
+];

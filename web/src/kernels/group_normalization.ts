@@ -2,7 +2,7 @@
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
-import { aroundAxis, type RowLayout, rowMain, rowsOf } from './_rows';
+import { aroundAxis, type RowLayout, rowMain, rowsOf, SPREAD } from './_rows';
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
@@ -27,15 +27,9 @@ const GROUP: Shader<GroupSpec> = {
     const each = laneType('f32', last ? lanes : 1);
     return rowMain({
       layout, element: `${here}let x = ${load(storage, lanes, `x[${index}]`)};`,
-      phases: [
-        { accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: 'total += x;', merge: 'total += other_total;', after: 'let mean = total / f32(u.length);' },
-        {
-          accumulators: [{ name: 'squares', type: 'F', start: '0.0' }], step: 'let d = x - mean; squares += d * d;', merge: 'squares += other_squares;',
-          after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
-        },
-      ],
+      phases: SPREAD,
       write: `let channel = ${CHANNEL[last ?? 'first']};
-    y[${index}] = ${stored(storage, lanes, `(x - mean) * (inverse * ${each}(scale[channel])) + ${each}(bias[channel])`)};`,
+    y[${index}] = ${stored(storage, lanes, `((x - mean) - rest) * (inverse * ${each}(scale[channel])) + ${each}(bias[channel])`)};`,
     });
   },
 };

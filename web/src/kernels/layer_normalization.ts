@@ -6,7 +6,7 @@ import { inLanes, type Lanes, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
 import { expanded } from './_expand';
-import { type RowLayout, rowMain, type RowPhase, rowsOf } from './_rows';
+import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from './_rows';
 
 interface NormSpec extends Spec {
   /** Whether the mean is taken away first. */
@@ -26,18 +26,12 @@ interface NormSpec extends Spec {
   readonly sum: boolean;
 }
 
-const MEAN: RowPhase = {
-  accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
-  step: 'total += x;',
-  merge: 'total += other_total;',
-  after: 'let mean = total / f32(u.length);',
-};
-const SPREAD = (centred: boolean): RowPhase => ({
+const ROOT_MEAN_SQUARE: RowPhase = {
   accumulators: [{ name: 'squares', type: 'F', start: '0.0' }],
-  step: centred ? 'let d = x - mean; squares += d * d;' : 'squares += x * x;',
+  step: 'squares += x * x;',
   merge: 'squares += other_squares;',
   after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
-});
+};
 
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
@@ -45,11 +39,11 @@ const SHADER: Shader<NormSpec> = {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = ['F(x_in[at])', ...(skip ? ['F(skip[at % u.skip_size])'] : []), ...(skipBias ? ['F(skip_bias[step])'] : [])];
     const place = whole ? 'at' : 'step';
-    const normal = `(${centred ? 'x - mean' : 'x'}) * inverse * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
+    const normal = `(${centred ? '(x - mean) - rest' : 'x'}) * inverse * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
-      layout, element: `let x = ${terms.join(' + ')};`, phases: [...(centred ? [MEAN] : []), SPREAD(centred)],
+      layout, element: `let x = ${terms.join(' + ')};`, phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
-      finish: `${mean ? 'means[row] = mean;' : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
+      finish: `${mean ? 'means[row] = mean + rest;' : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
     });
   },
 };
