@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.page import Page, Progress
 from py_ort.browser.pool import Lease, pool
+from py_ort.browser.probe import adapter_name
 from py_ort.exceptions import (
     BrowserError,
     DeviceLost,
@@ -180,8 +181,7 @@ class Backend:
     @property
     def adapter(self) -> str:
         """The WebGPU adapter in words; "" without one."""
-        words = [str(self.device.get(key) or "") for key in ("vendor", "architecture", "description")]
-        return " ".join(dict.fromkeys(word for word in words if word))
+        return adapter_name(self.device) if self.device else ""
 
     def load(
         self,

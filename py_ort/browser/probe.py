@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,12 @@ def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
     return loop_thread().call(_probe(replace(options, idle_timeout=0.0), timeout))
 
 
+def adapter_name(device: Mapping[str, Any]) -> str:
+    """Return what a page says of a device's adapter, in words; "unnamed" if it tells nothing, as in Firefox."""
+    words = [str(device.get(key) or "") for key in ("vendor", "architecture", "description")]
+    return " ".join(dict.fromkeys(word for word in words if word)) or "unnamed"
+
+
 async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
     lease = await pool().acquire(options)
     try:
@@ -36,8 +43,7 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             device = await page.device(0, {}, timeout)
         except NoAdapter as e:
             return {**found, "no_adapter": e.message}
-        words = [str(device.get(key) or "") for key in ("vendor", "architecture", "description")]
-        found["adapter"] = " ".join(dict.fromkeys(word for word in words if word)) or "unnamed"
+        found["adapter"] = adapter_name(device)
         return {**found, **{key: device.get(key) for key in ("software", "features", "limits")}}
     finally:
         pool().release(lease)

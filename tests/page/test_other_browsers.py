@@ -44,15 +44,25 @@ def test_large_tensors(other):
     assert product.shape == (1024, 1024) and np.isfinite(product).all()
 
 
-def test_webgpu_or_why_not(other):
-    try:
-        session = InferenceSession(small_models.add(), providers=["webgpu"], browser=other)
-    except NoAdapter as error:
-        assert "What helps" in str(error) and "swiftshader" not in str(error)
-        return
-    with session:
-        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
-        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
+def test_webgpu_in_firefox():
+    if not find.installed("firefox"):
+        pytest.skip("firefox is not installed")
+    if not list(Path("/usr/share/vulkan/icd.d").glob("*.json")):
+        pytest.skip("there is no Vulkan driver: mesa-vulkan-drivers has one for the CPU")
+    firefox = BrowserOptions(browser="firefox")
+    with InferenceSession(small_models.add(), providers=["webgpu"], browser=firefox) as session:
+        assert session.adapter and session.placement().counts()["webgpu"] == 1
+        for _ in range(2):
+            np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + 2)
+
+
+def test_where_there_is_no_webgpu(other):
+    """WebKitGTK has none, and Firefox has none without a driver: an error that says what helps there."""
+    options = BrowserOptions(browser=other.browser, env={"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"})
+    with pytest.raises(NoAdapter, match="What helps") as caught:
+        InferenceSession(small_models.add(), providers=["webgpu"], browser=options)
+    assert "swiftshader" not in str(caught.value)
+    assert {"firefox": "mesa-vulkan-drivers", "webkit": "another browser"}[other.browser] in str(caught.value)
 
 
 def test_a_browser_that_is_killed(other):
