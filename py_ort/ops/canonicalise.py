@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.ops import lowerings
-from py_ort.ops.builder import Builder, set_attributes, subgraphs
+from py_ort.ops.builder import Builder, attribute, set_attributes, subgraphs
 from py_ort.ops.constants import hoist_constant
 from py_ort.ops.functions import instantiate
 from py_ort.ops.index_width import widen_indices
@@ -82,6 +82,7 @@ def _rewrite(node: ir.Node, version: int) -> list[ir.Node]:
     """
     made: list[ir.Node] = []
     _fill_defaults(node, version)
+    _settle_flags(node)
     for entry in lowerings(node.domain, node.op_type):
         if not entry.since <= version < entry.before:
             continue
@@ -93,6 +94,16 @@ def _rewrite(node: ir.Node, version: int) -> list[ir.Node]:
             return made
     node.version = None
     return made
+
+
+#: Attributes that onnxruntime compares with 1: whatever else they are, they are off. SplitToSequence is an exception.
+_FLAGS = ("keepdims", "is_causal", "unidirectional")
+
+
+def _settle_flags(node: ir.Node) -> None:
+    for name in _FLAGS:
+        if attribute(node, name, 1) not in (0, 1) and node.op_type != "SplitToSequence":
+            set_attributes(node, **{name: 0})
 
 
 def _fill_defaults(node: ir.Node, version: int) -> None:

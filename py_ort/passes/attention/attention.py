@@ -100,6 +100,9 @@ def _fuse(softmax: ir.Node) -> bool:
         return False
     if operands[2].const_value is not None or not isinstance(size_at(operands[0]), int):  # type: ignore[union-attr]
         return False
+    # The Reshapes around the operator take a size of 0 for that of their input.
+    if any(0 in (dims(v) or []) for v in operands):
+        return False
     heads = _stacked_heads(scores, operands) if stacked else None
     masks = unstacked_masks(scores.masks, heads) if stacked else scores.masks
     if masks is None:

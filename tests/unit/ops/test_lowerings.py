@@ -219,3 +219,19 @@ def test_every_declaration_is_sound() -> None:
     for (domain, name), operator in declared().items():
         assert operator.domain == domain and operator.op_type == name
         assert not set(operator.host) & set(operator.shape_only), f"{name}: an input is either a host or a shape input"
+
+
+@pytest.mark.parametrize(("given", "taken"), [(0, 0), (1, 1), (2, 0), (-1, 0)])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("g (float[2,3,4] x) => (float y) {{ y = ReduceSum<keepdims={}>(x, a) }}", "keepdims"),
+        ("g (float[2,3,4] x) => (int64 y) {{ y = ArgMax<axis=1, keepdims={}>(x) }}", "keepdims"),
+        ("g (float[1,2,4,8] x) => (float y) {{ y = Attention<is_causal={}>(x, x, x) }}", "is_causal"),
+    ],
+)
+def test_only_one_is_on(text: str, name: str, given: int, taken: int) -> None:
+    """As in onnxruntime. Kernels see 0 and 1."""
+    constants = {"a": np.array([1])} if "a)" in text else {}
+    (node,) = compiled(parse(text.format(given), constants, 23)).model.graph
+    assert node.attributes[name].value == taken

@@ -195,3 +195,13 @@ def test_a_softmax_of_float16_in_float32(mask: str) -> None:
     result = compiled(model)
     check_equal(model, result, feeds=random_feeds(model, {"b": B, "s": S}), tolerance=5e-3)
     assert operators(result) == {"MatMul": 1, "Attention": 1}
+
+
+@pytest.mark.parametrize("keys", [0, 3])
+def test_no_queries(keys: int) -> None:
+    model = parse(
+        f"g (float[2,0,4] q, float[2,{keys},4] k, float[2,{keys},4] v) => (float[2,0,4] y) "
+        "{ t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }"
+    )
+    result = check_equal(model)
+    assert list(result.model.graph.outputs[0].shape) == [2, 0, 4]
