@@ -27,16 +27,15 @@ class _Installer:
         if name != "onnxruntime":
             return None
         sys.meta_path.remove(self)
-        from py_ort.compat.install import install_as_onnxruntime
-
-        self._module = install_as_onnxruntime(self._providers).module
-        spec = self._module.__spec__
-        assert spec is not None
-        spec.loader = self  # type: ignore[assignment]  # loaders are what has these two methods
-        return spec
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]  # loaders are what has the two methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self._module
+        # Not while it is searched for: that holds the lock of all imports, and installing imports in another thread.
+        from py_ort.compat.install import install_as_onnxruntime
+
+        module = install_as_onnxruntime(self._providers).module
+        spec.submodule_search_locations = list(module.__path__)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         """It was made whole."""
