@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from py_ort.browser.devices import acquire_with_device
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.lazy_imports import import_whole
-from py_ort.providers.options import check_options, for_adapter
+from py_ort.providers.options import check_options
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -85,15 +86,8 @@ class JsepBackend:
         loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
 
     async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
-        lease = await pool().acquire(browser)
-        try:
-            # Numbers mean something in this worker only.
-            self._worker = await pool().live(lease)
-            self.device = await self._worker.device(self.device_id, for_adapter(options, lease.launcher.options), 60)
-        except BaseException:
-            pool().release(lease)
-            raise
-        self._lease = lease
+        # Numbers mean something in this worker only.
+        self._lease, self._worker, self.device = await acquire_with_device(browser, self.device_id, options)
 
     # --- buffers
 

@@ -8,7 +8,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from py_ort.browser.devices import AdapterGone, open_device
 from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page, Progress
 from py_ort.browser.pool import Lease, pool
 from py_ort.browser.probe import adapter_name
@@ -23,7 +25,7 @@ from py_ort.exceptions import (
     WorkerEnded,
 )
 from py_ort.plan.parts import Part
-from py_ort.providers.options import for_adapter, for_page
+from py_ort.providers.options import for_opening, for_page
 from py_ort.providers.resolution import REQUIRE, Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.GetStats import GetStatsT
@@ -42,10 +44,6 @@ from py_ort.wire.values import pack_value, value_of
 
 #: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
 FETCHED = 4 << 20
-
-
-class AdapterGone(NoAdapter):
-    """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
 
 
 class Loaded(NamedTuple):
@@ -70,6 +68,7 @@ class Backend:
     """A browser's worker with the providers of one session. First of all, `open` it.
 
     Attributes:
+        wanted: The browser that was asked for; other options may have started it.
         page: The worker; see `reopen`.
         providers: Those that can run here, best first.
         options: Their options.
@@ -79,6 +78,7 @@ class Backend:
     """
 
     lease: Lease
+    wanted: BrowserOptions
     log: SessionLog = field(default_factory=SessionLog)
     providers: list[str] = field(default_factory=list)
     device_id: int = 0
@@ -147,10 +147,9 @@ class Backend:
             self.providers.append(name)
             self.options[name] = settings
         except NoAdapter as e:
-            if self.lease.browser.had_adapter and self.lease.launcher.replaceable:
-                pool().retire(self.lease)
-                raise AdapterGone(f"{e.message}, any more") from e
-            self.dropped[name] = f"{e.message}. What helps: {self.lease.launcher.options.no_adapter_hint()}"
+            if isinstance(e, AdapterGone):
+                raise
+            self.dropped[name] = f"{e.message}. What helps: {self.wanted.no_adapter_hint()}"
         except PyOrtError as e:
             lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
             if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:
@@ -160,9 +159,9 @@ class Backend:
     async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
         if name == "webgpu":
             self.device_id = int(settings.get("deviceId", 0))
-            options = for_adapter(settings, self.lease.launcher.options)
-            self.device = await self.page.device(self.device_id, options, timeout)
-            self.lease.browser.had_adapter = True
+            self.device = await open_device(self.lease, self.page, self.device_id, settings, self.wanted, timeout)
+            if self.device.get("software") and self.wanted.settled().webgpu == "hardware":
+                self.log.warning("this machine has a GPU, but WebGPU runs in software here: %s", self.adapter)
 
     def _check_providers(self, wanted: Wanted) -> None:
         alone = self.providers == ["wasm"]
@@ -196,9 +195,8 @@ class Backend:
         http, body = self.lease.http, CreateSessionT()
         body.plan, body.weights = http.publish([plan]), http.publish(weights)
         webgpu = self.options.get("webgpu", {})
-        hardware = for_adapter(webgpu, self.lease.launcher.options)["expectHardware"]
         wasm = self.options.get("wasm", {})
-        mine = {"webgpu": for_page(webgpu), "wasm": wasm, "expectHardware": hardware}
+        mine = {"webgpu": for_page(webgpu), "wasm": wasm, "opening": for_opening(self.wanted)}
         body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
         try:
             return loop_thread().call(self._load(body, timeout, progress))

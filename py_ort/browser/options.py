@@ -54,8 +54,9 @@ class BrowserOptions:
             Default: variable PY_ORT_BROWSER, else "chromium".
         launcher: "playwright" (Chromium only), "process" (the binary with a URL, without Playwright), or "auto":
             Playwright where it can. Default: variable PY_ORT_LAUNCHER, else "auto".
-        webgpu: Flags for WebGPU: "hardware"; "software" (SwiftShader, on the CPU); "off"; "auto": hardware if there is
-            a GPU, else software. Default: variable PY_ORT_WEBGPU, else "auto".
+        webgpu: Flags for WebGPU: "hardware", where an adapter on the CPU counts as none; "software" (SwiftShader, on
+            the CPU); "off"; "auto": hardware if there is a GPU, else software. Default: variable PY_ORT_WEBGPU, else
+            "auto".
         flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
             for Chromium, save for the sandbox.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
@@ -63,7 +64,7 @@ class BrowserOptions:
             which a warning says. Default: variable PY_ORT_SANDBOX ("1" or "0"), else None. Firefox and WebKit have
             their own and decide for themselves (docs/security.md).
         headless: Whether to start without a window.
-        launch_timeout: Seconds to wait for the browser and its page.
+        launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device.
         idle_timeout: Seconds that a browser lives on after its last session was closed.
         pages: Over how many workers a browser spreads its sessions. Those of one worker share its core, its devices and
             its turn to run; those of different ones run at the same time. A new one is started when all are in use.

@@ -40,7 +40,8 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             "adapter": None,
         }
         try:
-            device = await page.device(0, {}, timeout)
+            # Of any kind; the page itself says which step took too long.
+            device = await page.device(0, {"patienceMs": int(timeout * 1000)}, timeout + 10)
         except NoAdapter as e:
             return {**found, "no_adapter": e.message}
         found["adapter"] = adapter_name(device)

@@ -141,9 +141,18 @@ def for_page(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if key not in _FOR_COMPILER}
 
 
+def for_opening(browser: BrowserOptions) -> dict[str, Any]:
+    """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
+    told: dict[str, Any] = {"patienceMs": int(browser.launch_timeout * 1000)}
+    if browser.settled().webgpu == "hardware":
+        # "auto" takes what there is.
+        told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"
+    return told
+
+
 def for_adapter(options: Mapping[str, str], browser: BrowserOptions) -> dict[str, Any]:
-    """Return what a device is opened with: what `navigator.gpu.requestAdapter` takes, and whether there is a GPU."""
-    asked: dict[str, Any] = {"expectHardware": browser.settled().webgpu == "hardware"}
+    """Return what a device is opened with: what `navigator.gpu.requestAdapter` takes, and `for_opening`."""
+    asked = for_opening(browser)
     if options.get("powerPreference"):
         asked["powerPreference"] = options["powerPreference"]
     if options.get("forceFallbackAdapter") == "1":

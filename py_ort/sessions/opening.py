@@ -167,7 +167,7 @@ def _open_session(
     acquiring = loop_thread().submit(_acquire(browser, taken))
     backend: Backend | None = None
     try:
-        from py_ort.browser.backend import AdapterGone
+        from py_ort.browser.devices import AdapterGone
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
@@ -177,14 +177,14 @@ def _open_session(
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
-            backend = _enter(acquiring, taken, log)
+            backend = _enter(acquiring, taken, browser, log)
             try:
                 loop_thread().call(backend.open(wanted, options.create_timeout))
             except AdapterGone as e:
                 log.warning("%s: starting another browser", e.message)
                 backend.release()
                 acquiring = loop_thread().submit(_acquire(browser, taken))
-                backend = _enter(acquiring, taken, log)
+                backend = _enter(acquiring, taken, browser, log)
                 loop_thread().call(backend.open(wanted, options.create_timeout))
         stage("compiling the model")
         compiling = time.perf_counter()
@@ -307,11 +307,11 @@ async def _acquire(options: BrowserOptions, taken: list[Lease]) -> None:
     taken.append(await pool().acquire(options))
 
 
-def _enter(acquiring: Future[None], taken: list[Lease], log: SessionLog) -> Backend:
+def _enter(acquiring: Future[None], taken: list[Lease], browser: BrowserOptions, log: SessionLog) -> Backend:
     from py_ort.browser.backend import Backend
 
     wait_for(acquiring)
-    return Backend(taken.pop(), log)
+    return Backend(taken.pop(), browser, log)
 
 
 def _give_back(acquiring: Future[None], taken: list[Lease]) -> None:

@@ -26,7 +26,6 @@ from py_ort.options import SessionOptions
 from py_ort.providers.names import canonical_provider
 from py_ort.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.session import InferenceSession
-from py_ort.sessions.log import SessionLog
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
 from py_ort.values.ort_value import OrtValue
@@ -98,7 +97,7 @@ def run_cases(
 
 async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
     """Open the providers; return results without cases, which say where that was."""
-    backend = Backend(await pool().acquire(browser), SessionLog())
+    backend = Backend(await pool().acquire(browser), browser)
     try:
         await backend.open(_wanted(options), options.timeout)
         return Results({}, options.providers, backend.lease.launcher.description, backend.adapter)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from py_ort.browser.devices import acquire_with_device, open_device
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import InvalidArgument, ProtocolError, WorkerEnded
-from py_ort.providers.options import for_adapter
 from py_ort.schema.gen.JsepAlloc import JsepAllocT
 from py_ort.schema.gen.JsepCopy import JsepCopyT
 from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
@@ -64,11 +64,14 @@ class DeviceTensor:
 
     @classmethod
     async def _allocated(cls, body: JsepAllocT, dtype: int, shape: Sequence[int], shared: Lease | None) -> DeviceTensor:
-        lease = await pool().acquire(BrowserOptions()) if shared is None else pool().share(shared)
+        if shared is None:
+            lease, _, _ = await acquire_with_device(BrowserOptions(), body.deviceId)
+        else:
+            lease = pool().share(shared)
         while True:
             try:
                 page = await pool().live(lease)
-                await page.device(body.deviceId, for_adapter({}, lease.launcher.options), 60)
+                await open_device(lease, page, body.deviceId, {})
                 answer = await page.request(body, timeout=60, unwanted=partial(_unwanted, page))
                 return cls(page, answer.body.id, dtype, shape, lease, device_id=body.deviceId)
             except WorkerEnded:

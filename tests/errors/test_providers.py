@@ -7,6 +7,8 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, SessionOptions
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import has_gpu
 from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter
 
 #: A Chromium without WebGPU.
@@ -92,3 +94,27 @@ def test_the_hint_is_what_the_launcher_does():
     line = options.command_line()
     flags = re.findall(r"--[\w=-]+", options.no_adapter_hint())
     assert flags and all(flag in line for flag in flags)
+
+
+@pytest.mark.skipif(has_gpu(), reason="there is a GPU here")
+def test_hardware_that_is_not_there(new_session):
+    """What Chromium does then depends on the Vulkan drivers: no adapter, one on the CPU, or no answer, ever."""
+    options = BrowserOptions(webgpu="hardware", launch_timeout=20, idle_timeout=0)
+    with pytest.raises(NoAdapter, match="What helps: a software adapter") as caught:
+        new_session(small_models.add(), providers=["webgpu"], browser=options)
+    says = ("requestAdapter", "software adapter here", "no adapter")
+    assert any(words in str(caught.value) for words in says)
+    session = new_session(small_models.add(), providers=["webgpu", "wasm"], browser=options)
+    assert session.placement().counts() == {"wasm": 1} and "webgpu" in session.placement().left_out
+
+
+def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
+    """A device that other sessions have opened is none either for those that want a GPU."""
+    software = BrowserOptions(webgpu="software", flags=("--py-ort-test=hardware",), idle_timeout=0)
+    session = new_session(small_models.add(), providers=["webgpu"], browser=software)
+    lease = session._opened.backend.lease
+    told = {"hardware": "required", "patienceMs": 10_000}
+    for device_id in (0, 1):
+        with pytest.raises(NoAdapter, match=r"only a software adapter here \(google swiftshader\)"):
+            loop_thread().call(lease.page.device(device_id, told, 30))
+    assert session._opened.backend.device["software"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from py_ort.browser import options
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
@@ -60,15 +61,17 @@ def test_defaults_are_those_of_the_core():
     assert all_options("webgpu", {"deviceId": "2"}) == {**all_options("webgpu", {}), "deviceId": "2"}
 
 
-def test_who_is_told_what():
+def test_who_is_told_what(monkeypatch):
     given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
     assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
     assert for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
-    hardware = {"expectHardware": True}
-    browser = BrowserOptions(webgpu="hardware")
+    hardware = {"hardware": "required", "patienceMs": 5000}
+    browser = BrowserOptions(webgpu="hardware", launch_timeout=5)
     assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
     assert for_adapter({"forceFallbackAdapter": "1"}, browser) == {"forceFallbackAdapter": True, **hardware}
-    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"expectHardware": False}
+    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"patienceMs": 60_000}
+    monkeypatch.setattr(options, "has_gpu", lambda: True)
+    assert for_adapter({}, BrowserOptions(webgpu="auto"))["hardware"] == "expected", "what there is will do"
 
 
 def test_entries_of_the_session_count_and_explicit_options_win():

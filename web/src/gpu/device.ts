@@ -4,12 +4,18 @@ import { RuntimeError } from '../errors';
 import { ElementForms } from '../jsep/elements';
 import type { DeviceTraits } from '../jsep/kernel';
 import { type Counters, newCounters } from './counters';
+import { Patience } from './patience';
 
 export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
   readonly forceFallbackAdapter?: boolean;
-  /** There should be a real GPU: ask again while there is no adapter or a software one, as happens while the GPU process starts again. */
-  readonly expectHardware?: boolean;
+  /**
+   * Expected: there should be a real GPU: ask again while there is no adapter or a software one, as happens while the GPU process starts
+   * again. Required: and a software one is none.
+   */
+  readonly hardware?: 'expected' | 'required';
+  /** How long opening it may take. */
+  readonly patienceMs?: number;
 }
 
 /** What Python is told of a device (internals, section 1). */
@@ -31,7 +37,7 @@ const RAISED_LIMITS = [
   'maxComputeWorkgroupsPerDimension', 'maxUniformBufferBindingSize',
 ] as const;
 
-const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|basic render|warp/i;
+const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|softpipe|software.rasterizer|basic render|warp/i;
 
 const LOSS_DELAY_MS = 200;
 
@@ -127,13 +133,28 @@ export class Gpu {
 const HARDWARE_TRIES = 6;
 const HARDWARE_DELAY_MS = 700;
 
-async function findAdapter({ expectHardware, ...options }: DeviceOptions): Promise<GPUAdapter | null> {
-  if (options.forceFallbackAdapter) return navigator.gpu.requestAdapter(options);
+async function findAdapter({ hardware, patienceMs: _, ...options }: DeviceOptions, patience: Patience): Promise<GPUAdapter | null> {
+  const ask = () => patience.wait('navigator.gpu.requestAdapter()', () => navigator.gpu.requestAdapter(options));
+  if (options.forceFallbackAdapter) return ask();
   for (let tries = 1; ; tries++) {
-    const adapter = await navigator.gpu.requestAdapter(options);
-    if (!expectHardware || tries === HARDWARE_TRIES || (adapter && !isSoftware(adapter))) return adapter;
+    const adapter = await ask();
+    if (!hardware || tries === HARDWARE_TRIES || (adapter && !isSoftware(adapter))) return adapter;
     await new Promise((resolve) => setTimeout(resolve, HARDWARE_DELAY_MS));
   }
+}
+
+type AdapterDescription = Pick<DeviceDescription, 'vendor' | 'architecture' | 'device' | 'description' | 'software'>;
+
+/** Throws where a real GPU is required and this is none. */
+export function checkHardware(options: DeviceOptions, { vendor, architecture, device, description, software }: AdapterDescription): void {
+  if (options.hardware !== 'required' || options.forceFallbackAdapter || !software) return;
+  const found = [vendor, architecture, device, description].filter(Boolean).join(' ') || 'unnamed';
+  throw new RuntimeError(ErrorCode.no_adapter, `a GPU was asked for, and WebGPU has only a software adapter here (${found})`);
+}
+
+function describeAdapter(adapter: { readonly info: GPUAdapterInfo }): AdapterDescription {
+  const { vendor, architecture, device, description } = adapter.info;
+  return { vendor, architecture, device, description, software: isSoftware(adapter) };
 }
 
 function isSoftware({ info }: { readonly info: GPUAdapterInfo }): boolean {
@@ -152,15 +173,29 @@ export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): 
   if (!('gpu' in navigator)) {
     throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)');
   }
-  const adapter = given ?? await findAdapter(options);
+  const patience = new Patience(options.patienceMs);
+  const adapter = given ?? await findAdapter(options, patience);
   if (!adapter) throw new RuntimeError(ErrorCode.no_adapter, 'WebGPU has no adapter here');
+  checkHardware(options, describeAdapter(adapter));
   const limits: Record<string, number> = {};
   for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
-  const device = await adapter.requestDevice({
+  const device = await patience.wait('GPUAdapter.requestDevice()', () => adapter.requestDevice({
     requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
     requiredLimits: limits,
-  });
+  }));
+  try {
+    await patience.wait('GPUDevice.createComputePipelineAsync()', () => firstPipeline(device));
+  } catch (error) {
+    device.destroy();
+    throw error;
+  }
   return gpuOf(device, adapter);
+}
+
+/** A device that cannot compile the smallest shader is better left alone. */
+function firstPipeline(device: GPUDevice): Promise<GPUComputePipeline> {
+  const module = device.createShaderModule({ code: '@compute @workgroup_size(1) fn main() {}' });
+  return device.createComputePipelineAsync({ layout: 'auto', compute: { module } });
 }
 
 /** A device that the page opened: with the features and limits that it has. */
@@ -176,14 +211,9 @@ function gpuOf(device: GPUDevice, adapter: { readonly info: GPUAdapterInfo }): G
 }
 
 function describe(adapter: { readonly info: GPUAdapterInfo }, device: GPUDevice): DeviceDescription {
-  const { vendor, architecture, device: name, description } = adapter.info;
   const limits: Record<string, number> = {};
   for (const limit of RAISED_LIMITS) limits[limit] = device.limits[limit];
-  return {
-    vendor, architecture, device: name, description, limits,
-    software: isSoftware(adapter),
-    features: [...device.features].sort(),
-  };
+  return { ...describeAdapter(adapter), limits, features: [...device.features].sort() };
 }
 
 function traitsOf(device: GPUDevice, software: boolean): DeviceTraits {

@@ -4,7 +4,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { CacheModes } from '../gpu/buffer_cache';
-import { adoptDevice, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
+import { adoptDevice, checkHardware, type DeviceOptions, type Gpu, openGpu } from '../gpu/device';
 import { GpuProvider } from '../gpu/provider';
 
 interface Context {
@@ -37,6 +37,7 @@ export class DeviceContexts {
       const provider = await known.opening;
       if (provider.gpu.lost === undefined) {
         checkSame(id, known.options, options);
+        checkHardware(options, provider.gpu.description);
         return provider;
       }
       // Another caller may have been quicker.

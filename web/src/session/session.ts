@@ -4,6 +4,7 @@ import { messageOf, RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
 import type { CpuMeans, Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
+import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
 import type { CompiledShader } from '../gpu/segment';
@@ -30,8 +31,8 @@ export interface SessionOptions {
   readonly wasm?: { readonly simd?: Simd | 'auto' };
   /** Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions without a GPU. */
   readonly threads?: number;
-  /** There should be a real GPU: ask again while there is none, as happens while the browser's GPU process starts again. */
-  readonly expectHardware?: boolean;
+  /** Whether there should be a real GPU, or must be, and how long opening it may take. */
+  readonly opening?: Pick<DeviceOptions, 'hardware' | 'patienceMs'>;
   /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
   readonly compileEarly?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
@@ -77,7 +78,6 @@ export class Session {
     ]);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
     const { deviceId, device, preserveDevice } = webgpu;
-    const { expectHardware } = options;
     const handle = loaded.core.createSession(planBytes); // before anybody reads the plan: the core alone finds what is damaged
     let provider: GpuProvider | undefined;
     let backend: SessionBackend | undefined;
@@ -88,7 +88,7 @@ export class Session {
       const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
       if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (webgpu.enableGraphCapture) checkCapturable(planBytes);
-      if (plan.needsGpu) provider = await runtime.contexts.enter(deviceId, { ...device, expectHardware }, preserveDevice);
+      if (plan.needsGpu) provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
       backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
       const weightsStart = performance.now();

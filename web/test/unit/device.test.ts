@@ -1,0 +1,81 @@
+// Opening a device in a browser whose GPU process answers nothing, or only with an adapter on the CPU.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openGpu } from '../../src/gpu/device';
+import { RuntimeError } from '../../src/errors';
+import { ErrorCode } from '../../src/schema';
+
+type Info = Partial<Record<'vendor' | 'architecture' | 'device' | 'description', string>> & { isFallbackAdapter?: boolean };
+interface Answers { adapter?: Promise<unknown>; device?: Promise<unknown>; pipeline?: Promise<unknown>; info?: Info }
+
+const NEVER = new Promise<never>(() => undefined);
+
+/** A browser that gives these answers. */
+function browser({ adapter, device, pipeline = Promise.resolve({}), info = {} }: Answers): GPUAdapter {
+  const opened = {
+    limits: {}, features: new Set(), lost: NEVER, addEventListener: () => undefined, destroy: () => undefined,
+    createShaderModule: () => ({}), createComputePipelineAsync: () => pipeline,
+  };
+  const found = {
+    limits: {}, features: new Set(), requestDevice: () => device ?? Promise.resolve(opened),
+    info: { vendor: '', architecture: '', device: '', description: '', ...info },
+  };
+  const gpu = { requestAdapter: () => adapter ?? Promise.resolve(found) };
+  Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { gpu } });
+  return found as unknown as GPUAdapter;
+}
+
+async function errorOf(...options: Parameters<typeof openGpu>): Promise<RuntimeError> {
+  try {
+    await openGpu(...options);
+  } catch (error) {
+    assert.ok(error instanceof RuntimeError);
+    return error;
+  }
+  throw new assert.AssertionError({ message: 'a device was opened' });
+}
+
+const STEPS: [keyof Answers, string][] = [
+  ['adapter', 'requestAdapter'], ['device', 'requestDevice'], ['pipeline', 'createComputePipelineAsync'],
+];
+
+for (const [step, name] of STEPS) {
+  test(`a browser that never answers ${name} is not waited for`, async () => {
+    let answer = (_: unknown): void => undefined;
+    browser({ [step]: new Promise((resolve) => (answer = resolve)) });
+    const error = await errorOf({ patienceMs: 50 });
+    assert.equal(error.code, ErrorCode.no_adapter);
+    assert.match(error.message, new RegExp(`${name}.* within 0.05 s`));
+    // The next one does not wait as long again, while the step hangs.
+    const began = performance.now();
+    assert.match((await errorOf({ patienceMs: 60_000 })).message, new RegExp(name));
+    assert.ok(performance.now() - began < 30_000);
+    // And an answer that comes after all frees the way.
+    answer(null);
+    await new Promise((resolve) => setTimeout(resolve));
+    browser({});
+    await openGpu({ patienceMs: 1000 });
+  });
+}
+
+const SOFTWARE: Info[] = [
+  { vendor: 'google', architecture: 'swiftshader' }, { vendor: 'mesa', description: 'llvmpipe (LLVM 15.0.6, 256 bits)' },
+  { vendor: 'mesa', architecture: 'software-rasterizer' }, { description: 'Microsoft Basic Render Driver' }, { isFallbackAdapter: true },
+];
+
+for (const info of SOFTWARE) {
+  test(`${JSON.stringify(info)} is no GPU`, async () => {
+    const adapter = browser({ info });
+    assert.ok((await openGpu()).description.software);
+    // Given, so that nobody waits for another one.
+    const error = await errorOf({ hardware: 'required' }, adapter);
+    assert.equal(error.code, ErrorCode.no_adapter);
+    assert.match(error.message, new RegExp(`software adapter.*${(info.description ?? info.architecture ?? 'unnamed').slice(0, 8)}`));
+    await openGpu({ hardware: 'required', forceFallbackAdapter: true });
+  });
+}
+
+test('hardware is hardware', async () => {
+  browser({ info: { vendor: 'nvidia', architecture: 'hopper', description: 'NVIDIA H100' } });
+  assert.ok(!(await openGpu({ hardware: 'required' })).description.software);
+});
