@@ -15,6 +15,7 @@ from py_ort.browser.http_server import HttpServer
 from py_ort.browser.page import Page
 from py_ort.browser.strangers import Strangers
 from py_ort.browser.websocket import WebSocket
+from py_ort.exceptions import ConnectionLost, PyOrtError
 from py_ort.wire import Connection
 from py_ort.wire.framing import FRAME_SIZE
 
@@ -134,13 +135,22 @@ class Bridge:
             try:
                 connection.receive(part)
             except Exception as e:
-                _log.warning("a page was refused: %s", e)
+                self._refuse(token, e)
                 socket.close(1002, str(e)[:100])
                 return
             if connection.hello is not None:
                 self._welcome(token, socket, connection)
 
         socket.on_bytes = receive
+
+    def _refuse(self, token: str, why: Exception) -> None:
+        """Whoever waits for the page that had this token waits in vain."""
+        _log.warning("a page was refused: %s", why)
+        error = why if isinstance(why, PyOrtError) else ConnectionLost(f"its hello failed: {type(why).__name__}: {why}")
+        error.message = f"the page was refused: {error.message}"
+        expected = self._expected.get(token)
+        if expected is not None and not expected.future.done():
+            expected.future.set_exception(error)
 
     def _welcome(self, token: str, socket: WebSocket, connection: Connection) -> None:
         expected = self._expected.get(token)

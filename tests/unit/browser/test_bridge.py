@@ -10,15 +10,15 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.loop import LoopThread
-from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout
+from py_ort.exceptions import ConnectionLost, ProtocolError, PyOrtError, Timeout
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Hello import HelloT
-from py_ort.wire import encode, frames
+from py_ort.wire import Connection, encode, frames
 
 
-def hello(token: str) -> bytes:
+def hello(token: str, version: int = 1) -> bytes:
     body = HelloT()
-    body.token, body.version = token, 1
+    body.token, body.version = token, version
     (frame,) = frames(encode(0, body))
     return frame
 
@@ -78,6 +78,34 @@ def test_garbage_closes_the_connection():
         with pytest.raises(ConnectionClosed):
             while True:
                 await socket.recv()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "said", [b"garbage" * 3, hello("", version=99), hello("another")], ids=["garbage", "version", "token"]
+)
+def test_a_page_that_is_refused_is_not_waited_for(said):
+    async def test(bridge):
+        url, future = bridge.expect()
+        token = url.rpartition("token=")[2]
+        socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
+        await socket.send(said)
+        with pytest.raises(ProtocolError, match="refused"):
+            await asyncio.wait_for(future, 5)
+
+    run(test)
+
+
+def test_neither_is_one_whose_hello_we_cannot_take(monkeypatch):
+    async def test(bridge):
+        url, future = bridge.expect()
+        monkeypatch.setattr(Connection, "receive", lambda connection, part: missing)  # noqa: F821
+        token = url.rpartition("token=")[2]
+        socket = await connect(f"ws://127.0.0.1:{bridge.port}/?token={token}", origin=bridge.http.origin)
+        await socket.send(hello(token))
+        with pytest.raises(ConnectionLost, match=r"refused.*NameError"):
+            await asyncio.wait_for(future, 5)
 
     run(test)
 
