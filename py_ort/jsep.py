@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from py_ort.browser.pool import Lease
     from py_ort.ops import Operator
 
-_TIMEOUT = 600.0
-
 #: What a kernel may be given: an array, a value (on either side), or None for an omitted input.
 Input = np.ndarray | OrtValue | None
 
@@ -139,7 +137,7 @@ class JsepBackend:
         body.src, body.size = source, size
 
         async def read() -> bytes:
-            return bytes((await self._page().request(body, timeout=_TIMEOUT)).payload)
+            return bytes((await self._page().request(body)).payload)
 
         return loop_thread().submit(read())
 
@@ -278,7 +276,7 @@ class JsepBackend:
 
     def _ask(self, body: Any, payload: Sequence[Any] = (), size: int | None = None) -> Any:
         total = sum(len(part) for part in payload) if size is None else size
-        return loop_thread().call(self._page().request(body, list(payload), total, timeout=_TIMEOUT))
+        return loop_thread().call(self._page().request(body, list(payload), total))
 
 
 def _post(page: Page, body: Any) -> None:

@@ -301,13 +301,13 @@ class Backend:
         body = GetStatsT()
         body.session = session.number if session else 0
         page = session.page if session else self.page
-        return loop_thread().call(page.request(body, timeout=60)).told()
+        return loop_thread().call(page.request(body)).told()
 
     def release_graph(self, session: Loaded, graph_id: int) -> None:
         """Have the page forget what a session captured with a graph id."""
         body = ReleaseGraphT()
         body.session, body.graphId = session.number, graph_id
-        loop_thread().call(session.page.request(body, timeout=60))
+        loop_thread().call(session.page.request(body))
 
     def release(self) -> None:
         """Give the sessions and the share of the browser back. Does not wait; never fails."""

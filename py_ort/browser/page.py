@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrt
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
+from py_ort.schema.gen.Ping import PingT
 from py_ort.sessions.log import LEVELS, SessionLog, log_for
 from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
@@ -32,6 +34,13 @@ _AGAIN = "; this session cannot go on: make a new InferenceSession, which starts
 _COMPUTING = ("Run", "CreateSession", "JsepRun")
 WORKER_PATIENCE, GPU_PATIENCE = 2.0, 10.0
 
+#: Seconds that a page has to answer a request that names none: ANSWER_PATIENCE, and these. Work of which nobody knows
+#: how long it takes has as long as the page lives: the browser's page is asked for that (`Pool`).
+PATIENCE: dict[str, float] = {
+    **dict.fromkeys(("Run", "CreateSession"), math.inf),
+    **dict.fromkeys(("JsepRun", "JsepCopy", "JsepCopyAsync"), 600.0),
+}
+ANSWER_PATIENCE = 60.0
 #: What an error says in a forked child.
 OTHER_PROCESS = (
     "sessions and values on the GPU belong to the process that made them, of which this one is a fork: make them anew "
@@ -90,7 +99,9 @@ class Page:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, _Request] = {}
-        self._fetched = 0
+        self._fetched = self._received = 0
+        #: The number of the last Ping of `look_after`, until it is answered.
+        self._asked_at: int | None = None
         #: Of the sessions in it: their levels say which of its messages are shown.
         self.logs: list[SessionLog] = []
         #: Why the page is gone; None while it lives.
@@ -141,7 +152,7 @@ class Page:
             payload: Its bytes; they must not change until the answer is there.
             payload_size: Their number, without the padding of the last one.
             url: Where the page shall fetch them, if they are not to be sent.
-            timeout: Seconds; None waits as long as the page lives.
+            timeout: Seconds; None: see `PATIENCE`.
             progress: Called with what the page reports on the way.
             unwanted: Called with an answer that comes when nobody waits for it any more, to undo what it tells of.
 
@@ -182,7 +193,7 @@ class Page:
     def post(self, body: Any) -> None:
         """Send a request whose answer nobody waits for."""
         if self.lost is None:
-            self._begin(_Request(body))
+            self._begin(_Request(body, timeout=math.inf))
 
     def _begin(self, request: _Request) -> int:
         """Send a request; return its number, or 0 if there is nothing to send or nobody to send it to."""
@@ -199,7 +210,9 @@ class Page:
         self._waiting[number] = request
         self._fetched += request.payload_size if request.url else 0
         request.future.add_done_callback(lambda future: self._done(future, number))
-        if request.timeout is not None:
+        if request.timeout is None:
+            request.timeout = PATIENCE.get(request.name, ANSWER_PATIENCE)
+        if request.timeout < math.inf:
             request.timer = self._loop.call_later(request.timeout, self._time_out, number)
         self._socket.send(frames)
         return number
@@ -222,7 +235,7 @@ class Page:
         request.cancelled = True
         body = CancelT()
         body.request = number
-        heard = self._begin(_Request(body))
+        heard = self._begin(_Request(body, timeout=math.inf))
         if request.name in _COMPUTING:
             self._loop.call_later(WORKER_PATIENCE, self._still_at_it, number, heard, WORKER_PATIENCE)
 
@@ -249,7 +262,7 @@ class Page:
         else:
             self.on_stuck(request.name, False)
 
-    async def device(self, device_id: int, options: dict[str, Any], timeout: float | None) -> dict[str, Any]:
+    async def device(self, device_id: int, options: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
         """Open a WebGPU device unless it is open; return what the page says of it.
 
         Raises:
@@ -259,6 +272,28 @@ class Page:
         body = OpenDeviceT()
         body.deviceId, body.options = device_id, json.dumps(options)
         return (await self.request(body, timeout=timeout)).told()
+
+    def look_after(self) -> None:
+        """See that nobody waits for an answer that cannot come. Called now and then while it is busy."""
+        received, self._received = self._received, self._socket.received
+        if self._connection.partial and received == self._received:
+            self._lose_track("the page stopped in the middle of a message")
+        elif self._asked_at is None:
+            request = _Request(PingT(), timeout=math.inf)
+            self._asked_at = self._begin(request)
+            request.future.add_done_callback(self._heard)
+
+    def _heard(self, future: Future[Answer]) -> None:
+        """It said what it is at: what it does not know of, and has not answered, is lost."""
+        asked_at, self._asked_at = self._asked_at or 0, None
+        if future.exception() or self.lost:
+            return
+        known = set(future.result().body.underWay or ())
+        if lost := [number for number in self._waiting if number < asked_at and number not in known]:
+            self._lose_track(f"the page knows nothing of request {lost[0]} ({self._waiting[lost[0]].name})")
+
+    def _lose_track(self, text: str) -> None:
+        self.end(ConnectionLost(f"the connection to the page was closed: {text}"))
 
     def _receive(self, part: memoryview) -> None:
         try:

@@ -191,12 +191,15 @@ class Pool:
         page.on_stuck = lambda what, computing: self._renew(lease, what, computing) if lease.page is page else None
 
     async def _listen(self, browser: Browser) -> None:
-        """See that the page is alive, as long as somebody waits for one of its workers."""
+        """See that the page and its workers are alive, as long as somebody waits for them."""
         while self._serves(browser):
             await asyncio.sleep(HEARTBEAT)
             host = browser.host
-            if host.lost or not any(lease.page.busy for lease in browser.leases):
+            busy = [lease.page for lease in browser.leases if lease.page.busy]
+            if host.lost or not busy:
                 continue
+            for page in busy:
+                page.look_after()
             try:
                 await host.request(PingT(), timeout=SILENCE)
             except Timeout:

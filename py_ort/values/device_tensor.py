@@ -72,7 +72,7 @@ class DeviceTensor:
             try:
                 page = await pool().live(lease)
                 await open_device(lease, page, body.deviceId, {})
-                answer = await page.request(body, timeout=60, unwanted=partial(_unwanted, page))
+                answer = await page.request(body, unwanted=partial(_unwanted, page))
                 return cls(page, answer.body.id, dtype, shape, lease, device_id=body.deviceId)
             except WorkerEnded:
                 continue
@@ -105,7 +105,7 @@ class DeviceTensor:
         body = JsepCopyT()
         body.src, body.dst, body.size = 0, self.live(), len(data)
         if data:
-            loop_thread().call(self.page.request(body, [data], len(data), timeout=600))
+            loop_thread().call(self.page.request(body, [data], len(data)))
 
     def copy_from(self, other: DeviceTensor) -> None:
         """Copy another tensor of this page, of the same type and shape, on the GPU."""
@@ -117,7 +117,7 @@ class DeviceTensor:
         body = JsepCopyT()
         body.src, body.dst, body.size = other.live(), self.live(), self.nbytes
         if body.size:
-            loop_thread().call(self.page.request(body, timeout=600))
+            loop_thread().call(self.page.request(body))
 
     def numpy(self) -> np.ndarray:
         """Download the elements."""
@@ -126,7 +126,7 @@ class DeviceTensor:
             return np.zeros(self.shape, NUMPY[self.dtype])
         body = JsepCopyAsyncT()
         body.src, body.size = self.live(), self.nbytes
-        payload = loop_thread().call(self.page.request(body, timeout=600)).payload
+        payload = loop_thread().call(self.page.request(body)).payload
         if len(payload) < self.nbytes:
             raise ProtocolError(f"the page gave {len(payload)} bytes of a GPU buffer, not {self.nbytes}")
         elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)

@@ -108,6 +108,11 @@ class Assembler:
         self._memory = _Memory()
         self._prefix = b""  # of a message of which less than the prefix is there
 
+    @property
+    def partial(self) -> bool:
+        """Whether a message has begun and not ended."""
+        return self._message is not None or bool(self._prefix)
+
     def receive(self, part: Buffer) -> tuple[memoryview, memoryview] | None:
         """Take the next bytes; return (header, payload) if they complete a message.
 

@@ -120,6 +120,11 @@ class Connection:
         whole = self._assembler.receive(frame)
         return None if whole is None else self._event(decode(*whole))
 
+    @property
+    def partial(self) -> bool:
+        """Whether the page is in the middle of a message."""
+        return self._assembler.partial
+
     def close(self) -> set[int]:
         """Mark the connection as gone; return the requests that will never be answered."""
         self._closed = True

@@ -35,21 +35,59 @@ class Pong(object):
             return self._tab.Get(flatbuffers.number_types.Float64Flags, o + self._tab.Pos)
         return 0.0
 
-def PongStart(builder): builder.StartObject(1)
+    # Pong
+    def UnderWay(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return 0
+
+    # Pong
+    def UnderWayAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint32Flags, o)
+        return 0
+
+    # Pong
+    def UnderWayLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Pong
+    def UnderWayIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        return o == 0
+
+def PongStart(builder): builder.StartObject(2)
 def Start(builder):
     return PongStart(builder)
 def PongAddNowMs(builder, nowMs): builder.PrependFloat64Slot(0, nowMs, 0.0)
 def AddNowMs(builder, nowMs):
     return PongAddNowMs(builder, nowMs)
+def PongAddUnderWay(builder, underWay): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(underWay), 0)
+def AddUnderWay(builder, underWay):
+    return PongAddUnderWay(builder, underWay)
+def PongStartUnderWayVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def StartUnderWayVector(builder, numElems):
+    return PongStartUnderWayVector(builder, numElems)
 def PongEnd(builder): return builder.EndObject()
 def End(builder):
     return PongEnd(builder)
+try:
+    from typing import List
+except:
+    pass
 
 class PongT(object):
 
     # PongT
     def __init__(self):
         self.nowMs = 0.0  # type: float
+        self.underWay = None  # type: List[int]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -68,10 +106,27 @@ class PongT(object):
         if pong is None:
             return
         self.nowMs = pong.NowMs()
+        if not pong.UnderWayIsNone():
+            if np is None:
+                self.underWay = []
+                for i in range(pong.UnderWayLength()):
+                    self.underWay.append(pong.UnderWay(i))
+            else:
+                self.underWay = pong.UnderWayAsNumpy()
 
     # PongT
     def Pack(self, builder):
+        if self.underWay is not None:
+            if np is not None and type(self.underWay) is np.ndarray:
+                underWay = builder.CreateNumpyVector(self.underWay)
+            else:
+                PongStartUnderWayVector(builder, len(self.underWay))
+                for i in reversed(range(len(self.underWay))):
+                    builder.PrependUint32(self.underWay[i])
+                underWay = builder.EndVector()
         PongStart(builder)
         PongAddNowMs(builder, self.nowMs)
+        if self.underWay is not None:
+            PongAddUnderWay(builder, underWay)
         pong = PongEnd(builder)
         return pong

@@ -23,6 +23,8 @@ export interface Answer {
 export class Connection {
   private readonly assembler = new Assembler();
 
+  /** Requests whose payload is on its way. */
+  readonly fetching = new Set<number>();
   /** Memory of the last payload that was fetched, for the next: page faults take longer than copying. */
   private spare: ArrayBuffer | undefined;
 
@@ -65,12 +67,15 @@ export class Connection {
     const fits = this.spare && this.spare.byteLength >= message.size && this.spare.byteLength <= 2 * message.size;
     const memory = fits ? this.spare! : new ArrayBuffer(message.size);
     this.spare = undefined;
+    this.fetching.add(message.id);
     const payload = new Uint8Array(memory, 0, message.size);
     try {
       await downloadChunks(message.url, message.size, [{ start: 0, end: message.size }], (offset, bytes) => payload.set(bytes, offset));
     } catch (error) {
       this.sendError(message.id, error);
       return;
+    } finally {
+      this.fetching.delete(message.id);
     }
     await receive(message.withPayload(payload));
     this.spare = memory;

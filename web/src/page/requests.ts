@@ -59,7 +59,7 @@ export class Requests {
       case Body.ReleaseGraph: return this.releaseGraph(body as ReleaseGraphT);
       case Body.Cancel: return this.cancel(body as CancelT);
       case Body.GetStats: return this.stats(body as GetStatsT);
-      case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now()) };
+      case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now(), [...this.underWay.keys(), ...this.connection.fetching]) };
       case Body.JsepAlloc: return this.jsepAlloc(body as JsepAllocT);
       case Body.JsepFree: return this.jsepFree(body as JsepFreeT);
       case Body.JsepCopy: return this.jsepCopy(body as JsepCopyT, payload);

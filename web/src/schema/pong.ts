@@ -28,12 +28,48 @@ nowMs():number {
   return offset ? this.bb!.readFloat64(this.bb_pos + offset) : 0.0;
 }
 
+underWay(index: number):number|null {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? this.bb!.readUint32(this.bb!.__vector(this.bb_pos + offset) + index * 4) : 0;
+}
+
+underWayLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+underWayArray():Uint32Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 6);
+  return offset ? new Uint32Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
+}
+
 static startPong(builder:flatbuffers.Builder) {
-  builder.startObject(1);
+  builder.startObject(2);
 }
 
 static addNowMs(builder:flatbuffers.Builder, nowMs:number) {
   builder.addFieldFloat64(0, nowMs, 0.0);
+}
+
+static addUnderWay(builder:flatbuffers.Builder, underWayOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(1, underWayOffset, 0);
+}
+
+static createUnderWayVector(builder:flatbuffers.Builder, data:number[]|Uint32Array):flatbuffers.Offset;
+/**
+ * @deprecated This Uint8Array overload will be removed in the future.
+ */
+static createUnderWayVector(builder:flatbuffers.Builder, data:number[]|Uint8Array):flatbuffers.Offset;
+static createUnderWayVector(builder:flatbuffers.Builder, data:number[]|Uint32Array|Uint8Array):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addInt32(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startUnderWayVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
 }
 
 static endPong(builder:flatbuffers.Builder):flatbuffers.Offset {
@@ -41,33 +77,40 @@ static endPong(builder:flatbuffers.Builder):flatbuffers.Offset {
   return offset;
 }
 
-static createPong(builder:flatbuffers.Builder, nowMs:number):flatbuffers.Offset {
+static createPong(builder:flatbuffers.Builder, nowMs:number, underWayOffset:flatbuffers.Offset):flatbuffers.Offset {
   Pong.startPong(builder);
   Pong.addNowMs(builder, nowMs);
+  Pong.addUnderWay(builder, underWayOffset);
   return Pong.endPong(builder);
 }
 
 unpack(): PongT {
   return new PongT(
-    this.nowMs()
+    this.nowMs(),
+    this.bb!.createScalarList(this.underWay.bind(this), this.underWayLength())
   );
 }
 
 
 unpackTo(_o: PongT): void {
   _o.nowMs = this.nowMs();
+  _o.underWay = this.bb!.createScalarList(this.underWay.bind(this), this.underWayLength());
 }
 }
 
 export class PongT {
 constructor(
-  public nowMs: number = 0.0
+  public nowMs: number = 0.0,
+  public underWay: (number)[] = []
 ){}
 
 
 pack(builder:flatbuffers.Builder): flatbuffers.Offset {
+  const underWay = Pong.createUnderWayVector(builder, this.underWay);
+
   return Pong.createPong(builder,
-    this.nowMs
+    this.nowMs,
+    underWay
   );
 }
 }

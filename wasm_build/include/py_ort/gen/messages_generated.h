@@ -1636,14 +1636,20 @@ inline flatbuffers::Offset<Ping> CreatePing(
 struct Pong FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef PongBuilder Builder;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_NOW_MS = 4
+    VT_NOW_MS = 4,
+    VT_UNDER_WAY = 6
   };
   double now_ms() const {
     return GetField<double>(VT_NOW_MS, 0.0);
   }
+  const flatbuffers::Vector<uint32_t> *under_way() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_UNDER_WAY);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<double>(verifier, VT_NOW_MS, 8) &&
+           VerifyOffset(verifier, VT_UNDER_WAY) &&
+           verifier.VerifyVector(under_way()) &&
            verifier.EndTable();
   }
 };
@@ -1654,6 +1660,9 @@ struct PongBuilder {
   flatbuffers::uoffset_t start_;
   void add_now_ms(double now_ms) {
     fbb_.AddElement<double>(Pong::VT_NOW_MS, now_ms, 0.0);
+  }
+  void add_under_way(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> under_way) {
+    fbb_.AddOffset(Pong::VT_UNDER_WAY, under_way);
   }
   explicit PongBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -1668,10 +1677,23 @@ struct PongBuilder {
 
 inline flatbuffers::Offset<Pong> CreatePong(
     flatbuffers::FlatBufferBuilder &_fbb,
-    double now_ms = 0.0) {
+    double now_ms = 0.0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> under_way = 0) {
   PongBuilder builder_(_fbb);
   builder_.add_now_ms(now_ms);
+  builder_.add_under_way(under_way);
   return builder_.Finish();
+}
+
+inline flatbuffers::Offset<Pong> CreatePongDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    double now_ms = 0.0,
+    const std::vector<uint32_t> *under_way = nullptr) {
+  auto under_way__ = under_way ? _fbb.CreateVector<uint32_t>(*under_way) : 0;
+  return py_ort::schema::gen::CreatePong(
+      _fbb,
+      now_ms,
+      under_way__);
 }
 
 struct OpenWorker FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
