@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +32,7 @@ def typed_errors(doing: str, advice: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except PyOrtError:
+    except (PyOrtError, CancelledError):
         raise
     except MemoryError as e:
         raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **_node(e.__traceback__)) from e

@@ -134,7 +134,7 @@ class Backend:
     async def _enter(self) -> None:
         self._leave()
         self.page = await pool().live(self.lease)
-        if self.log not in self.page.logs:
+        if self.log not in self.page.logs and not self._released:
             self.page.logs.append(self.log)
 
     def _leave(self) -> None:

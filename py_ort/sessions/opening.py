@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -163,10 +162,10 @@ def _open_session(
 
     began = time.perf_counter()
     # The browser starts while this thread imports the compiler and reads the model.
-    taken: list[Lease] = []
-    acquiring = loop_thread().submit(_acquire(browser, taken))
+    share = _Share(browser)
     backend: Backend | None = None
     try:
+        from py_ort.browser.backend import Backend
         from py_ort.browser.devices import AdapterGone
         from py_ort.providers.resolution import resolve
 
@@ -177,14 +176,14 @@ def _open_session(
         planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
-            backend = _enter(acquiring, taken, browser, log)
+            backend = Backend(share.take(), browser, log)
             try:
                 loop_thread().call(backend.open(wanted, options.create_timeout))
             except AdapterGone as e:
                 log.warning("%s: starting another browser", e.message)
                 backend.release()
-                acquiring = loop_thread().submit(_acquire(browser, taken))
-                backend = _enter(acquiring, taken, browser, log)
+                share = _Share(browser)
+                backend = Backend(share.take(), browser, log)
                 loop_thread().call(backend.open(wanted, options.create_timeout))
         stage("compiling the model")
         compiling = time.perf_counter()
@@ -208,7 +207,7 @@ def _open_session(
     except BaseException:
         if backend is not None:
             backend.release()
-        _give_back(acquiring, taken)
+        share.give_back()
         raise
 
     def load_again() -> tuple[Loaded, dict[str, Any]]:
@@ -302,22 +301,40 @@ def _shape_plans(
     return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
 
 
-async def _acquire(options: BrowserOptions, taken: list[Lease]) -> None:
-    """Take a share of a browser; it is told here, where nothing comes between."""
-    taken.append(await pool().acquire(options))
+class _Share:
+    """A share of a browser, on its way from the loop's thread to whoever makes a session of it.
 
+    Args:
+        options: Of the browser.
+    """
 
-def _enter(acquiring: Future[None], taken: list[Lease], browser: BrowserOptions, log: SessionLog) -> Backend:
-    from py_ort.browser.backend import Backend
+    def __init__(self, options: BrowserOptions) -> None:
+        self._lease: Lease | None = None
+        self._unwanted = False
+        self._coming = loop_thread().submit(self._acquire(options))
 
-    wait_for(acquiring)
-    return Backend(taken.pop(), browser, log)
+    async def _acquire(self, options: BrowserOptions) -> None:
+        self._lease = await pool().acquire(options)
+        if self._unwanted:
+            self._release()
 
+    def take(self) -> Lease:
+        """Wait for it; from then on it is the caller's."""
+        wait_for(self._coming)
+        lease, self._lease = self._lease, None
+        assert lease is not None
+        return lease
 
-def _give_back(acquiring: Future[None], taken: list[Lease]) -> None:
-    def give_back() -> None:
-        while taken:
-            pool().release(taken.pop())
+    def give_back(self) -> None:
+        """Nobody takes it, if nobody has: whether it is there already or comes yet. Does not wait."""
+        self._coming.cancel()
+        soon(self._not_wanted)
 
-    acquiring.cancel()
-    soon(give_back)
+    def _not_wanted(self) -> None:
+        self._unwanted = True
+        self._release()
+
+    def _release(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            pool().release(lease)

@@ -1,0 +1,120 @@
+"""Ctrl-C at any time in the making of a session: the process, the browsers and the page are as they were."""
+
+import sys
+
+import processes
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+
+COMMON = """
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, as under nohup
+
+
+def interrupted(delay, work):
+    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        work()
+        timer.cancel()
+        timer.join()
+        time.sleep(0.05)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def settled():
+    # What was under way ends soon, in a thread of its own.
+    for thread in threading.enumerate():
+        if thread.name == "py_ort-work" and thread.ident is not None:  # interrupted before its start: it never runs
+            thread.join(60)
+            assert not thread.is_alive()
+"""
+
+FIRST = (
+    COMMON
+    + """
+import py_ort
+model = open(os.environ["MODEL"], "rb").read()
+
+
+def make():
+    where = py_ort.BrowserOptions(webgpu="off", sandbox=False)
+    return py_ort.InferenceSession(model, providers=["wasm"], browser=where)
+
+
+hit = interrupted(float(os.environ["DELAY"]), make)
+import numpy as np
+began = time.perf_counter()
+with make() as session:
+    y = session.run(None, {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)})[0]
+    assert y.tolist() == [[1, 1, 1]]
+    settled()
+    time.sleep(0.3)
+    assert len(session.stats()["page"]["sessions"]) == 1
+    assert session._opened.backend.lease.users == 1
+assert time.perf_counter() - began < 40
+print("well", hit)
+"""
+)
+
+WARM = (
+    COMMON
+    + """
+import numpy as np
+import py_ort
+import random
+model = open(os.environ["MODEL"], "rb").read()
+
+
+def make():
+    where = py_ort.BrowserOptions(webgpu="software", sandbox=False)
+    made.append(py_ort.InferenceSession(model, providers=["webgpu", "wasm"], browser=where))
+
+
+made, hits = [], 0
+make()
+(session,) = made
+rng = random.Random(7)
+began = time.perf_counter()
+make()
+long = time.perf_counter() - began
+made.pop().close()
+for _ in range(40):
+    hits += interrupted(rng.uniform(0, long * 1.3), make)
+    while len(made) > 1:
+        made.pop().close()
+settled()
+for _ in range(50):
+    time.sleep(0.1)
+    users, sessions = session._opened.backend.lease.users, len(session.stats()["page"]["sessions"])
+    if (users, sessions) == (1, 1):
+        break
+assert (users, sessions) == (1, 1), (users, sessions)
+assert len(session._opened.session.page.logs) == 1
+assert hits >= 10, hits
+print("well")
+"""
+)
+
+
+@pytest.fixture
+def model(tmp_path):
+    import small_models
+
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    return str(tmp_path / "add.onnx")
+
+
+@pytest.mark.parametrize("delay", [0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.27, 0.35, 0.5, 0.7, 1.0, 1.5])
+def test_the_first_session(model, delay):
+    """Most of its time goes into imports."""
+    done = processes.python(FIRST, MODEL=model, DELAY=str(delay), PY_ORT_CACHE="0")
+    assert done.stdout.startswith("well"), done.stderr
+
+
+def test_later_sessions(model):
+    done = processes.python(WARM, MODEL=model, PY_ORT_CACHE="0")
+    assert done.stdout == "well\n", done.stderr
