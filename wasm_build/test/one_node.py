@@ -14,6 +14,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +86,28 @@ def run_many(
         repeat: How often each runs.
         simd: Instructions of the micro-kernels: "fixed" or "relaxed".
     """
+    return run_jobs([_job(proto, feeds, repeat) for proto, feeds in cases], simd=simd)
+
+
+@dataclass
+class Job:
+    """A plan to run: its weights, by index, offset and size in the blob, and what it is fed, by type and value."""
+
+    plan: bytes
+    blob: bytes
+    weights: list[dict[str, int]]
+    feeds: list[tuple[onnx.TypeProto, Any]]
+    outputs: int
+    repeat: int = 1
+
+
+def run_jobs(jobs: Sequence[Job], *, simd: str = "fixed") -> list[Result | CoreError]:
+    """Run plans in one Node process, as `run_many` runs models."""
     with tempfile.TemporaryDirectory() as tmp:
-        folders = [Path(tmp) / str(i) for i in range(len(cases))]
-        for folder, (proto, feeds) in zip(folders, cases, strict=True):
+        folders = [Path(tmp) / str(i) for i in range(len(jobs))]
+        for folder, job in zip(folders, jobs, strict=True):
             folder.mkdir()
-            _write(folder, proto, feeds, repeat)
+            _write(folder, job)
         command, env = ["node", str(RUNNER), *map(str, folders)], {**os.environ, "PY_ORT_SIMD": simd}
         done = subprocess.run(command, capture_output=True, text=True, env=env)
         if done.returncode:
@@ -97,20 +115,26 @@ def run_many(
         return [_read(folder) for folder in folders]
 
 
-def _write(folder: Path, proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: int) -> None:
+def _job(proto: ModelProto, feeds: Mapping[str, Any] | Sequence[Any], repeat: int) -> Job:
     builder = PlanBuilder(proto)
     names = builder.input_names
     if not isinstance(feeds, Mapping):
         feeds = dict(zip(names, feeds, strict=True))
-    layout, entries = Layout(), []
     types = {v.name: v.type for v in proto.graph.input}
-    for i, name in enumerate(names):
-        entries += _feed(i, feeds[name], types[name], layout)
+    given = [(types[name], feeds[name]) for name in names]
+    plan = builder.plan()
+    return Job(plan, bytes(builder.blob), builder.cpu_weights(), given, len(proto.graph.output), repeat)
+
+
+def _write(folder: Path, job: Job) -> None:
+    layout, entries = Layout(), []
+    for i, (type_, value) in enumerate(job.feeds):
+        entries += _feed(i, value, type_, layout)
     (folder / "feeds.bin").write_bytes(_joined(layout))
-    (folder / "plan.bin").write_bytes(builder.plan())
-    (folder / "weights.bin").write_bytes(bytes(builder.blob))
-    job = {"weights": builder.cpu_weights(), "feeds": entries, "outputs": len(proto.graph.output), "repeat": repeat}
-    (folder / "run.json").write_text(json.dumps(job))
+    (folder / "plan.bin").write_bytes(job.plan)
+    (folder / "weights.bin").write_bytes(job.blob)
+    described = {"weights": job.weights, "feeds": entries, "outputs": job.outputs, "repeat": job.repeat}
+    (folder / "run.json").write_text(json.dumps(described))
 
 
 def _feed(index: int, value: Any, type_: onnx.TypeProto, layout: Layout) -> list[dict[str, Any]]:
