@@ -60,9 +60,9 @@ class BrowserOptions:
         flags: Further flags for the browser's command line. Variable CHROMIUM_FLAGS replaces all that py_ort chooses
             for Chromium, save for the sandbox.
         env: Further environment variables for the browser. Variable CHROMIUM_LD becomes its LD_LIBRARY_PATH.
-        sandbox: Chromium's: True, never without; False, without; None, on unless this is root or the system forbids it,
-            which a warning says. Default: variable PY_ORT_SANDBOX ("1" or "0"), else None. Firefox and WebKit have
-            their own and decide for themselves (docs/security.md).
+        sandbox: Chromium's and WebKit's: True, never without; False, without; None, on unless this is root (Chromium),
+            a tool is missing (WebKit) or the system forbids it, which a warning says. Default: variable PY_ORT_SANDBOX
+            ("1" or "0"), else None. Firefox decides for itself. See docs/security.md.
         headless: Whether to start without a window.
         launch_timeout: Seconds to wait for the browser and its page, and for a WebGPU device.
         idle_timeout: Seconds that a browser lives on after its last session was closed.
@@ -114,7 +114,7 @@ class BrowserOptions:
         """Return the flags for Chromium, without those of the profile and of debugging."""
         own = os.environ.get("CHROMIUM_FLAGS")
         flags = [*(self._chosen_flags() if own is None else shlex.split(own)), *self.flags]
-        if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox):
+        if NO_SANDBOX not in flags and sandbox.off(self.browser, self.sandbox, obstacle=sandbox.root()):
             flags.insert(0, NO_SANDBOX)
         return flags
 

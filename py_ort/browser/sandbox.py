@@ -1,4 +1,4 @@
-"""Chromium's sandbox: on wherever it can be, and a warning, once, where it cannot.
+"""The sandboxes of Chromium and WebKitGTK: on wherever they can be, and a warning, once, where they cannot.
 
 Without it a page that breaks out of the browser's own checks has all rights of the user that runs Python.
 """
@@ -14,9 +14,10 @@ from pathlib import Path
 from py_ort.exceptions import BrowserCrashed
 
 _log = logging.getLogger("py_ort.browser")
-#: What Chromium says when it ends because it gets no sandbox.
+#: What a browser says when it ends because it gets no sandbox; WebKit's is made by bubblewrap.
 _REFUSED = re.compile(
     r"No usable sandbox|sandboxing failed|Failed to move to new namespace|SUID sandbox helper|root without --no-sandbox"
+    r"|bwrap: "
 )
 SYSCTL = Path("/proc/sys")
 #: Switches of Linux there, the value that forbids user namespaces, and what helps.
@@ -30,42 +31,49 @@ _SWITCHES = (
         "kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 )
-_ALSO = "or the browser's setuid helper (Debian: apt-get install chromium-sandbox)"
+_ALSO = ", or the browser's setuid helper (Debian: apt-get install chromium-sandbox)"
 #: By the browser asked for: why it has to do without. Only the browser itself knows for sure.
 _refused: dict[str, str] = {}
 _warned: set[str] = set()
 
 
-def off(browser: str, wanted: bool | None) -> bool:
-    """Return whether this Chromium is started without its sandbox. Says why, once, unless that was asked for.
+def off(browser: str, wanted: bool | None, name: str = "Chromium", obstacle: str = "") -> bool:
+    """Return whether this browser is started without its sandbox. Says why, once, unless that was asked for.
 
     Args:
         browser: `BrowserOptions.browser`.
         wanted: `BrowserOptions.sandbox`.
+        name: What to call it.
+        obstacle: Why it cannot have one, if that is known before.
     """
     if wanted is not None:
         return not wanted
-    if sys.platform == "linux" and os.geteuid() == 0:
-        reason = "Python runs as root, and Chromium has no sandbox for root. What helps: another user"
-    elif browser in _refused:
-        reason = _refused[browser]
-    else:
+    reason = obstacle or _refused.get(browser)
+    if not reason:
         return False
     if reason not in _warned:
         _warned.add(reason)
         _log.warning(
-            "Chromium runs without its sandbox: %s; or, where only trusted models run, BrowserOptions(sandbox=False) "
+            "%s runs without its sandbox: %s; or, where only trusted models run, BrowserOptions(sandbox=False) "
             "or PY_ORT_SANDBOX=0, which also silence this",
+            name,
             reason,
         )
     return True
+
+
+def root() -> str:
+    """Return why Chromium has no sandbox if this is root; else ""."""
+    if sys.platform == "linux" and os.geteuid() == 0:
+        return "Python runs as root, and Chromium has no sandbox for root. What helps: another user"
+    return ""
 
 
 def refused(browser: str, error: BrowserCrashed) -> bool:
     """Return whether a browser ended because the system gives it no sandbox; then it does without from now on."""
     if _REFUSED.search(error.message) is None:
         return False
-    _refused[browser] = f"the system refuses it one ({_cause()})"
+    _refused[browser] = f"the system refuses it one ({_cause(error)})"
     return True
 
 
@@ -73,20 +81,22 @@ def hint(error: BrowserCrashed) -> str:
     """Return what to add to the message of a browser that must not do without and ended."""
     if _REFUSED.search(error.message) is None:
         return ""
-    return f". BrowserOptions(sandbox=True) was asked for, and {_cause()}; sandbox=None does without where it must"
+    return f". BrowserOptions(sandbox=True) was asked for, and {_cause(error)}; sandbox=None does without where it must"
 
 
-def _cause() -> str:
-    if sys.platform == "linux" and os.geteuid() == 0:
-        return "Chromium has none for root. What helps: another user"
+def _cause(error: BrowserCrashed) -> str:
+    of_webkit = "bwrap: " in error.message
+    if not of_webkit and (reason := root()):
+        return reason
+    also = "" if of_webkit else _ALSO
     for path, forbidden, help_ in _SWITCHES:
         try:
             value = (SYSCTL / path).read_text().strip()
         except OSError:
             continue
         if value == forbidden:
-            return f"{path.replace('/', '.')} is {value}. What helps: {help_}, {_ALSO}"
+            return f"{path.replace('/', '.')} is {value}. What helps: {help_}{also}"
     return (
         "user namespaces are forbidden to this process, as in most containers. What helps: a container that allows "
-        f"them (a seccomp profile with clone and unshare), {_ALSO}"
+        f"them (a seccomp profile with clone and unshare){also}"
     )

@@ -93,3 +93,23 @@ def test_the_virtual_display_is_ours_alone(other):
                 display.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(name), len(data)))
                 display.sendall(name + bytes(-len(name) % 4) + data)
                 assert display.recv(1)[0] == expected
+
+
+def test_the_renderers_are_in_a_sandbox(other, caplog):
+    if other.browser == "webkit" and not (shutil.which("bwrap") and shutil.which("xdg-dbus-proxy")):
+        pytest.skip("bubblewrap or xdg-dbus-proxy is not installed")
+    with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
+        ours = session._opened.backend.lease.launcher._process.pid
+        lines = processes.command_lines()
+
+        def descends(pid: int) -> bool:
+            while pid in lines and pid != ours:
+                pid = lines[pid][0]
+            return pid == ours
+
+        kind = {"firefox": " tab", "webkit": "/WebKitWebProcess "}[other.browser]
+        renderers = [
+            pid for pid, (_, line) in lines.items() if kind in f"{line} " and "bwrap" not in line and descends(pid)
+        ]
+        assert renderers and {processes.status(pid)["Seccomp"] for pid in renderers} == {"2"}
+    assert "sandbox" not in caplog.text

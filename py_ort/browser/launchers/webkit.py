@@ -9,10 +9,11 @@ import struct
 import subprocess
 from pathlib import Path
 
-from py_ort.browser import find
+from py_ort.browser import find, sandbox
 from py_ort.browser.launchers.process import Command, ProcessLauncher, dies_with_us, end
 from py_ort.exceptions import BrowserNotFound
 
+_SANDBOX = "--enable-sandbox"
 #: What WebKit has but keeps off.
 FEATURES = {"JSC_useSharedArrayBuffer": "1", "JSC_useWasmRelaxedSIMD": "1"}
 
@@ -44,7 +45,18 @@ class WebKitLauncher(ProcessLauncher):
             key.chmod(0o600)
             environment |= {"DISPLAY": self._virtual_display(key), "XAUTHORITY": str(key), "GDK_BACKEND": "x11"}
         description = find.version(binary, environment) or binary.name
-        return Command([str(binary), "--private", *self.options.flags, url], environment, description)
+        flags = ["--private", *self._sandbox(binary), *self.options.flags]
+        return Command([str(binary), *flags, url], environment, description)
+
+    def _sandbox(self, binary: Path) -> list[str]:
+        """WebKitGTK of GTK 3 has its sandbox off; that of GTK 4 has no switch, and it on."""
+        if "webkit2gtk-4" not in str(binary.resolve()) or _SANDBOX in self.options.flags:
+            return []
+        missing = " and ".join(tool for tool in ("bwrap", "xdg-dbus-proxy") if shutil.which(tool) is None)
+        help_ = "What helps: apt-get install bubblewrap xdg-dbus-proxy"
+        obstacle = f"it needs {missing}, not installed here. {help_}" if missing else ""
+        off = sandbox.off(self.options.browser, self.options.sandbox, "WebKit", obstacle)
+        return [] if off else [_SANDBOX]
 
     def _virtual_display(self, key: Path) -> str:
         server = shutil.which("Xvfb")

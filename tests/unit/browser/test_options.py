@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from py_ort.browser import find, options, sandbox
+from py_ort.browser.launchers import webkit
 from py_ort.browser.options import SOFTWARE_WEBGPU, BrowserOptions
 from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
 
@@ -143,3 +144,26 @@ def test_snaps_read_files_in_their_own_folder_only(monkeypatch, tmp_path, kind):
             "#!/bin/sh\nexec " + ("/usr/lib/chromium" if kind == "none" else "/snap/bin/chromium") + ' "$@"\n'
         )
     assert find.readable_folder(command) == (common if kind in ("link", "script") else None)
+
+
+@pytest.mark.parametrize("missing", ["", "bwrap", "xdg-dbus-proxy"])
+def test_webkit_has_a_sandbox_where_its_tools_are(monkeypatch, caplog, tmp_path, missing):
+    binary = tmp_path / "webkit2gtk-4.1" / "MiniBrowser"
+    binary.parent.mkdir()
+    binary.touch()
+    monkeypatch.setattr(sandbox, "_warned", set())
+    monkeypatch.setattr(sandbox, "_refused", {})
+    monkeypatch.setattr(webkit.shutil, "which", lambda tool: None if tool == missing else f"/usr/bin/{tool}")
+
+    def flags(**options: bool) -> list[str]:
+        chosen = BrowserOptions(browser="webkit", **options)
+        return webkit.WebKitLauncher(chosen, lambda error: None)._sandbox(binary)
+
+    assert flags(sandbox=True) == ["--enable-sandbox"] and flags(sandbox=False) == []
+    assert not caplog.messages
+    assert flags() == ([] if missing else ["--enable-sandbox"])
+    assert all(missing in said and "apt-get install" in said for said in caplog.messages)
+    assert len(caplog.messages) == bool(missing)
+    if not missing:
+        assert sandbox.refused("webkit", BrowserCrashed("it ended: bwrap: No permissions to create new namespace"))
+        assert flags() == [] and "user namespaces" in caplog.text and "setuid helper" not in caplog.text
