@@ -12,9 +12,9 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, InferenceSession, JsepBackend, RunOptions, SessionOptions
+from py_ort.browser import devices, starting
 from py_ort.browser import page as pages
 from py_ort.browser import pool as pools
-from py_ort.browser import starting
 from py_ort.exceptions import BrowserError, InternalError, PyOrtError, Timeout
 from py_ort.schema.gen.Ack import AckT
 from py_ort.schema.gen.Error import ErrorT
@@ -35,12 +35,13 @@ def play(monkeypatch):
     monkeypatch.setattr(pools, "HEARTBEAT", 0.3)
     monkeypatch.setattr(pools, "SILENCE", 0.5)
     monkeypatch.setattr(pages, "ANSWER_PATIENCE", 2.0)
+    monkeypatch.setattr(devices, "_GRACE", 1.0)
 
     def play(*garble: fake_page.Garble, working: tuple[str, ...] = ()) -> BrowserOptions:
         page = fake_page.FakePage(*garble)
         page.working |= {*working}
         monkeypatch.setattr(starting, "launcher_for", lambda options: page.launcher())
-        return BrowserOptions(webgpu="software", flags=(f"--fake={next(_number)}",), idle_timeout=0, launch_timeout=5)
+        return BrowserOptions(webgpu="software", flags=(f"--fake={next(_number)}",), idle_timeout=0, launch_timeout=4)
 
     return play
 
