@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, set_attributes
-from py_ort.ops.declaration import Operator, lowering
+from py_ort.ops.builder import Builder, attribute, attributes_of, rank, set_attributes
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
 
-OPERATORS = [Operator(name, tolerance="loose") for name in ("RNN", "GRU", "LSTM")]
+OPERATORS = [
+    *(Operator(name, tolerance="loose") for name in ("RNN", "GRU", "LSTM")),
+    Operator("DynamicQuantizeLSTM", domain=MICROSOFT, tolerance="loose"),
+]
 
 
 @lowering("RNN", "GRU", "LSTM")
@@ -20,3 +26,45 @@ def recurrent(node: ir.Node, build: Builder) -> None:
         set_attributes(node, activations=activations[:directions])
     if attribute(node, "direction") == "foward":
         set_attributes(node, direction="forward")
+
+
+@lowering("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_quantize_lstm(node: ir.Node, build: Builder) -> Any:
+    """An LSTM of what X, the weights and the old states are once quantised.
+
+    Products of such numbers are onnxruntime's products of integers, scaled.
+    """
+    given: list[Any] = [*node.inputs, *[None] * (12 - len(node.inputs))]
+    x, w, r, bias, lengths, initial_h, initial_c, peepholes, w_scale, w_zero, r_scale, r_zero = given
+    if lengths is not None:
+        x = _without_padding(build, x, lengths)
+    steps, step, shift = build.op("DynamicQuantizeLinear", x, outputs=3)
+    x = build.op("DequantizeLinear", steps, step, shift)
+    weights = [_dequantized(build, *given) for given in ((w, w_scale, w_zero), (r, r_scale, r_zero))]
+    return build.op(
+        "LSTM",
+        *(x, *weights, bias, lengths, initial_h, initial_c, peepholes),
+        outputs=len(node.outputs),
+        **attributes_of(node),
+        quantized_state=1,
+    )
+
+
+def _without_padding(build: Builder, x: Any, lengths: ir.Value) -> Any:
+    """Zero what is behind the longest sequence: it has no part in the range of X."""
+    last = build.op("Cast", build.op("ReduceMax", lengths, [0], keepdims=1), to=int(ir.DataType.INT64))
+    steps = build.op("Squeeze", build.op("Shape", x, start=0, end=1), [0])
+    times = build.op("Range", np.array(0), steps, np.array(1))
+    inside = build.op("Unsqueeze", build.op("Less", times, last), [1, 2])
+    return build.op("Where", inside, x, np.array(0, np.float32))
+
+
+def _dequantized(build: Builder, weights: Any, scale: Any, zero: Any) -> Any:
+    """LSTM's weights, of [directions, inputs, columns] with a scale for each direction, or for each column of it."""
+    each_column = rank(scale) == 2
+    axes = [1] if each_column else [1, 2]
+    wide = build.op("Cast", weights, to=int(ir.DataType.FLOAT))
+    if zero is not None:
+        shift = build.op("Unsqueeze", build.op("Cast", zero, to=int(ir.DataType.FLOAT)), axes)
+        wide = build.op("Sub", wide, shift)
+    return build.op("Transpose", build.op("Mul", wide, build.op("Unsqueeze", scale, axes)), perm=[0, 2, 1])

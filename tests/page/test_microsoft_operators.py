@@ -3,67 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper
-from standard_form import run_native
-
-from py_ort import InferenceSession, SessionOptions
+from contributed_cases import RNG, Case, NewSession, check, f32, i8, step, u8
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
-RNG = np.random.default_rng(3)
-
-
-def f32(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def u8(*shape: int) -> np.ndarray:
-    return RNG.integers(0, 256, shape).astype(np.uint8)
-
-
-def i8(*shape: int) -> np.ndarray:
-    return RNG.integers(-128, 128, shape).astype(np.int8)
-
-
-def step(scale: float, zero: int | None = None, kind: Any = np.uint8) -> list[np.ndarray | None]:
-    """A scale and a zero point."""
-    return [np.array(scale, np.float32), None if zero is None else np.array(zero, kind)]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A node, its inputs (the first `fed` ones are fed, the others constants) and what it should give."""
-
-    name: str
-    op: str
-    inputs: list[np.ndarray | None]
-    attributes: dict[str, Any]
-    outputs: int = 1
-    expected: Callable[..., Any] | None = None
-    fed: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.op} {self.name}".strip()
-
-    def model(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
-        names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]
-        outputs = [f"y{i}" for i in range(self.outputs)]
-        node = helper.make_node(self.op, names, outputs, domain="com.microsoft", **self.attributes)
-        arrays = [(name, x) for name, x in zip(names, self.inputs, strict=True) if x is not None]
-        infos = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-            for name, x in arrays[: self.fed]
-        ]
-        constants = [onnx.numpy_helper.from_array(x, name) for name, x in arrays[self.fed :]]
-        graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=name) for name in outputs], constants)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10), dict(arrays[: self.fed])
 
 
 def _groups(groups: int, last: bool, silu: bool) -> Callable[..., Any]:
@@ -218,12 +164,4 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_equals_native(case: Case, new_session: NewSession) -> None:
-    """All of it on the GPU; integers are the same to the last unit."""
-    model, feeds = case.model()
-    options = SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    session = new_session(model.SerializeToString(), options, providers=["webgpu", "wasm"])
-    wanted = case.expected(*case.inputs) if case.expected is not None else run_native(model, feeds)
-    for found, expected in zip(session.run(None, feeds), wanted, strict=True):
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 if found.dtype.kind == "f" else 0)
+    check(case, new_session, "webgpu")

@@ -15,7 +15,13 @@ class LstmCell : public Cell {
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float* c) override {
     const int64_t n = weights_.hidden;
-    PY_ORT_TRY(add_recurrent(h, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
+    const float* old = h;
+    if (net_.quantized_state()) {
+      quantized_.resize(static_cast<size_t>(batch_ * n));
+      quantize_states(h, was_active_.empty() ? std::vector<bool>(static_cast<size_t>(batch_), true) : was_active_, n, quantized_.data());
+      was_active_ = active, old = quantized_.data();
+    }
+    PY_ORT_TRY(add_recurrent(old, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
     const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1), &hidden = net_.activation(direction_, 2);
     const float clip = net_.clip();
     for (int64_t b = 0; b < batch_; ++b, gates += 4 * n, h += n, c += n) {
@@ -46,6 +52,8 @@ class LstmCell : public Cell {
   const RecurrentNet& net_;
   RecurrentWeights weights_;
   int64_t direction_, batch_;
+  std::vector<float> quantized_;
+  std::vector<bool> was_active_;  // in the step before
 };
 
 class LSTM {

@@ -1,6 +1,7 @@
 #include "recurrent.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "axes.h"
@@ -24,6 +25,18 @@ Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_
   return multiply_panels(row_major(h, batch, hidden), panels.data<float>(), columns, end);
 }
 
+void quantize_states(const float* h, const std::vector<bool>& active, int64_t hidden, float* out) {
+  float low = 0, high = 0;
+  for (size_t b = 0; b < active.size(); ++b) {
+    const float* row = h + static_cast<int64_t>(b) * hidden;
+    float* to = out + static_cast<int64_t>(b) * hidden;
+    for (int64_t i = 0; i < hidden; ++i) to[i] = active[b] ? row[i] : 0, low = std::min(low, to[i]), high = std::max(high, to[i]);
+  }
+  const float scale = high == low ? 1.0f : (high - low) / 255, zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
+  for (int64_t i = 0; i < static_cast<int64_t>(active.size()) * hidden; ++i)
+    out[i] = (std::clamp(std::nearbyint(out[i] / scale) + zero, 0.0f, 255.0f) - zero) * scale;
+}
+
 void activate_row(const Activation& activation, float clip, float* x, int64_t count) {
   for (int64_t i = 0; i < count; i += 4) {
     const auto left = static_cast<int32_t>(count - i);
@@ -41,6 +54,7 @@ Status RecurrentNet::read(const KernelInfo& info, std::vector<int64_t> splits, s
   clip_ = a.number("clip", 0);
   batch_first_ = a.integer("layout", 0) != 0;
   input_forget_ = a.integer("input_forget", 0) != 0, linear_before_reset_ = a.integer("linear_before_reset", 0) != 0;
+  quantized_state_ = a.integer("quantized_state", 0) != 0;
   const std::string direction = a.text("direction", "forward");
   if (direction == "forward") directions_ = {kForward};
   else if (direction == "reverse") directions_ = {kReverse};

@@ -20,6 +20,9 @@ struct RecurrentWeights {
 // gates[b, column + j] += H[b] R^T[j] for j in [0, columns)
 Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride);
 
+// What [batch, hidden] states are once quantised to uint8 by their own range; rows that are not active count as zeros.
+void quantize_states(const float* h, const std::vector<bool>& active, int64_t hidden, float* out);
+
 // x = activation(clip(x))
 void activate_row(const Activation& activation, float clip, float* x, int64_t count);
 
@@ -44,6 +47,8 @@ class RecurrentNet {
   float clip() const { return clip_; }
   bool input_forget() const { return input_forget_; }
   bool linear_before_reset() const { return linear_before_reset_; }
+  // Of LSTM: whether products see the old state as quantised.
+  bool quantized_state() const { return quantized_state_; }
 
  private:
   struct Sizes { int64_t steps, batch, input, hidden, directions; };
@@ -56,7 +61,7 @@ class RecurrentNet {
   std::vector<Activation> activations_;
   size_t per_direction_ = 1;
   float clip_ = 0;
-  bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false;
+  bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false, quantized_state_ = false;
   Derived<std::vector<Tensor>> w_panels_, r_panels_;  // per direction; per direction and split
 };
 

@@ -83,7 +83,7 @@ const DEQUANTIZE = elementwiseShader<{ readonly zero: boolean }>('dequantize_lin
   `fn apply(x: T, scale: F${zero ? ', zero: T' : ''}) -> R { return (F(x)${zero ? ' - F(zero)' : ''}) * scale; }`
 ));
 
-const dequantizeLinear: Kernel<QuantizeAttributes> = {
+export const dequantizeLinear: Kernel<QuantizeAttributes> = {
   op: 'DequantizeLinear',
   types: [QUANTIZED, FLOATS, QUANTIZED],
   attributes: quantizeAttributes,
@@ -113,7 +113,7 @@ ${linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
   zero[0] = u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0));`)}`,
 };
 
-const dynamicQuantizeLinear: Kernel = {
+export const dynamicQuantizeLinear: Kernel = {
   op: 'DynamicQuantizeLinear',
   types: [['float32']],
   resolve(ctx) {

@@ -1,12 +1,14 @@
 // LSTM, GRU and RNN: the input's products for all times at once, then a dispatch for each step.
 import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, type Tensor, type Uniforms } from '../../jsep/kernel';
+import { type Context, type DTypeName, type Kernel, KernelError, type Shader, type Spec, type Tensor, type Uniforms } from '../../jsep/kernel';
+import { DType } from '../../schema';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { stridesOf } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { permuted, permuteInto } from '../_permute';
 import { multiply } from '../product/multiply';
+import { dequantizeLinear, dynamicQuantizeLinear } from '../quantize';
 import { gateFunctions } from './activations';
 import { type Cell, GATES, STEP, type StepSpec } from './step';
 
@@ -18,6 +20,8 @@ interface LayerAttributes {
   readonly clip: number;
   readonly coupled: boolean;
   readonly linearFirst: boolean;
+  /** Products see the old state as it is once quantised to uint8 by its range. */
+  readonly quantizedState: boolean;
   /** X and Y with the batch first. */
   readonly batchFirst: boolean;
 }
@@ -37,7 +41,7 @@ const parse = (layer: Layer) => (a: Attributes): LayerAttributes => {
   return {
     hidden: a.integer('hidden_size', 0), directions, functions: directions.map((_, d) => functions.slice(d * each, (d + 1) * each)),
     clip: a.number('clip', 0), coupled: a.integer('input_forget', 0) !== 0, linearFirst: a.integer('linear_before_reset', 0) !== 0,
-    batchFirst: a.integer('layout', 0) !== 0,
+    quantizedState: a.integer('quantized_state', 0) !== 0, batchFirst: a.integer('layout', 0) !== 0,
   };
 };
 
@@ -104,19 +108,21 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   stridedCopy(ctx, d.w, { offset: d.direction * columns * size, strides: [1, size] }, turned, { strides: [columns, 1] }, [size, columns]);
   const xw = ctx.temp([times * batch, columns], d.x.dtype);
   // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's products.
-  const optional = [d.bias, d.lengths, d.initialH, d.peepholes].filter((given) => given !== undefined);
+  const optional = [d.bias, d.lengths, d.initialH ?? (a.quantizedState ? d.lastH : undefined), d.peepholes].filter((given) => given !== undefined);
   const bound = bindingCount([xw, d.r, d.y, d.lastH, ...(d.cell ? [d.cell] : []), ...optional], ctx.device);
   const early = layer === 'LSTM' && d.bias && bound > ctx.device.maxStorageBuffersPerStage ? summedBiases(ctx, d.bias, d.direction, columns) : undefined;
   multiply(ctx, { left: 'matrix', a: d.x, b: turned, y: xw, bias: early, m: times * batch, n: columns, depth: size, taps: 1, z: 1, lda: size, ldb: columns, ldy: columns });
   const reset = layer === 'GRU' && !a.linearFirst ? ctx.temp([batch, d.hidden], d.x.dtype) : undefined;
   for (let step = 0; step < times; step++) {
+    const oldState = a.quantizedState && (step > 0 || d.initialH) ? quantizedState(ctx, a, d, step) : undefined;
     const spec: StepSpec = {
       cell: CELLS[layer], functions: a.functions[d.direction], bias: d.bias !== undefined && !early, lengths: d.lengths !== undefined, initial: d.initialH !== undefined,
-      peepholes: d.peepholes !== undefined, coupled: a.coupled, clip: a.clip > 0, linearFirst: a.linearFirst, first: step === 0, storage: d.x.storage,
+      peepholes: d.peepholes !== undefined, coupled: a.coupled, clip: a.clip > 0, linearFirst: a.linearFirst, first: step === 0, old: oldState !== undefined,
+      storage: d.x.storage,
     };
     const inputs = {
       xw, r: d.r, ...(d.bias && !early && { bias: d.bias }), ...(d.lengths && { lengths: d.lengths }),
-      ...(d.initialH && step === 0 && { initial_h: d.initialH }), ...(d.peepholes && { peepholes: d.peepholes }),
+      ...(oldState ? { old_h: oldState } : d.initialH && step === 0 && { initial_h: d.initialH }), ...(d.peepholes && { peepholes: d.peepholes }),
     };
     const uniforms: Uniforms = {
       count: batch * d.hidden, hidden: d.hidden, batch, times, step, direction: d.direction, directions: a.directions.length, reverse: d.reverse ? 1 : 0,
@@ -132,6 +138,37 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
       outputs: { y: d.y, last_h: d.lastH, ...(d.cell && { cell: d.cell }) }, ...common,
     });
   }
+}
+
+interface StateSpec {
+  readonly first: boolean;
+  readonly lengths: boolean;
+}
+
+// The state before a step, [batch, hidden]; sequences that ended before the step before have zeros.
+const OLD_STATE: Shader<StateSpec & Spec> = {
+  name: 'recurrent_old_state__any',
+  wgsl: ({ first, lengths }) => linearMain(first ? '  old[i] = initial_h[u.direction * u.count + i];' : `  let length = ${lengths ? 'u32(lengths[i / u.hidden])' : 'u.times'};
+  let before = u.step - 1u;
+  let time = select(before, length - 1u - before, u.reverse == 1u && before < length);
+  old[i] = y[(time * u.directions + u.direction) * u.count + i];`),
+};
+
+function quantizedState(ctx: Context, a: LayerAttributes, d: Direction, step: number): Tensor {
+  const [times, batch] = d.x.dims;
+  const dims = [batch, d.hidden];
+  const [old, quantized, again] = [ctx.temp(dims, d.x.dtype), ctx.temp(dims, DType.uint8), ctx.temp(dims, d.x.dtype)];
+  const [scale, zero] = [ctx.temp([], DType.float32), ctx.temp([], DType.uint8)];
+  const first = step === 0;
+  const inputs: { [name: string]: Tensor } = first ? { initial_h: d.initialH! } : { y: d.y, ...(d.lengths && { lengths: d.lengths }) };
+  ctx.dispatch({
+    shader: OLD_STATE, spec: { first, lengths: d.lengths !== undefined }, inputs, outputs: { old },
+    uniforms: { count: old.size, hidden: d.hidden, times, step, direction: d.direction, directions: a.directions.length, reverse: d.reverse ? 1 : 0 },
+    workgroups: linearWorkgroups(old.size, ctx.device),
+  });
+  ctx.call(dynamicQuantizeLinear, undefined, [old], [quantized, scale, zero]);
+  ctx.call(dequantizeLinear, { axis: 1, block: 0, dtype: 0 }, [quantized, scale, zero], [again]);
+  return again;
 }
 
 /** The biases of a direction's input and of its state, added. */

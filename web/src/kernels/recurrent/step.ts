@@ -20,6 +20,8 @@ export interface StepSpec extends Spec {
   readonly linearFirst: boolean;
   /** Whether this is the first step, which starts from the initial state. */
   readonly first: boolean;
+  /** The old state is a binding of its own, old_h [batch, hidden]. */
+  readonly old: boolean;
   readonly storage: StorageType;
 }
 
@@ -33,13 +35,13 @@ export const STEP: Shader<StepSpec> = { name: 'recurrent_step', wgsl: text };
  * reset: r * h of GRU, [batch, hidden].
  */
 function text(spec: StepSpec): string {
-  const { cell, functions, bias, lengths, initial, peepholes, coupled, clip, linearFirst, first, storage } = spec;
+  const { cell, functions, bias, lengths, initial, peepholes, coupled, clip, linearFirst, first, old, storage } = spec;
   const gates = GATES[cell];
   const all = Array.from({ length: gates }, (_, gate) => gate);
   const store = (value: string) => stored(storage, 1, value);
   // The input of the gates is clipped; the state of an LSTM's cell is not, as in onnxruntime.
   const names = functions.map((expression, i) => `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'}; return ${expression}; }`);
-  const oldState = (k: string) => (first ? (initial ? `f32(initial_h[state + ${k}])` : '0.0') : `f32(y[previous + ${k}])`);
+  const oldState = (k: string) => (old ? `f32(old_h[b * u.hidden + ${k}])` : first ? (initial ? `f32(initial_h[state + ${k}])` : '0.0') : `f32(y[previous + ${k}])`);
   // What the old state adds to gates; for those of `from`, instead of the old state another vector.
   const products = (which: readonly number[], from: (k: string) => string) =>
     `${which.map((gate) => `var h_${gate} = 0.0;`).join(' ')}
@@ -47,7 +49,7 @@ function text(spec: StepSpec): string {
     let h = ${from('k')};
     ${which.map((gate) => `h_${gate} += h * f32(r[weights + (${gate}u * u.hidden + j) * u.hidden + k]);`).join('\n    ')}
   }`;
-  const none = first && !initial;
+  const none = first && !initial && !old;
   const zeros = (which: readonly number[]) => which.map((gate) => `let h_${gate} = 0.0;`).join(' ');
   const fromOld = (which: readonly number[]) => (none ? zeros(which) : products(which, oldState));
   const input = (gate: number) => `f32(xw[(time * u.batch + b) * ${gates}u * u.hidden + ${gate}u * u.hidden + j])`;

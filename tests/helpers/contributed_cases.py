@@ -1,0 +1,94 @@
+"""Cases of com.microsoft's operators, and how they are compared with native onnxruntime on a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+
+from py_ort import InferenceSession, SessionOptions
+
+NewSession = Callable[..., InferenceSession]
+PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
+RNG = np.random.default_rng(3)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def u8(*shape: int) -> np.ndarray:
+    return RNG.integers(0, 256, shape).astype(np.uint8)
+
+
+def i8(*shape: int) -> np.ndarray:
+    return RNG.integers(-128, 128, shape).astype(np.int8)
+
+
+def step(scale: float, zero: int | None = None, kind: Any = np.uint8) -> list[np.ndarray | None]:
+    """A scale and a zero point."""
+    return [np.array(scale, np.float32), None if zero is None else np.array(zero, kind)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node, its inputs (the first `fed` ones are fed, the others constants) and what it should give.
+
+    `expected` is a function of the inputs where native onnxruntime has no kernel on the CPU.
+    """
+
+    name: str
+    op: str
+    inputs: list[np.ndarray | None]
+    attributes: dict[str, Any]
+    outputs: int = 1
+    expected: Callable[..., Any] | None = None
+    fed: int = 1
+    tolerance: float = 2e-5
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.name}".strip()
+
+    def model(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        names = [f"x{i}" if x is not None else "" for i, x in enumerate(self.inputs)]
+        outputs = [f"y{i}" for i in range(self.outputs)]
+        node = helper.make_node(self.op, names, outputs, domain="com.microsoft", **self.attributes)
+        arrays = [(name, x) for name, x in zip(names, self.inputs, strict=True) if x is not None]
+        infos = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for name, x in arrays[: self.fed]
+        ]
+        constants = [onnx.numpy_helper.from_array(x, name) for name, x in arrays[self.fed :]]
+        graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=name) for name in outputs], constants)
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10), dict(arrays[: self.fed])
+
+    def wanted(self) -> list[np.ndarray]:
+        """What native onnxruntime gives, on one thread: operators that quantise do it for each thread's part."""
+        if self.expected is not None:
+            return self.expected(*self.inputs)
+        model, feeds = self.model()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level, options.intra_op_num_threads = 4, 1
+        native = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return native.run(None, feeds)
+
+
+def check(case: Case, new_session: NewSession, provider: str, *, whole: bool = True) -> None:
+    """Compare; `whole`: all of it runs on the provider, or there is no session. Integers are the same."""
+    model, feeds = case.model()
+    options = SessionOptions()
+    if provider == "webgpu" and whole:
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    session = new_session(model.SerializeToString(), options, providers=PROVIDERS[provider])
+    for found, expected in zip(session.run(None, feeds), case.wanted(), strict=True):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found, expected, rtol=case.tolerance, atol=case.tolerance)
+        else:
+            np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,96 @@
+"""DynamicQuantizeLSTM, which onnxruntime's dynamic quantisation makes of each LSTM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32
+from onnx import helper, numpy_helper
+from standard_form import run_native
+
+pytestmark = pytest.mark.browser
+STEPS, INPUT, HIDDEN = 6, 5, 8
+
+
+def _weights(rows: int, directions: int, kind: Any) -> np.ndarray:
+    info = np.iinfo(kind)
+    return RNG.integers(info.min, info.max + 1, (directions, rows, 4 * HIDDEN)).astype(kind)
+
+
+def _case(
+    name: str,
+    batch: int = 1,
+    lengths: list[int] | None = None,
+    kind: Any = np.int8,
+    zero: int = 0,
+    each_column: bool = False,
+    states: bool = True,
+    outputs: int = 3,
+    **attributes: Any,
+) -> Case:
+    ways = 2 if attributes.get("direction") == "bidirectional" else 1
+    scales = (ways, 4 * HIDDEN) if each_column else (ways,)
+    h, c = (f32(ways, batch, HIDDEN) / 2 if states else None for _ in range(2))
+    part = [
+        w for _ in range(2) for w in (RNG.uniform(0.002, 0.01, scales).astype(np.float32), np.full(scales, zero, kind))
+    ]
+    inputs = [
+        *(f32(STEPS, batch, INPUT), _weights(INPUT, ways, kind), _weights(HIDDEN, ways, kind)),
+        *(f32(ways, 8 * HIDDEN) / 2, None if lengths is None else np.array(lengths, np.int32)),
+        *(h, c, f32(ways, 3 * HIDDEN) / 4 if attributes.pop("peepholes", False) else None, *part),
+    ]
+    given = {"hidden_size": HIDDEN, **attributes}
+    return Case(name, "DynamicQuantizeLSTM", inputs, given, outputs=outputs, tolerance=2e-4)
+
+
+CASES = [
+    _case("one sequence"),
+    _case("without states", states=False, outputs=1),
+    _case("a batch", 3),
+    _case("reverse", 3, direction="reverse"),
+    _case("both ways", 2, direction="bidirectional"),
+    _case("lengths", 3, [6, 2, 4]),
+    _case("shorter than X", 3, [3, 1, 4], direction="bidirectional"),
+    _case("of columns", 2, each_column=True, direction="bidirectional"),
+    _case("uint8", 2, kind=np.uint8, zero=128),
+    _case("peepholes, clipped", 1, peepholes=True, clip=0.6),
+    _case("coupled", 1, input_forget=1),
+]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+    check(case, new_session, provider)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, provider: str) -> None:
+    """A model of two layers, quantised by onnxruntime's own tool."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    def layer(name: str, x: str, y: str, size: int) -> list[onnx.NodeProto]:
+        arrays = {"w": (2, 4 * HIDDEN, size), "r": (2, 4 * HIDDEN, HIDDEN), "b": (2, 8 * HIDDEN)}
+        constants.extend(numpy_helper.from_array(f32(*dims) / 3, name + k) for k, dims in arrays.items())
+        lstm = helper.make_node(
+            "LSTM", [x, *(name + k for k in arrays)], [name], hidden_size=HIDDEN, direction="bidirectional"
+        )
+        turned = helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1, 3])
+        return [lstm, turned, helper.make_node("Reshape", [name + "t", "shape"], [y])]
+
+    constants = [numpy_helper.from_array(np.array([0, 0, 2 * HIDDEN]), "shape")]
+    nodes = [*layer("one", "x", "between", INPUT), *layer("two", "between", "y", 2 * HIDDEN)]
+    infos = [helper.make_tensor_value_info("x", 1, ["steps", "batch", INPUT])]
+    results = [helper.make_tensor_value_info("y", 1, ["steps", "batch", 2 * HIDDEN])]
+    graph = helper.make_graph(nodes, "g", infos, results, constants)
+    plain, quantised = tmp_path / "plain.onnx", tmp_path / "quantised.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), plain)
+    quantize_dynamic(plain, quantised, weight_type=QuantType.QInt8)
+    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(quantised).graph.node}
+    feeds = {"x": f32(9, 1, INPUT)}
+    session = new_session(str(quantised), providers=PROVIDERS[provider])
+    np.testing.assert_allclose(session.run(None, feeds)[0], run_native(str(quantised), feeds)[0], atol=2e-3)
