@@ -55,14 +55,18 @@ def _infer_grouped(node: ir.Node) -> None:
     """Without a key, all three are in the query; caches have the length of the past or of all, whichever is more."""
     _infer_first(node)
     query, key = dims(node.inputs[0]), node.inputs[1]
+    query_type = node.inputs[0].dtype if node.inputs[0] is not None else None
     if query is None:
         return
     heads, kv_heads = attribute(node, "num_heads"), attribute(node, "kv_num_heads")
     width = _known(query[2])
     size = width // (heads if key is not None else heads + 2 * kv_heads) if width is not None else None
     node.outputs[0].shape = ir.Shape([*query[:2], heads * size if size is not None else None])
-    for cache in node.outputs[1:3]:
+    for cache, past in zip(node.outputs[1:3], node.inputs[3:5], strict=False):
         cache.shape = ir.Shape([query[0], kv_heads, None, size])
+        if past is not None and past.type is not None and past.dtype != query_type:  # quantised: of 4 bits, two in each
+            kept = dims(past)
+            cache.type, cache.shape = past.type, ir.Shape([query[0], kv_heads, None, kept[3] if kept else None])
 
 
 def _infer_quantized(node: ir.Node) -> None:

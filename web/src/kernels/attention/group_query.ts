@@ -103,14 +103,14 @@ function rotationOf(
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
-const quantised = 'a quantised cache';
+const quantised = 'a quantised cache of a form that onnxruntime refuses';
 const normalised = 'normalised queries and keys';
 
 export const groupQueryAttention: Kernel<GroupAttributes> = {
   op: 'GroupQueryAttention', domain: MICROSOFT_DOMAIN,
   types: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['int32'], [], FLOATS, FLOATS, ['int64'], FLOATS, FLOATS],
   requires: [
-    { attribute: 'sliding_window_cache', values: [0], otherwise: 'a cache that slides' },
+    { attribute: 'sliding_window_cache', values: [0], otherwise: 'a cache that slides, of a form that onnxruntime refuses' },
     { noOutput: 3, otherwise: 'scores as an output' },
     { noInput: 12, otherwise: quantised }, { noInput: 13, otherwise: quantised }, { noInput: 14, otherwise: normalised }, { noInput: 15, otherwise: normalised },
   ],

@@ -1,0 +1,216 @@
+"""GroupQueryAttention with caches that are quantised, or slide, against onnxruntime, on both providers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from standard_form import run_native
+
+from py_ort import InferenceSession, SessionOptions
+from py_ort.exceptions import NotImplemented
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+RNG = np.random.default_rng(5)
+HEADS, KV_HEADS, SIZE = 4, 2, 16
+ANGLES = np.arange(40, dtype=np.float32)[:, None] / np.array([1, 3, 10, 30, 100, 300, 1000, 3000], np.float32)
+CACHES = np.cos(ANGLES), np.sin(ANGLES)
+INPUTS = (
+    *("query", "key", "value", "past_key", "past_value", "seqlens_k", "total", "cos", "sin", "positions", "bias"),
+    *("sink", "k_scale", "v_scale", "q_norm", "k_norm"),
+)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@dataclass
+class Step:
+    """New rows behind `before` rows of each batch, in caches of `capacity` rows; `filled` says how many count."""
+
+    name: str
+    rows: int
+    before: tuple[int, ...]
+    capacity: int
+    attributes: dict[str, Any]
+    given: dict[str, np.ndarray] = field(default_factory=dict)
+    filled: Callable[[int], int] = lambda end: end
+    packed: bool = False
+    dtype: str = "float32"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def feeds(self) -> dict[str, np.ndarray]:
+        rng, batch = np.random.default_rng(zlib.crc32(self.name.encode())), len(self.before)
+        widths = [HEADS * SIZE, KV_HEADS * SIZE, KV_HEADS * SIZE]
+        widths = [sum(widths)] if self.packed else widths
+        found = {
+            name: rng.standard_normal((batch, self.rows, width)).astype(self.dtype)
+            for name, width in zip(INPUTS, widths, strict=False)
+        }
+        found |= {name: self._past(rng) for name in ("past_key", "past_value")}
+        found["seqlens_k"] = np.array([n + self.rows - 1 for n in self.before], np.int32)
+        found["total"] = np.array(max(self.before) + self.rows, np.int32)
+        return found | self.given
+
+    def _past(self, rng: np.random.Generator) -> np.ndarray:
+        bits, shape = self.attributes.get("kv_cache_bit_width", 0), [len(self.before), KV_HEADS, self.capacity, SIZE]
+        if bits == 0:
+            return rng.standard_normal(shape).astype(self.dtype)
+        if bits == 8:
+            return rng.integers(-128, 128, shape).astype(np.int8)
+        return rng.integers(0, 256, [*shape[:3], SIZE // 2]).astype(np.uint8)
+
+    def model(self, feeds: dict[str, np.ndarray]) -> bytes:
+        names = [name if name in feeds else "" for name in INPUTS]
+        node = helper.make_node(
+            "GroupQueryAttention",
+            names,
+            ["y", "present_key", "present_value"],
+            domain="com.microsoft",
+            num_heads=HEADS,
+            kv_num_heads=KV_HEADS,
+            **self.attributes,
+        )
+        infos = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for name, x in feeds.items()
+        ]
+        cache = helper.np_dtype_to_tensor_dtype(feeds["past_key"].dtype)
+        outputs = [
+            helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)), [None] * 3),
+            *(helper.make_tensor_value_info(name, cache, [None] * 4) for name in node.output[1:]),
+        ]
+        graph = helper.make_graph([node], "step", infos, outputs)
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        model: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+        return model
+
+
+def quantised(bits: int, mode: str, **more: Any) -> dict[str, Any]:
+    return {"k_quant_type": mode, "v_quant_type": mode, "kv_cache_bit_width": bits, **more}
+
+
+def scales(bits: int, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    step = 0.03 if bits == 8 else 0.4
+    return {name: (RNG.uniform(0.5, 1.5, shape) * step).astype(np.float32) for name in ("k_scale", "v_scale")}
+
+
+ROTATED = dict(zip(("cos", "sin"), CACHES, strict=True))
+ONE, EACH = ("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, KV_HEADS, 1, SIZE))
+QUANTISED = [
+    *(
+        Step(
+            f"{bits} bits, {mode}, {rows} rows behind {before} of {capacity}",
+            rows,
+            before,
+            capacity,
+            quantised(bits, mode),
+            scales(bits, shape),
+        )
+        for bits in (8, 4)
+        for mode, shape in (ONE, EACH)
+        for rows, before, capacity in ((1, (6,), 6), (1, (6, 3), 20), (3, (6,), 20), (5, (0, 0), 0), (5, (0,), 20))
+    ),
+    Step(
+        "rotated",
+        2,
+        (6,),
+        20,
+        quantised(8, "PER_TENSOR", do_rotary=1),
+        scales(8, (1,)) | ROTATED,
+        packed=True,
+    ),
+    Step(
+        "everything else",
+        3,
+        (6,),
+        9,
+        quantised(4, "PER_CHANNEL", do_rotary=1, rotary_interleaved=1, local_window_size=4, softcap=2.0, scale=0.3),
+        scales(4, (KV_HEADS * SIZE,))
+        | ROTATED
+        | {"bias": f32(1, HEADS, 3, 9), "sink": f32(HEADS), "positions": np.array([[3, 9, 11]])},
+    ),
+    Step("half precision", 1, (6,), 12, quantised(8, "PER_TENSOR"), scales(8, (1,)), dtype="float16"),
+]
+
+
+def _left(capacity: int, window: int) -> Callable[[int], int]:
+    """How many rows a cache that slides has after so many."""
+    step = capacity - window + 1
+    return lambda end: end if end <= capacity else end - step * -(-(end - capacity) // step)
+
+
+def _slides(rows: int, before: tuple[int, ...], capacity: int, window: int, name: str = "", **given: Any) -> Step:
+    attributes = {"sliding_window_cache": 1, "local_window_size": window, **given.pop("attributes", {})}
+    name = f"{rows} rows behind {before} of {capacity}, window {window} {name}".strip()
+    return Step(name, rows, before, capacity, attributes, filled=_left(capacity, window), **given)
+
+
+SLIDING = [
+    *(
+        _slides(rows, (before,), capacity, window)
+        for rows in (1, 3, 8)
+        for before in (0, 3, 5, 11)
+        for capacity, window in ((4, 4), (7, 4))
+    ),
+    _slides(1, (3, 9), 6, 4),
+    _slides(2, (9,), 6, 4, "rotated", given=ROTATED, attributes={"do_rotary": 1}, packed=True),
+    _slides(2, (9,), 6, 4, "positions", given=ROTATED | {"positions": np.array([[7, 3]])}, attributes={"do_rotary": 1}),
+    _slides(2, (9,), 6, 4, "bias", given={"bias": f32(1, HEADS, 2, 11), "sink": f32(HEADS)}),
+    _slides(1, (9, 2), 6, 4, "bias of all", given={"bias": f32(1, 1, 1, 10)}),
+    _slides(
+        2, (9,), 6, 4, "quantised", given=scales(8, (1,)) | ROTATED, attributes=quantised(8, *ONE[:1], do_rotary=1)
+    ),
+]
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize("step", [*QUANTISED, *SLIDING], ids=str)
+def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
+    """Rows that count are the same, quantised ones to the last bit."""
+    feeds = step.feeds()
+    model = step.model(feeds)
+    options = SessionOptions()
+    if provider == "webgpu":
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    session = new_session(model, options, providers=[provider, "wasm"])
+    y, *caches = session.run(None, feeds)
+    wanted, *wanted_caches = run_native(onnx.load_from_string(model), feeds)
+    near = 2e-5 if step.dtype == "float32" else 4e-3
+    for b, length in enumerate(feeds["seqlens_k"] + 1):
+        rows = min(step.rows, length) if not any(step.before) else step.rows
+        np.testing.assert_allclose(y[b, :rows], wanted[b, :rows], rtol=near, atol=near)
+        count = step.filled(int(length))
+        for found, expected in zip(caches, wanted_caches, strict=True):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            exact = 0 if found.dtype.kind in "iu" else near
+            np.testing.assert_allclose(found[b, :, :count], expected[b, :, :count], rtol=exact, atol=exact)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        quantised(8, "PER_TENSOR", v_quant_type="PER_CHANNEL"),
+        quantised(0, "PER_TENSOR"),
+        {"sliding_window_cache": 1, "local_window_size": 4, "qk_output": 1},
+    ],
+    ids=["modes that differ", "without bits", "scores"],
+)
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_what_native_refuses(attributes: dict[str, Any], provider: str, new_session: NewSession) -> None:
+    """It is refused when the session is made."""
+    step = Step("refused", 1, (6,), 6, {**attributes, "kv_cache_bit_width": 8}, scales(8, (1,)))
+    feeds = step.feeds()
+    step.attributes = attributes
+    with pytest.raises(NotImplemented, match="GroupQueryAttention"):
+        new_session(step.model(feeds), providers=[provider, "wasm"])
