@@ -1,5 +1,5 @@
 // Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine), bridge_bench.js,
-// py_ort.js (sessions for any page) and kernels.webgpu.json.
+// py_ort.js (sessions for any page), report_*.js (what Python writes into the pages that it makes) and kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
@@ -73,6 +73,10 @@ async function buildAssets() {
       page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts', py_ort: 'src/index.ts',
       bridge_bench: 'src/bridge_bench/worker.ts', microkernel_worker: 'src/page/microkernel_worker.ts',
     },
+  });
+  await esbuild.build({
+    ...common, format: 'iife', minify: true, charset: 'utf8', outdir: assets,
+    entryPoints: Object.fromEntries(['profile', 'bench'].map((name) => [`report_${name}`, `src/report/${name}.ts`])),
   });
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py_ort.profiling.trace import KernelRow, Trace
+from py_ort.profiling.trace import SUFFIX, KernelRow, Trace
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_TEMPLATE = "report.html.j2"
 _ROUNDING_US = 0.002
 
 
@@ -32,8 +29,7 @@ def kernel_table(rows: Sequence[KernelRow], runs: int, top: int = 0, what: str =
         table.add_column(heading, justify="right")
     shown = rows[: top or None]
     for row in shown:
-        provider = row.provider.removesuffix("ExecutionProvider")
-        table.add_row(row.kernel, row.op_type, provider, str(len(row.nodes)), *_numbers([row], runs))
+        table.add_row(row.kernel, row.op_type, row.place, str(len(row.nodes)), *_numbers([row], runs))
     if rest := rows[len(shown) :]:
         table.add_row(f"… {len(rest)} others", "", "", "", *_numbers(rest, runs), style="dim")
     return table
@@ -45,41 +41,78 @@ def _numbers(rows: Sequence[KernelRow], runs: int) -> tuple[str, ...]:
     return str(sum(row.calls for row in rows)), f"{total:.3f}", f"{total / max(runs, 1):.3f}", f"{share:.1%}"
 
 
-def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int) -> str:
+#: Of the facts that `py-ort profile` knows: what people call them.
+_FACTS = {
+    "providers": "nodes",
+    "create_ms": "creating the session",
+    "first_run_ms": "first run",
+    "median_ms": "median of the runs that count",
+}
+#: onnxruntime's names of spans, in words.
+_SPANS = {
+    "session_initialization": "creating the session",
+    "model_loading_uri": "reading the model",
+    "model_run": "a run, as Python sees it",
+    "SequentialExecutor::Execute": "a run, in the page",
+}
+_ARGUMENTS = {"op_name": "operator", "node_index": "number of the node", "workgroups": "workgroups", "node": "node"}
+_LEGEND = {
+    "session": "session, bridge and page",
+    "node": "node of the model",
+    "kernel": "kernel on the GPU",
+    "resolve": "node of the GPU, on the CPU: shapes, dispatches",
+    "wait": "waiting",
+    "control": "control flow, with what runs inside",
+}
+
+
+def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int, warm_up: int = 0) -> str:
     """Return an HTML page: facts, a flame chart of the whole trace, kernels and phases as tables.
 
     Args:
         trace: The trace.
         title: Of the page.
-        facts: Lines at its top, e.g. the browser and the adapter.
-        runs: How many runs the trace is of.
+        facts: Lines at its top, e.g. the browser and the adapter; numbers whose name ends in `_ms` are milliseconds.
+        runs: How many runs count; the tables are of these.
+        warm_up: How many runs went before them.
     """
-    import jinja2
+    from py_ort.pages.template import render
 
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template(_TEMPLATE).render(
-        title=title,
-        facts=facts,
+    counted, runs = trace.since(warm_up), max(runs, 1)
+    kernels = counted.kernels()
+    counts = f"{runs} that count" + (f", after {warm_up} that warmed up" if warm_up else "")
+    shown = {_FACTS.get(name, name.replace("_", " ")): _fact(name, value) for name, value in facts.items()}
+    shown |= {"kernels of a run": f"{sum(row.total_ms for row in kernels) / runs:.2f} ms", "runs": counts}
+    return render(
+        "profile",
+        title,
+        _chart(trace, warm_up),
+        facts=shown,
         notes=trace.notes(),
-        tables={"Kernels": trace.kernels(), "Nodes": trace.nodes()},
+        legend=_LEGEND,
+        tables={"Kernels": kernels, "Nodes": counted.nodes()},
         shaders=trace.shaders(),
-        runs=max(runs, 1),
-        phases=trace.phases(),
-        data=_script(_chart(trace)),
+        runs=runs,
+        phases={
+            "Phases of the runs that count": _phases(counted),
+            "Phases before them": _phases(trace.until(warm_up)),
+        },
     )
 
 
-def _script(data: Any) -> Any:
-    """JSON that may stand inside a script element."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+def _fact(name: str, value: Any) -> str:
+    return f"{value:.2f} ms" if name.endswith("_ms") and isinstance(value, (int, float)) else str(value)
 
 
-def _chart(trace: Trace) -> dict[str, Any]:
-    """The flame chart's rows: for each thread its spans, each with its depth, by which it lies inside others."""
+def _phases(trace: Trace) -> list[tuple[str, int, float]]:
+    return [(_SPANS.get(name, name), count, ms) for name, count, ms in trace.phases()]
+
+
+def _chart(trace: Trace, warm_up: int) -> dict[str, Any]:
+    """The flame chart's rows: for each thread its spans, each with its depth, by which it lies inside others.
+
+    And where the runs that count begin and end, for buttons.
+    """
     names, order = {}, {}
     for event in trace.events:
         if event.get("ph") == "M" and event["name"] == "thread_name":
@@ -93,7 +126,13 @@ def _chart(trace: Trace) -> dict[str, Any]:
         ends = open_ends.setdefault(tid, [])
         while ends and ends[-1] <= start + _ROUNDING_US:
             ends.pop()
-        lanes.setdefault(tid, []).append([start, event["dur"], len(ends), event["name"], event["cat"], event["args"]])
+        name = _SPANS.get(event["name"], event["name"]).removesuffix(SUFFIX)
+        args = {_ARGUMENTS.get(key, key): str(value) for key, value in event["args"].items() if key != "shaders"}
+        lanes.setdefault(tid, []).append([start, event["dur"], len(ends), name, event["cat"].lower(), args])
         ends.append(end)
     tids = sorted(lanes, key=lambda tid: order.get(tid, 0))
-    return {"lanes": [{"name": names.get(tid, str(tid)), "spans": lanes[tid]} for tid in tids]}
+    runs = [e for e in trace.spans("Session") if e["name"] == "model_run" and e["args"].get("run", -1) >= warm_up]
+    return {
+        "lanes": [{"name": names.get(tid, str(tid)), "spans": lanes[tid]} for tid in tids],
+        "runs": [[run["ts"], run["ts"] + run["dur"]] for run in runs],
+    }

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.providers.names import onnxruntime_name
 
-_SUFFIX = "_kernel_time"
+#: Of the names of nodes, as onnxruntime has them.
+SUFFIX = "_kernel_time"
+_PLACES = {onnxruntime_name(name): name for name in ("webgpu", "wasm")}
 
 
 @dataclass
@@ -34,6 +37,11 @@ class KernelRow:
     total_ms: float = 0.0
     share: float = 0.0
     nodes: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """The provider by py_ort's own name: "webgpu", "wasm"."""
+        return _PLACES.get(self.provider, self.provider.removesuffix("ExecutionProvider"))
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -77,6 +85,10 @@ class Trace:
         """Return the trace without the session's making and the runs before this one."""
         return Trace([e for e in self.events if e.get("ph") != "X" or e["args"].get("run", -1) >= run])
 
+    def until(self, run: int) -> Trace:
+        """Return the trace of the session's making and the runs before this one."""
+        return Trace([e for e in self.events if e.get("ph") != "X" or e["args"].get("run", -1) < run])
+
     def notes(self) -> list[str]:
         """Return what the profile says of itself."""
         return [event["name"] for event in self.events if event.get("ph") == "i"]
@@ -94,7 +106,7 @@ class Trace:
             if event["cat"] == "Kernel":
                 kernel, node = event["name"], args.get("node", "")
             elif event["cat"] == "Node" and (args.get("run"), args.get("node_index")) not in timed:
-                kernel, node = args.get("op_name", ""), event["name"].removesuffix(_SUFFIX)
+                kernel, node = args.get("op_name", ""), event["name"].removesuffix(SUFFIX)
             else:
                 continue
             key = kernel, args.get("op_name", ""), args.get("provider", "")
@@ -120,7 +132,7 @@ class Trace:
         rows: dict[tuple[str, str, str], KernelRow] = {}
         for event in self.spans("Node"):
             args = event["args"]
-            key = event["name"].removesuffix(_SUFFIX), args.get("op_name", ""), args.get("provider", "")
+            key = event["name"].removesuffix(SUFFIX), args.get("op_name", ""), args.get("provider", "")
             row = rows.setdefault(key, KernelRow(*key, nodes=[key[0]]))
             row.calls += 1
             row.total_ms += event["dur"] / 1000

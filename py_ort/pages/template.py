@@ -1,0 +1,64 @@
+"""Putting a page together. Whatever comes from a model is hostile: text is escaped, and only our own script may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+from py_ort.browser.http_server import ASSETS
+from py_ort.exceptions import EngineError
+
+_FOLDER = Path(__file__).parent
+
+
+def render(name: str, title: str, data: Any = None, **context: Any) -> str:
+    """Return a page.
+
+    Args:
+        name: Of the page: `NAME.html.j2` here, and `report_NAME.js` among the built assets.
+        title: Its title.
+        data: For its script, as JSON.
+        context: For its template.
+
+    Raises:
+        EngineError: The page's script was not built.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    from py_ort import __version__
+
+    script = _script(f"report_{name}.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(f"{name}.html.j2").render(
+        title=title,
+        style=Markup((_FOLDER / "style.css").read_text()),
+        # Even if a text of the model became markup, nothing but this script would run, and nothing be fetched.
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        script=Markup(script),
+        data=Markup(_json(data)),
+        versions=f"py_ort {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        **context,
+    )
+
+
+def _script(name: str) -> str:
+    try:
+        return (ASSETS / name).read_text(encoding="utf-8").strip()
+    except OSError:
+        raise EngineError(
+            f"{name} is not in {ASSETS}: run `make build` in the repository, or install a wheel, which carries it"
+        ) from None
+
+
+def _json(data: Any) -> str:
+    """JSON that may stand inside a script element."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

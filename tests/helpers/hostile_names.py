@@ -1,0 +1,10 @@
+"""Names that the author of a model may choose."""
+
+from __future__ import annotations
+
+#: Markup, script, what ends a script element, what breaks JavaScript, what is rarely seen.
+HOSTILE = (
+    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+    "&lt;b&gt;<!--<script>\u2028'\"`${1}]]>{{ 7 * 7 }}{% raw %}\u202e\x00\ud7ff"
+)
+HUGE = "layer/" * 20_000
