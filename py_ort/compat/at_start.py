@@ -26,13 +26,14 @@ class _Installer:
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name != "onnxruntime":
             return None
-        sys.meta_path.remove(self)
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]  # loaders are what has the two methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         # Not while it is searched for: that holds the lock of all imports, and installing imports in another thread.
+        # And not again: many a library searches first, to know whether it can import, and installing searches itself.
         from py_ort.compat.install import install_as_onnxruntime
 
+        sys.meta_path.remove(self)
         module = install_as_onnxruntime(self._providers).module
         spec.submodule_search_locations = list(module.__path__)
         return module

@@ -59,5 +59,11 @@ def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
     assert said.startswith(expected) and Y in said
 
 
+def test_a_search_for_it_is_no_import(script):
+    """Libraries search first, to know whether they can import it."""
+    script.write_text("import importlib.util; assert importlib.util.find_spec('onnxruntime')\n" + PROGRAM)
+    assert "py_ort.session" in _run("-m", "py_ort", "--providers", "wasm", str(script))
+
+
 def _path(folder):
     return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
