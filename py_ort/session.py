@@ -13,6 +13,8 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import DeviceLost, WorkerEnded
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.base import SessionBase
+from py_ort.sessions.keywords import Keywords
+from py_ort.sessions.native_names import NativeSessionNames
 from py_ort.sessions.opening import Providers
 from py_ort.sessions.running import in_thread
 from py_ort.values.io_binding import IOBinding
@@ -20,7 +22,7 @@ from py_ort.values.ort_value import OrtValue, make_value
 from py_ort.values.output_location import OnGpu
 
 
-class InferenceSession(SessionBase):
+class InferenceSession(NativeSessionNames, SessionBase):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 
     What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
@@ -38,6 +40,9 @@ class InferenceSession(SessionBase):
         launcher: "playwright" or "process"; default: what suits the browser.
         pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
+        keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
+            `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
+            default: the variable ORT_LOAD_CONFIG_FROM_MODEL). Any other gets a warning, `disabled_optimizers` too.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message says why.
@@ -56,10 +61,15 @@ class InferenceSession(SessionBase):
         launcher: str | None = None,
         pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        **keywords: Any,
     ) -> None:
-        self._fallback = False
+        asked = Keywords.read(keywords)
+        self._fallback, self._read_config_from_model = asked.fallback, asked.read_config
         where = BrowserOptions.of(browser, launcher, pages)
-        super().__init__(path_or_bytes, sess_options, providers, provider_options, where, progress)
+        options = asked.options(path_or_bytes, sess_options)
+        super().__init__(path_or_bytes, options, providers, provider_options, where, progress)
+        if asked.without_effect:
+            self._log.warning("keywords without effect in a browser: %s", ", ".join(asked.without_effect))
 
     # --- running
 

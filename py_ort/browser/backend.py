@@ -92,6 +92,11 @@ class Backend:
     def __post_init__(self) -> None:
         self.page = self.lease.page
 
+    @property
+    def captures(self) -> bool:
+        """Whether runs on WebGPU are captured."""
+        return str(self.options.get("webgpu", {}).get("enableGraphCapture", "0")).lower() in ("1", "true")
+
     async def open(self, wanted: Wanted, timeout: float | None) -> None:
         """Open these providers in the page, as many as can run there.
 

@@ -17,14 +17,18 @@ from py_ort import exceptions
 from py_ort.available import API_VERSION
 from py_ort.browser.options import BrowserOptions
 from py_ort.compat import native_names
+from py_ort.compat.native_binding import NativeBinding
+from py_ort.compat.native_device import NativeDevice
+from py_ort.compat.native_session import NativeSession
 from py_ort.session import InferenceSession
 
 #: The modules of onnxruntime that are ours. Its others (backend, quantization, transformers, tools, datasets) are
 #: Python on top of these, and come from the installed package.
+_COLLECTION = "capi.onnxruntime_inference_collection"
 _SUBMODULES = (
     "capi",
     "capi._pybind_state",
-    "capi.onnxruntime_inference_collection",
+    _COLLECTION,
     "capi.onnxruntime_pybind11_state",
 )
 #: Ours where no onnxruntime is installed.
@@ -110,7 +114,7 @@ def install_as_onnxruntime(
     names |= native_names.of_package()
     names |= {
         "InferenceSession": _InferenceSession,
-        "SessionIOBinding": py_ort.IOBinding,
+        "SessionIOBinding": NativeBinding,
         "__version__": API_VERSION,
         "version": API_VERSION,
         "package_name": "onnxruntime",
@@ -122,11 +126,16 @@ def install_as_onnxruntime(
     replaced = {name: sys.modules.pop(name) for name in _module_names()}
     sys.modules["onnxruntime"] = module
     native = names | native_names.of_native_module()
+    native |= {
+        "InferenceSession": type("InferenceSession", (NativeSession,), {"session_class": _InferenceSession}),
+        "OrtDevice": NativeDevice,
+    }
+    collection = names | native_names.of_inference_collection() | {"Session": _InferenceSession}
     for name in _SUBMODULES if folder is not None else (*_SUBMODULES, *_BACKEND):
         child = ModuleType(f"onnxruntime.{name}")
         _fill(
             child,
-            {"__getattr__": _of_backend} if name in _BACKEND else native,
+            {"__getattr__": _of_backend} if name in _BACKEND else collection if name == _COLLECTION else native,
             folder and folder.joinpath(*name.split(".")),
         )
         sys.modules[child.__name__] = child

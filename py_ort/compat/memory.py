@@ -122,3 +122,10 @@ class OrtArenaCfg:
             raise InvalidArgument(f"OrtArenaCfg has no {unknown[0]!r}: it has {', '.join(_ARENA)}")
         for name in _ARENA:
             setattr(self, name, int(given.get(name, 0 if name == "max_mem" else -1)))
+
+
+def of_place(name: str) -> OrtMemoryInfo:
+    """Return the description of "cpu" or "webgpu", with onnxruntime's names."""
+    if name == "cpu":
+        return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
+    return OrtMemoryInfo("WebGPU_Buffer", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)

@@ -6,7 +6,8 @@ import enum
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from py_ort.compat import block_quantization, memory
+from py_ort.compat import block_quantization, inference_collection, memory
+from py_ort.compat.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from py_ort.exceptions import NotImplemented
 from py_ort.options import SessionOptions
 from py_ort.unsupported import refusing
@@ -19,11 +20,8 @@ _NO_COMPILED = (
     "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."
 )
 _NO_CUDA = "There is no CUDA in a browser."
-_ASSIGNED = "InferenceSession.placement() says which node runs where."
 #: Names that exist so that code which mentions them runs, with what is said to code that uses them.
 _CLASSES = {
-    "OrtEpAssignedNode": _ASSIGNED,
-    "OrtEpAssignedSubgraph": _ASSIGNED,
     "OrtEpContextData": _NO_COMPILED,
     "OrtEpContextDataBuffer": _NO_COMPILED,
     "OrtEpDevice": _NO_DEVICES,
@@ -116,10 +114,17 @@ def of_native_module() -> dict[str, Any]:
         **kinds,
         **strategies.__members__,
         **{name: getattr(block_quantization, name) for name in block_quantization.__all__},
+        "OrtEpAssignedNode": OrtEpAssignedNode,
+        "OrtEpAssignedSubgraph": OrtEpAssignedSubgraph,
         "OrtValueVector": OrtValueVector,
         "get_all_operator_schema": get_all_operator_schema,
         "get_default_session_options": get_default_session_options,
     }
+
+
+def of_inference_collection() -> dict[str, Any]:
+    """Return the names of `onnxruntime.capi.onnxruntime_inference_collection` that py_ort itself has not."""
+    return {name: getattr(inference_collection, name) for name in inference_collection.__all__}
 
 
 def of_package() -> dict[str, Any]:

@@ -68,7 +68,7 @@ class SessionBase:
         provider_options: Sequence[Mapping[str, Any]] | None,
         progress: Progress | None = None,
     ) -> None:
-        self._providers = providers, provider_options
+        self._asked = providers, provider_options
         self._changes = _changes(self._options)
         opened = self._open_variant(self._changes, progress)
         self._release()
@@ -84,7 +84,7 @@ class SessionBase:
         return open_session(
             self._source,
             self._options,
-            *self._providers,
+            *self._asked,
             self._browser,
             progress or (lambda stage, done, total: None),
             self._log,

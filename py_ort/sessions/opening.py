@@ -288,8 +288,7 @@ def _shape_plans(
     if mode not in ("0", "1", "first"):
         raise InvalidArgument(f'{SHAPES_ENTRY}={mode!r}: "0", "1" or "first"')
     level = options.graph_optimization_level
-    captured = str(backend.options.get("webgpu", {}).get("enableGraphCapture", "0")).lower() in ("1", "true")
-    if mode == "0" or captured or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+    if mode == "0" or backend.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
         return None
     if not worthwhile(compiled.inputs, compiled):
         return None

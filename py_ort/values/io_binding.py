@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.values.native_names import NativeBindingNames
 from py_ort.values.ort_device import device_kind
 from py_ort.values.ort_value import OrtValue, copy_tensors
 from py_ort.values.ort_value_vector import OrtValueVector
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from py_ort.values.device_tensor import DeviceTensor
 
 
-class IOBinding:
+class IOBinding(NativeBindingNames):
     """Inputs and outputs of a session, bound by name. Made by `io_binding`, run by `run_with_iobinding`."""
 
     def __init__(self, session: InferenceSession) -> None:

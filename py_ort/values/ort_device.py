@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 
 _NAMES = {"cpu": "cpu", "webgpu": "webgpu", "gpu": "webgpu", "webgpu-buffer": "webgpu", "gpu-buffer": "webgpu"}
-_NUMBERS = {"cpu": 0, "webgpu": 1}
+#: onnxruntime's numbers of the kinds of devices, and PCI's of the vendors that a name implies.
+CPU, GPU, FPGA, NPU, DML = range(5)
+_NUMBERS = {"cpu": (CPU, 0), "webgpu": (GPU, 0)}
+#: Devices that only native onnxruntime has: they can be named, and no tensor can be there.
+_NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann": (NPU, 0x19E5)}
 
 
 class OrtDevice:
-    """A place for tensors: "cpu" or "webgpu".
+    """A place for tensors: "cpu" or "webgpu"; or the description of a native one ("cuda"), where none can be.
 
     Attributes:
-        name: One of the two.
+        name: Which.
     """
 
-    def __init__(self, name: str, device_id: int = 0) -> None:
-        self.name, self._id = device_kind(name), device_id
+    def __init__(self, name: str, device_id: int = 0, vendor_id: int = -1) -> None:
+        self.name = name.lower() if name.lower() in _NATIVE else device_kind(name)
+        self._id = device_id
+        self._type, implied = (_NUMBERS | _NATIVE)[self.name]
+        self._vendor = implied if vendor_id < 0 else vendor_id
 
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return the device of a name; a browser knows no vendors, so `vendor_id` must be left out."""
-        if vendor_id != -1:
-            raise InvalidArgument(f"a browser's devices have no vendor id; got {vendor_id}")
-        return OrtDevice(ort_device_name, device_id)
+        """Return the device of a name; a browser knows no vendors, so that no tensor can be where one is named."""
+        return OrtDevice(ort_device_name, device_id, int(vendor_id))
 
     def device_type(self) -> int:
-        """Return onnxruntime's number: 0 for the CPU, 1 for a GPU."""
-        return _NUMBERS[self.name]
+        """Return onnxruntime's number: 0 for the CPU, 1 for a GPU, 3 for an NPU."""
+        return self._type
 
     def device_id(self) -> int:
         """Return its number among those of its type."""
@@ -38,19 +43,33 @@ class OrtDevice:
         return 0
 
     def device_vendor_id(self) -> int:
-        """Return 0: a browser does not tell."""
-        return 0
+        """Return PCI's number of the vendor that was named; 0 for a browser's devices."""
+        return self._vendor
+
+    # The names of onnxruntime's native class, and of what is beneath its Python one.
+    mem_type, vendor_id = device_mem_type, device_vendor_id
+
+    @property
+    def _ort_device(self) -> OrtDevice:
+        return self
+
+    def _get_c_device(self) -> OrtDevice:
+        return self
 
     def __repr__(self) -> str:
         return f"OrtDevice({self.name!r}, {self._id})"
 
 
-def device_kind(name: str) -> str:
-    """Return "cpu" or "webgpu" for any name of a device.
+def device_kind(device: str | OrtDevice) -> str:
+    """Return "cpu" or "webgpu" for any name of a device, or the device.
 
     Raises:
         InvalidArgument: It is neither.
+        NotImplemented: It is a device of native onnxruntime.
     """
-    if name.lower() not in _NAMES:
+    name = device.name if isinstance(device, OrtDevice) else device.lower()
+    if name in _NATIVE:
+        raise NotImplemented(f"{name!r} is a device of native onnxruntime: a browser's are 'cpu' and 'webgpu'")
+    if name not in _NAMES:
         raise InvalidArgument(f"devices are 'cpu' and 'webgpu', not {name!r}")
-    return _NAMES[name.lower()]
+    return _NAMES[name]

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.values.ort_device import device_kind
+from py_ort.values.native_names import NativeValueNames
+from py_ort.values.ort_device import OrtDevice, device_kind
 
 if TYPE_CHECKING:
     from py_ort.browser.pool import Lease
     from py_ort.values.device_tensor import DeviceTensor
 
 
-class OrtValue:
+class OrtValue(NativeValueNames):
     """A tensor, on the CPU or in a GPU buffer of a page ("webgpu"); or a sequence, map or optional on the CPU.
 
     Make one with `ortvalue_from_numpy` or `ortvalue_from_shape_and_type`, or have a session leave an output on the GPU
@@ -41,11 +42,11 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(
-        numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        numpy_obj: np.ndarray, /, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
         """Return a value that shares the array's memory, or a copy of it on the GPU.
 
-        "webgpu" is device `device_id` of the page that sessions without `browser=` share.
+        "webgpu" is device `device_id` of the page that sessions without `browser=` share. An `OrtDevice` says both.
 
         Raises:
             NoAdapter: WebGPU has no adapter there.
@@ -57,7 +58,7 @@ class OrtValue:
             return OrtValue(array)
         from py_ort.values.device_tensor import DeviceTensor
 
-        return OrtValue(DeviceTensor.from_numpy(array, device_id))
+        return OrtValue(DeviceTensor.from_numpy(array, _number(device_type, device_id)))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
@@ -75,7 +76,7 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int],
         element_type: Any,
-        device_type: str = "cpu",
+        device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
         memory_info: Any = None,
@@ -103,6 +104,11 @@ class OrtValue:
     def as_sparse_tensor(self) -> NoReturn:
         """Refuse: there are no sparse tensors here."""
         raise NotImplemented(SPARSE)
+
+    def to_dlpack(self) -> Any:
+        """Return a DLPack capsule; a tensor on the GPU is downloaded, bool is given out as uint8."""
+        array = self.numpy()
+        return (array.view(np.uint8) if array.dtype == bool else array).__dlpack__()
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
@@ -244,7 +250,7 @@ SPARSE = "sparse tensors are not supported: give their dense form"
 def make_value(
     shape: Sequence[int],
     element_type: Any,
-    device_type: str,
+    device_type: str | OrtDevice,
     device_id: int,
     vendor_id: int = -1,
     lease: Lease | None = None,
@@ -261,7 +267,7 @@ def make_value(
         return OrtValue(zeros)
     from py_ort.values.device_tensor import DeviceTensor
 
-    return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, device_id, lease))
+    return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, _number(device_type, device_id), lease))
 
 
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
@@ -286,10 +292,14 @@ def _copy(source: OrtValue, target: OrtValue) -> None:
         target.update_inplace(source.numpy())
 
 
-def _on_cpu(device_type: str, vendor_id: int) -> bool:
-    if vendor_id != -1:
+def _on_cpu(device_type: str | OrtDevice, vendor_id: int) -> bool:
+    if vendor_id > 0:
         raise InvalidArgument(f"a browser's devices have no vendor id; got {vendor_id}")
     return device_kind(device_type) == "cpu"
+
+
+def _number(device_type: str | OrtDevice, device_id: int) -> int:
+    return device_type.device_id() if isinstance(device_type, OrtDevice) else device_id
 
 
 def _numpy_type(element_type: int) -> np.dtype[Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from py_ort.values.ort_value import OrtValue
 
 
@@ -33,8 +31,7 @@ class OrtValueVector(list[OrtValue]):
 
     def dlpack_at(self, idx: int) -> Any:
         """Return a DLPack capsule of a tensor; one on the GPU is downloaded, bool is given out as uint8."""
-        array = self[idx].numpy()
-        return (array.view(np.uint8) if array.dtype == bool else array).__dlpack__()
+        return self[idx].to_dlpack()
 
     def to_dlpacks(self, to_tensor: Callable[[Any], Any] | None) -> list[Any]:
         """Return capsules of all tensors, or what a function (such as torch's `from_dlpack`) makes of them."""

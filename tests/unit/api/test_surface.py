@@ -31,8 +31,6 @@ LEFT_OUT = {
             "OrtMemoryInfoDeviceType",
             "create_and_register_allocator",
             "create_and_register_allocator_v2",
-            "InferenceSession.get_input_memory_infos",
-            "InferenceSession.get_output_memory_infos",
         ),
         "native memory: a page has the wasm heap and GPU buffers, and no allocator to choose",
     ),
@@ -44,7 +42,6 @@ LEFT_OUT = {
             "OrtHardwareDevice",
             "OrtHardwareDeviceType",
             "get_ep_devices",
-            "InferenceSession.get_input_epdevices",
         ),
         "a browser does not list its devices",
     ),
@@ -52,7 +49,6 @@ LEFT_OUT = {
         (
             "OrtEpAssignedNode",
             "OrtEpAssignedSubgraph",
-            "InferenceSession.get_provider_graph_assignment_info",
         ),
         "placement() says it of every session, without being told to record it",
     ),
@@ -63,17 +59,12 @@ LEFT_OUT = {
     "OrtSparseFormat": "of sparse tensors, which are refused",
     "OrtSyncStream": "a browser has no streams",
     **dict.fromkeys(
-        ("InferenceSession.get_tuning_results", "InferenceSession.set_tuning_results"),
-        "of native providers that tune their kernels",
-    ),
-    "InferenceSession.set_ep_dynamic_options": "no provider of a browser has options that change",
-    **dict.fromkeys(
         ("AdapterFormat.", "LoraAdapter.", "ModelCompiler.", "SparseTensor."), "the class refuses everything"
     ),
 }
 #: Parameters that onnxruntime has and we have not, or the other way round, and why.
 PARAMETERS = {
-    "InferenceSession.__init__": "ours besides: browser, launcher, pages, progress; unknown ones are not swallowed",
+    "InferenceSession.__init__": "ours besides: browser, launcher, pages, progress",
     "InferenceSession.run_async": "callback may be left out: the result is a future",
     "OrtValue.__init__": "made of what it holds; there is no C object beneath",
     "OrtValue.from_dlpack": "ours besides: is_bool_tensor, for producers that have no bool",

@@ -1,0 +1,61 @@
+"""Which node runs on which provider, as `InferenceSession.get_provider_graph_assignment_info` tells it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+
+from py_ort.providers import Placement, onnxruntime_name
+
+
+@dataclass(frozen=True)
+class OrtEpAssignedNode:
+    """A node of the model."""
+
+    name: str
+    domain: str
+    op_type: str
+
+
+@dataclass(frozen=True)
+class OrtEpAssignedSubgraph:
+    """Nodes that a provider runs, and its name. Here each has one node."""
+
+    ep_name: str
+    node: OrtEpAssignedNode
+
+    def get_nodes(self) -> list[OrtEpAssignedNode]:
+        """Return the nodes."""
+        return [self.node]
+
+
+def assigned(placement: Placement, source: Any) -> list[OrtEpAssignedSubgraph]:
+    """Return an entry for every node of the model that runs; nodes that passes made have their own names.
+
+    Args:
+        placement: Of the session.
+        source: The model's path or bytes: what was fused has the names of its parts, and they are of the model.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        model = onnx.load_from_string(bytes(source))
+    else:
+        model = onnx.load(os.fspath(source), load_external_data=False)
+    known = {node.name: OrtEpAssignedNode(node.name, node.domain, node.op_type) for node in _nodes(model.graph)}
+    found = []
+    for placed in placement.nodes:
+        for name in placed.origin or (placed.name,):
+            node = known.get(name, OrtEpAssignedNode(name, placed.domain, placed.op_type))
+            found.append(OrtEpAssignedSubgraph(onnxruntime_name(placed.provider), node))
+    return list(dict.fromkeys(found))
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
