@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +21,12 @@ class Outcome:
     reason: str = ""
     seconds: float = 0.0
     providers: dict[str, int] = field(default_factory=dict)
+
+    def kind(self) -> str:
+        """Return the kind of failure, by the first words of its reason, or the reason to skip; "" if it passed."""
+        if self.status == SKIPPED:
+            return f"skipped: {self.reason}"
+        return self.reason.split(":")[0][:80] if self.status == FAILED else ""
 
 
 @dataclass
@@ -51,12 +56,6 @@ class Results:
         counts = {status: self.count(status) for status in (PASSED, FAILED, SKIPPED)}
         return {**where, **counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
 
-    def reasons(self) -> Counter[str]:
-        """Return how often each kind of failure occurs, by the first words of its reason, and each reason to skip."""
-        failed = (o.reason.split(":")[0][:80] for o in self.cases.values() if o.status == FAILED)
-        skipped = (f"skipped: {o.reason}" for o in self.cases.values() if o.status == SKIPPED)
-        return Counter([*failed, *skipped])
-
 
 def read_expectations(file: Path) -> dict[str, str]:
     """Return the known failures of a file: case id -> reason. TOML with one table, [known_failures].
@@ -72,6 +71,19 @@ def read_expectations(file: Path) -> dict[str, str]:
     if len(tables) != 1 or not isinstance(known, dict) or not all(isinstance(reason, str) for reason in known.values()):
         raise InvalidArgument(f'{file}: one table is expected, [known_failures], with lines of the form id = "reason"')
     return known
+
+
+def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[str, str]:
+    """Return the failures of a source of cases that py_ort knows of itself; none of a folder's.
+
+    Args:
+        source: As for `load_cases`.
+        provider: The first one, its canonical name.
+        fallback: Whether other providers may run nodes.
+    """
+    name = f"{source.partition(':')[0]}.{provider}{'' if fallback else '-alone'}.toml"
+    file = Path(__file__).parent / "expectations" / name
+    return read_expectations(file) if (source == "onnx-node" or source.startswith("ort-web:")) and file.exists() else {}
 
 
 def surprises(results: Results, known: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +50,9 @@ class RunnerOptions:
         jobs: Processes; 0: one per core.
         timeout: Seconds for each creation and each run.
         session: Attributes of the `SessionOptions`.
+        dims: Numbers for dimensions of models that have a name.
+        shapes: Shapes of inputs whose dimensions are open.
+        feeds: What is fed in place of the cases' own inputs of these names.
         io_binding: Where tensors are on WebGPU: "none" (fed and returned as arrays), "gpu-tensor" (inputs and outputs
             are GPU tensors made before the run) or "gpu-location" (inputs likewise, outputs are left on the GPU).
     """
@@ -60,6 +64,9 @@ class RunnerOptions:
     jobs: int = 0
     timeout: float = 120.0
     session: Mapping[str, Any] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    feeds: Mapping[str, np.ndarray] = field(default_factory=dict)
     io_binding: str = "none"
 
 
@@ -118,12 +125,21 @@ def _outcomes(cases: Sequence[Case], options: RunnerOptions, jobs: int) -> Itera
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_be_quiet) as pool:
         chunks = [cases[i : i + _CHUNK] for i in range(0, len(cases), _CHUNK)]
-        for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
-            yield from done.result()
+        try:
+            for done in as_completed([pool.submit(_run_chunk, chunk, options) for chunk in chunks]):
+                yield from done.result()
+        except BaseException:  # an interrupt, above all: nobody waits for the rest
+            processes = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
+            raise
 
 
 def _be_quiet() -> None:
     logging.getLogger("py_ort").setLevel(logging.ERROR)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's Ctrl-C the parent tells us
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
 
 
 def _run_chunk(cases: Sequence[Case], options: RunnerOptions) -> list[tuple[str, Outcome]]:
@@ -156,6 +172,10 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     settings.create_timeout = settings.run_timeout = options.timeout
     for name, value in options.session.items():
         setattr(settings, name, value)
+    for name, size in options.dims.items():
+        settings.add_free_dimension_override_by_name(name, size)
+    for name, shape in options.shapes.items():
+        settings.add_input_shape(name, shape)
     if not options.fallback:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     if not case.data_sets:
@@ -168,8 +188,9 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
             why = ", ".join(dict.fromkeys(f"{node.op_type}: {node.reason}" for node in placement.nodes))
             return f"no node runs on {placement.providers[0]}: {why}"
         names = [arg.name for arg in session.get_outputs()]
+        own = {arg.name: options.feeds[arg.name] for arg in session.get_inputs() if arg.name in options.feeds}
         for number, data in enumerate(case.data_sets):
-            got = run_once(session, data, options.io_binding)
+            got = run_once(session, replace(data, feeds={**data.feeds, **own}), options.io_binding)
             for name, a, b in zip(names, got, data.outputs, strict=True):
                 if found := difference(a, b, tolerance):
                     return f"wrong output: {name}{f' of data set {number}' if number else ''}: {found}"

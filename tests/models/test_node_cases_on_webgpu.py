@@ -8,17 +8,16 @@ The part is drawn by the cases' names, so it is the same in each run, and nobody
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
 
 import pytest
 from shared_browser import BROWSER
 
 from py_ort.testing.case import Case
-from py_ort.testing.results import Results, read_expectations, surprises
+from py_ort.testing.results import Results, expectations_of, surprises
 from py_ort.testing.runner import RunnerOptions, run_case
 from py_ort.testing.sources import onnx_node
 
-KNOWN = read_expectations(Path(__file__).parents[1] / "expectations/onnx-node.webgpu-alone.toml")
+KNOWN = expectations_of("onnx-node", "webgpu", fallback=False)
 OPTIONS = RunnerOptions(("webgpu", "wasm"), fallback=False, browser=BROWSER)
 #: One of so many.
 PART = 6

@@ -10,6 +10,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from py_ort.testing.results import expectations_of
+
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
 X = np.array([-1, 2], np.float32)
@@ -130,3 +132,32 @@ def test_models_of_one_folder_are_cases_of_their_own(tmp_path, conformance):
     assert status == 1 and json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
     conformance(tmp_path / "wrong", "--provider", "wasm", "--json", tmp_path / "a.json")
     assert json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
+
+
+def test_the_terminal_names_cases_and_prints_no_empty_table(cases, conformance):
+    _, said = conformance(cases, "--provider", "wasm")
+    table = said[said.index("reason") : said.index("1 passed")]
+    assert "wrong output" in table and table.rstrip().endswith("wrong")
+    status, said = conformance(cases, "--provider", "wasm", "--filter", "right")
+    assert status == 0 and "1 passed, 0 failed, 0 skipped" in said and "reason" not in said
+
+
+def test_our_own_expectations_are_the_default(conformance):
+    """Of cases that are known to fail, and whether they do."""
+    known = expectations_of("onnx-node", "wasm")
+    name = next(name for name in known if name.endswith("_bf16"))
+    status, said = conformance("onnx-node", "--provider", "wasm", "--filter", f"^({name}|test_relu)$", "--jobs", 1)
+    assert status == 0 and "1 passed, 1 failed" in said and "(known)" in said
+    assert expectations_of("onnx-node", "webgpu", fallback=False) and expectations_of("ort-web:x", "wasm")
+    assert not expectations_of("onnx-node/folder", "wasm") and not expectations_of("ort-web", "wasm")
+
+
+def test_sizes_and_files(tmp_path, conformance):
+    """What is fed takes the place of the cases' own inputs."""
+    write(tmp_path / "cases/one", np.maximum(X, 0))
+    np.save(tmp_path / "x.npy", -X)
+    wasm = ("--provider", "wasm")
+    status, said = conformance(tmp_path / "cases", *wasm, "--input", f"x={tmp_path / 'x.npy'}")
+    assert status == 1 and "one failed: wrong output" in said
+    status, said = conformance(tmp_path / "cases", *wasm, "--shape", "y=2")
+    assert status == 2 and "no input 'y'" in said
