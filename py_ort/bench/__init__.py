@@ -1,5 +1,5 @@
 """The benchmark: models on py_ort and on onnxruntime-web, in turn, in one page."""
 
-from py_ort.bench.measure import Row, measure
+from py_ort.bench.measure import Row, failed, measure
 
-__all__ = ["Row", "measure"]
+__all__ = ["Row", "failed", "measure"]

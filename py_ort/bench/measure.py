@@ -6,20 +6,24 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import onnx
 
 from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.load import read_whole
+from py_ort.exceptions import PyOrtError
+from py_ort.load import load_model, read_whole
 from py_ort.options import SessionOptions
+from py_ort.plan import NodeArg
 from py_ort.providers.resolution import REQUIRE
 from py_ort.session import InferenceSession
+from py_ort.testing.accepted_values import accepted_values
 from py_ort.testing.random_feeds import candidates
 
 
@@ -34,21 +38,26 @@ class Row:
         p90_ms: 90th percentile of them.
         nodes: Where the model's nodes ran: "95 webgpu, 2 wasm"; of onnxruntime-web, which does not count them, "webgpu"
             or "some wasm".
-        max_rel_err: max |a-b| / (0.001 + |b|) against native onnxruntime (None: it is not installed, or failed).
+        max_rel_err: max |a-b| / (0.001 + |b|) against `reference` (None: there is none).
+        reference: Whose outputs those of this row were compared with: "onnxruntime", or the other engine in the page
+            where native onnxruntime is not installed, or does not take the model; "": nobody's.
+        error: Why it has no times, which are None then; "" where it has.
     """
 
     model: str
     engine: str
     provider: str
     threads: int
-    create_ms: float
-    first_run_ms: float
-    median_ms: float
-    p90_ms: float
+    create_ms: float | None
+    first_run_ms: float | None
+    median_ms: float | None
+    p90_ms: float | None
     runs: int
     nodes: str
     max_rel_err: float | None
     adapter: str
+    reference: str = ""
+    error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as it stands in JSON."""
@@ -113,13 +122,28 @@ class Ours:
 class _Course:
     """An engine's times so far."""
 
-    engine: Engine
+    name: str
     provider: str
-    create_ms: float = 0
-    first_ms: float = 0
-    error: float | None = None
-    steady: list[float] | None = None
+    make: Callable[[], Engine] | None = None
+    engine: Engine | None = None
+    create_ms: float | None = None
+    first_ms: float | None = None
+    outputs: dict[str, Any] | None = None
+    difference: float | None = None
+    reference: str = ""
+    steady: list[float] = field(default_factory=list)
     nodes: str = ""
+    error: str = ""
+
+    def tries(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Take a step, unless it failed before; note if it does now."""
+        if self.error or self.make is None:
+            return
+        try:
+            self.engine = self.engine or self.make()
+            step(self, self.engine, *arguments)
+        except PyOrtError as e:
+            self.error = f"{type(e).__name__}: {e}"
 
 
 def measure(
@@ -132,10 +156,11 @@ def measure(
     browser: BrowserOptions | None = None,
     feeds: Mapping[str, np.ndarray] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
     timeout: float = 600,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> list[Row]:
-    """Time one model.
+    """Time one model. An engine that fails has a row that says why.
 
     Args:
         model: An ONNX file.
@@ -146,68 +171,129 @@ def measure(
         browser: The browser.
         feeds: Inputs by name; the others are random.
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
+        dims: Numbers for dimensions that have a name: written into the model, for all engines alike.
         timeout: Seconds for a creation or a run.
-        progress: Called with what happens.
+        progress: Called with what happens, which step that is, and of how many.
+
+    Raises:
+        PyOrtError: The model cannot be read, or no feeds can be made for it.
     """
     browser = browser or BrowserOptions()
-    data = read_whole(model)
-    ours = Ours(provider, browser, threads)
-    courses = [_Course(ours, provider)]
+    data = _with_sizes(read_whole(model), dims or {})
+    inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
+    ours = _Course(Ours.name, provider, lambda: Ours(provider, browser, threads))
+    courses = [ours, *(_course_of_peer(flavour, browser, threads) for flavour in against)]
+    done, steps = 0, 2 * len(courses) + runs + _WARM_UP
+
+    def step(what: str) -> None:
+        nonlocal done
+        progress(f"{Path(model).name}: {what}", done, steps)
+        done += 1
+
+    adapter = ""
     try:
-        progress(f"{Path(model).name}: py_ort {provider}")
-        _create(courses[0], data, timeout)
-        assert ours.session is not None
-        inputs, expected = _feeds(data, ours.session, feeds or {}, shapes or {})
-        _first(courses[0], inputs, expected, timeout)
-        for flavour in against:
-            progress(f"{Path(model).name}: onnxruntime-web {flavour}")
-            courses.append(_Course(Peer(flavour, browser, threads), flavour))
-            _create(courses[-1], data, timeout)
-            _first(courses[-1], inputs, expected, timeout)
-        for i in range(runs + 3):
-            progress(f"{Path(model).name}: run {i + 1} of {runs + 3}")
-            for course in courses:
-                _, ms = course.engine.run(inputs, timeout)
-                if i >= 3:
-                    course.steady = [*(course.steady or []), ms]
         for course in courses:
-            course.nodes = course.engine.nodes(timeout)
-        adapter = ours.session.adapter
+            step(f"{course.name} {course.provider}")
+            course.tries(_create, data, timeout)
+            step(f"{course.name} {course.provider}, first run")
+            course.tries(_first, inputs, timeout)
+        _compare(courses, expected)
+        if isinstance(ours.engine, Ours) and ours.engine.session is not None:
+            adapter = ours.engine.session.adapter
+        for i in range(runs + _WARM_UP):
+            step("steady runs")
+            for course in courses:
+                course.tries(_again, inputs, timeout, i >= _WARM_UP)
+        for course in courses:
+            course.tries(_finish, timeout)
     finally:
         for course in courses:
-            course.engine.close()
+            if course.engine is not None:
+                course.engine.close()
     return [_row(Path(model).stem, course, threads, adapter) for course in courses]
 
 
-def _create(course: _Course, model: bytes, timeout: float) -> None:
+_WARM_UP = 3
+
+
+def _course_of_peer(flavour: str, browser: BrowserOptions, threads: int) -> _Course:
+    return _Course(Peer.name, flavour, lambda: Peer(flavour, browser, threads))
+
+
+def _with_sizes(data: bytes, dims: Mapping[str, int]) -> bytes:
+    """Write sizes into a model."""
+    if not dims:
+        return data
+    proto = onnx.ModelProto.FromString(data)
+    for value in proto.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in dims:
+                dim.dim_value = dims[dim.dim_param]
+    return proto.SerializeToString()
+
+
+def _create(course: _Course, engine: Engine, model: bytes, timeout: float) -> None:
     began = time.perf_counter()
-    course.engine.create(model, timeout)
+    engine.create(model, timeout)
     course.create_ms = (time.perf_counter() - began) * 1000
 
 
-def _first(course: _Course, feeds: dict[str, np.ndarray], expected: dict[str, Any] | None, timeout: float) -> None:
-    outputs, course.first_ms = course.engine.run(feeds, timeout)
+def _first(course: _Course, engine: Engine, feeds: dict[str, np.ndarray], timeout: float) -> None:
+    course.outputs, course.first_ms = engine.run(feeds, timeout)
+
+
+def _again(course: _Course, engine: Engine, feeds: dict[str, np.ndarray], timeout: float, counts: bool) -> None:
+    _, ms = engine.run(feeds, timeout)
+    if counts:
+        course.steady.append(ms)
+
+
+def _finish(course: _Course, engine: Engine, timeout: float) -> None:
+    course.nodes = engine.nodes(timeout)
+
+
+def _compare(courses: Sequence[_Course], expected: dict[str, Any] | None) -> None:
+    """Compare first outputs with those of native onnxruntime; without it ours with the other engine's."""
+    ours = courses[0]
     if expected is not None:
-        course.error = max((_relative_error(outputs[name], value) for name, value in expected.items()), default=0.0)
+        for course in courses:
+            _differ(course, expected, "onnxruntime")
+    elif peer := next((course for course in courses[1:] if course.outputs is not None), None):
+        assert peer.outputs is not None
+        _differ(ours, peer.outputs, f"{peer.name} {peer.provider}")
+
+
+def _differ(course: _Course, expected: Mapping[str, Any], reference: str) -> None:
+    if course.outputs is not None:
+        differences = (_relative_error(course.outputs[name], value) for name, value in expected.items())
+        course.difference, course.reference = max(differences, default=0.0), reference
 
 
 def _row(model: str, course: _Course, threads: int, adapter: str) -> Row:
-    steady = course.steady or [course.first_ms]
-    p90 = float(np.percentile(steady, 90))
+    steady = course.steady or ([] if course.first_ms is None else [course.first_ms])
+    well = bool(steady) and not course.error
     return Row(
-        model, course.engine.name, course.provider, threads, course.create_ms, course.first_ms,
-        statistics.median(steady), p90, len(steady), course.nodes, course.error,
-        adapter if course.provider != "wasm" else "",
+        model, course.name, course.provider, threads, course.create_ms, course.first_ms,
+        statistics.median(steady) if well else None, float(np.percentile(steady, 90)) if well else None,
+        len(course.steady), course.nodes, course.difference, adapter if course.provider != "wasm" else "",
+        course.reference, course.error,
     )  # fmt: skip
 
 
+def failed(model: str | Path, provider: str, threads: int, error: PyOrtError) -> Row:
+    """Return the row of a model of which nothing could be measured."""
+    course = _Course(Ours.name, provider, error=f"{type(error).__name__}: {error}")
+    return _row(Path(model).stem, course, threads, "")
+
+
 def _feeds(
-    model: bytes, session: InferenceSession, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]]
+    model: bytes, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
     native = _native(model)
-    open_inputs = [arg for arg in session.get_inputs() if arg.name not in given]
-    tried = [{**found, **given} for found in candidates(open_inputs, shapes)]
+    loaded = load_model(model).model
+    args = [NodeArg.of(value) for value in loaded.graph.inputs if not value.is_initializer()]
+    tried = list(candidates(args, shapes, given=given, dims=dims, values=accepted_values(loaded)))
     for feeds in tried:
         # Of another size than the model wants: what native onnxruntime says of the last one, ours will say too.
         with contextlib.suppress(Exception):

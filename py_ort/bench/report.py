@@ -37,20 +37,36 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                 row.model,
                 row.engine,
                 row.provider + (f" ×{row.threads}" if row.threads > 1 else ""),
-                *(f"{ms:.1f}" for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)),
-                "" if ours is None or ours is row else f"{row.median_ms / ours.median_ms:.2f}",
-                "" if row.max_rel_err is None else f"{row.max_rel_err:.1e}",
-                row.nodes,
+                *(
+                    "" if ms is None else f"{ms:.1f}"
+                    for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)
+                ),
+                _ratio(row, ours),
+                _error(row),
+                row.error or row.nodes,
             )
         )
     return found
+
+
+def _ratio(row: Row, ours: Row | None) -> str:
+    if ours is None or ours is row or row.median_ms is None or not ours.median_ms:
+        return ""
+    return f"{row.median_ms / ours.median_ms:.2f}"
+
+
+def _error(row: Row) -> str:
+    if row.max_rel_err is None:
+        return ""
+    return f"{row.max_rel_err:.1e}" + (" to the peer" if row.reference != "onnxruntime" else "")
 
 
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     out = Table(title=f"ms; adapter: {next((row.adapter for row in rows if row.adapter), 'none')}")
     for name in _COLUMNS:
-        out.add_column(name, justify="left" if name in ("model", "engine", "provider", "nodes") else "right")
+        left = name in ("model", "engine", "provider", "nodes")
+        out.add_column(name, justify="left" if left else "right", overflow="fold")
     for row in cells(rows):
         out.add_row(*row)
     return out

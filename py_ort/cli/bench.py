@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import browser_options, kernels_option, out, progress, provider_option, shape_option
+from py_ort.cli.common import (
+    OutputFile,
+    browser_options,
+    err,
+    json_option,
+    kernels_option,
+    out,
+    progress,
+    provider_option,
+    runs_option,
+    write_json,
+)
+from py_ort.cli.inputs import Inputs, input_options, inputs_of
+from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from py_ort import BrowserOptions
 
 
@@ -21,15 +31,13 @@ if TYPE_CHECKING:
 @click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, metavar="MODEL...")
 @click.option("--bridge", is_flag=True, help="Time the bridge between Python and the page instead, by bare transfers.")
 @provider_option
-@click.option("--threads", default=1, show_default=True, help="Threads of wasm, for both engines.")
-@click.option("--runs", default=10, show_default=True, help="Steady runs; three more warm up.")
+@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of wasm, both engines.")
+@runs_option(10, "Steady runs; three more warm up.")
 @click.option("--against", type=click.Choice(["onnxruntime-web"]), help="Time this engine too, in turn.")
-@shape_option
+@input_options
 @kernels_option
-@click.option(
-    "--json", "json_file", metavar="FILE", help="Write the rows as JSON; - for stdout, and nothing else there."
-)
-@click.option("--html", "html_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows as a page.")
+@json_option("the rows")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write the rows as a page.")
 @browser_options
 def bench(
     models: tuple[Path, ...],
@@ -38,14 +46,15 @@ def bench(
     threads: int,
     runs: int,
     against: str | None,
-    shapes: dict[str, list[int]],
-    json_file: str | None,
+    inputs: Inputs,
+    json_file: Path | None,
     html_file: Path | None,
     browser: BrowserOptions,
 ) -> None:
     """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
-    from py_ort.bench import Row, measure
+    from py_ort.bench import Row, failed, measure
     from py_ort.bench.report import bridge_table, page, table
+    from py_ort.load import load_model
     from py_ort.providers import canonical_provider
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
@@ -55,13 +64,21 @@ def bench(
         from py_ort.bench.bridge import measure_bridge
 
         measured = measure_bridge(names, browser)
-        _write([row.as_dict() for row in measured], json_file, bridge_table(measured))
+        if write_json([row.as_dict() for row in measured], json_file):
+            out.print(bridge_table(measured))
         return
+    if inputs:
+        inputs.check(arg for model in models for arg in inputs_of(load_model(model)))
     rows: list[Row] = []
+    pairs = [(model, provider) for model in models for provider in names]
     with progress() as report:
-        for model in models:
-            for provider in names:
-                flavours = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+        for number, (model, provider) in enumerate(pairs):
+
+            def at(stage: str, done: int, total: int, before: int = number) -> None:
+                report(stage, before * total + done, len(pairs) * total)
+
+            flavours = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+            try:
                 rows += measure(
                     model,
                     provider,
@@ -69,19 +86,20 @@ def bench(
                     runs=runs,
                     against=flavours,
                     browser=browser,
-                    shapes=shapes,
-                    progress=lambda text: report(text, 0, 0),
+                    feeds=inputs.files,
+                    shapes=inputs.shapes,
+                    dims=inputs.dims,
+                    progress=at,
                 )
-    _write([row.as_dict() for row in rows], json_file, table(rows))
+            except PyOrtError as e:
+                rows.append(failed(model, provider, threads, e))
+    if write_json([row.as_dict() for row in rows], json_file):
+        out.print(table(rows))
     if html_file:
         html_file.write_text(page(rows))
-
-
-def _write(rows: list[dict[str, Any]], json_file: str | None, table: Table) -> None:
-    text = json.dumps(rows, indent=1)
-    if json_file == "-":
-        sys.stdout.write(text + "\n")
-        return
-    if json_file:
-        Path(json_file).write_text(text + "\n")
-    out.print(table)
+    for row in rows:
+        if row.error:
+            err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)
+    if any(row.error.startswith(("InvalidArgument", "RuntimeException")) for row in rows):
+        err.print("inputs of other sizes and contents are given with --shape, --dim and --input")
+    sys.exit(any(row.error for row in rows))

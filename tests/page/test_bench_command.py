@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 
+import numpy as np
 import pytest
 import small_models
 from onnx import TensorProto, helper
@@ -26,6 +28,14 @@ def bench(py_ort_command, tmp_path):
     return run
 
 
+@pytest.fixture(scope="module")
+def onnxruntime_web():
+    try:
+        find_dist()
+    except EngineError as e:
+        pytest.skip(str(e))
+
+
 def test_a_row_for_each_provider(bench):
     status, rows, _ = bench("--webgpu", "software")
     assert status == 0 and [(row["provider"], row["nodes"]) for row in rows] == [
@@ -41,17 +51,37 @@ def test_a_row_says_that_nodes_fell_back(bench):
     assert row["nodes"] == "1 wasm"
 
 
-def test_without_webgpu_there_is_no_row_of_webgpu(bench):
+def test_without_webgpu_the_row_of_webgpu_says_why_and_the_others_are_there(bench):
     status, rows, said = bench("--webgpu", "off")
-    assert status == 1 and rows == [] and "NoAdapter" in said and "What helps" in said
+    assert status == 1 and "NoAdapter" in said and "What helps" in said
+    assert rows[0]["provider"] == "webgpu" and "NoAdapter" in rows[0]["error"] and rows[0]["median_ms"] is None
+    assert rows[1]["provider"] == "wasm" and rows[1]["median_ms"] > 0 and not rows[1]["error"]
 
 
-@pytest.fixture(scope="module")
-def onnxruntime_web():
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
+def test_a_model_that_fails_is_a_row_among_others(py_ort_command, tmp_path):
+    (tmp_path / "good.onnx").write_bytes(small_models.add())
+    (tmp_path / "bad.onnx").write_bytes(small_models.unknown_operator("my.domain"))
+    files = tmp_path / "bad.onnx", tmp_path / "good.onnx"
+    status, out, err = py_ort_command("bench", *files, "--provider", "wasm", "--runs", 1, "--json", "-")
+    bad, good = json.loads(out)
+    assert status == 1 and "Frobnicate" in bad["error"] and bad["create_ms"] is None and "Frobnicate" in err
+    assert good["model"] == "good" and good["median_ms"] > 0
+    assert "Frobnicate" in py_ort_command("bench", *files, "--provider", "wasm", "--runs", 1)[1]
+
+
+def test_dimensions_and_files_are_what_both_engines_get(bench, tmp_path, onnxruntime_web):
+    np.save(tmp_path / "scale.npy", np.full(3, 2, np.float32))
+    given = ("--dim", "N=5", "--input", f"scale={tmp_path / 'scale.npy'}", "--provider", "wasm")
+    status, rows, said = bench(*given, "--against", "onnxruntime-web")
+    assert status == 0 and [row["engine"] for row in rows] == ["py_ort", "onnxruntime-web"], said
+    assert [row["max_rel_err"] for row in rows] == [0, 0] and rows[0]["reference"] == "onnxruntime"
+
+
+def test_without_native_onnxruntime_the_error_is_told_against_the_peer(bench, monkeypatch, onnxruntime_web):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    status, (ours, theirs), _ = bench("--provider", "wasm", "--against", "onnxruntime-web")
+    assert status == 0 and ours["reference"] == "onnxruntime-web wasm" and ours["max_rel_err"] == 0
+    assert theirs["max_rel_err"] is None and theirs["reference"] == ""
 
 
 def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):
