@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from typing import NoReturn
 
 import click
 
+from py_ort.cli.advice import Formatter, in_flags
 from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
@@ -25,8 +28,10 @@ from py_ort.exceptions import PyOrtError
 @click.option("-v", "--verbose", count=True, help="Show what happens; twice: everything.")
 def cli(verbose: int) -> None:
     """Run ONNX models in real browsers."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter("%(relativeCreated)6d %(name)s: %(message)s" if verbose else "%(message)s"))
+    logging.basicConfig(handlers=[handler])
     if verbose:
-        logging.basicConfig(format="%(relativeCreated)6d %(name)s: %(message)s", stream=sys.stderr)
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
@@ -35,18 +40,29 @@ for command in (run, bench, conformance, placement, passes, profile, kernel, cac
 
 
 def main() -> None:
-    """Run the command line; errors of py_ort end it with their message and status 1."""
+    """Run the command line; errors end it with one message: status 2 for wrong arguments, 1 for all others."""
     try:
         cli(standalone_mode=False)
+    except click.UsageError as e:
+        path = e.ctx.command_path if e.ctx else "py-ort"
+        _end(f"{path}: {e.format_message()} ({path} --help)", e.exit_code)
     except click.ClickException as e:
-        e.show()
-        sys.exit(e.exit_code)
+        _end(f"py-ort: {e.format_message()}", e.exit_code)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except PyOrtError as e:
-        click.echo(f"py-ort: {type(e).__name__}: {e}", err=True)
         if e.stack and logging.getLogger("py_ort").isEnabledFor(logging.INFO):
             click.echo(e.stack, err=True)
+        _end(f"py-ort: {type(e).__name__}: {in_flags(str(e))}", 1)
+    except BrokenPipeError:  # whoever read our output has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as e:
+        _end(f"py-ort: {e.filename or 'output'}: {e.strerror or e}", 1)
+
+
+def _end(message: str, status: int) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(status)

@@ -3,50 +3,51 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
+from py_ort.exceptions import InvalidArgument, PyOrtError
 
-Report = Callable[[str, int, int], None]
+
+class Report(Protocol):
+    """Told what is being done: the stage, how much of it is done and of how much, and a detail."""
+
+    def __call__(self, stage: str, done: int, total: int, detail: str = "") -> None: ...
+
 
 #: For everything that is not the result: `--json` and pipes see stdout only.
 err = Console(stderr=True, highlight=False)
 #: Where there is no terminal, tables get the room they need.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
 
+
+def _known_providers(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    from py_ort.providers import canonical_provider
+
+    try:
+        for name in names:
+            canonical_provider(name)
+    except InvalidArgument as e:
+        raise click.BadParameter(str(e)) from e
+    return names
+
+
 provider_option = click.option(
     "--provider",
     "providers",
     multiple=True,
+    callback=_known_providers,
     metavar="P",
     help="Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm.",
-)
-
-
-def _shapes(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> dict[str, list[int]]:
-    shapes = {}
-    for item in items:
-        name, equals, dims = item.rpartition("=")
-        if not equals or not all(d.isdecimal() for d in dims.split("x")):
-            raise click.BadParameter(f"expected NAME=1x3x224x224, got {item!r}")
-        shapes[name] = [int(d) for d in dims.split("x")]
-    return shapes
-
-
-shape_option = click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    callback=_shapes,
-    metavar="NAME=1x3x224x224",
-    help="Shape of an input that is open.",
 )
 
 
@@ -59,7 +60,10 @@ def _load_kernels(context: click.Context, parameter: click.Parameter, files: tup
 
     context.meta[KERNEL_FILES] = files
     for file in files:
-        load_kernels(file)
+        try:
+            load_kernels(file)
+        except Exception as e:  # a file of Python may raise anything
+            raise click.BadParameter(f"{file}: {e if isinstance(e, PyOrtError) else f'{type(e).__name__}: {e}'}") from e
 
 
 kernels_option = click.option(
@@ -89,35 +93,104 @@ def browser_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--browser",
             metavar="B",
-            help="chromium, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium.",
+            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium.",
         ),
     ):
         with_browser = option(with_browser)
     return with_browser
 
 
+class OutputFile(click.ParamType):
+    """A file to write: known to have a folder before hours are spent on what goes into it."""
+
+    name = "file"
+
+    def __init__(self, stdout: bool = False) -> None:
+        """`stdout`: "-" is no file."""
+        self._stdout = stdout
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """Return the path."""
+        path = Path(value)
+        if not (self._stdout and str(value) == "-") and (path.is_dir() or not path.absolute().parent.is_dir()):
+            what = "is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
+            self.fail(f"{value}: {what}", parameter, context)
+        return path
+
+
+def json_option(what: str) -> Callable[..., Any]:
+    """Make --json FILE; the command gets `json_file`, for `write_json`."""
+    text = f"Write {what} as JSON; - for stdout, and nothing else there."
+    return click.option("--json", "json_file", type=OutputFile(stdout=True), metavar="FILE", help=text)
+
+
+def write_json(data: Any, file: Path | None) -> bool:
+    """Write data where --json says, if it does; return whether stdout is left for people."""
+    text = json.dumps(data, indent=1) + "\n"
+    if file == Path("-"):
+        sys.stdout.write(text)
+        return False
+    if file:
+        file.write_text(text)
+    return True
+
+
+def runs_option(default: int, about: str) -> Callable[..., Any]:
+    """Make --runs: a number from 1 on."""
+    return click.option("--runs", type=click.IntRange(min=1), default=default, show_default=True, help=about)
+
+
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
-    """Show what is being done: a spinner and a clock in a terminal, else a line for each new stage; on stderr."""
+    """Show what is being done, on stderr.
+
+    In a terminal: a spinner, a clock, and the time left where it is known how much there is to do. Else a line for each
+    new stage, and one now and then for where a long one is.
+    """
     if quiet:
-        yield lambda stage, done, total: None
+        yield lambda stage, done, total, detail="": None
         return
+    left = _TimeLeft()
     if err.is_terminal:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=err, transient=True) as shown:
             task = shown.add_task("starting")
-            yield lambda stage, done, total: shown.update(task, description=_text(stage, done, total))
+            yield lambda stage, done, total, detail="": shown.update(
+                task, description=_text(stage, done, total, detail, left.after(done, total))
+            )
         return
-    last = ""
+    last, said = "", time.monotonic()
 
-    def report(stage: str, done: int, total: int) -> None:
-        nonlocal last
-        if stage != last:
-            last = stage
-            err.print(f"… {_text(stage, done, total)}")
+    def report(stage: str, done: int, total: int, detail: str = "") -> None:
+        nonlocal last, said
+        remaining = left.after(done, total)
+        if stage != last or (total and time.monotonic() - said > _SECONDS_BETWEEN_LINES):
+            last, said = stage, time.monotonic()
+            err.print(f"… {_text(stage, done, total, detail, remaining)}", markup=False, soft_wrap=True)
 
     yield report
 
 
-def _text(stage: str, done: int, total: int) -> str:
-    return f"{stage} {done}/{total}" if total else stage
+_SECONDS_BETWEEN_LINES = 30
+
+
+class _TimeLeft:
+    """How long the rest will take, if it goes on as it has so far."""
+
+    def __init__(self) -> None:
+        self._total, self._began, self._first = 0, 0.0, 0
+
+    def after(self, done: int, total: int) -> str:
+        """Return it in words; "" where that cannot be said, or it is hardly worth it."""
+        now = time.monotonic()
+        if total != self._total:
+            self._total, self._began, self._first = total, now, done
+        gone, spent = done - self._first, now - self._began
+        if not total or gone <= 0 or spent < 2:
+            return ""
+        seconds = round(spent / gone * (total - done))
+        return f"about {seconds // 60}:{seconds % 60:02} left" if seconds > 2 else ""
+
+
+def _text(stage: str, done: int, total: int, detail: str, left: str) -> str:
+    return ", ".join(filter(None, (f"{stage} {done}/{total}" if total else stage, detail, left)))

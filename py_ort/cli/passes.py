@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from py_ort.cli.common import err, out, provider_option
+from py_ort.cli.common import OutputFile, err, kernels_option, out, provider_option
+from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
     from py_ort.passes import PassReport
@@ -22,11 +23,12 @@ _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
 @click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimise.")
-@click.option("--dim", "dims", multiple=True, metavar="NAME=NUMBER", help="Fix a free dimension of the inputs.")
-@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Write the optimised graph as ONNX.")
+@input_options
+@kernels_option
+@click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimised graph as ONNX.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
 def passes(
-    model: Path, providers: tuple[str, ...], level: str, dims: tuple[str, ...], save: Path | None, as_json: bool
+    model: Path, providers: tuple[str, ...], level: str, inputs: Inputs, save: Path | None, as_json: bool
 ) -> None:
     """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
     with err.status("compiling") if err.is_terminal else _Quiet():
@@ -34,8 +36,8 @@ def passes(
         from py_ort.providers.resolution import resolve
 
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
-        options = CompileOptions(graph_optimization_level=level, free_dimension_overrides=dict(map(_dim, dims)))
-        compiled = compile_model(model, providers=names, options=options, optimised=save)
+        options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())
+        compiled = compile_model(inputs.load(model), providers=names, options=options, optimised=save)
     print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)
 
 
@@ -43,13 +45,6 @@ class _Quiet:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None: ...
-
-
-def _dim(item: str) -> tuple[str, int]:
-    name, equals, number = item.rpartition("=")
-    if not equals or not number.isdecimal():
-        raise click.BadParameter(f"expected NAME=NUMBER, got {item!r}", param_hint="--dim")
-    return name, int(number)
 
 
 def _json(compiled: CompiledModel) -> dict[str, Any]:

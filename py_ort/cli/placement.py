@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from py_ort.cli.common import browser_options, kernels_option, out, progress, provider_option
+from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
+@input_options
 @kernels_option
 @browser_options
 @click.option("--nodes", "each", is_flag=True, help="List every node.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
-def placement(model: Path, providers: tuple[str, ...], browser: BrowserOptions, each: bool, as_json: bool) -> None:
+def placement(
+    model: Path, providers: tuple[str, ...], inputs: Inputs, browser: BrowserOptions, each: bool, as_json: bool
+) -> None:
     """Show which node of MODEL runs on which provider, and why."""
-    from py_ort import InferenceSession
+    from py_ort import InferenceSession, SessionOptions
 
-    with (
-        progress() as report,
-        InferenceSession(model, providers=list(providers) or None, browser=browser, progress=report) as session,
-    ):
-        found = session.placement()
+    with progress() as report:
+        inputs.load(model)
+        options = inputs.fix(SessionOptions(), shapes=True)
+        with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
+            found = session.placement()
     if as_json:
         print(json.dumps(found.to_json(), indent=1))
     else:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from py_ort.cli.common import browser_options, err, kernels_option, out, progress, provider_option, shape_option
+from py_ort.cli.common import (
+    OutputFile,
+    browser_options,
+    err,
+    json_option,
+    kernels_option,
+    out,
+    progress,
+    provider_option,
+    runs_option,
+    write_json,
+)
+from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
@@ -21,31 +31,27 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
-@click.option("--runs", default=10, show_default=True, help="Runs that count; two more go before them.")
-@shape_option
+@runs_option(10, "Runs that count; two more go before them.")
+@input_options
 @kernels_option
 @click.option(
     "--by", type=click.Choice(["kernel", "node"]), default="kernel", show_default=True, help="Rows of the table."
 )
-@click.option("--top", default=20, show_default=True, help="Kernels to print; 0: all.")
-@click.option("--trace", "trace_file", type=click.Path(path_type=Path), metavar="FILE", help="Keep the Chrome trace.")
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with a flame chart."
-)
-@click.option(
-    "--json", "json_file", metavar="FILE", help="Write the kernels as JSON; - for stdout, and nothing else there."
-)
+@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Kernels to print; 0: all.")
+@click.option("--trace", "trace_file", type=OutputFile(), metavar="FILE", help="Keep the Chrome trace.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page with a flame chart.")
+@json_option("the kernels")
 @browser_options
 def profile(
     model: Path,
     providers: tuple[str, ...],
     runs: int,
-    shapes: dict[str, list[int]],
+    inputs: Inputs,
     by: str,
     top: int,
     trace_file: Path | None,
     html_file: Path | None,
-    json_file: str | None,
+    json_file: Path | None,
     browser: BrowserOptions,
 ) -> None:
     """Run MODEL on random inputs and show which kernels take the time.
@@ -55,7 +61,7 @@ def profile(
     from py_ort.profiling.report import kernel_table, page
 
     with progress() as report:
-        trace, facts = _measure(model, providers, max(runs, 1), shapes, browser, trace_file, report)
+        trace, facts = _measure(model, providers, runs, inputs, browser, trace_file, report)
     counted, shaders = trace.since(_WARM_UP), trace.shaders()
     rows = counted.kernels()
     left_out = facts.pop("left_out")  # "providers" tells it to people
@@ -68,15 +74,11 @@ def profile(
         "shaders": [{"shader": label, "ready_after_ms": ms} for label, ms in shaders],
         "notes": trace.notes(),
     }
-    if json_file == "-":
-        sys.stdout.write(json.dumps(result, indent=1) + "\n")
-    else:
-        if json_file:
-            Path(json_file).write_text(json.dumps(result, indent=1) + "\n")
+    if write_json(result, json_file):
         for name in ("model", "providers", "browser", "adapter"):
             out.print(f"{name:<9} {facts[name]}", markup=False, soft_wrap=True)
         out.print(kernel_table(rows if by == "kernel" else counted.nodes(), runs, top, by))
-        kernels_ms = sum(row.total_ms for row in rows) / max(runs, 1)
+        kernels_ms = sum(row.total_ms for row in rows) / runs
         out.print(f"median of {runs} runs: {facts['median_ms']:.2f} ms; kernels of a run: {kernels_ms:.2f} ms")
         if shaders:
             waited = sum(ms for name, _, ms in trace.phases() if name.startswith("compile shaders"))
@@ -95,7 +97,7 @@ def _measure(
     model: Path,
     providers: tuple[str, ...],
     runs: int,
-    shapes: dict[str, list[int]],
+    inputs: Inputs,
     browser: BrowserOptions,
     trace_file: Path | None,
     report: Any,
@@ -104,18 +106,19 @@ def _measure(
 
     from py_ort import InferenceSession, SessionOptions
     from py_ort.profiling import Trace
-    from py_ort.testing.random_feeds import random_feeds
 
+    loaded = inputs.load(model)
     with tempfile.TemporaryDirectory() as folder:
-        options = SessionOptions()
+        options = inputs.fix(SessionOptions())
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
-            feeds = random_feeds(session.get_inputs(), shapes)
+            feeds = inputs.feeds(session.get_inputs(), loaded)
             times = []
-            for number in range(_WARM_UP + runs):
-                report("running", number, _WARM_UP + runs)
-                session.run(None, feeds)
-                times.append(session.stats()["last_run"]["total_ms"])
+            with told_how_to_give(session.get_inputs(), feeds, inputs.files):
+                for number in range(_WARM_UP + runs):
+                    report("running", number, _WARM_UP + runs)
+                    session.run(None, feeds)
+                    times.append(session.stats()["last_run"]["total_ms"])
             facts = {
                 "model": str(model),
                 "inputs": ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in feeds.items()),

@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from py_ort.cli.common import browser_options, err, kernels_option, out, progress, provider_option
+from py_ort.cli.common import Report, browser_options, err, kernels_option, out, progress, provider_option, runs_option
+from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession, NodeArg
+    from py_ort.load import LoadedModel
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="A feed; repeat it for each input.")
-@click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file.")
+@input_options
+@click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file or shape.")
 @provider_option
 @kernels_option
 @browser_options
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="D", help="Write each output there as .npy.")
-@click.option("--runs", default=1, show_default=True, help="Run so many times; times are those of the first and last.")
+@runs_option(1, "Run so many times; times are those of the first and last.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else.")
 def run(
     model: Path,
-    inputs: tuple[str, ...],
+    inputs: Inputs,
     use_random: bool,
     providers: tuple[str, ...],
     browser: BrowserOptions,
@@ -37,30 +39,14 @@ def run(
     as_json: bool,
 ) -> None:
     """Run MODEL once in a browser and show its outputs."""
-    from py_ort import InferenceSession
+    from py_ort import InferenceSession, SessionOptions
 
-    with (
-        progress() as report,
-        InferenceSession(model, providers=list(providers) or None, browser=browser, progress=report) as session,
-    ):
-        feeds = _feeds(session, inputs, use_random)
-        for number in range(max(runs, 1)):
-            report("running", number, runs if runs > 1 else 0)
-            results = session.run(None, feeds)
-        outputs = [_describe(arg, array, output_dir) for arg, array in zip(session.get_outputs(), results, strict=True)]
-        stats = session.stats()
-        result = {
-            "model": str(model),
-            "providers": session.get_providers(),
-            "nodes": session.placement().counts(),
-            "left_out": dict(session.placement().left_out),
-            "browser": session.browser,
-            "adapter": session.adapter,
-            "create_ms": stats["create_ms"],
-            "first_run_ms": stats["first_run_ms"],
-            "last_run_ms": stats["last_run"]["total_ms"],
-            "outputs": outputs,
-        }
+    with progress() as report:
+        loaded = inputs.load(model)
+        options = inputs.fix(SessionOptions())
+        with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
+            result = _run(session, loaded, inputs, use_random, output_dir, runs, report)
+    result = {"model": str(model), **result}
     if as_json:
         json.dump(result, sys.stdout, indent=1)
         print()
@@ -68,24 +54,37 @@ def run(
         _print(result)
 
 
-def _feeds(session: InferenceSession, inputs: tuple[str, ...], use_random: bool) -> dict[str, np.ndarray]:
-    feeds = {}
-    for item in inputs:
-        name, equals, file = item.partition("=")
-        if not equals:
-            raise click.BadParameter(f"expected NAME=FILE.npy, got {item!r}", param_hint="--input")
-        try:
-            feeds[name] = np.load(file)
-        except (OSError, ValueError) as e:
-            raise click.BadParameter(f"{file}: {e}", param_hint="--input") from e
-    if use_random:
-        from py_ort.testing.random_feeds import random_feeds
-
-        missing = [arg for arg in session.get_inputs() if arg.name not in feeds]
-        for name, array in random_feeds(missing, image_size=(64, 64)).items():
-            feeds[name] = array
+def _run(
+    session: InferenceSession,
+    model: LoadedModel,
+    inputs: Inputs,
+    use_random: bool,
+    output_dir: Path | None,
+    runs: int,
+    report: Report,
+) -> dict[str, Any]:
+    args = session.get_inputs()
+    feeds = inputs.feeds(args, model, lambda arg: use_random, image_size=(64, 64))
+    for name, array in feeds.items():
+        if name not in inputs.files:
             err.print(f"{name}: random {array.dtype} {list(array.shape)}")
-    return feeds
+    with told_how_to_give(args, feeds, inputs.files):
+        for number in range(runs):
+            report("running", number, runs if runs > 1 else 0)
+            results = session.run(None, feeds)
+    outputs = [_describe(arg, array, output_dir) for arg, array in zip(session.get_outputs(), results, strict=True)]
+    stats = session.stats()
+    return {
+        "providers": session.get_providers(),
+        "nodes": session.placement().counts(),
+        "left_out": dict(session.placement().left_out),
+        "browser": session.browser,
+        "adapter": session.adapter,
+        "create_ms": stats["create_ms"],
+        "first_run_ms": stats["first_run_ms"],
+        "last_run_ms": stats["last_run"]["total_ms"],
+        "outputs": outputs,
+    }
 
 
 def _describe(arg: NodeArg, array: Any, folder: Path | None) -> dict[str, Any]:

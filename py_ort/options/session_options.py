@@ -137,6 +137,7 @@ class SessionOptions:
     def __init__(self) -> None:
         self._config = ConfigEntries("SessionOptions")
         self._free_dimensions: dict[str, dict[str, int]] = {"name": {}, "denotation": {}}
+        self._input_shapes: dict[str, list[int]] = {}
         self._initializers: dict[str, OrtValue] = {}
         self._external_initializers: dict[str, OrtValue] = {}
         self._files: dict[str, memoryview] = {}
@@ -194,6 +195,15 @@ class SessionOptions:
     def free_dimensions_by_denotation(self) -> dict[str, int]:
         """What was fixed by denotation."""
         return dict(self._free_dimensions["denotation"])
+
+    def add_input_shape(self, name: str, shape: Sequence[int]) -> None:
+        """Fix the open dimensions of an input, by its name: of those that have no names of their own, too."""
+        self._input_shapes[name] = [int(size) for size in shape]
+
+    @property
+    def input_shapes(self) -> dict[str, list[int]]:
+        """What was fixed by the names of inputs."""
+        return {name: list(shape) for name, shape in self._input_shapes.items()}
 
     # --- initializers
 
@@ -284,7 +294,7 @@ class SessionOptions:
     def _copy(self) -> SessionOptions:
         """What a session keeps: later changes are not for it."""
         made = copy(self)
-        for name in ("_config", "_initializers", "_external_initializers", "_files", "_providers"):
+        for name in ("_config", "_input_shapes", "_initializers", "_external_initializers", "_files", "_providers"):
             object.__setattr__(made, name, copy(getattr(self, name)))
         made._free_dimensions = {kind: dict(found) for kind, found in self._free_dimensions.items()}
         return made

@@ -257,6 +257,7 @@ def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: Sessio
         graph_optimization_level=int(options.graph_optimization_level),
         free_dimension_overrides=options.free_dimensions_by_name,
         free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
+        input_shapes=options.input_shapes,
         preferred_layout=webgpu.get("preferredLayout"),
         force_cpu_node_names=names_in(webgpu.get("forceCpuNodeNames", "")),
         disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",

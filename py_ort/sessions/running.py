@@ -13,6 +13,7 @@ from py_ort.boundary import typed_errors
 from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
 from py_ort.options import RunOptions
 from py_ort.sessions.log import SessionLog
+from py_ort.suggestion import did_you_mean
 from py_ort.values.device_tensor import DeviceTensor
 from py_ort.values.feeds import as_feed, check_feed, check_names
 from py_ort.values.maps import maps_of_tensor, tensor_of_map
@@ -172,7 +173,10 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
     if isinstance(wanted, str):
         raise InvalidArgument(f"outputs are a list of names: [{wanted!r}]")
     if unknown := [name for name in wanted or () if name not in names]:
-        raise InvalidArgument(f"the model has no output {unknown[0]!r}: it has {', '.join(map(repr, names))}")
+        raise InvalidArgument(
+            f"the model has no output {unknown[0]!r}{did_you_mean(unknown[0], names)}: "
+            f"it has {', '.join(map(repr, names))}"
+        )
     return list(wanted) if wanted else names
 
 

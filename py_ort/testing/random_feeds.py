@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.plan import NodeArg
+from py_ort.testing.random_sizes import RandomSizes
 from py_ort.values.feeds import TYPE_NAMES
 from py_ort.wire.tensors import NUMPY
 
 #: Heights and widths to try, in this order, for images whose size the model leaves open.
 IMAGE_SIZES = ((320, 320), (224, 224), (48, 320), (64, 64))
 _DTYPES = {f"tensor({name})": NUMPY[elem_type] for elem_type, name in TYPE_NAMES.items() if elem_type in NUMPY}
-_SEQUENCE = re.compile(r"seq|len|token|time", re.IGNORECASE)
 
 
 def random_feeds(
@@ -23,30 +23,49 @@ def random_feeds(
     shapes: Mapping[str, Sequence[int]] | None = None,
     image_size: tuple[int, int] = IMAGE_SIZES[0],
     seed: int = 7,
+    *,
+    given: Mapping[str, np.ndarray] | None = None,
+    dims: Mapping[str, int] | None = None,
+    values: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return an array for each input: floats in [-1, 1), integers and booleans 0 or 1, strings "text".
+    """Return an array for each input: floats in [-1, 1), integers and booleans 0 or 1 (masks 1), strings "text".
 
     Args:
         inputs: As `InferenceSession.get_inputs()` gives them.
-        shapes: Shapes by input name. An open dimension is 128 if its name speaks of a sequence, `image_size` if it is
-            one of the last two of four, else 1.
+        shapes: Shapes by input name. For what is open see `RandomSizes`.
         image_size: Height and width of images.
         seed: Of the generator.
+        given: What is not random; the other inputs get sizes that fit.
+        dims: Numbers for names of dimensions.
+        values: Of inputs that accept certain numbers only; the first is taken. See `accepted_values`.
 
     Raises:
-        InvalidArgument: An input is not a tensor, or nothing is known of its shape.
+        InvalidArgument: An input is not a tensor, or nothing is known of its shape; a shape does not fit.
     """
     rng = np.random.default_rng(seed)
-    return {arg.name: _random(rng, arg, (shapes or {}).get(arg.name), image_size) for arg in inputs}
+    given, values = given or {}, values or {}
+    sizes = RandomSizes(
+        inputs,
+        {**(shapes or {}), **{n: a.shape for n, a in given.items() if isinstance(a, np.ndarray)}},
+        dims,
+        image_size,
+    )
+    shapes = shapes or {}
+    return {
+        arg.name: given[arg.name]
+        if arg.name in given
+        else _random(rng, arg, sizes, arg.name in shapes, values.get(arg.name, ()))
+        for arg in inputs
+    }
 
 
 def candidates(
-    inputs: Sequence[NodeArg], shapes: Mapping[str, Sequence[int]] | None = None
+    inputs: Sequence[NodeArg], shapes: Mapping[str, Sequence[int]] | None = None, **options: Any
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Yield feeds of each of the `IMAGE_SIZES` that make a difference."""
+    """Yield feeds of each of the `IMAGE_SIZES` that make a difference; options as for `random_feeds`."""
     seen = set()
     for size in IMAGE_SIZES:
-        feeds = random_feeds(inputs, shapes, size)
+        feeds = random_feeds(inputs, shapes, size, **options)
         key = tuple(array.shape for array in feeds.values())
         if key not in seen:
             seen.add(key)
@@ -54,28 +73,19 @@ def candidates(
 
 
 def _random(
-    rng: np.random.Generator, arg: NodeArg, shape: Sequence[int] | None, image_size: tuple[int, int]
+    rng: np.random.Generator, arg: NodeArg, sizes: RandomSizes, shaped: bool, values: Sequence[int]
 ) -> np.ndarray:
     dtype = _DTYPES.get(arg.type)
     if dtype is None:
         raise InvalidArgument(f"input {arg.name!r} is {arg.type}: give it a file")
-    if shape is None and arg.dims is None:
-        raise InvalidArgument(f"input {arg.name!r} may have any shape: give it one (--shape {arg.name}=1x3x224x224)")
-    open_shape = arg.shape or []
-    dims = (
-        list(shape) if shape is not None else [_size(open_shape, axis, image_size) for axis in range(len(open_shape))]
-    )
+    if arg.dims is None and not shaped:
+        raise InvalidArgument(f"input {arg.name!r} may have any shape: give it one")
+    shape = sizes.of(arg)
     if dtype.kind == "O":
-        return np.full(dims, "text", object)
+        return np.full(shape, "text", object)
+    if values:
+        return np.full(shape, values[0], dtype)
     if dtype.kind in "iub":
-        return rng.integers(0, 2, dims).astype(dtype)
-    return rng.uniform(-1, 1, dims).astype(dtype)
-
-
-def _size(shape: Sequence[int | str | None], axis: int, image_size: tuple[int, int]) -> int:
-    dim = shape[axis]
-    if isinstance(dim, int):
-        return dim
-    if dim is not None and _SEQUENCE.search(dim):
-        return 128
-    return image_size[axis - 2] if len(shape) == 4 and axis >= 2 else 1
+        ones = np.ones(shape, dtype)
+        return ones if "mask" in arg.name.lower() else rng.integers(0, 2, shape).astype(dtype)
+    return rng.uniform(-1, 1, shape).astype(dtype)

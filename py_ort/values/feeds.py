@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from py_ort.exceptions import InvalidArgument
 from py_ort.plan.node_arg import NodeArg
 from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.suggestion import did_you_mean
 from py_ort.wire.tensors import NUMPY, TYPE_NAMES, TYPE_NUMBERS, dtype_of
 from py_ort.wire.values import element_type
 
@@ -90,9 +90,9 @@ def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     """
     known = {arg.name: arg for arg in args}
     if extra := [name for name in names if name not in known]:
-        near = difflib.get_close_matches(str(extra[0]), known, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InvalidArgument(f"the model has no input {extra[0]!r}{hint}: it has {_signature(args)}")
+        raise InvalidArgument(
+            f"the model has no input {extra[0]!r}{did_you_mean(extra[0], known)}: it has {_signature(args)}"
+        )
     needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
     if missing := [name for name in needed if name not in names]:
         raise InvalidArgument(

@@ -1,0 +1,31 @@
+"""Advice for Python, in the words of the command line."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+#: What messages say, and the flag or variable that does the same.
+_FLAGS = (
+    (r"BrowserOptions\(sandbox=\w+\) or (?=PY_ORT_SANDBOX)", ""),
+    (r"BrowserOptions\(sandbox=True\)", "PY_ORT_SANDBOX=1"),
+    (r"BrowserOptions\((webgpu|launcher|browser)='([^']*)'\)", r"--\1 \2"),
+    (r"\b(launcher|browser|webgpu)='([^']*)'", r"--\1 \2"),
+    (r"\bgive browser= ", "give --browser "),
+    (r"\bproviders=\['(\w+)'\]", r"--provider \1"),
+)
+
+
+def in_flags(text: str) -> str:
+    """Return a message with flags where it speaks of arguments."""
+    for spoken, flag in _FLAGS:
+        text = re.sub(spoken, flag, text)
+    return text
+
+
+class Formatter(logging.Formatter):
+    """Log lines with such advice."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record."""
+        return in_flags(super().format(record))

@@ -1,0 +1,255 @@
+"""What a command is told of a model's inputs: --shape, --input and --dim, the same for all commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from py_ort.exceptions import InvalidArgument, RuntimeException
+from py_ort.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from py_ort import NodeArg, SessionOptions
+    from py_ort.load import LoadedModel
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What was said of inputs.
+
+    Attributes:
+        shapes: By input name.
+        files: Contents of the files given, by input name.
+        dims: Numbers for names of dimensions.
+    """
+
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    files: Mapping[str, np.ndarray] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+
+    def known_shapes(self) -> dict[str, list[int]]:
+        """Return the shapes that were given, those of files among them."""
+        return {name: list(shape) for name, shape in self.shapes.items()} | {
+            name: list(array.shape) for name, array in self.files.items()
+        }
+
+    def load(self, model: Path) -> LoadedModel:
+        """Read a model, and see that it has what was named.
+
+        Raises:
+            PyOrtError: As `load_model` does.
+            click.BadParameter: It has no such input or dimension.
+        """
+        from py_ort.load import load_model
+
+        loaded = load_model(model)
+        self.check(inputs_of(loaded))
+        return loaded
+
+    def __bool__(self) -> bool:
+        """Whether anything was said."""
+        return bool(self.shapes or self.files or self.dims)
+
+    def check(self, args: Iterable[NodeArg]) -> None:
+        """See that a model with these inputs has what was named.
+
+        Raises:
+            click.BadParameter: It has not.
+        """
+        args = list(args)
+        names = dict.fromkeys(arg.name for arg in args)
+        dims = dict.fromkeys(dim for arg in args for dim in arg.shape if isinstance(dim, str) and dim)
+        for option, what, given, known in (
+            ("--shape", "input", self.shapes, names),
+            ("--input", "input", self.files, names),
+            ("--dim", "dimension with a name", self.dims, dims),
+        ):
+            for name in given:
+                if name not in known:
+                    there = ", ".join(map(repr, known)) or "none"
+                    raise click.BadParameter(
+                        f"the model has no {what} {name!r}{did_you_mean(name, known)}: it has {there}",
+                        param_hint=option,
+                    )
+
+    def fix(self, options: SessionOptions, shapes: bool = False) -> SessionOptions:
+        """Have sessions compile for these sizes.
+
+        Args:
+            options: Changed.
+            shapes: Whether to fix those of inputs, too, for sessions that are fed nothing else.
+        """
+        for name, size in self.dims.items():
+            options.add_free_dimension_override_by_name(name, size)
+        for name, shape in self.known_shapes().items() if shapes else ():
+            options.add_input_shape(name, shape)
+        return options
+
+    def feeds(
+        self,
+        args: Sequence[NodeArg],
+        model: LoadedModel,
+        random: Callable[[NodeArg], bool] = lambda arg: True,
+        **options: Any,
+    ) -> dict[str, np.ndarray]:
+        """Return feeds: the files, and random numbers for the inputs for which `random` says so.
+
+        Args:
+            args: The inputs that a session wants.
+            model: Its model.
+            random: Which inputs without a file get random numbers; the others get no feed.
+            **options: For `random_feeds`.
+        """
+        from py_ort.testing.accepted_values import accepted_values
+        from py_ort.testing.random_feeds import random_feeds
+
+        wanted = [arg for arg in args if arg.name in self.files or arg.name in self.shapes or random(arg)]
+        with told_how_to_give(args, _NOT_YET):
+            made = random_feeds(
+                wanted,
+                self.shapes,
+                given=self.files,
+                dims=self.dims,
+                values=accepted_values(model.model),
+                **options,
+            )
+        return {**self.files, **made}
+
+
+def inputs_of(model: LoadedModel) -> list[NodeArg]:
+    """Return what a model says of its inputs."""
+    from py_ort.plan import NodeArg
+
+    return [NodeArg.of(value) for value in model.model.graph.inputs]
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --shape, --input and --dim; the command gets them as `inputs: Inputs`."""
+
+    def with_inputs(
+        *args: Any, shapes: dict[str, Any], files: dict[str, Any], dims: dict[str, Any], **options: Any
+    ) -> Any:
+        if twice := shapes.keys() & files.keys():
+            raise click.BadParameter(f"{min(twice)} has a file, which has its shape", param_hint="--shape")
+        return command(*args, inputs=Inputs(shapes, files, dims), **options)
+
+    with_inputs.__name__, with_inputs.__doc__ = command.__name__, command.__doc__
+    with_inputs.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in (
+        click.option(
+            *("--dim", "dims"),
+            multiple=True,
+            callback=_each("N=4", _number),
+            metavar="NAME=NUMBER",
+            help="Size of a dimension that has a name; the model is compiled for it.",
+        ),
+        click.option(
+            *("--input", "files"),
+            multiple=True,
+            callback=_each("x=x.npy", _contents),
+            metavar="NAME=FILE",
+            help="Contents of an input: .npy, or .pb as in ONNX's test data.",
+        ),
+        click.option(
+            *("--shape", "shapes"),
+            multiple=True,
+            callback=_each("x=1x3x224x224", _shape),
+            metavar="NAME=1x3x224x224",
+            help="Shape of an input without a file; NAME= for a single number.",
+        ),
+    ):
+        with_inputs = option(with_inputs)
+    return with_inputs
+
+
+def _each(example: str, read: Callable[[str], Any]) -> Callable[..., dict[str, Any]]:
+    """Read options of the form NAME=TEXT; names may hold "=", texts of --shape and --dim do not."""
+
+    def callback(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for item in items:
+            name, equals, text = item.partition("=") if read is _contents else item.rpartition("=")
+            if not equals or not name:
+                raise click.BadParameter(f"expected {parameter.metavar}, got {item!r}")
+            if name in found:
+                raise click.BadParameter(f"{name} is given twice")
+            try:
+                found[name] = read(text)
+            except ValueError as e:
+                raise click.BadParameter(
+                    f"{item!r}: {str(e) or f'expected {parameter.metavar}, e.g. {example}'}"
+                ) from e
+        return found
+
+    return callback
+
+
+#: What a tensor's size can be at all.
+_MOST = 2**31 - 1
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 10 or int(text) > _MOST:
+        raise ValueError
+    return int(text)
+
+
+def _shape(text: str) -> list[int]:
+    return [_number(size) for size in text.split("x")] if text else []
+
+
+def _contents(text: str) -> np.ndarray:
+    try:
+        if not text.endswith(".pb"):
+            array = np.load(text)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("it holds several arrays; give a .npy file")
+            return array
+        import onnx
+
+        return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(Path(text).read_bytes()))
+    except OSError as e:
+        raise ValueError(e.strerror or str(e)) from e
+    except Exception as e:  # a file may hold anything
+        raise ValueError(f"it is no .npy file, nor a .pb file with a tensor: {e}") from e
+
+
+#: Of feeds that could not be made.
+_NOT_YET: dict[str, Any] = {}
+
+
+@contextmanager
+def told_how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], given: Iterable[str] = ()) -> Iterator[None]:
+    """Add to errors of a run how its inputs are given, where they were chosen by us.
+
+    Args:
+        args: The model's inputs.
+        feeds: What was fed.
+        given: The names of those that the user chose.
+    """
+    try:
+        yield
+    except (InvalidArgument, RuntimeException) as e:
+        chosen = [arg for arg in args if arg.name not in set(given)]
+        if chosen:
+            e.message = f"{e.message}\n  {_how_to_give(chosen, feeds)}"
+        raise
+
+
+def _how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any]) -> str:
+    random = ", ".join(f"{arg.name} {list(feeds[arg.name].shape)}" for arg in args if arg.name in feeds)
+    names = list(dict.fromkeys(dim for arg in args for dim in arg.shape if isinstance(dim, str) and dim))
+    ways = ["--random"] if any(arg.name not in feeds for arg in args) and feeds is not _NOT_YET else []
+    ways += [f"--dim {names[0]}=NUMBER"] if names else []
+    if any(arg.dims is None or not all(isinstance(dim, int) for dim in arg.dims) for arg in args):
+        rank = next((len(arg.dims) for arg in args if arg.dims), 4)
+        ways.append(f"--shape {args[0].name}={'x'.join(['1', '3', '224', '224', '1'][:rank])}")
+    ways.append(f"--input {args[0].name}=FILE.npy")
+    fed = f"fed were random numbers: {random}; give others" if random else "give them"
+    return f"{fed} with {' or '.join(ways)}"

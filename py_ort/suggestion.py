@@ -1,0 +1,12 @@
+"""What somebody may have meant by a name that is not there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)", or "" where nothing is near."""
+    near = difflib.get_close_matches(str(name), list(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -1,0 +1,42 @@
+"""Numbers that a model compares an input with: those that it has a branch for, like a speech model its sample rates."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ops.builder import all_nodes
+from py_ort.ops.constants import constant_tensor
+
+#: Operators that leave a single number what it is.
+_SAME = frozenset({"Cast", "Flatten", "Gather", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+
+
+def accepted_values(model: ir.Model) -> dict[str, list[int]]:
+    """Return, for each integer input of at most one element that is compared with constants, these numbers.
+
+    Args:
+        model: As it was loaded.
+    """
+    constants = {
+        node.outputs[0]: constant_tensor(node)
+        for node in all_nodes(model.graph)
+        if node.op_type == "Constant" and node.domain == ""
+    }
+    found: dict[str, list[int]] = {}
+    for value in model.graph.inputs:
+        single = value.shape is not None and all(d == 1 for d in value.shape)
+        if not single or value.dtype not in (ir.DataType.INT64, ir.DataType.INT32):
+            continue
+        same, numbers = [value], []
+        for each in same:
+            for node, index in each.uses():
+                if node.op_type in _SAME and index == 0:
+                    same.append(node.outputs[0])
+                elif node.op_type == "Equal":
+                    other = node.inputs[1 - index]
+                    tensor = None if other is None else other.const_value or constants.get(other)
+                    if tensor is not None and tensor.size == 1:
+                        numbers.append(int(tensor.numpy().item()))
+        if numbers:
+            found[value.name or ""] = list(dict.fromkeys(numbers))
+    return found
