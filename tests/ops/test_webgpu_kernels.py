@@ -26,6 +26,7 @@ TWOFOLD = (
     "reduce",
     "movement/Concat",
     "blocks/MatMulNBits",
+    "experts",
     "attention/GroupQueryAttention",
     "fused/Attention",
     "fused/Conv",

@@ -61,8 +61,8 @@ ${whole ? inFours(bits, rows) : oneByOne(bits, rows)}`,
   },
 };
 
-/** Statements that add the products of the step's weights, 4 at a time. */
-function inFours(bits: number, rows: number): string {
+/** Statements that add the products of the step's weights, `bytes`, to `sum`, 4 at a time. */
+export function inFours(bits: number, rows: number): string {
   const each = 8 / bits;
   // The bytes of the weights 4 * j and on, and how far to shift each.
   const lanes = (j: number) => [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
