@@ -55,7 +55,7 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
     graph = model.graph
     forms: dict[str, MapForm] = {}
     for node in graph.node:
-        take = _TAKE.get(node.op_type) if node.domain == _ML else None
+        take = AT_THE_BORDER.get(node.op_type) if node.domain == _ML else None
         if take is not None and node.input and node.output:  # else it is refused with all nodes of wrong arity
             take(node, graph, forms)
     if forms and not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
@@ -103,7 +103,8 @@ def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, Map
     _become(node, "Cast", to=_CAST_TO[to])
 
 
-_TAKE: dict[str, Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]] = {
+#: Operators whose maps are made, or read, outside of the model.
+AT_THE_BORDER: dict[str, Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]] = {
     "ZipMap": _zip_map,
     "DictVectorizer": _dict_vectorizer,
     "CastMap": _cast_map,

@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 
-from py_ort.ops import MICROSOFT, NHWC, lowerings, operators, parts
+from py_ort.load.maps import AT_THE_BORDER
+from py_ort.ops import MICROSOFT, NHWC, lowerings, operator, operators, parts
 from py_ort.ops.builder import WITH_SUBGRAPHS
+from py_ort.ops.declaration import LOWERINGS
+from py_ort.ops.functions import function_body
 from py_ort.ops.infer import newest_opset
+from py_ort.ops.native_operators import native_operators
 from py_ort.providers.manifest import Manifest, load_manifests
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
@@ -30,8 +35,10 @@ built kernels; do not edit.
 - **dtypes** are those of the first input, then of others where they differ (`1: int64`); `any` is all that ONNX allows.
 - **NHWC**: there is a kernel for channels last, too; the layout pass uses it where the first provider has it.
 - An operator without a kernel becomes ONNX's own function body where that has kernels (`function`), or other operators
-  (`parts`: on the first provider). `rewritten`: it becomes another operator, always. `executor`: the core's executor
-  walks its subgraphs, whose nodes run on their own providers. `constant`: it is none at run time.
+  (`parts`); on the first provider also where the second one has a kernel. `rewritten`: it becomes other operators,
+  always. `executor`: the core's executor walks its subgraphs, whose nodes run on their own providers. `constant`: it is
+  none at run time. `shape`: no contents are read, only sizes. `border`: what it makes or reads is a map outside of the
+  model.
 - What `webgpu` does not run goes to `wasm`; `py-ort placement MODEL` tells which nodes, and why. Integers of 64 bits
   are on the GPU only where they are known to fit 32.
 """
@@ -41,7 +48,7 @@ def document(manifests: Mapping[str, Manifest]) -> str:
     """Return the document's text."""
     lines = [_HEADER.format(newest=newest_opset())]
     history = _history()
-    known = {key for manifest in manifests.values() for key in manifest.kernels} | set(operators())
+    known = {key for manifest in manifests.values() for key in manifest.kernels} | set(operators()) | set(LOWERINGS)
     for domain, title in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), (MICROSOFT, MICROSOFT)):
         names = {name for there, name in known if there == domain} | {
             name for there, name in history if there == domain
@@ -50,7 +57,30 @@ def document(manifests: Mapping[str, Manifest]) -> str:
         counts = " and ".join(f"{sum((domain, n) in manifests[p].kernels for n in names)} on {p}" for p in PROVIDERS)
         lines += [f"## {title}", "", f"Kernels: {counts}.", ""]
         lines += ["| operator | opsets | webgpu | wasm |", "|---|---|---|---|", *rows, ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_lacking(manifests)])
+
+
+def lacking(manifests: Mapping[str, Manifest]) -> dict[str, list[str]]:
+    """Return the operators of native onnxruntime that nothing here runs, by domain."""
+    history = _history()
+    return {
+        domain: [name for name in names if not any(_cells(domain, name, history.get((domain, name), ()), manifests))]
+        for domain, names in native_operators()["operators"].items()
+    }
+
+
+def _lacking(manifests: Mapping[str, Manifest]) -> list[str]:
+    native = native_operators()
+    rows = [
+        f"| {domain or 'ai.onnx'} | {len(native['operators'][domain])} | {', '.join(names) or 'none'} |"
+        for domain, names in lacking(manifests).items()
+    ]
+    return [
+        *("## What native onnxruntime has besides", ""),
+        f"Operators of the CPU provider of onnxruntime {native['onnxruntime']} that run neither on webgpu nor on wasm;",
+        "a model with one of them is refused (`NotImplemented`).",
+        *("", "| domain | native has | lacking here |", "|---|---|---|", *rows, ""),
+    ]
 
 
 def _history() -> dict[tuple[str, str], list[Any]]:
@@ -64,13 +94,20 @@ def _row(
     domain: str, name: str, history: Mapping[tuple[str, str], Sequence[Any]], manifests: Mapping[str, Manifest]
 ) -> str:
     schemas = history.get((domain, name), ())
-    cells = [_kernels(domain, name, manifests[p]) or _parts(domain, name, manifests[p]) for p in PROVIDERS]
-    if not any(cells):
-        stand_in = _stand_in(domain, name, schemas)
-        if not stand_in and not schemas:
-            return ""  # declared for the layout or inference only
-        cells = [stand_in] * len(PROVIDERS)
+    cells = _cells(domain, name, schemas, manifests)
+    if not any(cells) and not schemas:
+        return ""  # declared for the layout or inference only
     return f"| {name} | {_opsets(domain, name, schemas)} | {' | '.join(cell or '–' for cell in cells)} |"
+
+
+def _cells(domain: str, name: str, schemas: Sequence[Any], manifests: Mapping[str, Manifest]) -> list[str]:
+    """How each provider runs the operator; "" where it does not."""
+    kernels = [_kernels(domain, name, manifests[p]) for p in PROVIDERS]
+    others = any(kernels)
+    return [
+        kernel or _parts(domain, name, manifests[p]) or _stand_in(domain, name, schemas, manifests[p], others)
+        for kernel, p in zip(kernels, PROVIDERS, strict=True)
+    ]
 
 
 def _parts(domain: str, name: str, manifest: Manifest) -> str:
@@ -78,22 +115,31 @@ def _parts(domain: str, name: str, manifest: Manifest) -> str:
     return "parts" if found is not None and all(manifest.has(*part) for part in found.of) else ""
 
 
-def _stand_in(domain: str, name: str, schemas: Sequence[Any]) -> str:
+def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest, others: bool) -> str:
+    """What becomes of an operator without a kernel on this provider; `others`: another provider has one."""
     if domain == "" and name in WITH_SUBGRAPHS:
         return "executor"
-    if domain == "" and name == "Constant":
-        return "constant"
-    if any(entry.before >= newest_opset() or entry.before == 10_000 for entry in lowerings(domain, name)):
-        return "rewritten"
+    if domain == "" and name in ("Constant", "Shape", "Size"):
+        return "constant" if name == "Constant" else "shape"
+    if domain == "ai.onnx.ml" and name in AT_THE_BORDER:
+        return "border"
     last = schemas[-1] if schemas else None
-    if last is not None and last.deprecated:
-        return "rewritten" if lowerings(domain, name) else "–"
-    return "function" if last is not None and (last.has_function or last.has_context_dependent_function) else ""
+    entries = lowerings(domain, name)
+    if entries and (last is None or last.deprecated or any(entry.before >= newest_opset() for entry in entries)):
+        return "rewritten"
+    if last is None or last.deprecated or not operator(domain, name).expand:
+        return ""
+    if last.has_function:
+        body = function_body(ir.Node(domain, name, [None] * last.min_input, num_outputs=last.min_output))
+        plain = body is not None and all(n.op_type == "Constant" or manifest.has(n.domain, n.op_type) for n in body)
+        return "function" if plain or not others else ""
+    return "function" if last.has_context_dependent_function and not others else ""
 
 
 def _opsets(domain: str, name: str, schemas: Sequence[Any]) -> str:
     if not schemas:
-        return "1+" if domain == MICROSOFT else ""
+        ends = [entry.before - 1 for entry in lowerings(domain, name) if entry.before < newest_opset()]
+        return f"1–{max(ends)}" if ends and domain == "" else "1+" if domain == MICROSOFT else ""
     first, last = schemas[0].since_version, schemas[-1]
     text = f"{first}–{last.since_version - 1}" if last.deprecated else f"{first}+"
     gaps = [schema for schema in schemas[:-1] if not last.deprecated and _is_gap(domain, name, schema, last)]
