@@ -14,7 +14,9 @@ An error that came from the page or the core keeps its own message, and its stac
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "MissingKernel",
     "ModelLoadCanceled",
     "ModelLoaded",
     "ModelRequiresCompilation",
@@ -201,10 +204,51 @@ class InvalidGraph(PyOrtError):
     code = 3
 
 
+@dataclass(frozen=True)
+class MissingKernel:
+    """A node that cannot run.
+
+    Attributes:
+        node: Its name in the model.
+        op_type: Its operator.
+        domain: The operator's domain; "" is ai.onnx.
+        reasons: Why not, by provider; none where no provider knows the operator.
+        inputs: Dtypes of its inputs, as far as they are known.
+    """
+
+    node: str
+    op_type: str
+    domain: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+
+
 class NotImplemented(PyOrtError, NotImplementedError):
-    """No kernel for this operator, type or case on the providers asked for."""
+    """No kernel for this operator, type or case on the providers asked for.
+
+    Attributes:
+        missing: All nodes without one, where it is a model that lacks kernels; the message is about the first.
+    """
 
     code = 4
+    missing: Sequence[MissingKernel] = ()
+
+    @classmethod
+    def of_nodes(cls, message: str, missing: Sequence[MissingKernel], **where: Any) -> NotImplemented:
+        """Return the error of a model that lacks kernels.
+
+        Args:
+            message: About the first node.
+            missing: All nodes.
+            **where: Further fields.
+        """
+        first = missing[0]
+        counts = Counter(f"{each.domain + '::' if each.domain else ''}{each.op_type}" for each in missing[1:])
+        more = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.most_common(8))
+        text = f"{message}; nor for {len(missing) - 1} more nodes: {more}" if more else message
+        error = cls(text, node=first.node, op_type=first.op_type, domain=first.domain, **where)
+        error.missing = tuple(missing)
+        return error
 
 
 class OutOfMemory(PyOrtError, MemoryError):

@@ -13,6 +13,7 @@ from py_ort.cli.advice import Formatter, in_flags
 from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
+from py_ort.cli.check import check
 from py_ort.cli.conformance import conformance
 from py_ort.cli.kernel import kernel
 from py_ort.cli.passes import passes
@@ -35,7 +36,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, bench, conformance, placement, passes, profile, kernel, cache, browsers, serve):
+for command in (run, check, bench, conformance, placement, passes, profile, kernel, cache, browsers, serve):
     cli.add_command(command)
 
 
@@ -61,6 +62,9 @@ def main() -> None:
         sys.exit(1)
     except OSError as e:
         _end(f"py-ort: {e.filename or 'output'}: {e.strerror or e}", 1)
+    except Exception as e:
+        logging.getLogger("py_ort").info("where it happened:", exc_info=e)
+        _end(f"py-ort: {type(e).__name__}: {e}. This is a bug of py_ort: please report it, with what -v shows", 1)
 
 
 def _end(message: str, status: int) -> NoReturn:

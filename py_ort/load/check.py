@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
 from py_ort.load.attributes import check_attributes
 from py_ort.ops import INTERNAL, NHWC, operators
 from py_ort.ops.builder import all_graphs, all_nodes
-from py_ort.ops.infer import newest_opset, schema
+from py_ort.ops.infer import newest_opset, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
 _IMPLIED_DOMAINS = ("ai.onnx.ml", "com.microsoft")  # onnxruntime takes nodes of these without an import
+_REGISTER = "; an operator of your own goes to py_ort.register_kernel first"
 _REQUIRED = onnx.defs.OpSchema.FormalParameterOption.Single
 _OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
 
@@ -48,16 +49,27 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
         )
     for key in [key for key in model.functions if _is_operator(key, model, known)]:
         del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
-    for graph in all_graphs(model.graph):
-        _check_graph(graph, model, known)
+    missing = [each for graph in all_graphs(model.graph) for each in _check_graph(graph, model, known)]
     for function in model.functions.values():
         for node in all_nodes(function.graph):
             check_attributes(node, in_function=True)
+    if missing:
+        raise _no_kernels(missing)
 
 
-def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
+def _no_kernels(missing: Sequence[MissingKernel]) -> NotImplemented:
+    first = missing[0]
+    own = "" if first.domain in _KNOWN_DOMAINS else _REGISTER
+    full = f"{first.domain or 'ai.onnx'}::{first.op_type}"
+    message = f"node {first.node} uses the operator {full}, for which there is no kernel{own}"
+    return NotImplemented.of_nodes(message, missing)
+
+
+def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> Iterator[MissingKernel]:
+    """Check a graph; yield the nodes whose operator nobody knows."""
     for node in graph:
-        _check_operator(node, model, known)
+        if not _check_operator(node, model, known):
+            yield MissingKernel(_name(node), node.op_type, node.domain)
         _check_arity_and_attributes(node, model)
         check_attributes(node)
     produced: set[str] = set()
@@ -87,9 +99,10 @@ def _is_operator(key: ir.OperatorIdentifier, model: ir.Model, known: Collection[
     return (domain, op_type) in known or schema(domain, op_type, model.opset_imports.get(domain, 1)) is not None
 
 
-def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> None:
+def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> bool:
+    """Check that a model may use an operator; return whether anybody knows it."""
     if node.op_identifier() in model.functions:
-        return
+        return True
     if node.domain in (INTERNAL, NHWC):
         raise InvalidGraph(
             f"node {_name(node)} is of the domain {node.domain}, which is py_ort's own and none of models",
@@ -101,12 +114,12 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
     key = (node.domain, node.op_type)
     standard = node.domain == "" and schema("", node.op_type, newest_opset()) is not None
     if not standard and (key in known or (key in operators() and node.domain != "")):
-        return
+        return True
     if version is not None and schema(node.domain, node.op_type, version) is not None:
-        return
+        return True
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
-    own = "" if node.domain in _KNOWN_DOMAINS else "; an operator of your own goes to py_ort.register_kernel first"
+    own = "" if node.domain in _KNOWN_DOMAINS else _REGISTER
     if version is None and node.domain not in _IMPLIED_DOMAINS:
         raise InvalidGraph(
             f"node {_name(node)} uses {full}, and the model imports no opset of that domain{own}", **where
@@ -120,9 +133,13 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         raise InvalidGraph(
             f"node {_name(node)} uses {full}, which opset {version} does not have: it came with opset {since}", **where
         )
-    if node.domain in _ONNX_DOMAINS:
-        raise InvalidGraph(f"node {_name(node)} uses the operator {full}, which opset {version} does not know", **where)
-    raise NotImplemented(f"node {_name(node)} uses the operator {full}, for which there is no kernel{own}", **where)
+    if node.domain in _ONNX_DOMAINS and (others := opsets_with(node.domain, node.op_type)):
+        raise InvalidGraph(
+            f"node {_name(node)} uses the operator {full}, which opset {version} does not know: "
+            f"it is of opset {others[0]}{f' to {others[-1]}' if others[-1] > others[0] else ''}",
+            **where,
+        )
+    return False
 
 
 def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:

@@ -39,6 +39,11 @@ def schema(domain: str, op_type: str, version: int) -> Any | None:
         return earlier_schema(op_type, version) if domain == "" else None
 
 
+def opsets_with(domain: str, op_type: str) -> list[int]:
+    """Return the opsets in which an operator is defined."""
+    return [version for version in range(1, newest_opset() + 1) if schema(domain, op_type, version) is not None]
+
+
 def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
     """Infer the types of all values of a graph, in order, its subgraphs included."""
     for node in graph:

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.exceptions import InvalidArgument, MissingKernel, NotImplemented
 from py_ort.layout import pack_weights
 from py_ort.load import LoadedModel, ModelMetadata, check_model, check_types, load_model
 from py_ort.ops import INTERNAL, NHWC
@@ -241,7 +241,7 @@ def _refuse_fallback(placement: Placement) -> None:
     strays = placement.fallbacks()
     if strays:
         first = strays[0]
-        raise NotImplemented(
+        error = NotImplemented(
             f"disable_cpu_fallback is set, and {len(strays)} nodes do not run on {placement.providers[0]}: "
             + "; ".join(f"{node.name or node.op_type} ({node.op_type}): {node.reason}" for node in strays[:5]),
             node=first.name,
@@ -249,6 +249,16 @@ def _refuse_fallback(placement: Placement) -> None:
             domain=first.domain,
             provider=placement.providers[0],
         )
+        error.missing = [
+            MissingKernel(
+                ", ".join(node.origin) or node.name,
+                node.op_type,
+                node.domain,
+                {placement.providers[0]: node.reason.removeprefix(f"{placement.providers[0]}: ")},
+            )
+            for node in strays
+        ]
+        raise error
 
 
 #: Before this IR version initializers had to be inputs too, and were constants all the same.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from py_ort.exceptions import NotImplemented
+from py_ort.exceptions import MissingKernel, NotImplemented
 from py_ort.ops import operator
 from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.counted import COUNTED
@@ -60,8 +60,15 @@ def place(
     arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and providers[0] != "wasm" else set()
     placed: dict[ir.Node, PlacedNode] = {}
     integers = IntegerRanges(model.graph, wide_integers)
+    nowhere: dict[ir.Node, dict[str, str]] = {}
     for node in all_nodes(model.graph):
-        placed[node] = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
+        found = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
+        if isinstance(found, PlacedNode):
+            placed[node] = found
+        else:
+            nowhere[node] = found
+    if nowhere:
+        raise _no_kernels(nowhere, providers)
     if "wasm" in providers[1:]:
         wasm = manifests["wasm"]
 
@@ -84,7 +91,8 @@ def _place_node(
     arithmetic: bool,
     force_cpu: Collection[str],
     integers: IntegerRanges,
-) -> PlacedNode:
+) -> PlacedNode | dict[str, str]:
+    """Return where a node goes; if nowhere, why, by provider."""
     names = origins(node)
 
     def placed(provider: str, reason: str) -> PlacedNode:
@@ -96,7 +104,7 @@ def _place_node(
     if node.domain == "" and node.op_type in CONTROL_FLOW:
         return placed("wasm", CONTROL if providers[0] != "wasm" else "")
     dtypes = _dtypes(node)
-    reasons: list[str] = []
+    reasons: dict[str, str] = {}
     if "wasm" in providers:
         forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
         if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
@@ -104,16 +112,29 @@ def _place_node(
     for provider in providers:
         refusal = _refusal(node, provider, manifests[provider], dtypes, integers)
         if refusal is None:
-            return placed(provider, "; ".join(reasons))
-        reasons.append(f"{provider}: {refusal}")
+            return placed(provider, _joined(reasons))
+        reasons[provider] = refusal
+    return reasons
+
+
+def _joined(reasons: Mapping[str, str]) -> str:
+    return "; ".join(f"{provider}: {refusal}" for provider, refusal in reasons.items())
+
+
+def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[str]) -> NotImplemented:
+    def inputs(node: ir.Node) -> tuple[str, ...]:
+        return tuple("?" if d is None else d.name for d in _dtypes(node))
+
+    node, reasons = next(iter(nowhere.items()))
+    name = origins(node)[0]
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
-    found = ", ".join("?" if d is None else d.name for d in dtypes)
-    raise NotImplemented(
-        f"no provider of {list(providers)} runs node {names[0]!r}: {full} (opset {newest_opset()} form, inputs "
-        f"{found}); {'; '.join(reasons)}",
-        node=names[0],
-        op_type=node.op_type,
-        domain=node.domain,
+    return NotImplemented.of_nodes(
+        f"no provider of {list(providers)} has a kernel for node {name!r}: {full} (opset {newest_opset()} form, inputs "
+        f"{', '.join(inputs(node))}); {_joined(reasons)}",
+        [
+            MissingKernel(origins(each)[0], each.op_type, each.domain, why, inputs(each))
+            for each, why in nowhere.items()
+        ],
         provider=", ".join(providers),
         shapes={
             v.name or f"input {i}": [str(d) for d in dims(v) or []]

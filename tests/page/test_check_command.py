@@ -1,0 +1,173 @@
+"""`py-ort check`: it says what a session then does, and lists all that is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import small_models
+from graphs import parse
+from onnx import TensorProto, helper, numpy_helper
+from shared_browser import BROWSER
+
+from py_ort import InferenceSession, SessionOptions
+from py_ort.exceptions import NotImplemented, PyOrtError
+from py_ort.plan import CompileOptions
+from py_ort.plan.verdict import Verdict, verdict
+from py_ort.testing.sources import onnx_node
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
+from mutations import mutated
+
+#: One of so many of ONNX's node cases.
+PART = 40
+CASES = [case for case in onnx_node.cases() if zlib.crc32(case.id.encode()) % PART == 3]
+WAYS = {"webgpu": (("webgpu",), "0"), "wasm": (("wasm",), "0"), "alone": (("webgpu",), "1")}
+
+
+def judged(model: bytes, way: str) -> tuple[Verdict, str]:
+    """What is said of a model, and the error of the session, or ""."""
+    providers, alone = WAYS[way]
+    options = SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", alone)
+    options.log_severity_level = 4
+    said = verdict(model, list(dict.fromkeys([*providers, "wasm"])), CompileOptions(disable_cpu_fallback=alone == "1"))
+    try:
+        InferenceSession(model, options, list(providers), browser=BROWSER).close()
+    except PyOrtError as e:
+        return said, type(e).__name__
+    return said, ""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_says_what_sessions_do_of_node_cases(way):
+    wrong = []
+    for case in CASES:
+        said, error = judged(case.model, way)
+        if said.error.partition(":")[0] != error:
+            wrong.append(f"{case.id}: {said.error or 'runs'}, and the session {error or 'runs'}")
+        if error == "NotImplemented":
+            assert any(each.standing == "missing" for each in said.operators), case.id
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_says_what_sessions_do_of_broken_models():
+    wrong, errors = [], 0
+    for number, case in enumerate(CASES):
+        model = mutated(f"check/{number}", case.model, 2)
+        said, error = judged(model, "wasm")
+        errors += bool(error)
+        if bool(said.error) != bool(error):
+            wrong.append(f"{number}, of {case.id}: {said.error or 'runs'}, and the session {error or 'runs'}")
+    assert not wrong, "\n".join(wrong)
+    assert errors > len(CASES) / 4
+
+
+MISSING = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1, "my": 1, "ai.onnx.preview.training": 1]>
+g (float[2,2] x) => (float[2,2] z) {
+    a = com.microsoft.Frobnicate(x)
+    b = my.Frobnicate(a)
+    c = my.Frobnicate(b)
+    d = Relu(c)
+    z = ai.onnx.preview.training.Gradient<xs=["x"], y="x">(d)
+}"""
+
+
+def test_all_that_is_missing_is_listed():
+    model = onnx.parser.parse_model(MISSING).SerializeToString()
+    said = verdict(model, ["webgpu", "wasm"])
+    missing = {f"{each.domain}::{each.op_type}": each for each in said.operators}
+    assert not said.runs
+    assert {name: len(each.nodes) for name, each in missing.items()} == {
+        "com.microsoft::Frobnicate": 1,
+        "my::Frobnicate": 2,
+        "ai.onnx.preview.training::Gradient": 1,  # which is no kernel's, either
+    }
+    with pytest.raises(NotImplemented) as caught:
+        InferenceSession(model, providers=["wasm"], browser=BROWSER)
+    assert [each.domain for each in caught.value.missing] == ["com.microsoft", "my", "my"]
+    assert "2 more nodes" in str(caught.value) and "register_kernel" not in str(caught.value)
+
+
+def test_what_placement_misses_is_listed_at_once():
+    text = "g (float[3,3] x) => (float y, float z) { y = Det(x)  a = Relu(x)  z = Det(a) }"
+    with pytest.raises(NotImplemented) as caught:
+        from graphs import compiled
+
+        compiled(parse(text), providers=["webgpu"])
+    assert [(each.op_type, dict(each.reasons)) for each in caught.value.missing] == [
+        ("Det", {"webgpu": "no kernel"})
+    ] * 2  # fmt: skip
+
+
+@pytest.fixture
+def check(py_ort_command, tmp_path):
+    def run(model: bytes | onnx.ModelProto, *arguments: object) -> tuple[int, dict]:
+        file = tmp_path / "m.onnx"
+        file.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
+        status, out, err = py_ort_command("check", file, "--json", *arguments)
+        assert "Traceback" not in err
+        text_status, text, _ = py_ort_command("check", file, *arguments)
+        assert text_status == status and ("it will not run" in text) == (status == 1)
+        return status, {**json.loads(out), "text": text}
+
+    return run
+
+
+def test_what_stands_in(check):
+    """Kernels, other providers, other operators, functions of the model, and what is gone or fused."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "own": 1]>
+        g (double[2,2] d, float[2,2] x) => (double[2,2] y, float[2,2] z) {
+            y = Abs(d)
+            a = own.twice(x)
+            b = Identity(a)
+            c = Softmax(b)
+            z = HardSwish(c)
+        }
+        <domain: "own", opset_import: ["": 17]> twice (x) => (y) { y = MatMul(x, x) }"""
+    )
+    status, said = check(model, "--all")
+    found = {each["op_type"]: each for each in said["operators"]}
+    assert status == 0 and said["runs"] and {name: each["standing"] for name, each in found.items()} == {
+        "Abs": "other provider", "twice": "function", "Identity": "gone", "Softmax": "kernel",
+        "HardSwish": "kernel",
+    }  # fmt: skip
+    assert found["Abs"]["becomes"] == [["wasm", "Abs"]] and "float64" in found["Abs"]["reasons"][0][1]
+    assert found["twice"]["becomes"] == [["webgpu", "MatMul"]] and found["twice"]["nodes"] == ["a"]
+    assert "own::twice" in said["text"]
+    assert check(model, "--no-fallback")[0] == 1
+
+
+def test_sizes_and_memory(check):
+    weight = numpy_helper.from_array(np.ones((3, 1000), np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])]
+    model = small_models.model(nodes, [small_models.floats("x", ["N", 3])], [small_models.floats("y", None)], [weight])
+    _, said = check(model)
+    assert said["open_dimensions"] == {"x": ["N"]} and said["tensor_bytes"] is None and said["open_values"] > 0
+    assert "--dim N=NUMBER" in said["text"]
+    for option in (("--dim", "N=10"), ("--shape", "x=10x3")):
+        _, said = check(model, *option)
+        assert said["open_dimensions"] == {} and said["open_values"] == 0
+        assert 10 * 4 * (3 + 1000) <= said["tensor_bytes"] <= 10 * 4 * (3 + 2000)
+        assert said["weights"]["all"] >= 12000
+    assert check(model, "--provider", "wasm")[1]["counts"].keys() == {"wasm"}
+
+
+@pytest.mark.parametrize(
+    "model, words",
+    [
+        (small_models.add()[:-20], "truncated"),
+        (small_models.unknown_operator(), "Frobnicate"),
+        (small_models.add(TensorProto.BOOL), "tensor(bool)"),
+    ],
+    ids=["truncated", "unknown", "types"],
+)
+def test_what_does_not_run(check, model, words):
+    status, said = check(model)
+    assert status == 1 and not said["runs"] and words in said["error"] and words in said["text"]
