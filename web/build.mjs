@@ -4,7 +4,7 @@
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
-import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -64,6 +64,19 @@ async function manifest() {
   return kernels.map(({ domain = '', op, types, requires, columns }) => ({ domain, op_type: op, types: types.map(withBfloat), requires, columns }));
 }
 
+/** The scripts that Python writes into pages: small, and with the licence of what is in them. */
+async function buildReports(assets) {
+  const licence = await readFile(path.join(web, 'node_modules/@dagrejs/dagre/dist/dagre.esm.js.LEGAL.txt'), 'utf8').catch(() => {
+    throw new Error('@dagrejs/dagre is not installed: run `npm ci` in web/');
+  });
+  for (const [name, js] of Object.entries({ profile: '', bench: '', graph: licence.trim() })) {
+    await esbuild.build({
+      ...common, format: 'iife', minify: true, charset: 'utf8', legalComments: 'none', banner: { js },
+      entryPoints: [`src/report/${name}.ts`], outfile: path.join(assets, `report_${name}.js`),
+    });
+  }
+}
+
 async function buildAssets() {
   const assets = path.join(root, 'py_ort/assets');
   await mkdir(assets, { recursive: true });
@@ -74,10 +87,7 @@ async function buildAssets() {
       bridge_bench: 'src/bridge_bench/worker.ts', microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
-  await esbuild.build({
-    ...common, format: 'iife', minify: true, charset: 'utf8', outdir: assets,
-    entryPoints: Object.fromEntries(['profile', 'bench'].map((name) => [`report_${name}`, `src/report/${name}.ts`])),
-  });
+  await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();
   await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);

@@ -27,8 +27,15 @@ _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 @kernels_option
 @click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimised graph as ONNX.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
 def passes(
-    model: Path, providers: tuple[str, ...], level: str, inputs: Inputs, save: Path | None, as_json: bool
+    model: Path,
+    providers: tuple[str, ...],
+    level: str,
+    inputs: Inputs,
+    save: Path | None,
+    as_json: bool,
+    html_file: Path | None,
 ) -> None:
     """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
     with err.status("compiling") if err.is_terminal else _Quiet():
@@ -38,6 +45,8 @@ def passes(
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
         options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())
         compiled = compile_model(inputs.load(model), providers=names, options=options, optimised=save)
+    if html_file:
+        html_file.write_text(_page(model, compiled), encoding="utf-8")
     print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)
 
 
@@ -68,6 +77,21 @@ def _json(compiled: CompiledModel) -> dict[str, Any]:
     }
 
 
+def _page(model: Path, compiled: CompiledModel) -> str:
+    from py_ort.pages.graph import given, page
+
+    facts = {"model": model, **dict(_sums(compiled))}
+    rows = [
+        (each.name, each.before, each.after, each.changes, round(each.ms, 1), _made(each))
+        for each in compiled.passes
+        if each.changes
+    ]
+    tables = {
+        "Passes that changed something": (("pass", "nodes before", "after", "changes", "ms", "more and fewer"), rows)
+    }
+    return page(given(model), compiled, f"py-ort passes {model.name}", facts, tables)
+
+
 def _print(compiled: CompiledModel) -> None:
     table = Table("pass", "nodes", "changes", "ms", "more and fewer", box=None)
     for column in table.columns[1:4]:
@@ -78,14 +102,23 @@ def _print(compiled: CompiledModel) -> None:
         nodes = f"{each.before} → {each.after}" if each.before != each.after else str(each.after)
         table.add_row(each.name, nodes, changed, f"{each.ms:.1f}", _made(each), style="" if each.changes else "dim")
     out.print(table)
+    out.print()
+    for name, text in _sums(compiled):
+        out.print(f"{name}: {text}", soft_wrap=True)
+
+
+def _sums(compiled: CompiledModel) -> list[tuple[str, str]]:
+    """What came of it all, and what it is of."""
     reports = compiled.passes
     changing = sum(report.changes > 0 for report in reports)
     stages = ", ".join(f"{stage} {ms:.0f}" for stage, ms in compiled.timings.items())
     launches = ", ".join(f"{count} on {provider}" for provider, count in compiled.placement.launches().items())
     ends = f"{reports[0].before} → {reports[-1].after}"
-    out.print(f"\nnodes: {ends}; {changing} of {len(reports)} passes changed something")
-    out.print(f"kernels to launch: {launches}; shape arithmetic: {compiled.placement.arithmetic()} nodes")
-    out.print(f"ms per stage: {stages}; together {sum(compiled.timings.values()):.0f}", soft_wrap=True)
+    return [
+        ("nodes", f"{ends}; {changing} of {len(reports)} passes changed something"),
+        ("kernels to launch", f"{launches}; shape arithmetic: {compiled.placement.arithmetic()} nodes"),
+        ("ms per stage", f"{stages}; together {sum(compiled.timings.values()):.0f}"),
+    ]
 
 
 def _made(report: PassReport) -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import browser_options, kernels_option, out, progress, provider_option
+from py_ort.cli.common import OutputFile, browser_options, kernels_option, out, progress, provider_option
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from py_ort import BrowserOptions
+    from py_ort import BrowserOptions, SessionOptions
     from py_ort.providers import Placement
 
 
@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 @browser_options
 @click.option("--nodes", "each", is_flag=True, help="List every node.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
 def placement(
-    model: Path, providers: tuple[str, ...], inputs: Inputs, browser: BrowserOptions, each: bool, as_json: bool
+    model: Path,
+    providers: tuple[str, ...],
+    inputs: Inputs,
+    browser: BrowserOptions,
+    each: bool,
+    as_json: bool,
+    html_file: Path | None,
 ) -> None:
     """Show which node of MODEL runs on which provider, and why."""
     from py_ort import InferenceSession, SessionOptions
@@ -37,12 +44,25 @@ def placement(
         options = inputs.fix(SessionOptions(), shapes=True)
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
             found = session.placement()
+    if html_file:
+        html_file.write_text(_page(model, found, options), encoding="utf-8")
     if as_json:
         print(json.dumps(found.to_json(), indent=1))
     else:
         out.print(_table(found, each))
         for line in found.summary():
             out.print(line, markup=False, soft_wrap=True)
+
+
+def _page(model: Path, found: Placement, options: SessionOptions) -> str:
+    from py_ort.pages.graph import given, page
+    from py_ort.plan import compile_model
+    from py_ort.sessions.opening import compile_options
+
+    compiled = compile_model(model, providers=found.providers, options=compile_options({}, options))
+    facts = {"model": model, "runs": "; ".join(found.summary())}
+    tables = {"Where nodes run, and why": (("nodes", "operator", "provider", "why"), found.by_operator())}
+    return page(given(model), compiled, f"py-ort placement {model.name}", facts, tables)
 
 
 def _table(found: Placement, each: bool) -> Table:

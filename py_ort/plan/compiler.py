@@ -49,7 +49,8 @@ class CompiledModel:
         overridable: Initializers that the model lists as inputs too. The plan has them as constants.
         metadata: What the model says about itself.
         placement: Where each node runs, and why.
-        model: The optimised graph, before weights were packed.
+        model: The optimised graph.
+        placed: Where each of its nodes runs.
         passes: What each pass did.
         timings: Milliseconds per stage.
     """
@@ -64,6 +65,7 @@ class CompiledModel:
     model: ir.Model
     passes: list[PassReport] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
+    placed: Mapping[ir.Node, PlacedNode] = field(default_factory=dict)
 
     def parts(self) -> Sequence[Part]:
         """Return the weights' blob, as parts to serve."""
@@ -155,7 +157,8 @@ def compile_model(
         plan = writer.write()
     _complete(outputs, inputs, loaded)
     return CompiledModel(
-        plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model, passes, timings
+        *(plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model),
+        *(passes, timings, placed),
     )
 
 

@@ -173,7 +173,7 @@ def _open_session(
         folder = options.config_entries.get(DATA_FOLDER_ENTRY, "")
         planner = Planner(source, changes, _plan_cache(options, changes), folder)
         stage("reading the model")
-        planner.expect(_with_wasm(wanted.providers), _compile_options(wanted.providers, options))
+        planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
             backend = Backend(share.take(), browser, log)
@@ -188,7 +188,7 @@ def _open_session(
         stage("compiling the model")
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
-        settled = _compile_options(backend.options, options)
+        settled = compile_options(backend.options, options)
         compiled = planner.plan(names, settled, options.optimized_model_filepath)
         compiled_at = time.perf_counter()
         stage("loading it into the page")
@@ -248,7 +248,8 @@ def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | N
     return PlanCache.default()
 
 
-def _compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
+def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
+    """Return how a session compiles its model, of its providers' options and its own."""
     from py_ort.plan.options import CompileOptions
     from py_ort.providers.options import names_in
 
@@ -297,7 +298,7 @@ def _shape_plans(
     def create(planned: Planned) -> Loaded:
         return _load_into_page(backend, planned, options)[0]
 
-    settled = _compile_options(backend.options, options)
+    settled = compile_options(backend.options, options)
     return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
 
 

@@ -1,0 +1,30 @@
+// The data of a graph page (py_ort/pages/graph.py).
+
+export interface GraphNode {
+  name: string;
+  op: string;
+  /** "webgpu", "wasm", "input", "output", or "" for a node of the model that nothing runs for. */
+  place: string;
+  why: string;
+  /** The body of which node it is in, for people. */
+  inside: string;
+  /** Nodes of the other view that became this one, or that this one became. */
+  other: number[];
+  inputs: string[];
+  outputs: string[];
+  attributes: string[];
+  /** Shape of the first output. */
+  shape: string;
+}
+
+export interface View {
+  title: string;
+  nodes: GraphNode[];
+  edges: [from: number, to: number][];
+}
+
+/** Whether a node is meant by a text that someone looks for: part of its name, operator, provider, a value or a reason. */
+export function matches(node: GraphNode, text: string): boolean {
+  const wanted = text.toLowerCase();
+  return [node.name, node.op, node.place, node.why, ...node.inputs, ...node.outputs].some((part) => part.toLowerCase().includes(wanted));
+}
