@@ -6,8 +6,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, dims
-from py_ort.ops.declaration import MICROSOFT, Operator
+from py_ort.ops.builder import Builder, attribute, dims, rank
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
 from py_ort.ops.infer import like
 
 
@@ -96,12 +96,39 @@ OPERATORS = [
         for name in (
             "RotaryEmbedding",
             "PackedAttention",
-            "DecoderMaskedMultiHeadAttention",
         )
     ),
     Operator("Attention", domain=MICROSOFT, tolerance="normal", infer=_infer_projected),
     Operator("QAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_quantized),
-    Operator("MultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head),
+    Operator("MultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head, host=(8,)),
+    Operator("DecoderMaskedMultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head),
     Operator("GroupQueryAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_grouped, host=(6,)),
     Operator("EmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
 ]
+
+
+_OF_ONE_POSITION = ("num_heads", "scale", "mask_filter_value")
+
+
+@lowering("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
+def one_position(node: ir.Node, build: Builder) -> Any:
+    """MultiHeadAttention by another order of inputs, for what onnxruntime knows on the CPU."""
+    query, key, value, mask, bias, past_key, past_value, past_rows, _, beams, added = [*node.inputs, *[None] * 11][:11]
+    crosses = rank(key) == 4
+    shares = attribute(node, "past_present_share_buffer", 0) != 0
+    known = dims(query)
+    if (
+        value is None
+        or len(node.outputs) > 3
+        or (known is not None and known[1] not in (1, None) and isinstance(known[1], int))
+    ):
+        return None
+    if crosses:
+        if bias is not None or len(node.outputs) > 1 or shares:
+            return None
+        past_key = past_value = past_rows = beams = None
+    elif not shares or past_key is None or past_value is None or past_rows is None:
+        return None
+    kept = {name: node.attributes[name] for name in _OF_ONE_POSITION if name in node.attributes}
+    inputs = (query, key, value, added, mask, bias, past_key, past_value, past_rows, beams)
+    return build.op("MultiHeadAttention", *inputs, domain=MICROSOFT, outputs=len(node.outputs), **kept)

@@ -34,6 +34,7 @@ _INDICES = {
     **{("", "MaxUnpool"): (1,), ("", "RotaryEmbedding"): (3,), ("", "Attention"): (6,)},
     **{("", name): (1,) for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
     **{(MICROSOFT, name): (1,) for name in ("RotaryEmbedding", "GatherBlockQuantized")},
+    (MICROSOFT, "NGramRepeatBlock"): (0,),
 }
 """Inputs that name places: what does not fit 32 bits is wrong there anyway, and is refused when it is uploaded."""
 

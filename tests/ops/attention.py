@@ -76,6 +76,8 @@ GROUPED = [
 
 MASK = np.array([[1, 1, 0, 1, 1, 0, 1], [0] * 7], np.int32)
 PAST = r(BATCH, HEADS, 4, SIZE)
+CACHE = r(BATCH, HEADS, 12, SIZE)
+BEAMS = np.random.default_rng(1).integers(0, 2, (2, 2, 9)).astype(np.int32)
 CROSS = [r(BATCH, ROWS, HIDDEN), r(BATCH, HEADS, 7, SIZE), r(BATCH, HEADS, 7, SIZE)]
 MULTI_HEAD = [
     _mha(5, name="plain"),
@@ -91,6 +93,15 @@ MULTI_HEAD = [
     _mha(5, r(3 * HIDDEN), np.eye(2, 9, dtype=np.int32), r(BATCH, 1, ROWS, 9), PAST, PAST, name="past-all", outputs=3),
     _mha(5, None, None, None, PAST, PAST, name="past-causal", outputs=3, unidirectional=1),
     _mha(5, name="present", outputs=3),
+    _mha(5, r(3 * HIDDEN), None, None, CACHE, CACHE, _i32(4), name="cache", outputs=3, unidirectional=1),
+    _mha(5, None, None, None, CACHE, CACHE, _i32(0), name="cache-empty", outputs=3),
+    _microsoft(
+        "MultiHeadAttention",
+        [*[r(4, 1, HIDDEN)] * 3, None, None, None, *[r(4, HEADS, 9, SIZE)] * 2, _i32(6), BEAMS],
+        "beams",
+        3,
+        **MHA,
+    ),
     _microsoft("MultiHeadAttention", [*CROSS, r(3 * HIDDEN)], "cross", **MHA),
     _microsoft("MultiHeadAttention", [*CROSS, None, None, None, PAST, PAST], "cross-past", 3, **MHA),
     _microsoft(

@@ -1,4 +1,5 @@
 // com.microsoft's MultiHeadAttention, Attention and QAttention.
+#include <algorithm>
 #include <cmath>
 
 #include "attention_core.h"
@@ -67,6 +68,25 @@ Status add_part(Heads& x, int64_t batch, int64_t heads, int64_t rows, int64_t si
   return {};
 }
 
+// [texts, beams, positions]: the beam of the same text whose row each of the first `before` positions has; later rows are their beam's own.
+Status follow_beams(const Tensor& beams, int64_t before, int64_t batch, int64_t heads, int64_t columns, int64_t size, Heads& rows, Tensor& out) {
+  PY_ORT_ENSURE(beams.rank() == 3 && beams.dims[0] * beams.dims[1] == batch && beams.dims[2] >= before, "cache_indirection of shape ", beams.dims,
+                " does not fit ", batch, " batches of ", before, " positions");
+  const int32_t* from = beams.data<int32_t>();
+  const int64_t width = beams.dims[1], positions = beams.dims[2];
+  PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, columns, size}, out));
+  float* to = out.mutable_data<float>();
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t j = 0; j < columns; ++j) {
+        const int64_t beam = j < before ? from[b * positions + j] : b % width;
+        PY_ORT_ENSURE(beam >= 0 && beam < width, "cache_indirection names beam ", beam, " of ", width);
+        to = std::copy_n(rows.at(b / width * width + beam, h) + j * rows.row_step, size, to);
+      }
+  rows = Heads::by_head(out.data<float>(), heads, columns, size);
+  return {};
+}
+
 class MultiHeadAttention {
  public:
   explicit MultiHeadAttention(const KernelInfo& info) : common_(info.attributes) {}
@@ -75,7 +95,7 @@ class MultiHeadAttention {
     const Tensor &query = *context.input(0), *key = context.input(1), *value = context.input(2), *bias = context.input(3), *mask = context.input(4),
                  *score_bias = context.input(5);
     const Tensor *past_key = context.input(6), *past_value = context.input(7), *past_rows = context.input(8);
-    if (context.input(9)) return not_implemented("MultiHeadAttention with beams (cache_indirection)");
+    const Tensor* beams = context.input(9);
     PY_ORT_ENSURE(common_.heads > 0 && query.rank() >= 3, "MultiHeadAttention needs num_heads and a query with three or more axes, not the shape ",
                   query.dims);
     AttentionProblem p;
@@ -132,6 +152,11 @@ class MultiHeadAttention {
     if (past_value || context.wants(2)) {
       PY_ORT_TRY(concatenate_heads(past_value, p.v, p.batch, p.heads, new_columns, p.v_size, present_value, used));
       p.v = Heads::by_head(present_value.data<float>(), p.heads, present_value.dims[2], p.v_size);
+    }
+    Tensor beam_keys, beam_values;
+    if (beams && past_rows && p.rows == 1) {  // otherwise onnxruntime does not look at it
+      PY_ORT_TRY(follow_beams(*beams, before, p.batch, p.heads, p.columns, p.qk_size, p.k, beam_keys));
+      PY_ORT_TRY(follow_beams(*beams, before, p.batch, p.heads, p.columns, p.v_size, p.v, beam_values));
     }
     Tensor *y, *scores;
     if (context.wants(3)) {
@@ -266,7 +291,7 @@ class QAttention {
 #define PY_ORT_ATTENTION_FLOATS "float32,float16,bfloat16"
 PY_ORT_KERNEL(kMicrosoftDomain, "MultiHeadAttention",
               PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS
-                                      ";int32,int64;" PY_ORT_ATTENTION_FLOATS,
+                                      ";int32,int64;" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32;int32",
               WithHalf<MultiHeadAttention>);
 PY_ORT_KERNEL(kMicrosoftDomain, "Attention",
               PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";" PY_ORT_ATTENTION_FLOATS ";int32,int64;" PY_ORT_ATTENTION_FLOATS,

@@ -43,6 +43,7 @@ HOST_INPUTS: dict[str, Sequence[int]] = {
     "Trilu": [1],
     "Clip": [1, 2],
     "GroupQueryAttention": [6],
+    "MultiHeadAttention": [8],
 }
 
 

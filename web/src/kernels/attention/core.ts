@@ -101,20 +101,24 @@ function plain(ctx: Context, heads: Heads, dims: readonly [number, number, numbe
   return copy;
 }
 
-/** Fills [batch, heads, past + positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several in the tensors. */
+/**
+ * Fills [batch, heads, positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several in the tensors. With
+ * `used`, so many of the past's rows come before, and those that are not overwritten stay behind.
+ */
 export function appendHeads(
-  ctx: Context, past: Tensor | undefined, heads: Heads, target: Tensor, dims: readonly [number, number, number, number], part = 0,
+  ctx: Context, past: Tensor | undefined, heads: Heads, target: Tensor, dims: readonly [number, number, number, number], part = 0, used?: number,
 ): Heads {
   const [batch, count, total, size] = dims;
-  const before = past ? past.dims[past.dims.length - 2] : 0;
+  const old = past ? past.dims[past.dims.length - 2] : 0;
+  const before = used ?? old;
   const within = (tensor: Tensor, positions: number): Heads => (
     { tensor, offset: part * batch * count * positions * size, strides: [count * positions * size, positions * size, size] });
-  const to = within(target, total);
+  const to = within(target, used === undefined ? total : old);
   const copy = (from: Heads, first: number, positions: number) => stridedCopy(
     ctx, from.tensor, { offset: from.offset, strides: [...from.strides, 1] }, target, { offset: to.offset! + first * size, strides: [...to.strides, 1] },
     [batch, count, positions, size],
   );
-  if (past && past.size > 0) copy(within(past, before), 0, before);
+  if (past && past.size > 0) copy(within(past, old), 0, old);
   copy(heads, before, total - before);
   return to;
 }

@@ -48,6 +48,9 @@ interface BiasSpec extends Spec {
   readonly storage: StorageType;
   readonly lanes: Lanes;
 }
+const PAST_ROWS = 8;
+const BEAMS = 9;
+
 const BIAS: Shader<BiasSpec> = {
   name: 'attention_bias__any',
   wgsl: ({ storage, lanes }) => linearMain(`  let d = i % u.size; let head = i / u.size % u.heads;
@@ -104,7 +107,36 @@ function projected(ctx: Context, heads: number): Projected {
   return { q, k: headsWithin(key!, size), v: headsWithin(value!, valueSize), size, valueSize, incoming: key!.dims[1] };
 }
 
-/** query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value */
+interface BeamSpec extends Spec {
+  readonly storage: StorageType;
+  readonly lanes: Lanes;
+}
+const FOLLOW_BEAMS: Shader<BeamSpec> = {
+  name: 'attention_beams__any',
+  wgsl: () => linearMain(`  let d = i % u.size; let place = i / u.size % u.rows;
+  let head = i / u.size / u.rows % u.heads; let batch = i / u.size / u.rows / u.heads;
+  var source = batch;
+  if (place < u.before) { source = batch - batch % u.beams + min(u32(beams[batch * u.positions + place]), u.beams - 1u); }
+  y[i] = x[(source * u.heads + head) * u.capacity * u.size + place * u.size + d];`),
+};
+
+/** The first `rows` of heads [batch, heads, capacity, size], of which those of the first `before` positions are another beam's: [texts, beams, positions]. */
+function followBeams(ctx: Context, { tensor }: Heads, beams: Tensor, before: number, [batch, heads, rows, size]: readonly number[]): Heads {
+  const [texts, width, positions] = beams.dims;
+  if (texts * width !== batch || positions < before) {
+    throw new KernelError(`MultiHeadAttention: cache_indirection [${beams.dims}] for a batch of ${batch} with ${before} positions`);
+  }
+  const y = ctx.temp([batch, heads, rows, size], tensor.dtype);
+  const lanes: Lanes = size % 4 === 0 ? 4 : 1;
+  ctx.dispatch({
+    shader: FOLLOW_BEAMS, spec: { storage: tensor.storage, lanes }, inputs: { x: { tensor, vec: lanes }, beams }, outputs: { y: { tensor: y, vec: lanes } },
+    uniforms: { count: y.size / lanes, size: size / lanes, rows, heads, before, beams: width, positions, capacity: tensor.dims[2] },
+    workgroups: linearWorkgroups(y.size / lanes, ctx.device),
+  });
+  return headsOf(y);
+}
+
+/** query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length, cache_indirection */
 function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
   const { heads, scale } = a;
   const [bias, mask, added, pastKey, pastValue] = [3, 4, 5, 6, 7].map((i) => ctx.inputs[i]);
@@ -113,13 +145,21 @@ function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
   const [rows, width] = [[batch, heads, incoming, size], heads * size];
   // Keys and values that come as heads of their own have theirs already.
   const own = ctx.inputs[1]?.dims.length === 4 ? undefined : bias;
-  const past = pastKey?.dims[2] ?? 0;
+  // Without it all of the past counts, and there are no beams.
+  const used = ctx.inputs[PAST_ROWS] && ctx.data(PAST_ROWS)![0];
+  const capacity = pastKey?.dims[2] ?? 0;
+  const past = used ?? capacity;
   const keys = past + incoming;
+  if (used !== undefined && (used < 0 || keys > capacity || pastValue?.dims[2] !== capacity)) {
+    throw new KernelError(`MultiHeadAttention: ${incoming} rows behind ${used} of caches [${pastKey?.dims}] and [${pastValue?.dims}]`);
+  }
+  const beams = used !== undefined && queries === 1 ? ctx.inputs[BEAMS] : undefined;
   const y = ctx.output(0, [batch, queries, heads * valueSize]);
   const joined = (i: number, before: Tensor | undefined, part: Heads, each: number): Heads => {
     if (!before && !ctx.wants(i)) return part;
-    const dims = [batch, heads, keys, each] as const;
-    return appendHeads(ctx, before, part, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.tensor.dtype), dims);
+    const [dims, whole] = [[batch, heads, keys, each] as const, [batch, heads, used === undefined ? keys : capacity, each]];
+    const all = appendHeads(ctx, before, part, ctx.wants(i) ? ctx.output(i, whole) : ctx.temp(whole, part.tensor.dtype), dims, 0, used);
+    return beams ? followBeams(ctx, all, beams, past, dims) : all;
   };
   attend(ctx, {
     batch, heads, kvHeads: heads, queries, keys, size, valueSize, q: biased(ctx, q, bias, 0, [batch, heads, queries, size]),
@@ -165,8 +205,8 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 const MASK: readonly DTypeName[] = ['int32'];
 
 export const multiHeadAttention: Kernel<HeadAttributes> = {
-  op: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS, FLOATS], 
-  requires: [{ noInput: 8, otherwise: 'a cache longer than its past' }, { noInput: 9, otherwise: 'beams' }, { noOutput: 3, otherwise: 'scores as an output' }],
+  op: 'MultiHeadAttention', domain: MICROSOFT_DOMAIN, types: [FLOATS, FLOATS, FLOATS, FLOATS, MASK, FLOATS, FLOATS, FLOATS, [], ['int32']],
+  requires: [{ noOutput: 3, otherwise: 'scores as an output' }],
   attributes, resolve: resolveMultiHead,
 };
 export const microsoftAttention: Kernel<HeadAttributes> = {

@@ -1,0 +1,52 @@
+"""Operators by which decoders run token by token, on both providers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contributed_cases import RNG, Case, NewSession, check, f32
+
+from py_ort.exceptions import NotImplemented
+
+pytestmark = pytest.mark.browser
+_ONE = "DecoderMaskedMultiHeadAttention"
+_ROWS, _CACHES = [f32(2, 1, 24) for _ in range(3)], [f32(2, 3, 6, 8) for _ in range(2)]
+_SHARED = {"num_heads": 3, "past_present_share_buffer": 1}
+_MASK = np.array([[1, 1, 0, 1, 1], [1, 0, 1, 1, 1]], np.int32)
+_BEAMS = RNG.integers(0, 2, (1, 2, 6)).astype(np.int32)
+_FOUR, _TWO = np.array([4], np.int32), np.array([2], np.int32)
+
+CASES = [
+    Case("", "NGramRepeatBlock", [np.array([[1, 2, 3, 1, 2]]), f32(1, 6)], {"ngram_size": 3}, fed=2),
+    Case("", _ONE, [*_ROWS, None, None, *_CACHES, _FOUR], _SHARED, outputs=3, fed=6),
+    Case(
+        "with everything",
+        _ONE,
+        [*_ROWS, _MASK, f32(1, 3, 1, 5), *_CACHES, _FOUR, None, None, f32(72)],
+        {**_SHARED, "scale": 0.4, "mask_filter_value": -2.0},
+        outputs=3,
+        fed=8,
+    ),
+    Case("beams", _ONE, [*_ROWS, None, None, *_CACHES, _FOUR, _TWO, _BEAMS], _SHARED, outputs=3, fed=8),
+    Case("cross", _ONE, [f32(2, 1, 24), *_CACHES, _MASK[:, [0, 1, 2, 3, 4, 1]]], {"num_heads": 3}, fed=4),
+    Case("cross, with a bias", _ONE, [f32(2, 1, 24), *_CACHES, *[None] * 7, f32(72)], {"num_heads": 3}, fed=3),
+]
+
+
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_native(case: Case, provider: str, new_session: NewSession) -> None:
+    """All of it on the provider."""
+    check(case, new_session, provider)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [[f32(2, 1, 72), None, None, None, None, *_CACHES, _FOUR], [*_ROWS, None, None, *_CACHES]],
+    ids=["packed", "caches that grow"],
+)
+def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSession) -> None:
+    """Forms that onnxruntime has on GPUs only."""
+    model, _ = Case("", _ONE, inputs, {"num_heads": 3}, outputs=3, fed=9).model()
+    with pytest.raises(NotImplemented, match=_ONE):
+        new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
