@@ -33,10 +33,18 @@ def array(value: ir.Value | None) -> np.ndarray | None:
 def tensor_of(contents: np.ndarray) -> ir.TensorProtocol:
     """Make a tensor of an array, without a copy."""
     if contents.dtype.kind in "OUST":
-        return ir.tensor(contents)
+        texts = [item if isinstance(item, bytes) else str(item).encode() for item in contents.reshape(-1)]
+        return ir.StringTensor(texts, shape=ir.Shape(contents.shape))
     return ir.Tensor(
         contents, ir.DataType.from_numpy(contents.dtype)
     )  # `ir.tensor` spends most of its time on finding out what it got
+
+
+def element_bytes(dtype: ir.DataType | None) -> float:
+    """Return the bytes of an element; strings have no one size: about what Python takes for a short one."""
+    if dtype is None:
+        return 4
+    return 64 if dtype == ir.DataType.STRING else dtype.itemsize
 
 
 def scalar(value: ir.Value | None) -> Any | None:

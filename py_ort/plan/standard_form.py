@@ -15,7 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.load.files import replacing
-from py_ort.ops.builder import all_graphs
+from py_ort.ops.builder import all_graphs, element_bytes
 from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
 
@@ -54,7 +54,7 @@ def save_standard_form(model: ir.Model, path: Path) -> None:
         OSError: It cannot be written.
     """
     total = sum(
-        v.const_value.nbytes
+        v.const_value.size * element_bytes(v.const_value.dtype)
         for g in all_graphs(model.graph)
         for v in g.initializers.values()
         if v.const_value is not None
@@ -70,7 +70,7 @@ def save_standard_form(model: ir.Model, path: Path) -> None:
 
 def _to_file(file: BinaryIO, location: str) -> Keep:
     def keep(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
-        if tensor.nbytes < _SMALL:
+        if tensor.dtype == ir.DataType.STRING or tensor.nbytes < _SMALL:
             return _inside(proto, tensor)
         file.write(bytes(-file.tell() % 64))
         proto.dims.extend(tensor.shape.numpy())

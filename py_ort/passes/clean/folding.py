@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.folds import folds
-from py_ort.ops.builder import add_constant, all_nodes, array, dims, remove, subgraphs, tensor_of
+from py_ort.ops.builder import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
 from py_ort.ops.infer import infer_again
 from py_ort.ops.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
@@ -97,11 +97,11 @@ def _too_big(node: ir.Node) -> bool:
                 return True
             continue
         size = max(size, math.prod(sizes))
-    itemsize = node.outputs[0].dtype.itemsize if node.outputs[0].dtype is not None else 4
+    made = size * element_bytes(node.outputs[0].dtype)
     if node.op_type == "ConstantOfShape":
-        return size * itemsize > _LIMIT_BYTES
-    inputs = sum(v.const_value.nbytes for v in node.inputs if v is not None and v.const_value is not None)
-    return size * itemsize > inputs + _LIMIT_GROWTH
+        return made > _LIMIT_BYTES
+    constants = [v.const_value for v in node.inputs if v is not None and v.const_value is not None]
+    return made > sum(c.size * element_bytes(c.dtype) for c in constants) + _LIMIT_GROWTH
 
 
 def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Value]:

@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.ops.builder import dims
+from py_ort.ops.builder import dims, element_bytes
 
 SYMBOLS = (80, 1280)
 """What a symbol may stand for: an input that is small, so that what has a fixed size weighs, and one that is large."""
@@ -48,7 +48,7 @@ class Estimates:
         if known is None or value.dtype is None:
             return np.zeros(len(SYMBOLS)), False
         numbers = [(dim,) * len(SYMBOLS) if isinstance(dim, int) else self._size(dim) for dim in known]
-        item = max(1, math.ceil(value.dtype.itemsize))
+        item = max(1, math.ceil(element_bytes(value.dtype)))
         found = [float(math.prod(each) * item) for each in zip(*numbers, strict=True)] or [item] * len(SYMBOLS)
         return np.array(found), all(isinstance(dim, int) or dim.value is not None for dim in known)
 

@@ -167,6 +167,27 @@ def test_is_folded(graph: str, constants: dict[str, np.ndarray]) -> None:
     assert operators(result) == {"Identity": 1}
 
 
+TEXTS = {
+    "joined": "g () => (string[a] y) { y = Concat<axis=0>(k, k) }",
+    "turned": "g () => (string[a,b] y) { r = Reshape(k, s)  y = Transpose(r) }",
+    "numbers": "g () => (string[a] y) { i = Cast<to=7>(n)  y = Cast<to=8>(i) }",
+    "repeated": "g () => (string[a] y) { y = Tile(k, t) }",
+    "chosen": "g () => (string[a] y) { y = Where(c, k, k) }",
+    "beside what is fed": "g (string[1] x) => (string[a] y) { j = Concat<axis=0>(k, k)  y = Concat<axis=0>(j, x) }",
+}
+
+
+@pytest.mark.parametrize("graph", TEXTS.values(), ids=TEXTS)
+def test_strings_equal_native(graph: str) -> None:
+    """Elements that have no size of their own."""
+    numbers = {"s": np.array([2, -1]), "t": np.array([3]), "n": np.array([1, -3, 7], F), "c": np.array([True, False])}
+    model = parse(graph, numbers)
+    model.graph.initializer.append(onnx.helper.make_tensor("k", onnx.TensorProto.STRING, [2], ["a", "äö"]))
+    feeds = {"x": np.array(["z"], object)} if model.graph.input else {}
+    (wanted,), (found,) = run_native(model, feeds), run_native(standard_form(compiled(model)), feeds)
+    assert (found.shape, found.tolist()) == (wanted.shape, wanted.tolist())
+
+
 def test_a_size_too_large_to_fold_is_no_memory_error() -> None:
     """What only the kernel can refuse is not tried here."""
     model = parse(
