@@ -49,8 +49,9 @@ def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> b
     if node.graph is not graph or not takes(node):
         return False
     if node.domain == "" and node.op_type == "Concat":
-        count = rank(node.inputs[index])
-        return count is not None and attribute(node, "axis") % count == count - 1 and index != attribute(node, "into")
+        count, into = rank(node.inputs[index]), attribute(node, "into")
+        known = "x_columns" in node.attributes or None not in map(width_of, node.inputs[:into])
+        return known and count is not None and attribute(node, "axis") % count == count - 1 and index != into
     if (node.domain, node.op_type) in _ROWS:
         return index == 0 and rank(node.inputs[0]) == 3
     if (node.domain, node.op_type) == _CHAIN:

@@ -272,3 +272,12 @@ def test_at_lower_levels(level: str) -> None:
     nodes, constants, _ = CASES["branches"]
     model = parse(f"g (float[1,4,8,8] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
     check_equal(model, compiled(model, columns=True, level=level))
+
+
+def test_a_slice_beside_what_has_any_width() -> None:
+    """How many columns a Concat takes of each must be known of all."""
+    model = parse(
+        "g (float[2,8] x, float[2,n] z) => (float[a,b] y) { y0, y1 = Split<axis=1>(x, s)  y = Concat<axis=1>(y1, z) }",
+        {"s": _i(4, 4)},
+    )
+    check_equal(model, compiled(model, columns=True), feeds=random_feeds(model, {"n": 3}))
