@@ -86,6 +86,21 @@ def scale_per_group(node: ir.Node, build: Builder) -> None:
         node.replace_input_with(index, build.op("Reshape", wide, [-1]))
 
 
+@in_parts("MeanVarianceNormalization", "Cast", "ReduceMean", "Sub", "Mul", "Sqrt", "Add", "Div", domain="")
+def mean_variance_normalization(node: ir.Node, build: Builder) -> Any:
+    """By distances from the mean: of ONNX's own parts, mean squares less squared means, a large mean leaves nothing."""
+    x, axes = node.inputs[0], list(attribute(node, "axes", (0, 2, 3)))
+    if x is None or x.dtype is None:
+        return None
+    wide = x if x.dtype == ir.DataType.FLOAT else build.op("Cast", x, to=int(ir.DataType.FLOAT))
+    for _ in range(2):  # the second mean is what rounding left of the first
+        wide = build.op("Sub", wide, build.op("ReduceMean", wide, axes, keepdims=1))
+    variance = build.op("ReduceMean", build.op("Mul", wide, wide), axes, keepdims=1)
+    deviation = build.op("Add", build.op("Sqrt", variance), np.float32(1e-9))
+    y = build.op("Div", wide, deviation)
+    return y if x.dtype == ir.DataType.FLOAT else build.op("Cast", y, to=int(x.dtype))
+
+
 _GROUPS = ("GroupNormalization", "Swish", "Transpose", "Cast", "Add", "Unsqueeze")
 
 

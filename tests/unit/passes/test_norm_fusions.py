@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphs import check_equal, compiled, operators, parse
+from standard_form import run_native, standard_form
 
 RNG = np.random.default_rng(13)
 
@@ -225,3 +226,20 @@ def test_root_mean_square_of_what_has_no_mean(axis: int, expected: dict[str, int
     )
     found = operators(check_equal(model, compiled(model, providers=["wasm"])))
     assert found == (expected or {"ReduceMean": 1, "Sub": 1, "RMSNormalization": 1})
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize("axes", ["", "<axes=[2, 3]>"])
+def test_mean_variance_normalization_at_a_large_mean(axes: str, dtype: str) -> None:
+    """By its parts, where there is no kernel: ONNX's own lose all at a mean of 10000."""
+    model = parse(f"g ({dtype}[2,3,5,6] x) => ({dtype}[a,b,c,d] y) {{ y = MeanVarianceNormalization{axes}(x) }}")
+    kind, mean = (np.float32, 10000) if dtype == "float" else (np.float16, 1000)
+    x = (mean + np.random.default_rng(3).standard_normal((2, 3, 5, 6))).astype(kind)
+    over = (0, 2, 3) if not axes else (2, 3)
+    exact = x.astype(np.float64)
+    wanted = (exact - exact.mean(over, keepdims=True)) / exact.std(over, keepdims=True)
+    result = compiled(model)
+    assert "MeanVarianceNormalization" not in operators(result)
+    (found,) = run_native(standard_form(result), {"x": x})
+    assert found.dtype == kind
+    np.testing.assert_allclose(found, wanted, atol=2e-3)
