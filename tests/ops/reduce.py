@@ -48,7 +48,10 @@ LONG = [
     Case("ReduceL2", [r(4, 40_000), i64(1)], tolerance="normal"),
 ]
 EDGES = [
-    Case("ReduceSum", [r(3, 4), i64()], {"noop_with_empty_axes": 1}),
+    *(
+        Case(f"Reduce{op}", [r(3, 4, low=-1 if "Log" not in op else 0.1, high=2), i64()], {"noop_with_empty_axes": 1})
+        for op in ("Sum", "Mean", "Max", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
+    ),
     Case("ReduceSum", [r(0, 3), i64(0)]),
     Case("ReduceMax", [r(0, 3), i64(0)], expected=lambda *_: np.full((1, 3), -np.inf, np.float32)),
     Case("ReduceMin", [r(0, 3), i64(0)], expected=lambda *_: np.full((1, 3), np.inf, np.float32)),

@@ -11,7 +11,7 @@ NUMBERS = {"alpha": 0.95, "beta": 0.85, "norm_coefficient": 0.01}
 
 def _labels(*shape: int, classes: int = 5, ignored: int | None = None) -> np.ndarray:
     labels = np.random.default_rng(5).integers(0, classes, shape)
-    if ignored is not None:
+    if ignored is not None and ignored < 2**31:
         labels.reshape(-1)[::3] = ignored
     return labels
 
@@ -25,6 +25,7 @@ def _losses(op: str, outputs: int) -> list[Case]:
         ((2, 5, 4), False, -7, "mean"),
         ((2, 5, 4, 3), True, None, "none"),
         ((2, 5, 2, 1, 2, 3), True, 10, "none"),
+        ((3, 5), False, 2**62, "mean"),
         ((2, 5, 0), False, None, "sum"),
     ]:
         inputs: list[Any] = [r(*shape), _labels(shape[0], *shape[2:], ignored=ignored)]

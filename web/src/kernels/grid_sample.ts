@@ -25,6 +25,7 @@ interface GridAttributes {
 }
 
 const TAPS: { readonly [mode in Mode]: number } = { nearest: 1, linear: 2, cubic: 4 };
+const PADDINGS: readonly string[] = ['zeros', 'border', 'reflection'] satisfies Padding[];
 const CUBIC_A = '-0.75';
 
 const SHADER: Shader<GridSpec> = {
@@ -93,6 +94,7 @@ export default [false, true].map((last): Kernel<GridAttributes> => ({
     if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes) throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`);
     // ONNX has cubic for images only.
     if (!(mode in TAPS) || (mode === 'cubic' && axes === 3)) throw new KernelError(`GridSample over ${axes} axes in mode ${given}`);
+    if (!PADDINGS.includes(padding)) throw new KernelError(`GridSample with the padding mode '${padding}'`);
     const output = grid.dims.slice(1, -1);
     const channels = last ? x.dims[axes + 1] : x.dims[1];
     const y = ctx.output(0, last ? [x.dims[0], ...output, channels] : [x.dims[0], channels, ...output]);

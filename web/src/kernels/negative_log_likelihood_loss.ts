@@ -1,4 +1,5 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a thread per label, then sums where one number is wanted.
+import type { Attributes } from '../jsep/attributes';
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import { FLOATS, INDICES, laneAliases, linearMain, linearWorkgroups, mathFunctions, sizeOf, stored } from '../wgsl';
@@ -40,11 +41,17 @@ interface LossAttributes {
   readonly reduction: string;
 }
 
+/** The label that is left out; one that does not fit 32 bits is none that a label on the GPU can have. */
+function label(given: Attributes): number | undefined {
+  const ignored = given.has('ignore_index') ? given.integer('ignore_index', 0) : undefined;
+  return ignored === undefined || ignored !== Math.trunc(ignored) || Math.abs(ignored + 0.5) > 2 ** 31 ? undefined : ignored;
+}
+
 function kernel(op: string, softmax: boolean): Kernel<LossAttributes> {
   return {
     op,
     types: [FLOATS, INDICES, FLOATS],
-    attributes: (given) => ({ ignored: given.has('ignore_index') ? given.integer('ignore_index', 0) : undefined, reduction: given.text('reduction', 'mean') }),
+    attributes: (given) => ({ ignored: label(given), reduction: given.text('reduction', 'mean') }),
     resolve(ctx, { ignored, reduction }) {
       const [scores, labels, weights] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
       const [batch, classes, ...rest] = scores.dims;

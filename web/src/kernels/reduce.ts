@@ -209,9 +209,12 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
     resolve(ctx, { keepdims, noAxesIsNone }) {
       const x = ctx.input(0);
       const given = ctx.data(1) ?? [];
-      if (given.length === 0 && noAxesIsNone) return ctx.view(0, x, x.dims);
+      const none = given.length === 0 && noAxesIsNone;
+      // Of one element L1 is its size, LogSum its logarithm; LogSumExp and what has no map or finish give it as it is.
+      const same = reduction.peak || reduction.op === 'ReduceMean' || !(reduction.map || reduction.finish);
+      if (none && same) return ctx.view(0, x, x.dims);
       const every = x.dims.map((_, axis) => axis);
-      const axes = given.length === 0 ? every : normalizeAxes(given, x.dims.length);
+      const axes = given.length > 0 ? normalizeAxes(given, x.dims.length) : none ? [] : every;
       const dims = keepdims ? x.dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim)) : x.dims.filter((_, axis) => !axes.includes(axis));
       reduce(ctx, reduction, x, axes, ctx.output(0, dims));
     },
