@@ -29,3 +29,21 @@ def new_session() -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions in the shared browser; they are closed after the test."""
     with sessions_in(BROWSER) as make:
         yield make
+
+
+@pytest.fixture
+def py_ort_command(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run a command as `py-ort` does, but in the browsers of this process; return its status and what it printed."""
+    from py_ort.cli import main
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["py-ort", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run

@@ -66,9 +66,12 @@ async function manifest() {
 
 /** The scripts that Python writes into pages: small, and with the licence of what is in them. */
 async function buildReports(assets) {
-  const licence = await readFile(path.join(web, 'node_modules/@dagrejs/dagre/dist/dagre.esm.js.LEGAL.txt'), 'utf8').catch(() => {
-    throw new Error('@dagrejs/dagre is not installed: run `npm ci` in web/');
-  });
+  let licence;
+  try {
+    licence = await readFile(new URL('dagre.esm.js.LEGAL.txt', import.meta.resolve('@dagrejs/dagre')), 'utf8');
+  } catch (e) {
+    throw new Error(`@dagrejs/dagre is not installed: run \`npm ci\` in web/ (${e.message})`);
+  }
   for (const [name, js] of Object.entries({ profile: '', bench: '', graph: licence.trim() })) {
     await esbuild.build({
       ...common, format: 'iife', minify: true, charset: 'utf8', legalComments: 'none', banner: { js },

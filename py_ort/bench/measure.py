@@ -42,6 +42,7 @@ class Row:
         reference: Whose outputs those of this row were compared with: "onnxruntime", or the other engine in the page
             where native onnxruntime is not installed, or does not take the model; "": nobody's.
         error: Why it has no times, which are None then; "" where it has.
+        min_ms: The shortest of the steady runs.
     """
 
     model: str
@@ -58,6 +59,7 @@ class Row:
     adapter: str
     reference: str = ""
     error: str = ""
+    min_ms: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as it stands in JSON."""
@@ -276,7 +278,7 @@ def _row(model: str, course: _Course, threads: int, adapter: str) -> Row:
         model, course.name, course.provider, threads, course.create_ms, course.first_ms,
         statistics.median(steady) if well else None, float(np.percentile(steady, 90)) if well else None,
         len(course.steady), course.nodes, course.difference, adapter if course.provider != "wasm" else "",
-        course.reference, course.error,
+        course.reference, course.error, min(steady) if well else None,
     )  # fmt: skip
 
 

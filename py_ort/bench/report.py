@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -25,6 +25,7 @@ _COLUMNS = (
     "max rel. error",
     "nodes",
 )
+_TEXTS = ("model", "engine", "provider", "nodes")
 
 
 def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
@@ -36,7 +37,7 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             (
                 row.model,
                 row.engine,
-                row.provider + (f" ×{row.threads}" if row.threads > 1 else ""),
+                _place(row),
                 *(
                     "" if ms is None else f"{ms:.1f}"
                     for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)
@@ -47,6 +48,10 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             )
         )
     return found
+
+
+def _place(row: Row) -> str:
+    return row.provider + (f" ×{row.threads}" if row.threads > 1 else "")
 
 
 def _ratio(row: Row, ours: Row | None) -> str:
@@ -65,8 +70,7 @@ def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     out = Table(title=f"ms; adapter: {next((row.adapter for row in rows if row.adapter), 'none')}")
     for name in _COLUMNS:
-        left = name in ("model", "engine", "provider", "nodes")
-        out.add_column(name, justify="left" if left else "right", overflow="fold")
+        out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")
     for row in cells(rows):
         out.add_row(*row)
     return out
@@ -82,15 +86,40 @@ def bridge_table(rows: Sequence[BridgeRow]) -> Table:
     return out
 
 
+@dataclass(frozen=True)
+class _Bar:
+    """One time in a chart: how long, and from where to where it varied; all in milliseconds."""
+
+    label: str
+    engine: str
+    ms: float | None
+    low: float | None = None
+    high: float | None = None
+    error: str = ""
+
+
 def page(rows: Sequence[Row]) -> str:
-    """Return the rows as an HTML page."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in _COLUMNS)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in cells(rows))
-    adapter = html.escape(next((row.adapter for row in rows if row.adapter), "none"))
-    return (
-        "<!doctype html><meta charset=utf-8><title>py-ort bench</title>"
-        "<style>body{font:14px system-ui;margin:2em}td,th{padding:.2em .8em;text-align:right}"
-        "td:nth-child(-n+3),th:nth-child(-n+3),td:last-child,th:last-child{text-align:left}"
-        "tr:nth-child(even){background:#f2f2f2}</style>"
-        f"<h1>py-ort bench</h1><p>Milliseconds; adapter: {adapter}</p><table><tr>{head}</tr>\n{body}</table>\n"
+    """Return the rows as an HTML page: for each model charts of creation, first run and steady runs, and the table."""
+    from py_ort.pages.template import render
+
+    models: dict[str, dict[str, list[_Bar]]] = {}
+    for row in rows:
+        label = f"{row.engine} {_place(row)}"
+        charts = models.setdefault(row.model, {"creating the session": [], "first run": [], "steady runs": []})
+        steady = _Bar(label, row.engine, row.median_ms, row.min_ms, row.p90_ms, row.error)
+        times = (_Bar(label, row.engine, ms, error=row.error) for ms in (row.create_ms, row.first_run_ms))
+        for chart, bar in zip(charts.values(), (*times, steady), strict=True):
+            chart.append(bar)
+    runs = sorted({row.runs for row in rows if row.median_ms is not None})
+    return render(
+        "bench",
+        "py-ort bench",
+        models=models,
+        columns=_COLUMNS,
+        texts=_TEXTS,
+        table=[(row, cells) for row, cells in zip(rows, cells(rows), strict=True)],
+        facts={
+            "adapter": next((row.adapter for row in rows if row.adapter), "none"),
+            "steady runs": ", ".join(map(str, runs)) or "none",
+        },
     )

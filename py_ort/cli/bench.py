@@ -96,7 +96,7 @@ def bench(
     if write_json([row.as_dict() for row in rows], json_file):
         out.print(table(rows))
     if html_file:
-        html_file.write_text(page(rows))
+        html_file.write_text(page(rows), encoding="utf-8")
     for row in rows:
         if row.error:
             err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)

@@ -86,7 +86,7 @@ def profile(
     for note in trace.notes():
         err.print(f"note: {note}", markup=False, soft_wrap=True)
     if html_file:
-        html_file.write_text(page(trace, f"py-ort profile {model.name}", facts, runs, _WARM_UP))
+        html_file.write_text(page(trace, f"py-ort profile {model.name}", facts, runs, _WARM_UP), encoding="utf-8")
 
 
 #: Runs that compile, and that are not counted.

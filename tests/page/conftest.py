@@ -1,9 +1,9 @@
-"""Sessions in a plain page (see web/test/plain_page.py), and the command `py-ort` in this process."""
+"""Sessions in a plain page (see web/test/plain_page.py)."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,21 +19,3 @@ def plain_page() -> Iterator[object]:
     opened = PlainPage()
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def py_ort_command(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
-    """Run a command as `py-ort` does, but in the browsers of this process; return its status and what it printed."""
-    from py_ort.cli import main
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["py-ort", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return run

@@ -16,21 +16,17 @@ from onnx import TensorProto, helper
 from page_checks import background, fits
 
 import py_ort
-from py_ort.cli import main
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path, open_page):
+def drawn(py_ort_command, tmp_path, open_page):
     """Draw a model with a command; return the page, when everything is laid out, and its data."""
 
     def run(model: onnx.ModelProto, command: str = "passes", *arguments: object, **options: Any) -> tuple[Any, Any]:
         file, html = tmp_path / "model.onnx", tmp_path / "graph.html"
         onnx.save(model, file)
-        monkeypatch.setattr("sys.argv", ["py-ort", command, str(file), "--html", str(html), *map(str, arguments)])
-        try:
-            main()
-        except SystemExit as ended:
-            assert not ended.code
+        status, _, said = py_ort_command(command, file, "--html", html, *arguments)
+        assert status == 0, said
         shown = open_page(html.read_text(encoding="utf-8"), **options)
         ready(shown, "what runs")
         return shown, json.loads(shown.locator("#data").text_content())["views"]

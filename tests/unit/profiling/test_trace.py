@@ -28,7 +28,7 @@ class _Pages:
         self.now, self.delay = 100.0, 0.001
         monkeypatch.setattr("py_ort.profiling.clock.time.perf_counter", lambda: self.now)
 
-    async def request(self, body: Any, *, timeout: float) -> Any:
+    async def request(self, body: Any) -> Any:
         answer = type("Answer", (), {"body": type("Pong", (), {})()})()
         self.now += self.delay / 2
         answer.body.nowMs = (self.now - 98.0) * 1000
