@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from py_ort.cli.advice import in_flags
 from py_ort.cli.common import browser_options, out, progress
 
 if TYPE_CHECKING:
@@ -18,29 +20,48 @@ if TYPE_CHECKING:
 @browser_options
 @click.option("--probe/--no-probe", default=True, help="Start each browser to see what it has.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
-def browsers(browser: BrowserOptions, probe: bool, as_json: bool) -> None:
-    """List the browsers found; the first of each kind is the one that is used."""
+@click.pass_context
+def browsers(context: click.Context, browser: BrowserOptions, probe: bool, as_json: bool) -> None:
+    """List the browsers found, or the one that --browser names; the first of each kind is the one that is used."""
     from py_ort.browser import find
 
-    binaries = (
-        [path for family in find.FAMILIES for path in find.installed(family)]
-        if browser.browser == "chromium"
-        else [find.binary(browser.browser)]
-    )
-    found: list[dict[str, Any]] = []
+    chosen = context.get_parameter_source("browser") == click.core.ParameterSource.COMMANDLINE
+    found = [_named(browser.browser)] if chosen else list(_installed())
+    if not found:
+        find.binary()  # says where was looked and what to do
     with progress(quiet=not probe) as report:
-        for path in binaries:
-            entry: dict[str, Any] = {"path": str(path), "version": find.version(path)}
-            if probe:
-                report(f"starting {path}", 0, 0)
-                entry |= _probe(replace(browser, browser=str(path)))
-            found.append(entry)
+        for entry in found if probe else ():
+            report(f"starting {entry['path']}", 0, 0)
+            entry |= _probe(replace(browser, browser=entry["path"]))
+            entry["version"] = entry["version"] or entry.get("browser", "")
     if as_json:
         print(json.dumps(found, indent=1))
-    elif not found:
-        find.binary()  # says where was looked and what to do
     else:
         _print(found)
+
+
+def _named(wanted: str) -> dict[str, Any]:
+    from py_ort.browser import find
+
+    if wanted == "capture" or wanted.startswith(("cdp:", "playwright:")):
+        return {"name": wanted.partition(":")[0], "path": wanted, "version": "", "also": []}
+    path = find.binary(wanted)
+    return {"name": find.family(wanted), "path": str(path), "version": find.version(path), "also": []}
+
+
+def _installed() -> Iterator[dict[str, Any]]:
+    """Yield each browser once: commands of one family and version are names of one."""
+    from py_ort.browser import find
+
+    for family in find.FAMILIES:
+        seen: dict[str, dict[str, Any]] = {}
+        for path in find.installed(family):
+            version = find.version(path)
+            entry = {"name": family, "path": str(path), "version": version, "also": []}
+            first = seen.setdefault(version or str(path.resolve()), entry)
+            if first is not entry:
+                first["also"].append(str(path))
+        yield from seen.values()
 
 
 def _probe(options: BrowserOptions) -> dict[str, Any]:
@@ -50,15 +71,19 @@ def _probe(options: BrowserOptions) -> dict[str, Any]:
     try:
         return probe(options)
     except PyOrtError as e:
-        return {"error": f"{type(e).__name__}: {e}"}
+        return {"error": f"{type(e).__name__}: {in_flags(str(e))}"}
 
 
 def _print(found: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    table = Table("browser", "path", "threads", "WebGPU adapter", "features", box=None, header_style="bold")
+    columns = ("--browser", "version", "path", "threads", "WebGPU adapter", "features")
+    table = Table(*columns, box=None, header_style="bold")
+    for column in table.columns:
+        column.overflow = "fold"
     for entry in found:
         threads = {True: "yes", False: "no"}.get(entry.get("cross_origin_isolated"), "")  # type: ignore[arg-type]
         adapter = entry.get("adapter") or entry.get("error") or ("" if "adapter" not in entry else "none")
-        table.add_row(entry["version"], entry["path"], threads, adapter, ", ".join(entry.get("features", [])))
+        features = ", ".join(entry.get("features", []))
+        table.add_row(entry["name"], entry["version"], entry["path"], threads, adapter, features)
     out.print(table)

@@ -17,7 +17,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.load.digest import FileStamp
 from py_ort.load.files import UNFINISHED, DataFolder, make_private, replacing
 from py_ort.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
+from py_ort.plan.node_arg import NodeArg
 from py_ort.user_kernels.known import digest as user_kernels
 
 if TYPE_CHECKING:
@@ -44,6 +45,23 @@ _ABANDONED = 3600
 
 
 @dataclass(frozen=True)
+class CacheRecord:
+    """What a file of the cache says of itself.
+
+    Attributes:
+        model: What the model calls itself.
+        file: Where it was read from; "" if it was given as bytes.
+        providers: Those that may run its nodes, best first.
+        inputs: With the sizes that the plan was made for.
+    """
+
+    model: str = ""
+    file: str = ""
+    providers: tuple[str, ...] = ()
+    inputs: tuple[NodeArg, ...] = ()
+
+
+@dataclass(frozen=True)
 class CacheEntry:
     """A file of the cache, as `py-ort cache` shows it."""
 
@@ -56,12 +74,22 @@ class CacheEntry:
         """What it is found by."""
         return self.path.name.removesuffix(_SUFFIX)
 
-    def model_name(self) -> str:
-        """Return what the model calls itself; "" when the file cannot be read."""
+    def about(self) -> CacheRecord:
+        """Return what it says of itself; nothing when the file cannot be read."""
         try:
-            return read_header(self.path)["metadata"]["graph_name"]
+            header = read_header(self.path)
+            return CacheRecord(
+                str(header["metadata"]["graph_name"]),
+                str(header["source"]),
+                tuple(map(str, header["placement"]["providers"])),
+                tuple(NodeArg(str(arg["name"]), str(arg["type"]), _dims(arg["dims"])) for arg in header["inputs"]),
+            )
         except Exception:  # as in `PlanCache.load`
-            return ""
+            return CacheRecord()
+
+
+def _dims(found: Any) -> list[int | str | None] | None:
+    return None if found is None else list(found)
 
 
 class PlanCache:
@@ -133,10 +161,18 @@ class PlanCache:
         with contextlib.suppress(OSError):  # the folder may be for reading only
             _remove(path)
 
-    def store(self, key: str, compiled: CompiledModel, loaded: LoadedModel) -> threading.Thread:
-        """Store a plan, in a thread of its own; the process waits for it before it ends."""
+    def store(self, key: str, compiled: CompiledModel, loaded: LoadedModel, source: str = "") -> threading.Thread:
+        """Store a plan, in a thread of its own; the process waits for it before it ends.
+
+        Args:
+            key: From `cache_key`.
+            compiled: The plan.
+            loaded: Its model.
+            source: The model's file, for people.
+        """
         name = _in_folder(key, loaded.folder) if loaded.folder is not None and loaded.external else key
-        thread = threading.Thread(target=self._store, args=(name, compiled, loaded.external), name="py_ort-cache")
+        arguments = name, compiled, loaded.external, source
+        thread = threading.Thread(target=self._store, args=arguments, name="py_ort-cache")
         self._writers = [writer for writer in self._writers if writer.is_alive()] + [thread]
         thread.start()
         return thread
@@ -146,13 +182,13 @@ class PlanCache:
         for writer in self._writers:
             writer.join()
 
-    def _store(self, name: str, compiled: CompiledModel, external: Mapping[str, FileStamp]) -> None:
+    def _store(self, name: str, compiled: CompiledModel, external: Mapping[str, FileStamp], source: str) -> None:
         try:
             if sum(p.size for p in compiled.weights.pieces() if p.location not in external) > self.max_bytes // 2:
                 return  # it would push out everything else
             make_private(self.folder)
             with replacing(self.folder / (name + _SUFFIX)) as file:
-                write_entry(file, compiled, external)
+                write_entry(file, compiled, external, source)
                 size = file.tell()
             if self._is_time_to_look(size):
                 self._evict()
@@ -169,6 +205,12 @@ class PlanCache:
                 continue  # another process was quicker
             found.append(CacheEntry(path, stat.st_size, stat.st_mtime))
         return sorted(found, key=lambda entry: -entry.used)
+
+    def remove(self, entries: Iterable[CacheEntry]) -> None:
+        """Remove some of them."""
+        self.flush()
+        for entry in entries:
+            _remove(entry.path)
 
     def clear(self) -> int:
         """Remove everything; return how many plans there were."""

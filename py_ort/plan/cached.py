@@ -60,13 +60,14 @@ class CachedModel:
         return self._parts
 
 
-def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp]) -> None:
+def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp], source: str = "") -> None:
     """Write a compiled model.
 
     Args:
         file: Where to.
         compiled: The model.
         external: The files of its external data, by location.
+        source: The model's file, for people.
     """
     pieces: list[tuple[str, int, int]] = []  # file ("": this one), offset, size
     inside: list[Part] = []
@@ -86,6 +87,7 @@ def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, 
             "metadata": asdict(compiled.metadata),
             "placement": compiled.placement.to_json(),
             "external": {name: stamp.to_json() for name, stamp in external.items()},
+            "source": source,
             "pieces": pieces,
             "size": at,
         }

@@ -124,7 +124,8 @@ class Planner:
         """Put what was compiled last into the cache, in the background. Called when the page has it."""
         with self._lock:
             if self._to_store is not None and self._cache is not None:
-                self._cache.store(*self._to_store)
+                source = "" if isinstance(self._source, _BYTES) else str(Path(self._source).absolute())
+                self._cache.store(*self._to_store, source)
             self._to_store = None
 
     def _load(self) -> LoadedModel:

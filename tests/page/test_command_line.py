@@ -52,9 +52,31 @@ def test_placement(model):
 
 
 def test_browsers():
-    found = json.loads(py_ort("browsers", "--webgpu", "software", "--json").stdout)
+    found = json.loads(py_ort("browsers", "--webgpu", "software", "--browser", "chromium", "--json").stdout)
+    assert [each["name"] for each in found] == ["chromium"], "no other one is started"
     assert "hromium" in found[0]["version"] and "swiftshader" in found[0]["adapter"]
     assert found[0]["cross_origin_isolated"]
+
+
+def test_each_browser_is_listed_once(py_ort_command, tmp_path, monkeypatch):
+    """Under one name, whatever commands start it."""
+    for command, version in (("firefox", "Fox 1.2"), ("firefox-esr", "Fox 1.2"), ("firefox-nightly", "Fox 3.4")):
+        (tmp_path / command).write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / command).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    status, out, _ = py_ort_command("browsers", "--no-probe", "--json")
+    found = [each for each in json.loads(out) if each["version"].startswith("Fox")]
+    assert status == 0 and [(each["name"], each["version"]) for each in found] == [
+        ("firefox", "Fox 1.2"),
+        ("firefox", "Fox 3.4"),
+    ]
+    assert found[0]["also"] == [str(tmp_path / "firefox-esr")]
+    status, out, _ = py_ort_command("browsers", "--no-probe", "--browser", tmp_path / "firefox", "--json")
+    assert [each["version"] for each in json.loads(out)] == ["Fox 1.2"]
+
+
+def test_help_of_browsers_names_them_all(py_ort_command):
+    assert all(name in py_ort_command("run", "--help")[1] for name in ("chromium", "firefox", "webkit"))
 
 
 @pytest.mark.parametrize(
@@ -110,6 +132,32 @@ def test_cache(py_ort_command, model, tmp_path, monkeypatch):
     assert status == 0 and said["folder"].startswith(str(tmp_path)) and [p["model"] for p in said["plans"]] == ["small"]
     assert "1 plans" in py_ort_command("cache")[1]
     assert "1 plans removed" in py_ort_command("cache", "--clear")[1]
+    assert json.loads(py_ort_command("cache", "--json")[1])["plans"] == []
+
+
+def test_the_cache_says_what_it_holds_and_removes_parts(py_ort_command, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
+    monkeypatch.setenv("PY_ORT_CACHE_MB", "77")
+    other = tmp_path / "other.onnx"
+    other.write_bytes(small_models.gather())
+    for file, option in ((model, ()), (model, ("--dim", "N=4")), (other, ())):
+        assert py_ort_command("run", file, "--random", "--provider", "wasm", *option)[0] == 0
+    said = json.loads(py_ort_command("cache", "--json")[1])
+    plans = sorted(((p["file"], p["providers"], p["inputs"].get("x")) for p in said["plans"]), key=str)
+    assert plans == [
+        (str(model), ["wasm"], ["N", 3]),
+        (str(model), ["wasm"], [4, 3]),
+        (str(other), ["wasm"], None),
+    ]
+    assert all(p["bytes"] > 0 for p in said["plans"])
+    _, out, _ = py_ort_command("cache")
+    assert all(words in out.replace("\n", "") for words in ("4×3", "N×3", "just now", "of at most 81 MB", "wasm"))
+    status, _, err = py_ort_command("cache", "--remove", str(model) + "x")
+    assert status == 2 and "did you mean" in err
+    (key,) = (p["key"] for p in said["plans"] if p["file"] == str(other))
+    assert "1 plans removed" in py_ort_command("cache", "--remove", key[:12])[1]
+    assert "2 plans removed" in py_ort_command("cache", "--remove", model)[1]
     assert json.loads(py_ort_command("cache", "--json")[1])["plans"] == []
 
 

@@ -155,7 +155,7 @@ def test_forged_headers_are_passed_over_and_replaced(cache, wrong, caplog):
     first = planned(small_models.add(), cache)
     (entry,) = cache.entries()
     forge(entry.path, HEADERS[wrong])
-    assert isinstance(CacheEntry(entry.path, 0, 0).model_name(), str)
+    assert isinstance(CacheEntry(entry.path, 0, 0).about().model, str)
     with caplog.at_level(logging.WARNING, "py_ort"):
         found = planned(small_models.add(), cache)
     assert not isinstance(found, CachedModel) and found.plan == first.plan
@@ -186,7 +186,7 @@ def test_what_is_no_file_is_passed_over_and_replaced(cache, tmp_path, what, capl
     entry.path.unlink()
     put(what, entry.path, tmp_path)
     with within(60), caplog.at_level(logging.WARNING, "py_ort"):
-        assert [entry.model_name() for entry in cache.entries()] in ([], [""])
+        assert [entry.about().model for entry in cache.entries()] in ([], [""])
         assert not isinstance(planned(small_models.add(), cache), CachedModel)
         assert "is not used" in caplog.text or what == "dangling link"
         assert isinstance(planned(small_models.add(), cache), CachedModel)
