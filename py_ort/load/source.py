@@ -17,6 +17,7 @@ from py_ort.load.contents import take_contents
 from py_ort.load.digest import FileStamp
 from py_ort.load.external import ExternalData
 from py_ort.load.files import DataFolder, open_file, shown
+from py_ort.load.long_lists import LongLists
 from py_ort.load.maps import MapForm, take_maps
 from py_ort.load.metadata import ModelMetadata
 from py_ort.load.order import put_in_order
@@ -96,6 +97,8 @@ def load_model(
     proto = _parse(data, what)
     external = ExternalData(folder or DataFolder.of(source), files)
     external.take_out(proto, replaced)
+    long_lists = LongLists()
+    long_lists.take_out(proto)
     settle_spellings(proto)
     maps = take_maps(proto)
     try:
@@ -103,6 +106,7 @@ def load_model(
     except Exception as e:
         raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
     external.put_in(model)
+    long_lists.put_in(model)
     put_in_order(model)
     take_contents(model, replaced)
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)

@@ -98,6 +98,12 @@ def _is_text(text: str | bytes) -> bool:
     return True
 
 
+def readable_bytes(text: bytes) -> bytes:
+    """Return a text as UTF-8: each byte that is no text as `\\xff`."""
+    return text.decode("utf-8", "backslashreplace").encode()
+
+
 def _readable(text: str | bytes, field: str) -> str | bytes:
-    read = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
-    return read.encode() if field in _STRINGS else read
+    if field in _STRINGS:
+        return readable_bytes(text if isinstance(text, bytes) else text.encode())
+    return text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text

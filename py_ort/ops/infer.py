@@ -17,6 +17,7 @@ import onnx_ir as ir
 from py_ort.exceptions import InvalidGraph
 from py_ort.ops import operator
 from py_ort.ops.builder import origins, subgraphs
+from py_ort.ops.long_list import LongList
 from py_ort.ops.shape_data import follow, known, shape_data
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
@@ -158,6 +159,10 @@ def inconsistent(node: ir.Node, text: str) -> InvalidGraph:
     )
 
 
+#: How the names of lists begin that say what the trees of an ensemble are, on which no type depends.
+_TREES = ("nodes_", "leaf_", "target_", "class_")
+
+
 def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> onnx.NodeProto:
     """Describe the node to ONNX under short names: i0, i1, … and o0, o1, …; its inputs go into `types` and `data`."""
     proto = onnx.NodeProto()
@@ -175,6 +180,8 @@ def _node_proto(node: ir.Node, types: dict[str, Any], data: dict[str, Any]) -> o
     proto.output.extend(f"o{i}" for i in range(len(node.outputs)))
     for item in node.attributes.values():
         if not item.is_ref() and item.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+            if isinstance(item, LongList) and item.name.startswith(_TREES):
+                continue
             proto.attribute.append(ir.serde.serialize_attribute(item))
     return proto
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +10,12 @@ import flatbuffers
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ops.long_list import LongList
 from py_ort.schema.gen import Attribute, Attributes, TensorValue
 from py_ort.schema.gen.AttributeType import AttributeType
+
+#: Bytes of a FlatBuffer's offset.
+_OFFSET = 4
 
 
 def _text(value: str | bytes) -> str:
@@ -38,6 +42,7 @@ def pack_attributes(items: Iterable[ir.Attr]) -> bytes:
             ir.AttributeType.TENSORS,
             ir.AttributeType.TYPE_PROTO,
         )
+        or isinstance(item, LongList)
         for item in plain
     ):
         return _pack([(item.name, item.type, item.value) for item in plain])
@@ -91,7 +96,7 @@ def _attribute(builder: flatbuffers.Builder, name: str, kind: ir.AttributeType, 
         number, add, content = (
             AttributeType.strings,
             Attribute.AddStrings,
-            string_vector(builder, [_text(v) for v in value]),
+            string_vector(builder, value),
         )
     elif kind == ir.AttributeType.TENSOR:
         number, add, content = AttributeType.tensor, Attribute.AddTensor, _tensor(builder, value)
@@ -105,20 +110,22 @@ def _attribute(builder: flatbuffers.Builder, name: str, kind: ir.AttributeType, 
     return Attribute.AttributeEnd(builder)
 
 
-def string_vector(builder: flatbuffers.Builder, texts: list[str]) -> int:
+def string_vector(builder: flatbuffers.Builder, texts: Sequence[str | bytes]) -> int:
     """Pack a vector of strings."""
-    offsets = [builder.CreateString(text) for text in texts]
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return builder.EndVector()
+    # Each text once, however often it is read.
+    places = {text: builder.CreateString(_text(text)) for text in dict.fromkeys(texts)}
+    ends = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+    # The builder writes from the end of its buffer to the front, and an offset counts from where it stands.
+    last = -(-builder.Offset() // _OFFSET) * _OFFSET
+    starts = last + _OFFSET * (len(texts) - np.arange(len(texts)))
+    return int(builder.CreateNumpyVector((starts - ends).astype(np.uint32)))
 
 
 def _tensor(builder: flatbuffers.Builder, tensor: ir.TensorProtocol) -> int:
     dims = builder.CreateNumpyVector(np.array(list(tensor.shape), np.int64))
     strings = data = None
     if tensor.dtype == ir.DataType.STRING:
-        strings = string_vector(builder, [_text(item) for item in np.asarray(tensor.numpy()).reshape(-1)])
+        strings = string_vector(builder, np.asarray(tensor.numpy()).reshape(-1).tolist())
     else:
         data = builder.CreateByteVector(tensor.tobytes())
     TensorValue.TensorValueStart(builder)

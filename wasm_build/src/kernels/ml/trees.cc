@@ -1,8 +1,8 @@
 #include "trees.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <numeric>
+#include <unordered_map>
 
 #include "../lanes.h"
 
@@ -24,7 +24,7 @@ Status read_numbers(const Attributes& attributes, const std::string& name, std::
   return {};
 }
 
-bool takes(const TreeNode& node, double x) {
+bool takes(const TreeNode& node, const std::vector<double>& members, double x) {
   if (x != x) return node.nan_is_true;
   switch (node.branch) {
     case Branch::less_or_equal: return x <= node.threshold;
@@ -33,13 +33,64 @@ bool takes(const TreeNode& node, double x) {
     case Branch::greater: return x > node.threshold;
     case Branch::equal: return x == node.threshold;
     case Branch::not_equal: return x != node.threshold;
-    case Branch::member: return std::binary_search(node.members.begin(), node.members.end(), x);
+    case Branch::member: return std::binary_search(members.data() + node.first, members.data() + node.first + node.count, x);
     case Branch::leaf: break;
   }
   return false;
 }
 
+// Where the node of a tree and an id is.
+class NodeIndex {
+ public:
+  NodeIndex(const std::vector<int64_t>& trees, const std::vector<int64_t>& ids) : trees_(trees), ids_(ids), sorted_(trees.size()) {
+    std::iota(sorted_.begin(), sorted_.end(), 0u);
+    const auto before = [&](uint32_t a, uint32_t b) { return std::pair(trees[a], ids[a]) < std::pair(trees[b], ids[b]); };
+    if (!std::is_sorted(sorted_.begin(), sorted_.end(), before)) std::stable_sort(sorted_.begin(), sorted_.end(), before);
+    for (uint32_t i = 0; i < sorted_.size(); ++i) first_.try_emplace(trees[sorted_[i]], i);
+  }
+  // Of several with the same name the last one counts.
+  bool find(int64_t tree, int64_t id, size_t& found) const {
+    const auto first = first_.find(tree);
+    if (first == first_.end()) return false;
+    // Most trees number their nodes from 0 on.
+    const size_t guess = first->second + static_cast<size_t>(std::clamp<int64_t>(id, 0, UINT32_MAX / 2));
+    if (is(guess, tree, id) && !is(guess + 1, tree, id)) {
+      found = sorted_[guess];
+      return true;
+    }
+    const auto after = std::upper_bound(sorted_.begin(), sorted_.end(), std::pair(tree, id), [&](const auto& name, uint32_t i) { return name < std::pair(trees_[i], ids_[i]); });
+    if (after == sorted_.begin() || !is(static_cast<size_t>(after - sorted_.begin()) - 1, tree, id)) return false;
+    found = *std::prev(after);
+    return true;
+  }
+
+ private:
+  bool is(size_t place, int64_t tree, int64_t id) const { return place < sorted_.size() && trees_[sorted_[place]] == tree && ids_[sorted_[place]] == id; }
+
+  const std::vector<int64_t>&trees_, &ids_;
+  std::vector<uint32_t> sorted_;
+  std::unordered_map<int64_t, uint32_t> first_;
+};
+
 }  // namespace
+
+// `feature` is the model's: a leaf has none, whatever it says.
+Status Forest::add(TreeNode node, int64_t feature) {
+  if (node.branch != Branch::leaf) {
+    if (feature < 0 || feature > INT32_MAX) return invalid_graph("a tree ensemble asks for feature ", feature);
+    node.feature = static_cast<size_t>(feature);
+    last_feature = std::max(last_feature, feature);
+  }
+  nodes.push_back(node);
+  return {};
+}
+
+Status Forest::add_vote(Vote& place, int64_t target, double weight) {
+  if (target < 0) return invalid_graph("a tree ensemble votes for target ", target);
+  last_target = std::max(last_target, target);
+  place = {target, weight};
+  return {};
+}
 
 Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest& out) {
   static constexpr std::string_view modes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
@@ -53,47 +104,48 @@ Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest
   const size_t count = trees.size();
   for (const size_t size : {ids.size(), features.size(), yes.size(), no.size(), names.size(), values.size()})
     if (size != count) return invalid_graph("a tree ensemble's nodes_* attributes differ in length");
-  std::map<std::pair<int64_t, int64_t>, size_t> index;
-  for (size_t i = 0; i < count; ++i) index[{trees[i], ids[i]}] = i;
+  const NodeIndex index(trees, ids);
   const auto node_at = [&](int64_t tree, int64_t id, size_t& found) {
-    const auto at = index.find({tree, id});
-    if (at == index.end()) return invalid_graph("a tree ensemble refers to node ", id, " of tree ", tree, ", which is not there");
-    found = at->second;
+    if (!index.find(tree, id, found)) return invalid_graph("a tree ensemble refers to node ", id, " of tree ", tree, ", which is not there");
     return Status{};
   };
-  std::set<size_t> children;
+  std::vector<bool> is_child(count);
+  out.nodes.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     TreeNode node;
     const auto mode = std::find(std::begin(modes), std::end(modes), names[i]);
     if (mode == std::end(modes)) return invalid_graph("a tree ensemble has a node of mode '", names[i], "'");
     node.branch = static_cast<Branch>(mode - std::begin(modes));
     node.nan_is_true = i < missing.size() && missing[i] != 0;
-    node.feature = static_cast<size_t>(features[i]);
     node.threshold = values[i];
     if (node.branch != Branch::leaf) {
       PY_ORT_TRY(node_at(trees[i], yes[i], node.yes));
       PY_ORT_TRY(node_at(trees[i], no[i], node.no));
-      children.insert({node.yes, node.no});
+      is_child[node.yes] = is_child[node.no] = true;
     }
-    out.nodes.push_back(std::move(node));
+    PY_ORT_TRY(out.add(node, features[i]));
   }
   for (size_t i = 0; i < count; ++i)
-    if (!children.contains(i)) out.roots.push_back(i);
+    if (!is_child[i]) out.roots.push_back(i);
   // The votes, those of a leaf together.
   const std::vector<int64_t> vote_trees = a.integers(prefix + "treeids"), vote_nodes = a.integers(prefix + "nodeids"), targets = a.integers(prefix + "ids");
   if (vote_trees.size() != weights.size() || vote_nodes.size() != weights.size() || targets.size() != weights.size())
     return invalid_graph("a tree ensemble's ", prefix, "* attributes differ in length");
-  std::multimap<size_t, size_t> by_leaf;
+  std::vector<size_t> leaves(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
-    size_t leaf = 0;
-    PY_ORT_TRY(node_at(vote_trees[i], vote_nodes[i], leaf));
-    by_leaf.emplace(leaf, i);
+    PY_ORT_TRY(node_at(vote_trees[i], vote_nodes[i], leaves[i]));
+    ++out.nodes[leaves[i]].count;
   }
-  for (const auto& [leaf, i] : by_leaf) {
-    TreeNode& node = out.nodes[leaf];
-    if (node.votes == 0) node.first_vote = out.votes.size();
-    ++node.votes;
-    out.votes.push_back({static_cast<size_t>(targets[i]), weights[i]});
+  size_t first = 0;
+  for (TreeNode& node : out.nodes) {
+    node.first = first;
+    first += node.count;
+    node.count = 0;
+  }
+  out.votes.resize(weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    TreeNode& leaf = out.nodes[leaves[i]];
+    PY_ORT_TRY(out.add_vote(out.votes[leaf.first + leaf.count++], targets[i], weights[i]));
   }
   return {};
 }
@@ -118,24 +170,25 @@ Status Forest::from_leaves(const Attributes& a, Forest& out) {
     if (!(modes[i] >= 0 && modes[i] <= 6)) return invalid_graph("TreeEnsemble has a node of mode ", modes[i]);
     node.branch = static_cast<Branch>(static_cast<int>(modes[i]));
     node.nan_is_true = i < missing.size() && missing[i] != 0;
-    node.feature = static_cast<size_t>(features[i]);
     node.threshold = splits[i];
     node.yes = static_cast<size_t>(yes[i]) + (yes_leaf[i] ? count : 0);
     node.no = static_cast<size_t>(no[i]) + (no_leaf[i] ? count : 0);
     if (node.yes >= count + weights.size() || node.no >= count + weights.size()) return invalid_graph("TreeEnsemble's node ", i, " has a branch to nowhere");
     if (node.branch == Branch::member) {
-      for (; member != members.end() && *member == *member; ++member) node.members.push_back(*member);  // up to a NaN
+      node.first = out.members.size();
+      for (; member != members.end() && *member == *member; ++member) out.members.push_back(*member);  // up to a NaN
       if (member != members.end()) ++member;
-      std::sort(node.members.begin(), node.members.end());
+      node.count = out.members.size() - node.first;
+      std::sort(out.members.begin() + static_cast<ptrdiff_t>(node.first), out.members.end());
     }
-    out.nodes.push_back(std::move(node));
+    PY_ORT_TRY(out.add(node, features[i]));
   }
   for (size_t i = 0; i < weights.size(); ++i) {
     TreeNode leaf;
-    leaf.first_vote = i;
-    leaf.votes = 1;
-    out.nodes.push_back(std::move(leaf));
-    out.votes.push_back({static_cast<size_t>(targets[i]), weights[i]});
+    leaf.first = i;
+    leaf.count = 1;
+    PY_ORT_TRY(out.add(leaf, 0));
+    PY_ORT_TRY(out.add_vote(out.votes.emplace_back(), targets[i], weights[i]));
   }
   for (const int64_t root : roots) {
     if (root < 0 || static_cast<size_t>(root) >= count) return invalid_graph("TreeEnsemble has a root at ", root);
@@ -149,34 +202,36 @@ Status Forest::scores(const Tensor& in, Aggregate aggregate, std::vector<std::ve
   PY_ORT_TRY(cast(in, DType::float64, x));
   PY_ORT_ENSURE(x.rank() == 1 || x.rank() == 2, "a tree ensemble needs [N, F] or [F], got shape ", in.dims);
   const int64_t rows = x.rank() == 1 ? 1 : x.dim(0), columns = x.dim(-1);
-  for (const TreeNode& node : nodes)
-    PY_ORT_ENSURE(node.branch == Branch::leaf || static_cast<int64_t>(node.feature) < columns, "a tree ensemble asks for feature ", node.feature, " of ", columns);
-  for (const Vote& vote : votes) PY_ORT_ENSURE(vote.target < targets, "a tree ensemble votes for target ", vote.target, " of ", targets);
+  PY_ORT_ENSURE(last_feature < columns, "a tree ensemble asks for feature ", last_feature, " of ", columns);
+  PY_ORT_ENSURE(last_target < static_cast<int64_t>(targets), "a tree ensemble votes for target ", last_target, " of ", targets);
   std::vector<double> sums(targets);
   std::vector<bool> voted(targets);
   for (int64_t row = 0; row < rows; ++row) {
-    const double* features = x.data<double>() + row * columns;
+    const double* row_features = x.data<double>() + row * columns;
     std::fill(sums.begin(), sums.end(), 0);
     std::fill(voted.begin(), voted.end(), false);
     for (size_t at : roots) {
       // A path cannot be longer than there are nodes; a broken model with a circle must not hang.
       for (size_t steps = 0; nodes[at].branch != Branch::leaf; ++steps) {
         PY_ORT_ENSURE(steps <= nodes.size(), "a tree goes in circles");
-        at = takes(nodes[at], features[nodes[at].feature]) ? nodes[at].yes : nodes[at].no;
+        at = takes(nodes[at], members, row_features[nodes[at].feature]) ? nodes[at].yes : nodes[at].no;
       }
-      for (size_t i = nodes[at].first_vote; i < nodes[at].first_vote + nodes[at].votes; ++i) {
-        double& sum = sums[votes[i].target];
-        const bool first = !voted[votes[i].target];
+      for (size_t i = nodes[at].first; i < nodes[at].first + nodes[at].count; ++i) {
+        const size_t target = static_cast<size_t>(votes[i].target);
+        double& sum = sums[target];
+        const bool first = !voted[target];
         if (aggregate == Aggregate::min) sum = first ? votes[i].weight : std::min(sum, votes[i].weight);
         else if (aggregate == Aggregate::max) sum = first ? votes[i].weight : std::max(sum, votes[i].weight);
         else sum += votes[i].weight;
-        voted[votes[i].target] = true;
+        voted[target] = true;
       }
     }
     auto& scores = out.emplace_back();
     for (size_t t = 0; t < targets; ++t) {
       if (aggregate == Aggregate::average) sums[t] /= static_cast<double>(roots.size());
-      scores.push_back(sums[t] + (base.size() == targets ? base[t] : 0));
+      // As onnxruntime: a target without a vote has no base, either, unless it is the only one.
+      const bool based = base.size() == targets && (voted[t] || targets == 1);
+      scores.push_back(sums[t] + (based ? base[t] : 0));
     }
   }
   return {};

@@ -16,22 +16,26 @@ struct TreeNode {
   size_t feature = 0;
   double threshold = 0;
   size_t yes = 0, no = 0;             // nodes
-  size_t first_vote = 0, votes = 0;   // of a leaf
-  std::vector<double> members;        // sorted
+  size_t first = 0, count = 0;        // votes of a leaf, members of a set
 };
-struct Vote { size_t target; double weight; };
+struct Vote { int64_t target; double weight; };
 
 struct Forest {
   std::vector<TreeNode> nodes;
   std::vector<size_t> roots;
   std::vector<Vote> votes;
+  std::vector<double> members;        // those of each set sorted
   std::vector<double> base;           // added per target
   size_t targets = 1;
+  // What the nodes read and what they vote for, at most.
+  int64_t last_feature = -1, last_target = -1;
 
   // The form of TreeEnsembleClassifier and -Regressor; `prefix` is "class_" or "target_".
   static Status from_nodes(const Attributes& attributes, const std::string& prefix, Forest& out);
   // The form of TreeEnsemble.
   static Status from_leaves(const Attributes& attributes, Forest& out);
+  Status add(TreeNode node, int64_t feature);
+  Status add_vote(Vote& place, int64_t target, double weight);
   // The scores of each row of `in` ([N, F] or [F]), before any transform.
   Status scores(const Tensor& in, Aggregate aggregate, std::vector<std::vector<double>>& out) const;
 };
