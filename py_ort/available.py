@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, NoReturn
 
+from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.sessions.log import LEVELS
 
@@ -29,6 +30,7 @@ def get_device() -> str:
     return "CPU-WEBGPU"
 
 
+@public_function
 def set_default_logger_severity(severity: int) -> None:
     """Set the least severity of messages: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.
 
@@ -39,12 +41,14 @@ def set_default_logger_severity(severity: int) -> None:
     logging.getLogger("py_ort").setLevel(LEVELS[severity])
 
 
+@public_function
 def set_default_logger_verbosity(verbosity: int) -> None:
     """There is one verbose level: any other number than 0 gets a warning."""
     if verbosity:
         _log.warning("set_default_logger_verbosity(%d) has no effect: there is one verbose level", verbosity)
 
 
+@public_function
 def set_seed(seed: int) -> None:
     """Set the seed of random operators without one of their own, in the sessions made from now on.
 
@@ -96,6 +100,7 @@ def enable_telemetry_events() -> None:
     """Nothing to do: nothing is ever collected, whoever asks for it."""
 
 
+@public_function
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
     """A page has no global threads: other numbers than 0 and 1 get a warning."""
     if max(intra_op_num_threads, inter_op_num_threads) > 1:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from py_ort.exceptions import InternalError, NotImplemented, OutOfMemory, PyOrtError
+from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError
 
 _PACKAGE = Path(__file__).parent
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @contextmanager
@@ -80,3 +85,64 @@ def _node(traceback: TracebackType | None) -> dict[str, Any]:
     if found is None:
         return {}
     return {"node": ", ".join(origins(found)), "op_type": found.op_type, "domain": found.domain}
+
+
+def public_function(function: F) -> F:
+    """Make `InvalidArgument` of what Python raises where an argument is not what a function of the API takes.
+
+    What its docstring names passes, and so does what the call itself raises: arguments that its signature has not.
+    """
+    return _typed(function, function.__doc__ or "")
+
+
+def public(cls: type[T]) -> type[T]:
+    """Do this for the public methods of a class, its static ones and its constructor."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        kind = type(member) if isinstance(member, (staticmethod, classmethod)) else None
+        function = member.__func__ if kind else member
+        if inspect.isfunction(function):
+            typed = _typed(function, (cls if name == "__init__" else function).__doc__ or "")
+            setattr(cls, name, kind(typed) if kind else typed)
+    return cls
+
+
+def _typed(function: F, names: str) -> F:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as e:
+            if _may_leave(e, names):
+                raise
+            raise _wrong_argument(e, function, args, kwargs) from e
+
+    @functools.wraps(function)
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await function(*args, **kwargs)
+        except Exception as e:
+            if _may_leave(e, names):
+                raise
+            raise _wrong_argument(e, function, args, kwargs) from e
+
+    return cast("F", call_async if inspect.iscoroutinefunction(function) else call)
+
+
+#: Whose exceptions tell of wrong arguments. Those of the user's own callbacks are mostly others, and pass.
+_LIBRARIES = {*sys.stdlib_module_names, "numpy"}
+
+
+def _may_leave(error: Exception, names: str) -> bool:
+    kind = type(error)
+    called = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+    foreign = kind.__module__.partition(".")[0] not in _LIBRARIES
+    return not called or foreign or isinstance(error, CancelledError) or kind.__name__ in names
+
+
+def _wrong_argument(error: Exception, function: Callable[..., Any], args: Any, kwargs: Any) -> InvalidArgument:
+    given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    types = ", ".join(f"{name}: {type(value).__name__}" for name, value in given.items() if name not in ("self", "cls"))
+    what = f"{function.__qualname__} cannot use an argument ({types}): {_in_words(error)}"
+    return InvalidArgument(f"{what}; its docstring says what it takes")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from py_ort.boundary import public
 from py_ort.browser.devices import acquire_with_device
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 Input = np.ndarray | OrtValue | None
 
 
+@public
 class JsepBackend:
     """A page's WebGPU device, its buffers and its kernels.
 

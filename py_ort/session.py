@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import DeviceLost, WorkerEnded
 from py_ort.options import RunOptions, SessionOptions
@@ -22,6 +23,7 @@ from py_ort.values.ort_value import OrtValue, make_value
 from py_ort.values.output_location import OnGpu
 
 
+@public
 class InferenceSession(NativeSessionNames, SessionBase):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import shlex
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from py_ort.boundary import public
 from py_ort.browser import find, sandbox
 from py_ort.exceptions import InvalidArgument
 
@@ -44,6 +46,7 @@ LINUX_HARDWARE_WEBGPU = (
 )
 
 
+@public
 @dataclass(frozen=True)
 class BrowserOptions:
     """How to get a browser. Sessions whose options are equal share one browser and one page.
@@ -85,7 +88,9 @@ class BrowserOptions:
         for name, allowed in (("launcher", LAUNCHERS), ("webgpu", WEBGPU)):
             if getattr(self, name) not in allowed:
                 raise InvalidArgument(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-        if self.pages < 1:
+        if not isinstance(self.browser, str):
+            raise InvalidArgument(f"browser is a name, a path or a URL, not {type(self.browser).__name__}")
+        if operator.index(self.pages) < 1:
             raise InvalidArgument(f"pages is 1 or more, not {self.pages}")
         if isinstance(self.flags, str):
             object.__setattr__(self, "flags", tuple(shlex.split(self.flags)))

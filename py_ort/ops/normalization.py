@@ -96,7 +96,7 @@ def mean_variance_normalization(node: ir.Node, build: Builder) -> Any:
     for _ in range(2):  # the second mean is what rounding left of the first
         wide = build.op("Sub", wide, build.op("ReduceMean", wide, axes, keepdims=1))
     variance = build.op("ReduceMean", build.op("Mul", wide, wide), axes, keepdims=1)
-    deviation = build.op("Add", build.op("Sqrt", variance), np.float32(1e-9))
+    deviation = build.op("Add", build.op("Sqrt", variance), np.array(1e-9, np.float32))
     y = build.op("Div", wide, deviation)
     return y if x.dtype == ir.DataType.FLOAT else build.op("Cast", y, to=int(x.dtype))
 

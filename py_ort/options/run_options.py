@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
@@ -22,6 +23,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+@public
 class RunOptions:
     """Options of one run.
 
@@ -32,6 +34,10 @@ class RunOptions:
         only_execute_path_to_fetches: Compute what the wanted outputs need, and nothing else. The first such run of a
             set of outputs makes a session for it in the page.
         timeout: Seconds that this run may take; None: what the session's options say.
+
+    Raises:
+        AttributeError: An option is set that is not there.
+        TypeError, ValueError: An option is set to what it does not take.
     """
 
     log_severity_level: int

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn
 
+from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options.config_entries import ConfigEntries
@@ -91,6 +92,7 @@ _CONFIG_WITH_EFFECT = {
 _CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}
 
 
+@public
 class SessionOptions:
     """Options of an `InferenceSession`.
 
@@ -112,6 +114,10 @@ class SessionOptions:
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).
 
     Options that have no effect in a browser are kept, and a warning says so when a session is made with them.
+
+    Raises:
+        AttributeError: An option is set that is not there.
+        TypeError, ValueError: An option is set to what it does not take.
     """
 
     create_timeout: float | None

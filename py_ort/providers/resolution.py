@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ def resolve(
     """
     if isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of names: [{providers!r}]")
+    if providers is not None and not isinstance(providers, Collection):
+        raise InvalidArgument(f"providers is a list of names, not {type(providers).__name__}")
     items = list(providers) if providers else list(DEFAULT)
     if provider_options is not None and len(provider_options) != len(items):
         raise InvalidArgument(f"there are {len(items)} providers and {len(provider_options)} provider_options")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import WorkerEnded
 from py_ort.options import RunOptions, SessionOptions
@@ -16,6 +17,7 @@ from py_ort.sessions.base import SessionBase
 from py_ort.sessions.opening import Providers
 
 
+@public
 class AsyncInferenceSession(SessionBase):
     """An `InferenceSession` that is awaited. Make one with `create`; `async with` closes it."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from py_ort.boundary import typed_errors
+from py_ort.boundary import public, typed_errors
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import OTHER_PROCESS
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _DEFAULTS = RunOptions()
 
 
+@public
 class SessionBase:
     """A model in a page, and what may be asked of it."""
 
@@ -43,6 +45,8 @@ class SessionBase:
         browser: BrowserOptions,
         progress: Progress | None,
     ) -> None:
+        if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+            raise InvalidArgument(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
         self._opened: Opened | None = None
         self._variants: dict[Any, Opened] = {}
         self._making_variant = Lock()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument
 from py_ort.user_kernels import sizes
 from py_ort.user_kernels.formula import translate
@@ -59,6 +60,7 @@ def required(kind: type) -> RequiredAttribute:
     return RequiredAttribute(_KINDS[kind])
 
 
+@public
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserKernel:
     """A WebGPU kernel for an operator of one's own domain. docs/user_kernels.md tells it with examples.

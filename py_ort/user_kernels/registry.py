@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
 from py_ort.user_kernels.known import KERNELS
@@ -20,6 +21,7 @@ _SINCE_VERSION = 1
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
 
 
+@public_function
 def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
     """Make a WebGPU kernel known: models may use its operator from now on.
 
@@ -52,6 +54,7 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
     return kernel
 
 
+@public_function
 def unregister_kernel(name: str) -> None:
     """Forget a kernel. Sessions that were made with it go on.
 

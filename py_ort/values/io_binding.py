@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument
 from py_ort.values.native_names import NativeBindingNames
 from py_ort.values.ort_device import device_kind
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from py_ort.values.device_tensor import DeviceTensor
 
 
+@public
 class IOBinding(NativeBindingNames):
     """Inputs and outputs of a session, bound by name. Made by `io_binding`, run by `run_with_iobinding`."""
 

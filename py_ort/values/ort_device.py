@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
 
 _NAMES = {"cpu": "cpu", "webgpu": "webgpu", "gpu": "webgpu", "webgpu-buffer": "webgpu", "gpu-buffer": "webgpu"}
@@ -12,6 +13,7 @@ _NUMBERS = {"cpu": (CPU, 0), "webgpu": (GPU, 0)}
 _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann": (NPU, 0x19E5)}
 
 
+@public
 class OrtDevice:
     """A place for tensors: "cpu" or "webgpu"; or the description of a native one ("cuda"), where none can be.
 

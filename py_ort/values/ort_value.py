@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.values.native_names import NativeValueNames
 from py_ort.values.ort_device import OrtDevice, device_kind
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from py_ort.values.device_tensor import DeviceTensor
 
 
+@public
 class OrtValue(NativeValueNames):
     """A tensor, on the CPU or in a GPU buffer of a page ("webgpu"); or a sequence, map or optional on the CPU.
 
@@ -270,6 +272,7 @@ def make_value(
     return OrtValue(DeviceTensor.empty(dtype_of(zeros), shape, _number(device_type, device_id), lease))
 
 
+@public_function
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
     """Copy values into others of the same types and shapes, wherever they are.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from py_ort.boundary import public
 from py_ort.values.ort_value import OrtValue
 
 
+@public
 class OrtValueVector(list[OrtValue]):
     """`OrtValue`s in order; what `IOBinding.get_outputs_as_ortvaluevector` gives."""
 
