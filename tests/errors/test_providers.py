@@ -3,13 +3,15 @@
 import logging
 import re
 
+import numpy as np
 import pytest
 import small_models
+from graphs import parse
 
 from py_ort import BrowserOptions, SessionOptions
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import has_gpu
-from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter
+from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter, PyOrtError
 
 #: A Chromium without WebGPU.
 WITHOUT = BrowserOptions(webgpu="off", idle_timeout=300)
@@ -118,3 +120,13 @@ def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
         with pytest.raises(NoAdapter, match=r"only a software adapter here \(google swiftshader\)"):
             loop_thread().call(lease.page.device(device_id, told, 30))
     assert session._opened.backend.device["software"]
+
+
+@pytest.mark.parametrize(("providers", "named"), [(["webgpu", "wasm"], "webgpu"), (["wasm"], "wasm")])
+def test_an_error_of_a_kernel_names_the_provider_as_placements_do(new_session, providers, named):
+    source = parse("g (float[N,3] a, float[M,3] b) => (float[N,K] y) { y = MatMul(a, b) }")
+    session = new_session(source.SerializeToString(), providers=providers)
+    assert {node.provider for node in session.placement().nodes} == {named}
+    with pytest.raises(PyOrtError) as caught:
+        session.run(None, {"a": np.ones((2, 3), np.float32), "b": np.ones((4, 3), np.float32)})
+    assert (caught.value.provider, caught.value.op_type) == (named, "MatMul")
