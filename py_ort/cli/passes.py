@@ -40,11 +40,13 @@ def passes(
     """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
     with err.status("compiling") if err.is_terminal else _Quiet():
         from py_ort.plan import CompileOptions, compile_model
+        from py_ort.plan.saved import SavedModel
         from py_ort.providers.resolution import resolve
 
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
         options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())
-        compiled = compile_model(inputs.load(model), providers=names, options=options, optimised=save)
+        saved = SavedModel(save) if save else None
+        compiled = compile_model(inputs.load(model), providers=names, options=options, optimised=saved)
     if html_file:
         html_file.write_text(_page(model, compiled), encoding="utf-8")
     print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)

@@ -12,6 +12,7 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
+from py_ort.plan.saved import DATA_ENTRY, LEAST_ENTRY
 from py_ort.providers.options import of_webgpu
 from py_ort.values.ort_value import OrtValue
 from py_ort.values.output_location import OutputLocation, check_location
@@ -86,7 +87,7 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
     *("session.specialize_shapes", "session.wide_integers"),
-    DATA_FOLDER_ENTRY,
+    *(DATA_ENTRY, DATA_FOLDER_ENTRY, LEAST_ENTRY),
 }
 #: Entries with the one value that says what happens anyway.
 _CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}
@@ -109,6 +110,8 @@ class SessionOptions:
         profile_file_prefix: Of that file's name.
         optimized_model_filepath: A file to write the optimised graph to, as ONNX: before layout and packing, fused
             operators in their parts. Native onnxruntime loads it unless it has operators that nobody else knows.
+            The entry "session.optimized_model_external_initializers_file_name" names a file in its folder for
+            initializers of at least "….optimized_model_external_initializers_min_size_in_bytes" (default: 1024).
         preferred_output_location: Where `run` leaves outputs: "cpu", "webgpu" (as `OrtValue`s), or these by name.
         create_timeout: Seconds that the page may take to load a model and compile its kernels; None: no limit.
         run_timeout: Seconds that a run may take; None: no limit (a lost page or browser ends a run in any case).

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import onnx_ir as ir
 
@@ -29,6 +28,7 @@ from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.parts import Part
+from py_ort.plan.saved import SavedModel
 from py_ort.plan.standard_form import save_standard_form
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
@@ -79,7 +79,7 @@ def compile_model(
     providers: Sequence[str] = ("webgpu", "wasm"),
     options: CompileOptions | None = None,
     manifests: Mapping[str, Manifest] | None = None,
-    optimised: str | os.PathLike[str] | None = None,
+    optimised: SavedModel | None = None,
 ) -> CompiledModel:
     """Compile a model.
 
@@ -88,7 +88,7 @@ def compile_model(
         providers: The providers that may run nodes, the preferred one first.
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
-        optimised: A file to write the optimised graph to, as ONNX; see `save_standard_form`.
+        optimised: Where to write the optimised graph to, as ONNX; see `save_standard_form`.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
@@ -133,7 +133,7 @@ def compile_model(
         check_sizes(loaded.model)
     if optimised is not None:
         with _timed(timings, "save"):
-            save_standard_form(loaded.model, Path(optimised))
+            save_standard_form(loaded.model, optimised)
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)), passes)

@@ -7,7 +7,6 @@ so do those of domains that nobody else knows: such a file needs py_ort.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,6 +17,7 @@ from py_ort.load.files import replacing
 from py_ort.ops.builder import all_graphs, element_bytes
 from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
+from py_ort.plan.saved import SavedModel
 
 #: Attributes of fused operators that ONNX's own forms do not have.
 FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
@@ -30,7 +30,6 @@ _PARAMETERS = {
 _MICROSOFT = "com.microsoft"
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
 _EXTERNAL_FROM = 1 << 30
-_SMALL = 1024
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
@@ -43,34 +42,37 @@ Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
 """Puts a tensor's contents into its proto, or elsewhere."""
 
 
-def save_standard_form(model: ir.Model, path: Path) -> None:
+def save_standard_form(model: ir.Model, saved: SavedModel) -> None:
     """Write a model that was optimised, before layout and packing.
 
     Args:
         model: The model; not changed.
-        path: The file. Beside it, `<file>.data` holds the tensors of a model above 1 GiB.
+        saved: The file, and the one beside it for large tensors.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: They cannot be written.
     """
-    total = sum(
+    path, location = saved.path, saved.data
+    sizes = [
         v.const_value.size * element_bytes(v.const_value.dtype)
         for g in all_graphs(model.graph)
         for v in g.initializers.values()
-        if v.const_value is not None
-    )
-    if total < _EXTERNAL_FROM:
+        if v.const_value is not None and v.const_value.dtype != ir.DataType.STRING
+    ]
+    if not location and sum(sizes) >= _EXTERNAL_FROM:
+        location = path.name + ".data"
+    if not location or max(sizes, default=-1) < saved.least:
         path.write_bytes(StandardForm().model(model).SerializeToString())
         return
-    data = path.with_name(path.name + ".data")
+    data = path.parent / location
     with replacing(data, 0o666) as file:  # it may be the model's own external data, which are mapped
-        proto = StandardForm(_to_file(file, data.name)).model(model)
+        proto = StandardForm(_to_file(file, location, saved.least)).model(model)
     path.write_bytes(proto.SerializeToString())
 
 
-def _to_file(file: BinaryIO, location: str) -> Keep:
+def _to_file(file: BinaryIO, location: str, least: int) -> Keep:
     def keep(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
-        if tensor.dtype == ir.DataType.STRING or tensor.nbytes < _SMALL:
+        if tensor.dtype == ir.DataType.STRING or tensor.nbytes < least:
             return _inside(proto, tensor)
         file.write(bytes(-file.tell() % 64))
         proto.dims.extend(tensor.shape.numpy())

@@ -19,6 +19,7 @@ from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, 
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
+from py_ort.plan.saved import SavedModel
 from py_ort.sessions.log import SessionLog
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.planning import Planned, Planner, Source
@@ -171,6 +172,7 @@ def _open_session(
 
         wanted = resolve(providers, provider_options, options.config_entries)
         folder = options.config_entries.get(DATA_FOLDER_ENTRY, "")
+        saved = SavedModel.of(options.optimized_model_filepath, options.config_entries)
         planner = Planner(source, changes, _plan_cache(options, changes), folder)
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))
@@ -189,7 +191,7 @@ def _open_session(
         compiling = time.perf_counter()
         names = _with_wasm(backend.providers)
         settled = compile_options(backend.options, options)
-        compiled = planner.plan(names, settled, options.optimized_model_filepath)
+        compiled = planner.plan(names, settled, saved)
         compiled_at = time.perf_counter()
         stage("loading it into the page")
         try:
@@ -198,7 +200,7 @@ def _open_session(
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             stage("compiling the model")
-            compiled = planner.plan(names, settled, options.optimized_model_filepath)
+            compiled = planner.plan(names, settled, saved)
             stage("loading it into the page")
             session, created = _load_into_page(backend, compiled, options, progress)
         planner.store()

@@ -16,6 +16,7 @@ from py_ort.load.digest import FileStamp, digest, file_digest
 from py_ort.load.files import DataFolder
 from py_ort.plan.cache import PlanCache, cache_key
 from py_ort.plan.cached import CachedModel
+from py_ort.plan.saved import SavedModel
 from py_ort.sessions.model_changes import ModelChanges
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ class Planner:
             self._load()
 
     @typed_errors("making the plan")
-    def plan(self, providers: Sequence[str], options: CompileOptions, optimised: str = "") -> Planned:
+    def plan(self, providers: Sequence[str], options: CompileOptions, optimised: SavedModel | None = None) -> Planned:
         """Return the plan.
 
         Args:
             providers: Canonical names, in order.
             options: How to compile.
-            optimised: A file to write the optimised graph to, where it is compiled.
+            optimised: Where to write the optimised graph to, where it is compiled.
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
@@ -96,7 +97,7 @@ class Planner:
         with self._lock:
             return self._plan(providers, options, optimised)
 
-    def _plan(self, providers: Sequence[str], options: CompileOptions, optimised: str) -> Planned:
+    def _plan(self, providers: Sequence[str], options: CompileOptions, optimised: SavedModel | None) -> Planned:
         key = self._key(providers, options)
         if self._look_up(key):
             _log.info("the plan is in the cache: no pass runs")
@@ -106,7 +107,7 @@ class Planner:
         from py_ort.plan import compile_model
 
         loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
-        compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised or None)
+        compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised)
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         self._planned = True

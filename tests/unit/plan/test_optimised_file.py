@@ -11,7 +11,9 @@ import pytest
 from graphs import parse, random_feeds
 from standard_form import run_native
 
+from py_ort.exceptions import InvalidArgument
 from py_ort.plan import CompileOptions, compile_model, standard_form
+from py_ort.plan.saved import DATA_ENTRY, LEAST_ENTRY, SavedModel
 
 _CONV = np.random.default_rng(0).standard_normal((8, 4, 3, 3)).astype(np.float32)
 _CASES = {
@@ -62,7 +64,7 @@ _CASES = {
 def test_native_onnxruntime_loads_it(case, provider, level, tmp_path):
     model, path = _CASES[case], tmp_path / "optimised.onnx"
     options = CompileOptions(graph_optimization_level=level)
-    compile_model(model.SerializeToString(), providers=[provider, "wasm"], options=options, optimised=path)
+    compile_model(model.SerializeToString(), providers=[provider, "wasm"], options=options, optimised=SavedModel(path))
     written = onnx.load(path)
     assert [i.name for i in written.graph.input] == [i.name for i in model.graph.input]
     assert {node.domain for node in written.graph.node} <= {"", "com.microsoft"}
@@ -73,9 +75,8 @@ def test_native_onnxruntime_loads_it(case, provider, level, tmp_path):
 
 def test_large_tensors_lie_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(standard_form, "_EXTERNAL_FROM", 100)
-    monkeypatch.setattr(standard_form, "_SMALL", 50)
     model, path = _CASES["product, bias, swish"], tmp_path / "optimised.onnx"
-    compile_model(model.SerializeToString(), providers=["wasm"], optimised=path)
+    compile_model(model.SerializeToString(), providers=["wasm"], optimised=SavedModel(path, least=50))
     assert (tmp_path / "optimised.onnx.data").stat().st_size >= 120
     assert path.read_bytes().count(b"optimised.onnx.data") == 1
     feeds = random_feeds(model, {"N": 2})
@@ -90,6 +91,38 @@ def test_a_model_is_written_over_itself(tmp_path, monkeypatch):
     path = tmp_path / "m.onnx"
     whole, feeds = made.SerializeToString(), random_feeds(made)
     onnx.save_model(made, path, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
-    compile_model(path, providers=["wasm"], optimised=path)
+    compile_model(path, providers=["wasm"], optimised=SavedModel(path))
     assert stat.S_IMODE((tmp_path / "m.onnx.data").stat().st_mode) == stat.S_IMODE(path.stat().st_mode)
     np.testing.assert_allclose(run_native(str(path), feeds)[0], run_native(whole, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("least", "outside"), [(0, 3), (20, 2), (21, 1), (120, 1), (121, 0)])
+def test_a_file_for_initializers_by_onnxruntimes_entries(least, outside, tmp_path):
+    """Written as native onnxruntime does it: the same tensors lie outside, and it loads them."""
+    text = """g (float[N,6] x, int64[1] i) => (float[N,5] y, float[1] z, float[1] p)
+    { y = MatMul(x, w)  z = Gather(c, i)  p = Gather(t, i) }"""
+    weights = {"w": np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)}
+    model = parse(text, {**weights, "c": np.arange(1, 6, dtype=np.float32), "t": np.ones(2, np.float32)})
+    path = tmp_path / "optimised.onnx"
+    (tmp_path / "below").mkdir()
+    saved = SavedModel.of(str(path), {DATA_ENTRY: "below/weights.bin", LEAST_ENTRY: str(least)})
+    compile_model(model.SerializeToString(), providers=["wasm"], options=CompileOptions(), optimised=saved)
+    entries = [tensor.external_data for tensor in onnx.load(path, load_external_data=False).graph.initializer]
+    assert sum(map(bool, entries)) == outside
+    assert (tmp_path / "below/weights.bin").exists() == bool(outside)
+    feeds = random_feeds(model, {"N": 2}) | {"i": np.array([1])}
+    for got, wanted in zip(run_native(str(path), feeds), run_native(model, feeds), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        *({DATA_ENTRY: name} for name in ("/weights.bin", "../weights.bin", "m.onnx")),
+        *({DATA_ENTRY: "weights.bin", LEAST_ENTRY: number} for number in ("x", "-1", "")),
+    ],
+)
+def test_entries_that_cannot_be(entries, tmp_path):
+    with pytest.raises(InvalidArgument, match=list(entries)[-1]):
+        SavedModel.of(str(tmp_path / "m.onnx"), entries)
+    assert SavedModel.of("", entries) is None

@@ -1,0 +1,44 @@
+"""Where the optimised graph is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from py_ort.exceptions import InvalidArgument
+
+#: onnxruntime's configuration entries: a file for initializers, and from how many bytes on they go there.
+DATA_ENTRY = "session.optimized_model_external_initializers_file_name"
+LEAST_ENTRY = "session.optimized_model_external_initializers_min_size_in_bytes"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """An ONNX file to write.
+
+    Attributes:
+        path: The file.
+        data: A file for large initializers, relative to its folder; "": `<file>.data`, and for models above 1 GiB only.
+        least: Initializers from so many bytes on are large.
+    """
+
+    path: Path
+    data: str = ""
+    least: int = 1024
+
+    @classmethod
+    def of(cls, path: str, entries: Mapping[str, str]) -> SavedModel | None:
+        """Return what a session's options ask for; None if they ask for no file.
+
+        Raises:
+            InvalidArgument: An entry is no number, or the file would be where no model may have its data.
+        """
+        if not path:
+            return None
+        data, least = entries.get(DATA_ENTRY, ""), entries.get(LEAST_ENTRY, str(cls.least))
+        if not least.isdecimal():
+            raise InvalidArgument(f"{LEAST_ENTRY} is a number of bytes, not {least!r}")
+        if PurePath(data).is_absolute() or ".." in PurePath(data).parts or data == Path(path).name:
+            raise InvalidArgument(f"{DATA_ENTRY}={data!r}: a file of its own in the folder of {path!r}, or below")
+        return cls(Path(path), data, int(least))
