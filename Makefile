@@ -5,6 +5,8 @@
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, generated code; no browser
+# make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
+# make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
 # make build                                  the page and the core, into py_ort/assets/
 # make wheel, make clean
@@ -26,7 +28,7 @@ BIN := .venv/bin
 STAMPS := build/stamps
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 
-.PHONY: run test fuzz large browsers check conformance build setup wheel clean
+.PHONY: run test fuzz large libraries numpy1 browsers check conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -43,6 +45,12 @@ browsers: build
 
 large: build
 	PY_ORT_LARGE=1 $(BIN)/python -m pytest -m large
+
+libraries: build $(STAMPS)/libraries
+	build/libraries/bin/python -m pytest tests/libraries $(ARGS)
+
+numpy1: build $(STAMPS)/numpy1
+	build/numpy1/bin/python -m pytest tests/unit $(ARGS)
 
 conformance: build
 	$(BIN)/py-ort conformance $(SOURCE) $(addprefix --provider ,$(PROVIDER) $(filter-out $(PROVIDER),wasm)) \
@@ -78,6 +86,12 @@ $(STAMPS)/python: pyproject.toml $(STAMPS)/system
 	@echo "py_ort: installing Python packages"
 	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test,samples]'
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps silero-vad  # its models; it would bring PyTorch
+	@touch $@
+
+$(STAMPS)/libraries $(STAMPS)/numpy1: $(STAMPS)/%: .ci/%.txt pyproject.toml $(STAMPS)/system
+	@echo "py_ort: making build/$*"
+	@"$(PYTHON)" -m venv build/$*
+	@build/$*/bin/pip install -q --disable-pip-version-check -r .ci/$*.txt -e '.[test]'
 	@touch $@
 
 $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system

@@ -91,11 +91,12 @@ class OrtValue(NativeValueNames):
     @staticmethod
     def from_dlpack(data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a value that shares the memory of anything with `__dlpack__`, or of what that gave, a capsule."""
-        if type(data).__name__ == "PyCapsule":
-            return OrtValue.from_dlpack(_Capsule(data).array(), is_bool_tensor)
-        if not hasattr(data, "__dlpack__"):
+        capsule = type(data).__name__ == "PyCapsule"
+        if not capsule and not hasattr(data, "__dlpack__"):
             raise TypeError(f"from_dlpack takes an object with __dlpack__ or its capsule, not {type(data).__name__}")
-        array = np.from_dlpack(data)
+        array = np.from_dlpack(_Capsule(data) if capsule else data)
+        if capsule or not _NUMPY_ASKS:
+            array = np.asarray(_ForWriting(array))
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
     @staticmethod
@@ -128,7 +129,11 @@ class OrtValue(NativeValueNames):
         return tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        held = self.numpy()
+        made = np.array(held, dtype) if copy else np.asarray(held, dtype)
+        if copy is False and made is not held:
+            raise ValueError(f"{held.dtype} as {made.dtype} needs a copy")
+        return made
 
     def shape(self) -> list[int]:
         """Return the shape."""
@@ -226,24 +231,30 @@ class OrtValue(NativeValueNames):
         )
 
 
+#: Whether numpy asks for capsules that say whether memory is read-only. Older ones, and those that somebody hands over,
+#: cannot, and numpy then takes it to be; consumers of such capsules, onnxruntime among them, write.
+_NUMPY_ASKS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
 class _Capsule:
-    """A DLPack capsule, and what numpy makes of it. Capsules of the first kind cannot say that memory is read-only, and
-    numpy then takes it to be; their consumers, onnxruntime among them, write."""
+    """A DLPack capsule of the CPU's memory, as numpy takes it."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
-
-    def array(self) -> np.ndarray:
-        self._read_only = np.from_dlpack(self)
-        described = self._read_only.__array_interface__
-        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
-        return np.asarray(self)
 
     def __dlpack__(self, **_: Any) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+class _ForWriting:
+    """The memory of an array that is read-only without need."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array, described = array, array.__array_interface__
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
 
 
 SPARSE = "sparse tensors are not supported: give their dense form"

@@ -55,7 +55,7 @@ def dtype_of(array: np.ndarray) -> int:
     Raises:
         TypeError: ONNX has no such type.
     """
-    if array.dtype.kind in "USO" or isinstance(array.dtype, np.dtypes.StringDType):
+    if array.dtype.kind in "USOT":  # T: numpy's StringDType, since 2.0
         return DType.string_
     try:
         return _DTYPES[array.dtype.newbyteorder("=")]
