@@ -1,9 +1,10 @@
 """Read the text of an image with RapidOCR, its code unmodified, in a browser: the main job (`make run`).
 
-    python samples/read_image.py [--image FILE] [--provider webgpu|wasm] [--browser B]
+    python samples/read_image.py [--image FILE] [--provider webgpu|wasm] [--browser B] [--drawn FILE.png]
 
 RapidOCR (pip: rapidocr-onnxruntime) finds lines of text, turns them upright and reads them with three PP-OCRv4 models
 that it runs through onnxruntime. Here py_ort stands in for onnxruntime, so the models run in headless Chromium.
+What was read is drawn beside the picture, too.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+from draw_lines import Line, draw_lines
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import py_ort
 from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions, has_gpu
@@ -41,8 +45,20 @@ MODELS = ("detection", "classification", "recognition")
 @click.option("--launcher", type=click.Choice(LAUNCHERS), default=None)
 @click.option("--webgpu", type=click.Choice(WEBGPU), default=None, help="Default: a GPU's, else software.")
 @click.option("--side", type=int, default=None, help="Shrink the picture to this size for finding lines.")
+@click.option(
+    "--drawn",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.png",
+    help="Where to write the picture with what was read. Default: build/read/ and the picture's name.",
+)
 def main(
-    image: Path, provider: str, browser: str | None, launcher: str | None, webgpu: str | None, side: int | None
+    image: Path,
+    provider: str,
+    browser: str | None,
+    launcher: str | None,
+    webgpu: str | None,
+    side: int | None,
+    drawn: Path | None,
 ) -> None:
     """Read the text of an image in a browser."""
     began, console = time.perf_counter(), Console(highlight=False)
@@ -58,8 +74,11 @@ def main(
             lines = _read(engine, image)
             report("reading it once more, for the steady time", 0, 0)
             again = _read(engine, image)
-        _print(console, image, lines, installed)
-    if [text for text, _ in lines] != [text for text, _ in again]:
+        drawn = drawn or Path("build/read", f"{image.stem}.png")
+        drawn.parent.mkdir(parents=True, exist_ok=True)
+        draw_lines(engine.load_img(str(image))[..., ::-1], lines).save(drawn, optimize=True)
+        _print(console, image, drawn, lines, installed)
+    if [line.text for line in lines] != [line.text for line in again]:
         raise click.ClickException("the second reading differs from the first")
     console.print(f"\n{time.perf_counter() - began:.1f} s in all")
 
@@ -71,18 +90,19 @@ def _rapidocr(side: int) -> Any:
     return RapidOCR(det_limit_type="max", det_limit_side_len=side)
 
 
-def _read(engine: Any, image: Path) -> list[tuple[str, float]]:
+def _read(engine: Any, image: Path) -> list[Line]:
     found, _ = engine(str(image))
-    return [(text, float(score)) for _, text, score in found or []]
+    return [Line(text, float(score), np.array(box, float)) for box, text, score in found or []]
 
 
-def _print(console: Console, image: Path, lines: list[tuple[str, float]], installed: Installed) -> None:
+def _print(console: Console, image: Path, drawn: Path, lines: list[Line], installed: Installed) -> None:
     table = Table("line", "score", box=None, header_style="bold", pad_edge=False)
-    for text, score in lines:
-        table.add_row(text, f"{score:.3f}")
-    console.print(table if lines else f"no text found in {image}")
+    for line in lines:
+        table.add_row(Text(line.text), f"{line.score:.3f}")
+    console.print(table if lines else Text(f"no text found in {image}"))
     first = installed.sessions[0]
-    console.print(f"\nimage    {image}", soft_wrap=True)
+    console.print(f"\nimage    {image}", soft_wrap=True, markup=False)
+    console.print(f"drawn    {drawn}", soft_wrap=True, markup=False)
     console.print(f"browser  {first.browser}", soft_wrap=True)
     console.print(f"adapter  {first.adapter or 'not used'}\n", soft_wrap=True)
     providers = list(dict.fromkeys(name for session in installed.sessions for name in session.placement().counts()))
