@@ -1,4 +1,4 @@
-# make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium
+# make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium, draw it into build/read/
 # make test [ARGS=...]                        all tests; ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
