@@ -31,20 +31,23 @@ class Regressor {
   }
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    std::vector<std::vector<double>> rows;
-    PY_ORT_TRY(forest_.scores(in, aggregate_, rows));
     Tensor scores, result;
-    PY_ORT_TRY(Tensor::make(DType::float64, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(forest_.targets)}, scores));
+    PY_ORT_TRY(Tensor::make(DType::float64, {in.rank() == 1 ? 1 : in.dim(0), static_cast<int64_t>(forest_.targets)}, scores));
     double* to = scores.mutable_data<double>();
-    for (const auto& row : rows) {
+    const std::vector<double>& base = forest_.base;
+    const auto row = [&](std::vector<double>& sums, const std::vector<bool>& voted) {
+      // As onnxruntime: a target without a vote has no base, either, unless it is the only one.
+      for (size_t t = 0; t < sums.size() && base.size() == sums.size(); ++t)
+        if (voted[t] || sums.size() == 1) sums[t] += base[t];
       if (transform_ == Transform::none) {
-        to = std::copy(row.begin(), row.end(), to);
-        continue;
+        to = std::copy(sums.begin(), sums.end(), to);
+        return;
       }
-      std::vector<float> transformed(row.begin(), row.end());
+      std::vector<float> transformed(sums.begin(), sums.end());
       transform_scores(transform_, transformed.data(), transformed.size());
       to = std::copy(transformed.begin(), transformed.end(), to);
-    }
+    };
+    PY_ORT_TRY(forest_.scores(in, aggregate_, row));
     PY_ORT_TRY(cast(scores, new_form_ ? in.dtype : DType::float32, result));
     context.output(0, std::move(result));
     return {};
@@ -70,28 +73,50 @@ class Classifier {
     return {};
   }
   Status operator()(KernelContext& context) const {
-    std::vector<std::vector<double>> sums;
-    PY_ORT_TRY(forest_.scores(*context.input(0), Aggregate::sum, sums));
     std::vector<std::vector<float>> rows;
     std::vector<int64_t> classes;
-    for (const auto& sum : sums) {
-      auto& scores = rows.emplace_back(sum.begin(), sum.end());
-      if (one_target_ && labels_.size() == 2) {
-        // Two classes by one score: a probability when all votes are positive, else a margin around 0.
-        scores = {forest_.votes.empty() ? 0.0f : scores[forest_.votes[0].target]};
-        if (forest_.base.size() == 1) scores[0] += static_cast<float>(forest_.base[0]);
-        classes.push_back(scores[0] > (positive_ ? 0.5f : 0.0f));
-        add_second_class(transform_, positive_ ? Second::one_minus : Second::negated, scores);
-      } else {
-        classes.push_back(std::max_element(scores.begin(), scores.end()) - scores.begin());
-        transform_scores(transform_, scores.data(), scores.size());
-      }
-    }
+    PY_ORT_TRY(forest_.scores(*context.input(0), Aggregate::sum, [&](std::vector<double>& sums, const std::vector<bool>& voted) {
+      classes.push_back(labels_.size() == 2 ? one_of_two(sums, voted, rows.emplace_back()) : one_of_many(sums, voted, rows.emplace_back()));
+    }));
     PY_ORT_TRY(labels_.write(context, classes));
     return write_scores(context, rows, labels_.size());
   }
 
  private:
+  int64_t one_of_many(std::vector<double>& sums, const std::vector<bool>& voted, std::vector<float>& scores) const {
+    const bool based = forest_.base.size() == sums.size();
+    int64_t best = -1;
+    for (size_t t = 0; t < sums.size(); ++t) {
+      if (based) sums[t] += forest_.base[t];
+      if ((based || voted[t]) && (best < 0 || sums[t] > sums[static_cast<size_t>(best)])) best = static_cast<int64_t>(t);
+    }
+    scores.assign(sums.begin(), sums.end());
+    transform_scores(transform_, scores.data(), scores.size());
+    return std::max<int64_t>(best, 0);
+  }
+  // As onnxruntime does it, rule for rule: trees of two classes vote for one of them or for both, and what the base is added
+  // to depends on that.
+  int64_t one_of_two(std::vector<double>& sums, const std::vector<bool>& voted, std::vector<float>& scores) const {
+    const std::vector<double>& base = forest_.base;
+    if (base.size() == 2 && voted[1]) {
+      sums[1] = base[1] + sums[0];
+      sums[0] = -sums[1];
+    } else if (!base.empty()) {
+      sums[0] += base[0];
+    }
+    const double score = voted[1] ? sums[1] : voted[0] ? sums[0] : 0;
+    const bool second = score > (one_target_ && positive_ ? 0.5 : 0.0);
+    if (one_target_ && !voted[1] && base.size() != 2) {
+      // One score for both: a probability when all votes are positive, else a margin around 0.
+      scores = {static_cast<float>(sums[0])};
+      add_second_class(transform_, positive_ ? Second::one_minus : Second::negated, scores);
+    } else {
+      scores = {static_cast<float>(voted[0] ? sums[0] : 0), static_cast<float>(voted[1] ? sums[1] : 0)};
+      transform_scores(transform_, scores.data(), scores.size());
+    }
+    return second;
+  }
+
   Forest forest_;
   Labels labels_;
   Transform transform_ = Transform::none;

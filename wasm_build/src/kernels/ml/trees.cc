@@ -197,7 +197,7 @@ Status Forest::from_leaves(const Attributes& a, Forest& out) {
   return {};
 }
 
-Status Forest::scores(const Tensor& in, Aggregate aggregate, std::vector<std::vector<double>>& out) const {
+Status Forest::scores(const Tensor& in, Aggregate aggregate, const Row& done) const {
   Tensor x;
   PY_ORT_TRY(cast(in, DType::float64, x));
   PY_ORT_ENSURE(x.rank() == 1 || x.rank() == 2, "a tree ensemble needs [N, F] or [F], got shape ", in.dims);
@@ -226,13 +226,9 @@ Status Forest::scores(const Tensor& in, Aggregate aggregate, std::vector<std::ve
         voted[target] = true;
       }
     }
-    auto& scores = out.emplace_back();
-    for (size_t t = 0; t < targets; ++t) {
-      if (aggregate == Aggregate::average) sums[t] /= static_cast<double>(roots.size());
-      // As onnxruntime: a target without a vote has no base, either, unless it is the only one.
-      const bool based = base.size() == targets && (voted[t] || targets == 1);
-      scores.push_back(sums[t] + (based ? base[t] : 0));
-    }
+    if (aggregate == Aggregate::average)
+      for (double& sum : sums) sum /= static_cast<double>(roots.size());
+    done(sums, voted);
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // Ensembles of decision trees, in one form for the new operator and the two old ones.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "py_ort/kernel.h"
@@ -36,8 +37,10 @@ struct Forest {
   static Status from_leaves(const Attributes& attributes, Forest& out);
   Status add(TreeNode node, int64_t feature);
   Status add_vote(Vote& place, int64_t target, double weight);
-  // The scores of each row of `in` ([N, F] or [F]), before any transform.
-  Status scores(const Tensor& in, Aggregate aggregate, std::vector<std::vector<double>>& out) const;
+  // What the leaves of a row vote for: a sum (or what else is asked for) per target, without base, and which targets had votes.
+  using Row = std::function<void(std::vector<double>& sums, const std::vector<bool>& voted)>;
+  // Calls `row` for each row of `in` ([N, F] or [F]).
+  Status scores(const Tensor& in, Aggregate aggregate, const Row& row) const;
 };
 
 }  // namespace py_ort::ml
