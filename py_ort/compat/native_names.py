@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from py_ort.compat import block_quantization, inference_collection, memory
 from py_ort.compat.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
+from py_ort.compat.dlpack import is_dlpack_uint8_tensor
 from py_ort.exceptions import NotImplemented
 from py_ort.options import SessionOptions
 from py_ort.unsupported import refusing
@@ -45,7 +46,6 @@ _FUNCTIONS = {
     "get_model_compatibility_for_ep_devices": _NO_DEVICES,
     "get_registered_ep_kernel_defs": "docs/operators.md lists what has a kernel here.",
     "get_session_initializer": "SessionOptions and RunOptions are made by their names.",
-    "is_dlpack_uint8_tensor": "Bools are known by OrtValueVector.bool_tensor_indices.",
     "pack_fp4_weights_for_cuda_moe_gemm": _NO_CUDA,
     "quantize_qdq_matmul_2bits": "ONNX's DequantizeLinear has no use for it: quantize_matmul_2bits is for MatMulNBits.",
 }
@@ -117,6 +117,7 @@ def of_native_module() -> dict[str, Any]:
         "OrtEpAssignedNode": OrtEpAssignedNode,
         "OrtEpAssignedSubgraph": OrtEpAssignedSubgraph,
         "OrtValueVector": OrtValueVector,
+        "is_dlpack_uint8_tensor": is_dlpack_uint8_tensor,
         "get_all_operator_schema": get_all_operator_schema,
         "get_default_session_options": get_default_session_options,
     }

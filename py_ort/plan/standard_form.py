@@ -31,6 +31,8 @@ _MICROSOFT = "com.microsoft"
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
 _EXTERNAL_FROM = 1 << 30
 _IR_VERSION = 10
+#: What a model says of itself; tools choose by its producer what they look for.
+_TOLD = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
 _ATTENTION_SINCE = 23
@@ -111,7 +113,8 @@ class StandardForm:
         graph = self.graph(model.graph)
         opsets = {**model.opset_imports, _MICROSOFT: 1, "": self._since}
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-        made = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="py_ort")
+        told = {name: value for name in _TOLD if (value := getattr(model, name)) is not None}
+        made = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, **told)
         onnx.helper.set_model_props(made, dict(model.metadata_props))
         return made
 

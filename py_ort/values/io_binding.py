@@ -150,6 +150,7 @@ class IOBinding(NativeBindingNames):
         self._inputs[name] = value
 
     def _at(self, device_type: str, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
+        from py_ort.schema.gen.DType import DType
         from py_ort.values.ort_value import element_dtype
         from py_ort.wire.tensors import dtype_of
 
@@ -157,7 +158,7 @@ class IOBinding(NativeBindingNames):
         if device_kind(device_type) == "webgpu":
             tensor = self._session._ready().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
             return OrtValue(tensor)
-        if dtype.kind == "O":
+        if dtype_of(np.empty(0, dtype)) == DType.string_:
             raise InvalidArgument("strings have no address")
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""

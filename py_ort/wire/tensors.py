@@ -50,12 +50,12 @@ _LENGTH = struct.Struct("<I")
 
 
 def dtype_of(array: np.ndarray) -> int:
-    """Return the `DType` of an array's elements.
+    """Return the `DType` of an array's elements; bytes of one length ("V4"), and numpy's StringDType, are strings too.
 
     Raises:
         TypeError: ONNX has no such type.
     """
-    if array.dtype.kind in "USOT":  # T: numpy's StringDType, since 2.0
+    if array.dtype.kind in "USOT" or (array.dtype.type is np.void and array.dtype.names is None):
         return DType.string_
     try:
         return _DTYPES[array.dtype.newbyteorder("=")]

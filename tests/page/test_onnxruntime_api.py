@@ -355,3 +355,11 @@ def test_the_optimised_model_and_its_initializers(new_session, tmp_path):
     np.testing.assert_array_equal(
         new_session(tmp_path / "optimised.onnx", providers=["wasm"]).run(None, {"x": x})[0], x
     )
+
+
+def test_strings_of_every_kind_of_array(new_session):
+    session = new_session(model("g (string[2] x) => (string[2] y) { y = Identity(x) }").SerializeToString())
+    for array in (np.array([b"must", b"same"], np.void), np.array([b"must", b"same"]), np.array(["must", "same"])):
+        assert list(session.run(None, {"x": array})[0]) == ["must", "same"]
+        with pytest.raises(InvalidArgument, match="strings have no address"):
+            session.io_binding().bind_input("x", "cpu", 0, array.dtype, [2], array.ctypes.data)

@@ -89,3 +89,14 @@ def test_vectors_of_values(ours):
     assert again[0].data_ptr() == x.ctypes.data, "no copy"
     np.testing.assert_array_equal(again[1].numpy(), [0, 1])
     assert "dltensor" in repr(vector.to_dlpacks(None)[0])
+
+
+def test_what_a_capsule_holds(ours):
+    for module in (state, ours["state"]):
+        for array, expected in ((np.ones(2, np.uint8), True), (np.ones(2, np.int8), False), (np.ones((0, 2)), False)):
+            assert module.is_dlpack_uint8_tensor(array.__dlpack__()) is expected
+    capsule = np.ones(2).__dlpack__()
+    np.testing.assert_array_equal(ours["state"].OrtValue.from_dlpack(capsule, False).numpy(), [1, 1])
+    for nothing in (capsule, 3):
+        with pytest.raises(InvalidArgument, match="no DLPack capsule"):
+            ours["state"].is_dlpack_uint8_tensor(nothing)

@@ -126,3 +126,15 @@ def test_entries_that_cannot_be(entries, tmp_path):
     with pytest.raises(InvalidArgument, match=list(entries)[-1]):
         SavedModel.of(str(tmp_path / "m.onnx"), entries)
     assert SavedModel.of("", entries) is None
+
+
+def test_what_the_model_says_of_itself_stays(tmp_path):
+    """Tools choose by the producer which patterns they look for."""
+    model = parse("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    model.producer_name, model.producer_version, model.domain = "pytorch", "2.13", "example"
+    model.model_version, model.doc_string = 7, "words"
+    onnx.helper.set_model_props(model, {"key": "value"})
+    compile_model(model.SerializeToString(), providers=["wasm"], optimised=SavedModel(tmp_path / "m.onnx"))
+    written = onnx.load(tmp_path / "m.onnx")
+    for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string", "metadata_props"):
+        assert getattr(written, name) == getattr(model, name)
