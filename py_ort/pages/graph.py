@@ -153,7 +153,7 @@ def _add_graph(
         index = view.add(
             _Node(
                 _name(name),
-                where.kernel.removeprefix("com.ms.internal.") if where else _operator(node),
+                _own(where.kernel) if where else _operator(node),
                 where.provider if where else "",
                 where.reason if where else "",
                 inside,
@@ -171,6 +171,11 @@ def _add_graph(
             source = [makers[value]] if value in makers else []
             view.add(_Node(_name(value.name), "output", "output", shape=_shape(value), inputs=[_text(value)]), source)
     return [makers[value] for value in graph.outputs if value in makers]
+
+
+def _own(kernel: str) -> str:
+    """A kernel without the domains that are py_ort's own: "nhwc::Conv", "ElementwiseChain"."""
+    return kernel.removeprefix("com.ms.internal.").removeprefix("com.ms.internal::")
 
 
 def _operator(node: ir.Node) -> str:

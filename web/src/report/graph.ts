@@ -117,10 +117,13 @@ function go(to: View, i: number): void {
 }
 
 function look(): void {
-  found = search.value ? view.nodes.flatMap((node, i) => (matches(node, search.value) ? [i] : [])) : [];
+  const text = search.value.toLowerCase();
+  found = text ? view.nodes.flatMap((node, i) => (matches(node, text) ? [i] : [])) : [];
+  const exact = (i: number) => [view.nodes[i]!.op, view.nodes[i]!.name].some((part) => part.toLowerCase() === text);
+  found = [...found.filter(exact), ...found.filter((i) => !exact(i))];
   marked = new Set(found);
   current = -1;
-  count.textContent = search.value ? `${found.length} found` : '';
+  count.textContent = text ? `${found.length} found` : '';
   repaint();
 }
 
