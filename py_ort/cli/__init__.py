@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-import click
+from py_ort.lazy_imports import lazily
 
-from py_ort.cli.advice import Formatter, in_flags
-from py_ort.cli.bench import bench
-from py_ort.cli.browsers import browsers
-from py_ort.cli.cache import cache
-from py_ort.cli.check import check
-from py_ort.cli.conformance import conformance
-from py_ort.cli.kernel import kernel
-from py_ort.cli.passes import passes
-from py_ort.cli.placement import placement
-from py_ort.cli.profile import profile
-from py_ort.cli.run import run
-from py_ort.cli.serve import serve
-from py_ort.exceptions import PyOrtError
+if TYPE_CHECKING:
+    from py_ort.cli.group import cli as cli
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="py_ort")
-@click.option("-v", "--verbose", count=True, help="Show what happens; twice: everything.")
-def cli(verbose: int) -> None:
-    """Run ONNX models in real browsers."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(Formatter("%(relativeCreated)6d %(name)s: %(message)s" if verbose else "%(message)s"))
-    logging.basicConfig(handlers=[handler])
-    if verbose:
-        logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
-
-
-for command in (run, check, bench, conformance, placement, passes, profile, kernel, cache, browsers, serve):
-    cli.add_command(command)
+__all__ = ["cli", "main"]
+__getattr__ = lazily(__name__, {"cli": "group"})
 
 
 def main() -> None:
-    """Run the command line; errors end it with one message: status 2 for wrong arguments, 1 for all others."""
+    """Run the command line. An interrupt ends it with status 130, while it is still imported, too."""
     try:
-        cli(standalone_mode=False)
-    except click.UsageError as e:
-        path = e.ctx.command_path if e.ctx else "py-ort"
-        _end(f"{path}: {e.format_message()} ({path} --help)", e.exit_code)
-    except click.ClickException as e:
-        _end(f"py-ort: {e.format_message()}", e.exit_code)
-    except click.exceptions.Exit as e:
-        sys.exit(e.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+        from py_ort.cli.group import run_command_line
+
+        run_command_line()
+    except KeyboardInterrupt:
         sys.exit(130)
-    except PyOrtError as e:
-        if e.stack and logging.getLogger("py_ort").isEnabledFor(logging.INFO):
-            click.echo(e.stack, err=True)
-        _end(f"py-ort: {type(e).__name__}: {in_flags(str(e))}", 1)
-    except BrokenPipeError:  # whoever read our output has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as e:
-        _end(f"py-ort: {e.filename or 'output'}: {e.strerror or e}", 1)
-    except Exception as e:
-        logging.getLogger("py_ort").info("where it happened:", exc_info=e)
-        _end(f"py-ort: {type(e).__name__}: {e}. This is a bug of py_ort: please report it, with what -v shows", 1)
-
-
-def _end(message: str, status: int) -> NoReturn:
-    click.echo(message, err=True)
-    sys.exit(status)
