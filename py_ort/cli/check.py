@@ -29,7 +29,7 @@ _WORDS = {
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @provider_option
 @click.option("--no-fallback", is_flag=True, help="It will not run if the first provider lacks a node.")
 @input_options

@@ -43,7 +43,7 @@ for command in (run, check, bench, conformance, placement, passes, profile, kern
 def run_command_line() -> None:
     """Run it; errors end it with one message: status 2 for wrong arguments, 1 for all others."""
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="py-ort", standalone_mode=False)
     except click.UsageError as e:
         path = e.ctx.command_path if e.ctx else "py-ort"
         _end(f"{path}: {e.format_message()} ({path} --help)", e.exit_code)
