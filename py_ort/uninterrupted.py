@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -93,11 +93,14 @@ def wait_for(future: Future[T]) -> T:
     Raises:
         CancelledError: Nobody waits for the work.
     """
+    with waiting_for(future):
+        return future.result()
+
+
+def waiting_for(future: Future[Any]) -> AbstractContextManager[None]:
+    """A context in which this future is waited for, by whatever means; it is cancelled if nobody waits for the work."""
     work = _current.get()
-    if work is None:
-        return future.result()
-    with work.waits_for(future):
-        return future.result()
+    return nullcontext() if work is None else work.waits_for(future)
 
 
 def check() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from py_ort.browser.devices import AdapterGone, open_device
+from py_ort.browser.loading import Loading
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page, Progress
@@ -188,39 +189,28 @@ class Backend:
         return adapter_name(self.device) if self.device else ""
 
     def load(
-        self,
-        plan: bytes,
-        weights: Sequence[Part],
-        options: Mapping[str, Any],
-        *,
-        timeout: float | None,
-        progress: Progress | None = None,
-    ) -> tuple[Loaded, dict[str, Any]]:
-        """Load a plan into the page; return the session, and times and counters (`SessionCreated.info`)."""
-        http, body = self.lease.http, CreateSessionT()
-        body.plan, body.weights = http.publish([plan]), http.publish(weights)
+        self, plan: bytes, weights: Sequence[Part], options: Mapping[str, Any], *, timeout: float | None
+    ) -> Loading[tuple[Loaded, dict[str, Any]]]:
+        """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
+        body = CreateSessionT()
         webgpu = self.options.get("webgpu", {})
         wasm = self.options.get("wasm", {})
         mine = {"webgpu": for_page(webgpu), "wasm": wasm, "opening": for_opening(self.wanted)}
         body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
-        try:
-            return loop_thread().call(self._load(body, timeout, progress))
-        finally:
-            http.withdraw(body.plan)
-            http.withdraw(body.weights)
-
-    async def _load(
-        self, body: CreateSessionT, timeout: float | None, progress: Progress | None
-    ) -> tuple[Loaded, dict[str, Any]]:
         page = self.page
-        unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
-        answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
-        loaded = Loaded(page, answer.body.session)
-        # From here on it goes with all that is here, whoever waits for it.
-        self._sessions.add(loaded)
-        if self._released:
-            self._release_sessions()
-        return loaded, answer.told()
+
+        async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, dict[str, Any]]:
+            body.plan, body.weights = plan_url, weights_url
+            unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
+            answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
+            loaded = Loaded(page, answer.body.session)
+            # From here on it goes with all that is here, whoever waits for it.
+            self._sessions.add(loaded)
+            if self._released:
+                self._release_sessions()
+            return loaded, answer.told()
+
+        return Loading(self.lease.http, plan, weights, load)
 
     def start_run(
         self,

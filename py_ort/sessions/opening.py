@@ -15,7 +15,7 @@ from py_ort.boundary import typed_errors
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, WorkerEnded
+from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
@@ -196,7 +196,7 @@ def _open_session(
         stage("loading it into the page")
         try:
             session, created = _load_into_page(backend, compiled, options, progress)
-        except Exception as e:
+        except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             stage("compiling the model")
@@ -268,20 +268,21 @@ def compile_options(providers: Mapping[str, Mapping[str, Any]], options: Session
     )
 
 
-@typed_errors("loading the plan into the page")
 def _load_into_page(
     backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress = lambda stage, done, total: None
 ) -> tuple[Loaded, dict[str, Any]]:
     while True:
-        try:
-            return backend.load(
-                compiled.plan,
-                compiled.parts(),
-                {"threads": options.intra_op_num_threads},
-                timeout=options.create_timeout,
-                progress=lambda report: progress(report.stage, report.done, report.total),
-            )
-        except WorkerEnded:  # because of another session
+        with typed_errors("loading the plan into the page"):
+            threads = {"threads": options.intra_op_num_threads}
+            loading = backend.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
+        with loading:
+            for report in loading.reports():
+                progress(report.stage, report.done, report.total)
+            try:
+                return loading.result()
+            except WorkerEnded:  # because of another session
+                pass
+        with typed_errors("opening the providers"):
             loop_thread().call(backend.reopen(options.create_timeout))
 
 

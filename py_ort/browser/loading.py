@@ -1,0 +1,62 @@
+"""A plan on its way into a page. What the page reports meanwhile is told in the thread that waits for it.
+
+Whoever is told is the user's own code, which may raise, wait or use other sessions: none of that in the loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from py_ort.boundary import typed_errors
+from py_ort.browser.http_server import HttpServer
+from py_ort.browser.loop import loop_thread
+from py_ort.plan.parts import Part
+from py_ort.uninterrupted import wait_for, waiting_for
+from py_ort.wire import ProgressReport
+
+T = TypeVar("T")
+Report = Callable[[ProgressReport], None]
+
+
+class Loading(Generic[T]):
+    """A context, which ends the loading if it is left before that is done.
+
+    Args:
+        http: Serves plan and weights as long as they are needed.
+        plan: The plan.
+        weights: Its weights.
+        load: Has a page load them: given both URLs, and what to call with the page's reports.
+    """
+
+    def __init__(
+        self,
+        http: HttpServer,
+        plan: bytes,
+        weights: Sequence[Part],
+        load: Callable[[str, str, Report], Coroutine[Any, Any, T]],
+    ) -> None:
+        self._reports: SimpleQueue[ProgressReport | None] = SimpleQueue()
+        self._http = http
+        self._urls = http.publish([plan]), http.publish(weights)
+        self._future = loop_thread().submit(load(*self._urls, self._reports.put))
+        self._future.add_done_callback(lambda _: self._reports.put(None))
+
+    def reports(self) -> Iterator[ProgressReport]:
+        """Yield what the page reports, until it is done."""
+        with waiting_for(self._future):
+            yield from iter(self._reports.get, None)
+
+    @typed_errors("loading the plan into the page")
+    def result(self) -> T:
+        """Wait for the end of it, and return what `load` returned."""
+        return wait_for(self._future)
+
+    def __enter__(self) -> Loading[T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._future.cancel()
+        for url in self._urls:
+            self._http.withdraw(url)
