@@ -44,7 +44,11 @@ class DamagedEntry(Exception):
 
 @dataclass
 class CachedModel:
-    """What a session needs of a `CompiledModel`. The weights stay in the file, mapped."""
+    """What a session needs of a `CompiledModel`. The weights stay in the file, mapped.
+
+    Attributes:
+        external: The files of the model's external data that it was made of, by location.
+    """
 
     plan: bytes
     inputs: list[NodeArg]
@@ -53,6 +57,7 @@ class CachedModel:
     metadata: ModelMetadata
     placement: Placement
     file: Path
+    external: Mapping[str, FileStamp]
     _parts: Sequence[Part]
 
     def parts(self) -> Sequence[Part]:
@@ -119,7 +124,8 @@ def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
     """
     with open_file(path) as file:
         header, plan, start = _read(file)
-        external = {name: _unchanged(folder, name, FileStamp(**stamp)) for name, stamp in header["external"].items()}
+        stamps = {name: FileStamp(**stamp) for name, stamp in header["external"].items()}
+        external = {name: _unchanged(folder, name, stamp) for name, stamp in stamps.items()}
         if None in external.values():
             return None
         inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
@@ -132,7 +138,7 @@ def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
     )
     parts = list(_joined(header["pieces"], files))
     placement = Placement.from_json(header["placement"])
-    return CachedModel(plan, inputs, outputs, overridable, metadata, placement, path, parts)
+    return CachedModel(plan, inputs, outputs, overridable, metadata, placement, path, stamps, parts)
 
 
 def read_header(path: Path) -> dict[str, Any]:

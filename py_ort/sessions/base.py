@@ -11,11 +11,13 @@ from py_ort.boundary import public, typed_errors
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import OTHER_PROCESS
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
+from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.log import SessionLog
 from py_ort.sessions.memory import memory_of
 from py_ort.sessions.model_changes import ModelChanges
-from py_ort.sessions.opening import Opened, Progress, Providers, Source, open_session
+from py_ort.sessions.opening import Opened, Progress, Providers, open_session
+from py_ort.sessions.origin import Origin, Source
 from py_ort.sessions.running import Run, output_names
 from py_ort.values.feeds import check_mapping
 from py_ort.values.ort_value import OrtValue
@@ -52,7 +54,8 @@ class SessionBase:
         self._making_variant = Lock()
         self._last_run: dict[str, Any] = {}
         self._options = options._copy() if options else SessionOptions()
-        self._source, self._browser = source, browser
+        self._origin = Origin(source, self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+        self._browser = browser
         self._log = SessionLog(self._options.log_severity_level, self._options.logid)
         if names := self._options.changed_without_effect():
             self._log.warning("session options without effect in a browser: %s", ", ".join(names))
@@ -72,11 +75,11 @@ class SessionBase:
         provider_options: Sequence[Mapping[str, Any]] | None,
         progress: Progress | None = None,
     ) -> None:
-        self._asked = providers, provider_options
-        self._changes = _changes(self._options)
-        opened = self._open_variant(self._changes, progress)
+        origin, wanted, changes = self._origin.anew(), (providers, provider_options), _changes(self._options)
+        opened = self._open_variant(origin, wanted, changes, progress)
         self._release()
         self._opened = opened
+        self._origin, self._asked, self._changes = origin, wanted, changes
         if self._profile is not None:
             self._profile.add_opened(opened)
         # What is asked for after the end, too.
@@ -84,11 +87,17 @@ class SessionBase:
         self._location = self._output_location(opened)
         self._metadata, self._placement = opened.metadata, opened.placement
 
-    def _open_variant(self, changes: ModelChanges, progress: Progress | None = None) -> Opened:
+    def _open_variant(
+        self,
+        origin: Origin,
+        providers: tuple[Providers | None, Sequence[Mapping[str, Any]] | None],
+        changes: ModelChanges,
+        progress: Progress | None = None,
+    ) -> Opened:
         return open_session(
-            self._source,
+            origin,
             self._options,
-            *self._asked,
+            *providers,
             self._browser,
             progress or (lambda stage, done, total: None),
             self._log,
@@ -153,7 +162,8 @@ class SessionBase:
         with self._making_variant:
             if key not in self._variants:
                 names = None if len(only) == len(opened.outputs) else sorted(only)
-                self._variants[key] = self._open_variant(self._changes.but(fed=fed, outputs=names))
+                changes = self._changes.but(fed=fed, outputs=names)
+                self._variants[key] = self._open_variant(self._origin, self._asked, changes)
             return self._variants[key]
 
     def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:

@@ -46,12 +46,12 @@ class NativeSessionNames:
 
     @property
     def _model_path(self) -> str | None:
-        source = self._self()._source
+        source = self._self()._origin.source
         return None if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
 
     @property
     def _model_bytes(self) -> Any:
-        return None if self._model_path is not None else self._self()._source
+        return None if self._model_path is not None else self._self()._origin.source
 
     _inputs_meta = _told_by("get_inputs")
     _outputs_meta = _told_by("get_outputs")
@@ -111,7 +111,7 @@ class NativeSessionNames:
         session = self._self()
         if session._options.config_entries.get(RECORD_ASSIGNMENT) != "1":
             raise Fail(f'the session was made without {RECORD_ASSIGNMENT} = "1"; placement() tells of every session')
-        return assigned(session.placement(), session._source)
+        return assigned(session.placement(), session._origin.source)
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
         """Return nothing: no provider of a browser tunes its kernels by results that it gives out."""

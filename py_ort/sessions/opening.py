@@ -16,13 +16,13 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
-from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
 from py_ort.plan.saved import SavedModel
 from py_ort.sessions.log import SessionLog
 from py_ort.sessions.model_changes import ModelChanges
-from py_ort.sessions.planning import Planned, Planner, Source
+from py_ort.sessions.origin import Origin
+from py_ort.sessions.planning import Planned, Planner
 from py_ort.sessions.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.sessions.shape_plans import ShapePlans, worthwhile
 from py_ort.uninterrupted import check, uninterrupted, wait_for
@@ -125,7 +125,7 @@ class Opened:
 
 
 def open_session(
-    source: Source,
+    origin: Origin,
     options: SessionOptions,
     providers: Providers | None,
     provider_options: Sequence[Mapping[str, Any]] | None,
@@ -137,13 +137,13 @@ def open_session(
     """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
 
     def work() -> Opened:
-        return _open_session(source, options, providers, provider_options, browser, progress, log, changes)
+        return _open_session(origin, options, providers, provider_options, browser, progress, log, changes)
 
     return uninterrupted(work, Opened.release)
 
 
 def _open_session(
-    source: Source,
+    origin: Origin,
     options: SessionOptions,
     providers: Providers | None,
     provider_options: Sequence[Mapping[str, Any]] | None,
@@ -171,9 +171,8 @@ def _open_session(
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
-        folder = options.config_entries.get(DATA_FOLDER_ENTRY, "")
         saved = SavedModel.of(options.optimized_model_filepath, options.config_entries)
-        planner = Planner(source, changes, _plan_cache(options, changes), folder)
+        planner = Planner(origin, changes, _plan_cache(options, changes))
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))
         stage("starting the browser")

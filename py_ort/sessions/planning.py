@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import Fail
-from py_ort.load.digest import FileStamp, digest, file_digest
-from py_ort.load.files import DataFolder
+from py_ort.load.digest import FileStamp
 from py_ort.plan.cache import PlanCache, cache_key
 from py_ort.plan.cached import CachedModel
 from py_ort.plan.saved import SavedModel
 from py_ort.sessions.model_changes import ModelChanges
+from py_ort.sessions.origin import Origin
 
 if TYPE_CHECKING:
     from py_ort.load import LoadedModel, ModelMetadata
@@ -26,9 +22,6 @@ if TYPE_CHECKING:
     from py_ort.providers import Placement
 
 _log = logging.getLogger("py_ort")
-
-Source: TypeAlias = "str | os.PathLike[str] | bytes"
-_BYTES = (bytes, bytearray, memoryview)
 
 
 class Planned(Protocol):
@@ -48,29 +41,20 @@ class Planner:
     """One model, and the plans that are made of it.
 
     Args:
-        source: Path or bytes of an ONNX file.
+        origin: The model.
         changes: Made in the model each time it was read.
         cache: Where plans are kept, None: nowhere.
-        folder: The folder of the model's external data, where it is not that of its file.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        changes: ModelChanges | None = None,
-        cache: PlanCache | None = None,
-        folder: str = "",
-    ) -> None:
-        self._source = source
-        self._folder = DataFolder.of(source, folder)
+    def __init__(self, origin: Origin, changes: ModelChanges | None = None, cache: PlanCache | None = None) -> None:
+        self._origin = origin
         self._changes = changes or ModelChanges()
         self._cache = cache
         self._digest: str | None = None
         self._stamp: FileStamp | None = None
-        self._planned = False
         self._lock = threading.RLock()
         self._loaded: LoadedModel | None = None
-        self._found: tuple[str, Planned] | None = None
+        self._found: tuple[str, CachedModel] | None = None
         self._to_store: tuple[str, CompiledModel, LoadedModel] | None = None
         self._distrusts_cache = False
 
@@ -92,7 +76,7 @@ class Planner:
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
-            Fail: It is not the first plan, and the file is another one by now.
+            Fail: It is not the first plan, and a file is another one by now.
         """
         with self._lock:
             return self._plan(providers, options, optimised)
@@ -102,7 +86,7 @@ class Planner:
         if self._look_up(key):
             _log.info("the plan is in the cache: no pass runs")
             (_, found), self._found, self._loaded = self._found, None, None  # type: ignore[misc]
-            self._planned = True
+            self._origin.settle(self._stamp, found.external)
             return found
         from py_ort.plan import compile_model
 
@@ -110,7 +94,6 @@ class Planner:
         compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised)
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
-        self._planned = True
         return compiled
 
     def reject(self, planned: Planned, why: Exception) -> bool:
@@ -125,34 +108,26 @@ class Planner:
         """Put what was compiled last into the cache, in the background. Called when the page has it."""
         with self._lock:
             if self._to_store is not None and self._cache is not None:
-                source = "" if isinstance(self._source, _BYTES) else str(Path(self._source).absolute())
-                self._cache.store(*self._to_store, source)
+                self._cache.store(*self._to_store, self._origin.path)
             self._to_store = None
 
     def _load(self) -> LoadedModel:
         from py_ort.load import load_model
 
-        if self._stamp is None and not isinstance(self._source, _BYTES):
-            with contextlib.suppress(OSError, ValueError):  # loading it says what is wrong
-                self._stamp = FileStamp.of(self._source)
-        if self._planned and not self._unchanged():
-            name = os.fspath(self._source)
-            raise Fail(f"{name!r} is not the file any more that the session was made of: make it anew")
-        changes = self._changes
-        self._loaded = load_model(self._source, folder=self._folder, files=changes.files, replaced=changes.replaced)
+        stamp = self._looked_at()
+        source, changes = self._origin.source, self._changes
+        self._loaded = load_model(source, folder=self._origin.folder, files=changes.files, replaced=changes.replaced)
+        self._origin.settle(stamp, self._loaded.external)
         self._changes.apply(self._loaded)
-        if self._digest is not None and not self._changes:
+        if self._digest is not None and not self._changes and stamp == self._stamp:
             self._loaded.identify(self._digest)
         return self._loaded
 
     def _key(self, providers: Sequence[str], options: CompileOptions) -> str | None:
         if self._digest is None and not self._changes:
             try:
-                if isinstance(self._source, _BYTES):
-                    self._digest = digest(self._source)
-                else:
-                    self._stamp = FileStamp.of(self._source)
-                    self._digest = file_digest(Path(self._source), self._cache.notes if self._cache else None)
+                self._stamp = self._origin.stamp()
+                self._digest = self._origin.digest(self._cache.notes if self._cache else None)
             except (OSError, ValueError):
                 return None  # loading it says what is wrong
         if self._cache is None or self._digest is None:
@@ -163,13 +138,16 @@ class Planner:
         if key is None or self._cache is None or self._distrusts_cache:
             return False
         if self._found is None or self._found[0] != key:
-            found = self._cache.load(key, self._folder)
+            found = self._cache.load(key, self._origin.folder)
             self._found = None if found is None else (key, found)
         return self._found is not None
 
     def _unchanged(self) -> bool:
         """Whether the file is still the one whose hash was taken."""
+        return self._looked_at() == self._stamp
+
+    def _looked_at(self) -> FileStamp | None:
         try:
-            return isinstance(self._source, _BYTES) or FileStamp.of(self._source) == self._stamp
-        except OSError:
-            return False
+            return self._origin.stamp()
+        except (OSError, ValueError):  # reading it says what is wrong
+            return None

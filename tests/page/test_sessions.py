@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import small_models
 from graphs import parse
+from onnx import helper
 
 import py_ort
-from py_ort import BrowserOptions, InferenceSession, OrtValue, SessionOptions
+from py_ort import BrowserOptions, InferenceSession, OrtValue, RunOptions, SessionOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 
 X, SCALE = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 10, 100], np.float32)
@@ -200,6 +201,24 @@ def test_initializers_may_be_replaced(new_session):
     options.add_initializer("nope", OrtValue(SCALE))
     with pytest.raises(InvalidArgument, match="'nope'"):
         new_session(small_models.gather(), options)
+
+
+def test_the_model_is_that_of_the_beginning(new_session, tmp_path, monkeypatch):
+    """Other outputs are another plan, of the file that was meant when the session was made."""
+    for folder, op_type in (("a", "Neg"), ("b", "Abs")):
+        (tmp_path / folder).mkdir()
+        ends = [small_models.floats(name, [1]) for name in "xyz"]
+        nodes = [helper.make_node(op_type, ["x"], ["y"]), helper.make_node("Exp", ["x"], ["z"])]
+        (tmp_path / folder / "model.onnx").write_bytes(small_models.model(nodes, ends[:1], ends[1:]))
+    monkeypatch.chdir(tmp_path / "a")
+    session, feeds = new_session("model.onnx"), {"x": np.ones(1, np.float32)}
+    options = RunOptions()
+    options.only_execute_path_to_fetches = True
+    monkeypatch.chdir(tmp_path / "b")
+    assert session.run(["y"], feeds, options)[0].tolist() == [-1]
+    with pytest.raises(InvalidArgument):
+        session.set_providers(["nonsense"])
+    assert session.run(["z"], feeds, options)[0].tolist() == pytest.approx([np.e])
 
 
 def test_what_a_session_says(new_session):

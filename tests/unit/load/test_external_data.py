@@ -19,6 +19,7 @@ from py_ort.load.files import DataFolder
 from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.options import SessionOptions
 from py_ort.sessions.model_changes import ModelChanges
+from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planner
 
 EVERYWHERE = [*PLACES, *MORE_PLACES]
@@ -212,7 +213,7 @@ def test_a_named_folder_is_the_folder_of_models_with_a_path_too(folder: Path) ->
     other = folder.parent / "other"
     other.mkdir()
     (other / "w.bin").write_bytes((VALUES + 5).tobytes())
-    planner = Planner(path, folder=str(other))
+    planner = Planner(Origin(path, str(other)))
     np.testing.assert_array_equal(contents(planner._load()), VALUES + 5)
 
 
@@ -273,7 +274,7 @@ def test_models_that_are_no_files(tmp_path: Path, name: str) -> None:
     (tmp_path / "dangling").symlink_to("nothing")
     (tmp_path / "w.bin").write_bytes(b"")
     with within(30), pytest.raises(NoSuchFile, match="no model at") as caught:
-        Planner(tmp_path / name)._load()
+        Planner(Origin(tmp_path / name))._load()
     assert len(str(caught.value)) < 1000
 
 

@@ -26,13 +26,14 @@ from py_ort.load.digest import FileStamp, file_digest
 from py_ort.plan.cache import CacheEntry, PlanCache
 from py_ort.plan.cached import CachedModel
 from py_ort.plan.options import CompileOptions
+from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planner
 
 PROVIDERS = ["webgpu", "wasm"]
 
 
 def planned(source, cache, providers=PROVIDERS, **options):
-    planner = Planner(source, None, cache)
+    planner = Planner(Origin(source), None, cache)
     found = planner.plan(providers, CompileOptions(**options))
     planner.store()
     if cache is not None:
@@ -267,7 +268,7 @@ def test_the_least_recently_used_go(tmp_path):
 
 
 def cache_has(cache, source) -> bool:
-    return isinstance(Planner(source, None, cache).plan(PROVIDERS, CompileOptions()), CachedModel)
+    return isinstance(Planner(Origin(source), None, cache).plan(PROVIDERS, CompileOptions()), CachedModel)
 
 
 def test_two_processes_share_a_folder(tmp_path):
@@ -277,10 +278,11 @@ def test_two_processes_share_a_folder(tmp_path):
         from pathlib import Path
         from py_ort.plan.cache import PlanCache
         from py_ort.plan.options import CompileOptions
+        from py_ort.sessions.origin import Origin
         from py_ort.sessions.planning import Planner
         cache = PlanCache(Path(sys.argv[1]) / "plans")
         for n in range(6):
-            planner = Planner(Path(sys.argv[1]) / "add.onnx", None, cache)
+            planner = Planner(Origin(Path(sys.argv[1]) / "add.onnx"), None, cache)
             planned = planner.plan(["wasm"], CompileOptions(free_dimension_overrides={"N": n}))
             planner.store()
             assert planned.plan[4:8] == b"PORT"
