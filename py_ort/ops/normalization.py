@@ -33,6 +33,7 @@ OPERATORS = [
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_like_input)
         for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "GroupNorm", "SkipGroupNorm")
     ),
+    Operator("QEmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
     # These two live in ai.onnx in onnxruntime's own exports.
     Operator("SimplifiedLayerNormalization", tolerance="normal", infer=_infer_like_input),
     Operator("SimplifiedLayerNormalization", domain=MICROSOFT, tolerance="normal", infer=_infer_like_input),
@@ -154,6 +155,30 @@ def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
     total = build.op("Add", build.op("Gather", word_table, words, axis=0), at)
     if segments is not None and segment_table is not None:
         total = build.op("Add", total, build.op("Gather", segment_table, segments, axis=0))
+    return _normalised_embeddings(node, build, total, scale, bias, mask)
+
+
+@lowering("QEmbedLayerNormalization", domain=MICROSOFT)
+def quantised_embeddings(node: ir.Node, build: Builder) -> Any:
+    """Rows of quantised tables are dequantised as they are taken."""
+    given: list[Any] = [*node.inputs, *[None] * (18 - len(node.inputs))]
+    words, segments, word_table, place_table, segment_table, scale, bias, mask = given[:8]
+    steps, zeros = given[8:13], given[13:18]
+
+    def real(index: int, quantised: Any) -> Any:
+        step, zero = (build.op("Reshape", item[index], np.array([], np.int64)) for item in (steps, zeros))
+        return build.op("DequantizeLinear", quantised, step, zero)
+
+    length = build.op("Shape", words, start=1, end=2)
+    total = real(0, build.op("Gather", word_table, words, axis=0))
+    if segments is not None and segment_table is not None:
+        total = build.op("Add", total, real(2, build.op("Gather", segment_table, segments, axis=0)))
+    total = build.op("Add", total, real(1, build.op("Slice", place_table, [0], length, [0])))
+    return _normalised_embeddings(node, build, total, real(3, scale), real(4, bias), mask)
+
+
+def _normalised_embeddings(node: ir.Node, build: Builder, total: Any, scale: Any, bias: Any, mask: Any) -> Any:
+    words = node.inputs[0]
     y = build.op("LayerNormalization", total, scale, bias, axis=-1, epsilon=attribute(node, "epsilon", 1e-12))
     results = [y]
     if len(node.outputs) > 1:

@@ -46,7 +46,7 @@ OPERATORS = [
     ),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal")
-        for name in ("MatMulNBits", "GatherBlockQuantized", "QLinearConcat")
+        for name in ("MatMulBnb4", "MatMulNBits", "GatherBlockQuantized", "QLinearConcat")
     ),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal")

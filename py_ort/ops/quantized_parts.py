@@ -188,3 +188,45 @@ def qattention(node: ir.Node, build: Builder) -> Any:
     query, key, value = build.op("Split", rows, axis=-1, num_outputs=3, outputs=3)
     kept = {name: item for name, item in attributes_of(node).items() if name != "do_rotary"}
     return build.op("MultiHeadAttention", query, key, value, None, mask, domain=MICROSOFT, **kept)
+
+
+#: What 4 bits stand for in bitsandbytes' formats.
+_FP4 = (0, 0.005208333488553762, 2 / 3, 1, 1 / 3, 0.5, 1 / 6, 0.25)
+NF4 = (
+    *(-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+    *(-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634),
+    *(0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1),
+)
+
+
+@in_parts(
+    "MatMulBnb4",
+    "BitShift",
+    "BitwiseAnd",
+    "Cast",
+    "Gather",
+    "Reshape",
+    "Unsqueeze",
+    "Mul",
+    "MatMul",
+    "Transpose",
+    "Concat",
+)
+def matmul_bnb4(node: ir.Node, build: Builder) -> Any:
+    """The weights are looked up, two in a byte, and scaled; then it is a product."""
+    a, packed, largest = node.inputs[:3]
+    k, n, block = (attribute(node, name) for name in ("K", "N", "block_size"))
+    if n * k % 2 or n * k % block or largest is None:
+        return None
+    dtype = (largest.dtype or ir.DataType.FLOAT).numpy()
+    table = (*_FP4, *(-x for x in _FP4)) if attribute(node, "quant_type") == 0 else NF4
+    parts = (
+        build.op("BitShift", packed, np.array(4, np.uint8), direction="RIGHT"),
+        build.op("BitwiseAnd", packed, np.array(15, np.uint8)),
+    )
+    columns = [build.op("Unsqueeze", build.op("Cast", part, to=int(ir.DataType.INT32)), [1]) for part in parts]
+    values = build.op("Gather", np.array(table, dtype), build.op("Concat", *columns, axis=1), axis=0)
+    scaled = build.op("Mul", build.op("Reshape", values, [-1, block]), build.op("Unsqueeze", largest, [1]))
+    weights = build.op("Reshape", scaled, [n, k])
+    turned = build.op("Transpose", weights, perm=[1, 0]) if attribute(node, "transB", 1) else weights
+    return build.op("MatMul", a, turned)

@@ -1,0 +1,141 @@
+"""The lesser operators of com.microsoft that native onnxruntime has on the CPU, on both providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32, i8, step, u8
+
+from py_ort.exceptions import NotImplemented
+from py_ort.ops.quantized_parts import NF4
+
+pytestmark = pytest.mark.browser
+
+
+def _bnb4(name: str, rows: tuple[int, ...], k: int, n: int, block: int, kind: int, turned: int = 1) -> Case:
+    inputs = [f32(*rows, k if turned else n), u8((n * k + 1) // 2), np.abs(f32(-(-n * k // block)))]
+    given = {"K": k, "N": n, "block_size": block, "quant_type": kind, "transB": turned}
+    expected = None if turned else _looked_up(k, n, block)
+    return Case(name, "MatMulBnb4", inputs, given, tolerance=1e-4, expected=expected)
+
+
+def _looked_up(k: int, n: int, block: int) -> Any:
+    """In plain numpy, of NF4: with transB=0 native leaves most of its result as the memory was."""
+
+    def run(a: Any, packed: Any, largest: Any) -> Any:
+        values = np.array(NF4, np.float32)[np.stack([packed >> 4, packed & 15], -1).reshape(-1)]
+        return [a @ (values * np.repeat(largest, block)).reshape(n, k)]
+
+    return run
+
+
+REGIONS = np.array(
+    [[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.3, -0.2, 1.2, 1.4], [0.9, 0.8, 0.1, 0.2], [0.5, 0.5, 0.5, 0.5]], np.float32
+)
+
+
+def _crop(name: str, size: tuple[int, int], **attributes: Any) -> Case:
+    inputs = [f32(2, 3, 6, 7), REGIONS, np.array([0, 1, 1, 0, 1], np.int32), np.array(size, np.int32)]
+    return Case(name, "CropAndResize", inputs, attributes, fed=3)
+
+
+def _embeddings(name: str, kind: Any, segments: bool = True, mask: bool = True) -> Case:
+    made = u8 if kind == np.uint8 else i8
+    words = RNG.integers(0, 20, (2, 6)).astype(np.int32)
+    tables = [made(20, 16), made(9, 16), made(2, 16) if segments else None, made(16), made(16)]
+    scales = [np.array(s, np.float32) for s in (0.02, 0.03, 0.04, 0.01, 0.05)]
+    zeros = [np.array(z, kind) for z in (3, 7, 100, 60, 5)]
+    if not segments:
+        scales[2] = zeros[2] = None
+    inputs = [
+        *(words, RNG.integers(0, 2, (2, 6)).astype(np.int32) if segments else None, *tables),
+        *(RNG.integers(0, 2, (2, 6)).astype(np.int32) if mask else None, *scales, *zeros),
+    ]
+    return Case(name, "QEmbedLayerNormalization", inputs, {"epsilon": 1e-6}, outputs=2, tolerance=1e-4)
+
+
+CASES = [
+    _bnb4("FP4", (3,), 32, 6, 16, 0),
+    _bnb4("NF4", (2, 5), 64, 12, 64, 1),
+    _bnb4("blocks across columns", (1,), 16, 8, 32, 1),
+    _bnb4("turned", (3,), 32, 6, 16, 1, 0),
+    _crop("", (4, 5)),
+    _crop("with a value outside", (11, 9), extrapolation_value=2.5),
+    _crop("of one", (1, 3)),
+    _crop("nearest", (4, 1), mode="nearest", extrapolation_value=1.0),
+    *(
+        Case(metric, "CDist", [f32(7, 5), f32(4, 5)], {"metric": metric}, fed=2)
+        for metric in ("sqeuclidean", "euclidean")
+    ),
+    Case("", "UnfoldTensor", [f32(3, 10)], {"size": 4, "step": 3}),
+    Case("of an inner axis", "UnfoldTensor", [f32(2, 9, 3)], {"size": 2, "step": 2, "dim": 1}),
+    Case("of integers", "UnfoldTensor", [RNG.integers(-9, 9, (8, 3)).astype(np.int32)], {"size": 3, "dim": 0}),
+    *(
+        Case(
+            f"pads {pads}",
+            "ConvTransposeWithDynamicPads",
+            [f32(1, 3, 5, 6), f32(3, 2, 3, 3), np.array(pads, np.int64), f32(2)],
+            {"strides": [2, 2]},
+        )
+        for pads in ([0, 0, 0, 0], [1, 0, 1, 2])
+    ),
+    Case("", "NhwcMaxPool", [u8(1, 6, 7, 3)], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    Case("of int8", "NhwcMaxPool", [i8(2, 5, 5, 4)], {"kernel_shape": [2, 2]}),
+    *(
+        Case(
+            f"channels last {last}",
+            "QLinearConv",
+            [
+                u8(1, 6, 5, 4) if last else u8(1, 4, 6, 5),
+                *step(0.02, 117),
+                i8(6, 4, 3, 3),
+                *step(0.01, 0, np.int8),
+                *step(0.4, 100),
+            ],
+            {"channels_last": last, "pads": [1, 1, 1, 1]},
+        )
+        for last in (0, 1)
+    ),
+    Case("", "MatMulInteger16", [(f32(2, 3, 4) * 99).astype(np.int16), (f32(4, 5) * 99).astype(np.int16)], {}),
+    Case("", "SampleOp", [f32(3, 4)], {}),
+    *(_embeddings(kind.__name__, kind) for kind in (np.uint8, np.int8)),
+    _embeddings("without segments and mask", np.uint8, False, False),
+]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+    check(case, new_session, provider)
+
+
+ON_THE_CPU = [
+    *(
+        Case(kind, "MurmurHash3", [x], {"seed": seed, "positive": positive})
+        for kind, x, seed, positive in [
+            ("int32", np.array([3, -4, 0], np.int32), 0, 1),
+            ("int64", np.array([3, -4, 2**40]), 42, 0),
+            ("float32", f32(2, 3), 7, 1),
+            ("float64", f32(5).astype(np.float64), 0, 1),
+            ("string", np.array(["", "a", "ab", "abc", "abcd", "naïve text"], object), 5, 0),
+        ]
+    ),
+    Case("", "DynamicTimeWarping", [np.abs(f32(6, 9))], {}),
+    Case("of one batch", "DynamicTimeWarping", [np.abs(f32(1, 8, 3))], {}),
+    Case("ties", "DynamicTimeWarping", [np.ones((5, 7), np.float32)], {}),
+]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("case", ON_THE_CPU, ids=str)
+def test_equals_native_on_the_cpu(case: Case, new_session: NewSession, provider: str) -> None:
+    """The GPU has no kernel of these: they run on wasm, and placements say so."""
+    check(case, new_session, provider, whole=False)
+
+
+def test_other_metrics_are_refused(new_session: NewSession) -> None:
+    model, _ = Case("", "CDist", [f32(3, 4), f32(5, 4)], {"metric": "cosine"}).model()
+    with pytest.raises(NotImplemented, match="CDist by 'cosine'"):
+        new_session(model.SerializeToString(), providers=["wasm"])
