@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--ort-provider", action="append", metavar="PROVIDER", help="providers to run on, each by itself (webgpu, wasm)"
     )
-    group.addoption("--ort-webgpu", metavar="KIND", help="hardware, software, off or auto (auto)")
+    group.addoption("--ort-webgpu", metavar="KIND", help="hardware, software, off or auto (PY_ORT_WEBGPU, or auto)")
     group.addoption(
         "--ort-skip-missing", action="store_true", help="skip tests whose provider the browser has not; else they fail"
     )
@@ -77,12 +77,11 @@ def ort_browser(ort_target: Target, pytestconfig: pytest.Config) -> BrowserOptio
     """Options of the browser that this test's sessions share; override it to start the browser otherwise."""
     from py_ort import BrowserOptions
 
-    return BrowserOptions(
-        browser=ort_target.browser,
-        webgpu=pytestconfig.getoption("--ort-webgpu") or "auto",
-        # It is closed with Python, not between two tests.
-        idle_timeout=3600,
-    )
+    # Without the option, variable PY_ORT_WEBGPU decides as it does for every session.
+    webgpu = pytestconfig.getoption("--ort-webgpu")
+    chosen = {"webgpu": webgpu} if webgpu else {}
+    # It is closed with Python, not between two tests.
+    return BrowserOptions(browser=ort_target.browser, idle_timeout=3600, **chosen)
 
 
 @pytest.fixture

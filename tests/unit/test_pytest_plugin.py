@@ -106,6 +106,12 @@ def test_without_webgpu_nothing_passes_as_webgpu(project):
     result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? FAILED*", "*NoAdapter: *What helps: *"])
 
 
+def test_the_variable_decides_without_the_option(project, monkeypatch):
+    monkeypatch.setenv("PY_ORT_WEBGPU", "off")
+    run(project, "-k", "add and webgpu").assert_outcomes(failed=1, deselected=7)
+    run(project, "-k", "add and webgpu", "--ort-webgpu", "software").assert_outcomes(passed=1, deselected=7)
+
+
 def test_without_webgpu_tests_are_skipped_if_asked(project):
     result = run(project, "--ort-webgpu", "off", "--ort-skip-missing", "-rs", "-k", "add or wrong")
     result.assert_outcomes(passed=2, failed=1, skipped=3, deselected=2)
