@@ -66,7 +66,26 @@ def _split(node: ir.Node) -> None:
         raise _error(node, f"its attribute 'num_outputs' is {found.value}, and it has {len(node.outputs)} outputs")
 
 
-_CHECKS: dict[str, Callable[[ir.Node], None]] = {"Constant": _constant, "GatherND": _gather_nd, "Split": _split}
+def _if(node: ir.Node) -> None:
+    for name, item in node.attributes.items():
+        if item.type == ir.AttributeType.GRAPH and not item.is_ref() and len(item.value.outputs) != len(node.outputs):
+            made = len(item.value.outputs)
+            raise _error(node, f"its attribute {name!r} gives {made} values, and it has {len(node.outputs)} outputs")
+
+
+def _attention(node: ir.Node) -> None:
+    found = node.attributes.get("qk_matmul_output_mode")
+    if found is not None and not found.is_ref() and not 0 <= found.value <= 3:
+        raise _error(node, f"its attribute 'qk_matmul_output_mode' is {found.value}, and none of 0 to 3")
+
+
+_CHECKS: dict[str, Callable[[ir.Node], None]] = {
+    "Attention": _attention,
+    "Constant": _constant,
+    "GatherND": _gather_nd,
+    "If": _if,
+    "Split": _split,
+}
 
 
 def _error(node: ir.Node, text: str) -> InvalidGraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -52,6 +52,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
     missing = [each for graph in all_graphs(model.graph) for each in _check_graph(graph, model, known)]
     for function in model.functions.values():
         for node in all_nodes(function.graph):
+            _check_imported(node, function, model)
+            _check_arity_and_attributes(node, function.opset_imports, model)
             check_attributes(node, in_function=True)
     if missing:
         raise _no_kernels(missing)
@@ -70,7 +72,7 @@ def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, 
     for node in graph:
         if not _check_operator(node, model, known):
             yield MissingKernel(_name(node), node.op_type, node.domain)
-        _check_arity_and_attributes(node, model)
+        _check_arity_and_attributes(node, model.opset_imports, model)
         check_attributes(node)
     produced: set[str] = set()
     for value in [*graph.inputs, *(o for node in graph for o in node.outputs)]:
@@ -142,8 +144,21 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
     return False
 
 
-def _check_arity_and_attributes(node: ir.Node, model: ir.Model) -> None:
-    found = schema(node.domain, node.op_type, model.opset_imports.get(node.domain, 1))
+def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> None:
+    """Check that a function says of which opset a node of its body is."""
+    implied = node.domain in (*function.opset_imports, *_IMPLIED_DOMAINS) or node.op_identifier() in model.functions
+    if not implied:
+        full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+        raise InvalidGraph(
+            f"node {_name(node)} of the function {function.name} uses {full}, and the function imports no opset of it",
+            node=_name(node),
+            op_type=node.op_type,
+            domain=node.domain,
+        )
+
+
+def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
+    found = schema(node.domain, node.op_type, opsets.get(node.domain, 1))
     if found is None or node.op_identifier() in model.functions:
         return
     where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}

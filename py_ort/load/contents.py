@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ops.builder import all_nodes
+from py_ort.ops.builder import all_graphs, all_nodes
 
 
 def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
@@ -20,7 +20,8 @@ def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
     Raises:
         InvalidGraph: The contents of one are not what its type and shape say, or it is not of its value's type.
     """
-    for graph in model.graphs():
+    bodies = (model.graph, *(function.graph for function in model.functions.values()))
+    for graph in (each for body in bodies for each in all_graphs(body)):
         for name, value in graph.initializers.items():
             if value.const_value is not None and not (name in but and graph is model.graph):
                 value.const_value = _taken(value.const_value, f"initializer {name!r}")
@@ -46,6 +47,8 @@ def _nodes(model: ir.Model) -> Iterator[ir.Node]:
 
 
 def _taken(tensor: ir.TensorProtocol, what: str) -> ir.TensorProtocol:
+    if isinstance(tensor, ir.StringTensor) and len(tensor.string_data()) != tensor.size:
+        raise InvalidGraph(f"{what} has {len(tensor.string_data())} strings for the shape {list(tensor.shape.numpy())}")
     if not isinstance(tensor, ir.TensorProtoTensor):
         return tensor  # external, or taken
     try:

@@ -11,6 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.load.texts import readable_bytes
+from py_ort.ops.builder import all_nodes
 from py_ort.ops.long_list import LongList
 
 #: How many items make a list a long one.
@@ -57,7 +58,7 @@ class LongLists:
         if not self._lists:
             return
         for graph in (model.graph, *(function.graph for function in model.functions.values())):
-            for node in ir.traversal.RecursiveGraphIterator(graph):
+            for node in all_nodes(graph):
                 if node.domain == _DOMAIN:
                     for name, item in list(node.attributes.items()):
                         if item.doc_string and item.doc_string.startswith("\0"):

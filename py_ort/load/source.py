@@ -23,6 +23,7 @@ from py_ort.load.metadata import ModelMetadata
 from py_ort.load.order import put_in_order
 from py_ort.load.spellings import settle_spellings
 from py_ort.load.truncation import truncated_at
+from py_ort.ops.builder import all_graphs
 from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.ops.identity import identify
 
@@ -57,7 +58,7 @@ class LoadedModel:
             digest: Hash of the model's file.
         """
         files = {name: hashlib.sha256(repr(stamp).encode()).hexdigest() for name, stamp in self.external.items()}
-        for number, graph in enumerate(self.model.graphs()):
+        for number, graph in enumerate(all_graphs(self.model.graph)):
             for name, value in graph.initializers.items():
                 tensor = value.const_value
                 if isinstance(tensor, ExternalTensor):

@@ -128,6 +128,8 @@ def subgraphs(node: ir.Node) -> list[ir.Graph]:
         return []
     found: list[ir.Graph] = []
     for item in node.attributes.data.values():
+        if item.is_ref():
+            continue  # a graph that a caller gives
         if item.type == ir.AttributeType.GRAPH:
             found.append(item.value)
         elif item.type == ir.AttributeType.GRAPHS:

@@ -60,7 +60,56 @@ def _referring() -> onnx.ModelProto:
     return _model(node)
 
 
+def _referring_body() -> onnx.ModelProto:
+    node = onnx.parser.parse_node(
+        "y = Loop (x, , x) <body = b (int64 i, bool c) => (bool c, float z) { z = Constant <value_float = 1.0> () }>"
+    )
+    node.attribute[0].CopyFrom(onnx.AttributeProto(name="body", type=onnx.AttributeProto.GRAPH, ref_attr_name="outer"))
+    return _model(node)
+
+
+def _branches(count: int) -> onnx.ModelProto:
+    branch = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["z"])], "b", [], [helper.make_tensor_value_info("z", 1, None)] * count
+    )
+    return _model(
+        helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch),
+        constants=[helper.make_tensor("c", TensorProto.BOOL, [], [1])],
+    )
+
+
+def _in_function(inner: onnx.NodeProto, *opsets: onnx.OperatorSetIdProto) -> onnx.ModelProto:
+    model = _model(helper.make_node("F", ["x"], ["y"], domain="own"))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.functions.append(helper.make_function("own", "F", ["a"], ["b"], [inner], opsets))
+    return model
+
+
 DAMAGED = {
+    "a body that only a function has": (_referring_body(), "'body' is one of a function, 'outer'"),
+    "a branch with more values than outputs": (_branches(2), "gives 2 values, and it has 1 outputs"),
+    "a function without opsets": (
+        _in_function(helper.make_node("Relu", ["a"], ["b"])),
+        "the function imports no opset",
+    ),
+    "too few inputs in a function": (
+        _in_function(helper.make_node("Relu", [], ["b"]), helper.make_opsetid("", 21)),
+        "has 0 inputs, not 1",
+    ),
+    "an attribute with too few strings": (
+        _model(
+            helper.make_node(
+                "ConstantOfShape", ["x"], ["y"], value=onnx.TensorProto(data_type=TensorProto.STRING, dims=[1])
+            )
+        ),
+        "has 0 strings for the shape",
+    ),
+    "a mode that Attention has not": (
+        _in_function(
+            helper.make_node("Attention", ["a", "a", "a"], ["b"], qk_matmul_output_mode=7), helper.make_opsetid("", 23)
+        ),
+        "'qk_matmul_output_mode' is 7",
+    ),
     "CastMap: cast_to unknown": (_model(_cast_map(cast_to="TO_BOGUS"), _map()), "cast_to is b'TO_BOGUS'"),
     "CastMap: cast_to no text": (_model(_cast_map(cast_to=b"\xff\xfe"), _map()), "cast_to is"),
     "CastMap: cast_to a number": (_model(_cast_map(cast_to=3), _map()), "'cast_to' is of another type"),
