@@ -73,7 +73,7 @@ def file_digest(path: Path, notes: Path | None = None) -> str:
     note = notes / hashlib.sha256(repr((str(path.resolve()), astuple(stamp))).encode()).hexdigest() if notes else None
     if note is not None:
         with contextlib.suppress(OSError, ValueError):  # not there, or damaged
-            with open_file(note) as file:
+            with open_file(note, own=True) as file:
                 noted = file.read(100).decode("ascii")
             if len(bytes.fromhex(noted)) == 32:
                 return noted
@@ -81,7 +81,7 @@ def file_digest(path: Path, notes: Path | None = None) -> str:
         found = digest(file.read())
     if note is not None and stamp.settled() and stamp == FileStamp.of(path):
         with contextlib.suppress(OSError):
-            make_private(note.parent)
+            make_private(note.parent, own=True)
             with replacing(note) as file:
                 file.write(found.encode())
     return found

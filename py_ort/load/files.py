@@ -26,12 +26,13 @@ class OutsideFolder(Exception):
     """External data that lies where the model may not read."""
 
 
-def open_file(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
+def open_file(path: str | os.PathLike[str], flags: int = 0, own: bool = False) -> BinaryIO:
     """Open a file for reading. Never waits: what is no regular file (a pipe, a device) is not opened at all.
 
     Args:
         path: The file.
         flags: More flags of `os.open`.
+        own: Whether it must be this user's.
 
     Raises:
         OSError: It is not there, no regular file, or cannot be read.
@@ -42,7 +43,10 @@ def open_file(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
     except ValueError as e:  # no path at all: it has a NUL, or letters that no file name can have
         raise OSError(errno.EINVAL, str(e), path) from e
     try:
-        _check_regular(path, os.fstat(handle))  # it may be another one by now
+        found = os.fstat(handle)
+        _check_regular(path, found)  # it may be another one by now
+        if own and not _is_ours(found):
+            raise PermissionError(errno.EPERM, "it belongs to another user", path)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -54,6 +58,10 @@ def _check_regular(path: str | os.PathLike[str], found: os.stat_result) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is a pipe, a device or the like, and no file", path)
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
 def contents_of(file: BinaryIO) -> memoryview:
@@ -84,8 +92,12 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
         beside.unlink(missing_ok=True)
 
 
-def make_private(folder: Path) -> None:
+def make_private(folder: Path, own: bool = False) -> None:
     """Make a folder, and those around it that are not there, for their owner alone.
+
+    Args:
+        folder: The folder.
+        own: Whether it is closed to others if it is there already: nobody but us put it there.
 
     Raises:
         OSError: It cannot be made.
@@ -93,6 +105,10 @@ def make_private(folder: Path) -> None:
     for each in reversed([folder, *folder.parents]):
         if not each.is_dir():
             each.mkdir(mode=0o700, exist_ok=True)
+    if own:
+        found = folder.stat()
+        if found.st_mode & 0o077 and _is_ours(found):
+            folder.chmod(0o700)
 
 
 @dataclass(frozen=True)

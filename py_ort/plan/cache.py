@@ -186,9 +186,9 @@ class PlanCache:
         try:
             if sum(p.size for p in compiled.weights.pieces() if p.location not in external) > self.max_bytes // 2:
                 return  # it would push out everything else
-            make_private(self.folder)
+            make_private(self.folder, own=self.folder == _users_folder())
             with replacing(self.folder / (name + _SUFFIX)) as file:
-                write_entry(file, compiled, external, source)
+                write_entry(file, compiled, external, source, name)
                 size = file.tell()
             if self._is_time_to_look(size):
                 self._evict()

@@ -27,6 +27,7 @@ from py_ort.load.metadata import ModelMetadata
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.parts import Part
 from py_ort.providers.report import Placement
+from py_ort.typed_json import read
 
 if TYPE_CHECKING:
     from py_ort.plan import CompiledModel
@@ -35,7 +36,7 @@ _MAGIC = b"PYORTC02"
 _PREFIX = struct.Struct("<8sQQ32s")
 _SUM = struct.Struct("<Q")
 _ALIGNMENT = 64
-_checked: set[tuple[int, int, int]] = set()
+_checked: set[FileStamp] = set()
 
 
 class DamagedEntry(Exception):
@@ -65,7 +66,9 @@ class CachedModel:
         return self._parts
 
 
-def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp], source: str = "") -> None:
+def write_entry(
+    file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp], source: str = "", key: str = ""
+) -> None:
     """Write a compiled model.
 
     Args:
@@ -73,6 +76,7 @@ def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, 
         compiled: The model.
         external: The files of its external data, by location.
         source: The model's file, for people.
+        key: What it is found by.
     """
     pieces: list[tuple[str, int, int]] = []  # file ("": this one), offset, size
     inside: list[Part] = []
@@ -93,6 +97,7 @@ def write_entry(file: BinaryIO, compiled: CompiledModel, external: Mapping[str, 
             "placement": compiled.placement.to_json(),
             "external": {name: stamp.to_json() for name, stamp in external.items()},
             "source": source,
+            "key": key,
             "pieces": pieces,
             "size": at,
         }
@@ -122,19 +127,21 @@ def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
         DamagedEntry: It is damaged.
         Exception: Anything, when it was damaged so that its checksum is right.
     """
-    with open_file(path) as file:
+    with open_file(path, own=True) as file:
         header, plan, start = _read(file)
-        stamps = {name: FileStamp(**stamp) for name, stamp in header["external"].items()}
+        if header["key"] != path.stem:
+            raise DamagedEntry("it is the plan of another model")
+        stamps = read(dict[str, FileStamp], header["external"])
         external = {name: _unchanged(folder, name, stamp) for name, stamp in stamps.items()}
         if None in external.values():
             return None
         inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
-        stat = os.fstat(file.fileno())
-    _check_weights(inside, header, (stat.st_dev, stat.st_ino, stat.st_size))
+        stamp = FileStamp.of(file)
+    _check_weights(inside, header, stamp)
     files = {name: contents for name, contents in external.items() if contents is not None} | {"": inside}
-    metadata = ModelMetadata(**header["metadata"])
+    metadata = read(ModelMetadata, header["metadata"])
     inputs, outputs, overridable = (
-        [NodeArg(**arg) for arg in header[which]] for which in ("inputs", "outputs", "overridable")
+        read(list[NodeArg], header[which]) for which in ("inputs", "outputs", "overridable")
     )
     parts = list(_joined(header["pieces"], files))
     placement = Placement.from_json(header["placement"])
@@ -148,7 +155,7 @@ def read_header(path: Path) -> dict[str, Any]:
         FileNotFoundError: There is none.
         DamagedEntry: It is damaged.
     """
-    with open_file(path) as file:
+    with open_file(path, own=True) as file:
         return _read(file)[0]
 
 
@@ -172,8 +179,8 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], bytes, int]:
     return header, plan, start
 
 
-def _check_weights(inside: memoryview, header: Mapping[str, Any], file: tuple[int, int, int]) -> None:
-    """Once in a process for each file: sessions that share weights do not read them at all."""
+def _check_weights(inside: memoryview, header: Mapping[str, Any], file: FileStamp) -> None:
+    """Once in a process for each file as it is: sessions that share weights do not read them at all."""
     if file in _checked:
         return
     own = (inside[offset : offset + size] for name, offset, size in header["pieces"] if not name)

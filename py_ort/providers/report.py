@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from py_ort.typed_json import read
+
 SHAPE_ARITHMETIC = "shape arithmetic"
 CONTROL = "control flow"
 FORCED = "force_cpu_node_names"
@@ -116,6 +118,10 @@ class Placement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Placement:
-        """Read what `to_json` wrote."""
-        nodes = [PlacedNode(**{**node, "origin": tuple(node["origin"])}) for node in data["nodes"]]
-        return cls(nodes, tuple(data["providers"]), data["left_out"])
+        """Read what `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError: Somebody else wrote it.
+        """
+        nodes, providers = read(list[PlacedNode], data["nodes"]), read(tuple[str, ...], data["providers"])
+        return cls(nodes, providers, read(dict[str, str], data["left_out"]))

@@ -35,6 +35,15 @@ def _with(**values: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda header: header | values
 
 
+def _of_first(key: str, **values: Any) -> Callable[[dict[str, Any]], Any]:
+    """Other fields of the first entry of a list."""
+    return lambda header: header | {key: [header[key][0] | values, *header[key][1:]]}
+
+
+def _node(**values: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda header: header | {"placement": _of_first("nodes", **values)(header["placement"])}
+
+
 _KEYS = ("inputs", "outputs", "overridable", "metadata", "placement", "external", "pieces", "size")
 
 #: By what is wrong: changes of the header.
@@ -51,6 +60,16 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pieces outside": _with(pieces=[["", 1 << 40, 64]]),
     "negative pieces": _with(pieces=[["", -64, 64]]),
     "pieces of a file that is not there": _with(pieces=[["w.bin", 0, 64]]),
+    "an input's type is a mapping": _of_first("inputs", type={}),
+    "an input's name is missing": _of_first("inputs", name=None),
+    "an input's sizes are texts in lists": _of_first("inputs", dims=[["N"], 3]),
+    "a node runs on a number": _node(provider=1),
+    "a node runs for a list of reasons": _node(reason=[]),
+    "a node's kernel is null": _node(kernel=None),
+    "metadata are numbers": lambda header: (
+        header | {"metadata": header["metadata"] | {"custom_metadata_map": {"a": 1}}}
+    ),
+    "of another model": _with(key="0" * 64),
     "a huge size": _with(size=1 << 60),
 }
 

@@ -333,3 +333,66 @@ def test_command_line(cache, monkeypatch):
     assert "1 plans" in run() and "small" in run()
     assert '"model": "small"' in run("--json")
     assert "1 plans removed" in run("--clear") and cache.entries() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives files away, as root may")
+def test_files_of_other_users_are_passed_over(cache, tmp_path, monkeypatch, caplog):
+    """A folder that is named may be one where others can write."""
+    path = external_model(tmp_path, [1, 2, 3])
+    planned(path, cache)
+    (entry,) = cache.entries()
+    os.chown(entry.path, 65534, 65534)
+    with caplog.at_level(logging.WARNING, "py_ort"):
+        assert not isinstance(planned(path, cache), CachedModel)
+    assert "belongs to another user" in caplog.text
+    assert entry.path.stat().st_uid == 0 and isinstance(planned(path, cache), CachedModel)
+
+    monkeypatch.setattr(FileStamp, "settled", lambda stamp: True)
+    noted = file_digest(Path(path), cache.notes)
+    (note,) = cache.notes.iterdir()
+    note.write_text("0" * 64)
+    os.chown(note, 65534, 65534)
+    assert file_digest(Path(path), cache.notes) == noted
+
+
+def test_an_entry_under_the_name_of_another_is_passed_over(cache, caplog):
+    planned(small_models.add(), cache)
+    (first,) = cache.entries()
+    planned(small_models.gather(), cache)
+    (second,) = [entry for entry in cache.entries() if entry.path != first.path]
+    first.path.write_bytes(second.path.read_bytes())
+    assert not isinstance(planned(small_models.add(), cache), CachedModel)
+    assert "the plan of another model" in caplog.text
+
+
+def test_weights_that_change_in_their_place_are_noticed(cache, caplog):
+    graph = "g (float[1,64] x) => (float[1,67] y) { y = MatMul(x, w) }"
+    model = parse(graph, {"w": np.random.default_rng(1).standard_normal((64, 67)).astype(np.float32)})
+    first = planned(model.SerializeToString(), cache)
+    assert isinstance(planned(model.SerializeToString(), cache), CachedModel)  # looked at once
+    (entry,) = cache.entries()
+    with entry.path.open("r+b") as file:
+        file.seek(-2000, os.SEEK_END)
+        file.write(b"nonsense")
+    assert blob(planned(model.SerializeToString(), cache)) == blob(first)
+    assert "checksum of its weights" in caplog.text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such rights")
+def test_the_users_folder_is_closed(tmp_path, monkeypatch):
+    """Also one that an earlier version, or a program that prepares homes, left open; one that is named stays open."""
+    monkeypatch.delenv("PY_ORT_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PY_ORT_CACHE", "1")
+    monkeypatch.setattr(FileStamp, "settled", lambda stamp: True)
+    path = external_model(tmp_path, [1, 2, 3])
+    named = tmp_path / "named"
+    for folder in (tmp_path / "py_ort" / "plans", named):
+        for each in (folder, folder / "digests"):
+            each.mkdir(parents=True)
+            each.chmod(0o755)
+    for cache in (PlanCache.default(), PlanCache(named)):
+        planned(path, cache)
+    modes = [stat.S_IMODE(f.stat().st_mode) for f in (tmp_path / "py_ort" / "plans", tmp_path / "py_ort/plans/digests")]
+    assert modes == [0o700, 0o700]
+    assert [stat.S_IMODE(f.stat().st_mode) for f in (named, named / "digests")] == [0o755, 0o700]
