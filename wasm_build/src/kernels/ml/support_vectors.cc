@@ -12,8 +12,9 @@ namespace {
 
 class KernelFunction {
  public:
-  static Status make(const Attributes& attributes, KernelFunction& out) {
-    out.type_ = attributes.text("kernel_type", "LINEAR");
+  // Without vectors it is the linear one, whatever the model says.
+  static Status make(const Attributes& attributes, bool with_vectors, KernelFunction& out) {
+    out.type_ = with_vectors ? attributes.text("kernel_type", "LINEAR") : "LINEAR";
     const std::vector<float> params = attributes.numbers("kernel_params");
     for (size_t i = 0; i < std::min<size_t>(params.size(), 3); ++i) out.params_[i] = params[i];
     const bool known = out.type_ == "LINEAR" || out.type_ == "POLY" || out.type_ == "RBF" || out.type_ == "SIGMOID";
@@ -42,12 +43,12 @@ struct Machine {
   std::vector<float> coefficients, vectors, rho;
   Transform transform = Transform::none;
 
-  Status read(const Attributes& attributes) {
+  Status read(const Attributes& attributes, bool with_vectors) {
     coefficients = attributes.numbers("coefficients");
     vectors = attributes.numbers("support_vectors");
     rho = attributes.numbers("rho");
     if (rho.empty()) return invalid_graph("a support vector machine needs rho");
-    PY_ORT_TRY(KernelFunction::make(attributes, kernel));
+    PY_ORT_TRY(KernelFunction::make(attributes, with_vectors, kernel));
     return read_transform(attributes, transform);
   }
 };
@@ -65,7 +66,7 @@ class Regressor {
   static Status make(const KernelInfo& info, Regressor& out) {
     out.one_class_ = info.attributes.integer("one_class", 0) != 0;
     out.count_ = static_cast<size_t>(info.attributes.integer("n_supports", 0));
-    return out.machine_.read(info.attributes);
+    return out.machine_.read(info.attributes, out.count_ != 0);
   }
   Status operator()(KernelContext& context) const {
     Tensor x;
@@ -82,9 +83,8 @@ class Regressor {
       double sum = machine_.rho[0];
       if (linear) sum += machine_.kernel(features, machine_.coefficients.data(), length);
       for (size_t j = 0; j < count_; ++j) sum += machine_.coefficients[j] * machine_.kernel(features, machine_.vectors.data() + j * length, length);
-      auto score = static_cast<float>(one_class_ ? (sum > 0 ? 1 : -1) : sum);
-      if (!one_class_) transform_scores(machine_.transform, &score, 1);
-      out->mutable_data<float>()[row] = score;
+      // As onnxruntime: post_transform is for classes.
+      out->mutable_data<float>()[row] = static_cast<float>(one_class_ ? (sum > 0 ? 1 : -1) : sum);
     }
     return {};
   }
@@ -130,9 +130,11 @@ class Classifier {
  public:
   static Status make(const KernelInfo& info, Classifier& out) {
     const Attributes& a = info.attributes;
-    PY_ORT_TRY(out.machine_.read(a));
-    PY_ORT_TRY(Labels::make(a, "classlabels_ints", out.labels_));
     out.per_class_ = a.integers("vectors_per_class");
+    PY_ORT_TRY(out.machine_.read(a, !out.per_class_.empty()));
+    PY_ORT_TRY(Labels::make(a, "classlabels_ints", out.labels_));
+    const std::vector<float>& weights = out.machine_.coefficients;
+    out.positive_ = std::all_of(weights.begin(), weights.end(), [](float weight) { return weight >= 0; });
     out.a_ = a.numbers("prob_a");
     out.b_ = a.numbers("prob_b");
     const size_t pairs = out.labels_.size() * (out.labels_.size() - 1) / 2;
@@ -183,6 +185,8 @@ class Classifier {
       scores.assign(p.begin(), p.end());
     }
     best = linear ? std::max_element(scores.begin(), scores.end()) - scores.begin() : std::max_element(votes.begin(), votes.end()) - votes.begin();
+    // As onnxruntime: of two classes the second, if any score speaks for one.
+    if (linear && k == 2 && (positive_ ? scores[static_cast<size_t>(best)] >= 0.5f : scores[static_cast<size_t>(best)] > 0)) best = 1;
     if (scores.size() == 1 && k == 2) add_second_class(machine_.transform, machine_.transform == Transform::none ? Second::negated : Second::one_minus, scores);
     else transform_scores(machine_.transform, scores.data(), scores.size());
     return {};
@@ -214,6 +218,7 @@ class Classifier {
   Labels labels_;
   std::vector<int64_t> per_class_;
   std::vector<float> a_, b_;
+  bool positive_ = false;  // all coefficients
 };
 
 PY_ORT_KERNEL("ai.onnx.ml", "SVMRegressor", "float32,float64,int64,int32", Regressor);
