@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops.builder import ORIGIN, origins, replace_value
+from py_ort.ops.builder import ORIGIN, add_constant, origins, replace_value
 from py_ort.ops.infer import newest_opset, schema, value_type
 
 
@@ -39,6 +39,23 @@ def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
             replace_value(old, new)
     graph.remove(node, safe=True)
     return made
+
+
+def inline(graph: ir.Graph, inputs: Sequence[ir.Value], anchor: ir.Node) -> list[ir.Value]:
+    """Put copies of a subgraph's nodes and constants before a node; return its outputs, for these inputs."""
+    target = anchor.graph
+    assert isinstance(target, ir.Graph)
+    values: dict[ir.Value, ir.Value | None] = dict(zip(graph.inputs, inputs, strict=True))
+    for name, constant in graph.initializers.items():
+        assert constant.const_value is not None
+        values[constant] = add_constant(target, constant.const_value, name)
+    for node in graph:
+        copy = _copy(node, values, {})
+        copy.meta[ORIGIN] = origins(node)
+        target.insert_before(anchor, copy)
+    found = [values.get(output, output) for output in graph.outputs]
+    assert all(value is not None for value in found)
+    return found  # type: ignore[return-value]
 
 
 def _copy(node: ir.Node, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Node:

@@ -1,15 +1,382 @@
-"""Operators that generate text."""
+"""Operators that generate text.
+
+Searches become a Loop around a copy of their decoder, whose nodes run wherever others do. They are those that
+onnxruntime has on the CPU for decoders like GPT-2: input_ids, position_ids, attention_mask and caches [2, batch, heads,
+positions, size] go in, logits and longer caches come out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.declaration import MICROSOFT, Operator
-from py_ort.ops.infer import like
+from py_ort.ops.builder import Builder, attribute, dims
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ops.functions import inline
+from py_ort.ops.infer import like, newest_opset
+
+_INT32, _INT64, _FLOAT = int(ir.DataType.INT32), int(ir.DataType.INT64), int(ir.DataType.FLOAT)
+_LOWEST = np.array(np.finfo(np.float32).min, np.float32)
+_LAST = np.array([-1])
 
 
 def _infer_scores(node: ir.Node) -> None:
     like(node.outputs[0], node.inputs[1])
 
 
-OPERATORS = [Operator("NGramRepeatBlock", domain=MICROSOFT, tolerance="exact", infer=_infer_scores)]
+def _infer_sequences(node: ir.Node) -> None:
+    node.outputs[0].type = ir.TensorType(ir.DataType.INT32)
+    for output in node.outputs[1:]:
+        output.type = ir.TensorType(ir.DataType.FLOAT)
+
+
+OPERATORS = [
+    Operator("NGramRepeatBlock", domain=MICROSOFT, tolerance="exact", infer=_infer_scores),
+    *(
+        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_sequences)
+        for name in ("BeamSearch", "GreedySearch")
+    ),
+]
+
+
+class _Search:
+    """A search's inputs by name, its attributes, and its decoder."""
+
+    def __init__(self, node: ir.Node, names: Sequence[str]) -> None:
+        self._node = node
+        self._inputs = dict(zip(names, node.inputs, strict=False))
+        self.graph: ir.Graph = attribute(node, "decoder")
+        self.pad = np.array(attribute(node, "pad_token_id"), np.int32)
+        self.eos = np.array(attribute(node, "eos_token_id"), np.int32)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._inputs.get(name)
+
+    def attribute(self, name: str) -> int:
+        found: int = attribute(self._node, name, 0)
+        return found
+
+    def known(self) -> bool:
+        """Whether the decoder has the form of GPT-2, and nothing is wanted that has none here."""
+        names = [value.name or "" for value in self.graph.inputs]
+        results = [value.name or "" for value in self.graph.outputs]
+        caches = [dims(value) for value in self.graph.inputs[3:]]
+        logits, size = dims(self.graph.outputs[0]), self.attribute("vocab_size")
+        return (
+            not self.attribute("model_type")
+            and (size <= 0 or logits is None or not isinstance(logits[-1], int) or logits[-1] == size)
+            and all(attribute(self._node, name) is None for name in ("init_decoder", "encoder"))
+            and names[:3] == ["input_ids", "position_ids", "attention_mask"]
+            and results[:1] == ["logits"]
+            and len(names) - 2 == len(results)
+            and all(name.startswith("past") for name in names[3:])
+            and all(known is not None and len(known) == 5 for known in caches)
+            and all(isinstance(known[i], int) for known in caches if known for i in (2, 4))
+        )
+
+    def first_caches(self, build: Builder, batch: Any) -> list[Any]:
+        """Caches without a position for so many rows."""
+        found = []
+        for value in self.graph.inputs[3:]:
+            known = dims(value)
+            assert known is not None and value.dtype is not None
+            shape = build.op("Concat", np.array([2]), batch, np.array([known[2], 0, known[4]]), axis=0)
+            found.append(build.op("ConstantOfShape", shape, value=np.zeros(1, value.dtype.numpy())))
+        return found
+
+    def processed(self, build: Builder, scores: Any, sequences: Any, number: Any, prefix_mask: Any) -> Any:
+        """Scores [rows, vocabulary] as masks, penalties and lengths leave them, in onnxruntime's order."""
+        lowest = build.constant(_LOWEST)
+        if self["repetition_penalty"] is not None:
+            written = build.op("Cast", sequences, to=_INT64)
+            ones = build.op("Cast", build.op("Greater", sequences, np.array(-1, np.int32)), to=_FLOAT)
+            zeros = build.op("Sub", scores, scores)
+            seen = build.op(
+                "Greater", build.op("ScatterElements", zeros, written, ones, axis=1), np.array([0], np.float32)
+            )
+            factor = self["repetition_penalty"]
+            negative = build.op("Less", scores, np.array([0], np.float32))
+            changed = build.op("Where", negative, build.op("Mul", scores, factor), build.op("Div", scores, factor))
+            scores = build.op("Where", seen, changed, scores)
+        size = self.attribute("no_repeat_ngram_size")
+        if size > 0:
+            written = build.op("Cast", sequences, to=_INT64)
+            scores = build.op("NGramRepeatBlock", written, scores, domain=MICROSOFT, ngram_size=size)
+            scores = build.op("Max", scores, lowest)
+        if self["vocab_mask"] is not None:
+            scores = build.op("Where", build.op("Equal", self["vocab_mask"], np.array([0], np.int32)), lowest, scores)
+        if prefix_mask is not None:
+            first = build.op("Equal", number, np.array(0))
+            hidden = build.op("And", build.op("Equal", prefix_mask, np.array([0], np.int32)), first)
+            scores = build.op("Where", hidden, lowest, scores)
+        if self["min_length"] is not None:
+            short = build.op("Less", _count(build, sequences, 1), self["min_length"])
+            count = build.op("Reshape", _count(build, scores, 1), np.array([], np.int64))
+            token = build.op("Equal", build.op("Range", np.array(0, np.int32), count, np.array(1, np.int32)), self.eos)
+            scores = build.op("Where", build.op("And", token, short), lowest, scores)
+        return scores
+
+
+def _count(build: Builder, value: Any, axis: int) -> Any:
+    """The size of an axis, [1] of int32."""
+    return build.op("Cast", build.op("Shape", value, start=axis, end=axis + 1), to=_INT32)
+
+
+def _int64(build: Builder, value: Any) -> Any:
+    return build.op("Cast", value, to=_INT64)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the decoder reads next, of each row: tokens, their positions, a mask of all so far, caches."""
+
+    tokens: Any
+    positions: Any
+    mask: Any
+    caches: list[Any]
+
+    def states(self) -> list[Any]:
+        return [self.tokens, self.positions, self.mask, *self.caches]
+
+    @staticmethod
+    def of(states: Sequence[Any]) -> _Rows:
+        return _Rows(states[0], states[1], states[2], list(states[3:]))
+
+    @staticmethod
+    def first(search: _Search, build: Builder, copies: Any = None) -> _Rows:
+        """The prompt, padded before; `copies` says which of its rows there are."""
+        tokens = search["input_ids"]
+        there = build.op("Cast", build.op("Not", build.op("Equal", tokens, search.pad)), to=_INT32)
+        before = build.op("Sub", build.op("CumSum", there, np.array(1)), np.array([1], np.int32))
+        mask = there if search["attention_mask"] is None else search["attention_mask"]
+        rows = [tokens, build.op("Mul", before, there), mask]
+        if copies is not None:
+            rows = [build.op("Gather", value, copies, axis=0) for value in rows]
+        batch = build.op("Shape", rows[0], start=0, end=1)
+        return _Rows(rows[0], rows[1], rows[2], search.first_caches(build, batch))
+
+    def decoded(self, search: _Search, build: Builder) -> tuple[Any, list[Any]]:
+        """The logits [rows, vocabulary] of what comes next, as float32, and the caches then."""
+        found = inline(search.graph, [self.tokens, self.positions, self.mask, *self.caches], build.anchor)
+        logits = build.op("Cast", build.op("Gather", found[0], np.array(-1), axis=1), to=_FLOAT)
+        return logits, found[1:]
+
+    def after(self, build: Builder, column: Any, caches: list[Any]) -> _Rows:
+        """Those of the next turn, for tokens [rows, 1]."""
+        positions = build.op("Add", build.op("Gather", self.positions, _LAST, axis=1), np.array([1], np.int32))
+        ones = build.op("Add", build.op("Sub", column, column), np.array([1], np.int32))
+        return _Rows(column, positions, build.op("Concat", self.mask, ones, axis=1), caches)
+
+
+Turn = Callable[..., tuple[Any, list[Any]]]
+
+
+def _loop(build: Builder, trips: Any, states: Sequence[Any], turn: Turn) -> list[Any]:
+    """Loop with these states; `turn(build, number, states)` returns whether to go on, and the states after it."""
+    name = f"{build.anchor.name or build.anchor.op_type}_turns"
+    number = ir.Value(name=f"{name}_number", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape([]))
+    go = ir.Value(name=f"{name}_go", type=ir.TensorType(ir.DataType.BOOL), shape=ir.Shape([]))
+    carried = []
+    for i, state in enumerate(states):
+        known = dims(state)
+        shape = None if known is None else ir.Shape([None] * len(known))
+        carried.append(ir.Value(name=f"{name}_state_{i}", type=state.type, shape=shape))
+    anchor = ir.Node("", "Identity", [go], num_outputs=1)
+    body = ir.Graph([number, go, *carried], [], nodes=[anchor], name=name)
+    inner = Builder(anchor, origin=build.origin)
+    goes_on, after = turn(inner, number, carried)
+    body.outputs.extend(inner.op("Identity", value) for value in (goes_on, *after))
+    body.remove(anchor, safe=True)
+    for made in inner.made:
+        made.version = newest_opset() if made.domain == "" else None
+    for i, output in enumerate(body.outputs):
+        output.name = f"{name}_after_{i}"
+    always = build.constant(np.array(True))
+    found = build.op("Loop", trips, always, *states, outputs=len(states), body=ir.AttrGraph("body", body))
+    return list(found)
+
+
+def _trips(search: _Search, build: Builder) -> Any:
+    room = build.op("Sub", search["max_length"], _count(build, search["input_ids"], 1))
+    return _int64(build, build.op("Reshape", build.op("Max", room, np.array([0], np.int32)), np.array([], np.int64)))
+
+
+def _padded(search: _Search, build: Builder, sequences: Any, axis: int) -> Any:
+    """Sequences along their last axis, up to max_length."""
+    room = build.op("Sub", search["max_length"], _count(build, sequences, axis))
+    pads = build.op("Concat", np.array([0] * (2 * axis + 1)), _int64(build, build.op("Reshape", room, _LAST)), axis=0)
+    return build.op("Pad", sequences, pads, search.pad)
+
+
+def _any(build: Builder, truths: Any) -> Any:
+    return build.op(
+        "Greater", build.op("ReduceMax", build.op("Cast", truths, to=_INT32), keepdims=0), np.array(0, np.int32)
+    )
+
+
+_COMMON = ("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask")
+
+
+@lowering("GreedySearch", domain=MICROSOFT)
+def greedy_search(node: ir.Node, build: Builder) -> Any:
+    """Each turn appends the likeliest token; rows that have ended get padding."""
+    search = _Search(node, ("input_ids", "max_length", "min_length", *_COMMON))
+    if not search.known():
+        return None
+    first = _Rows.first(search, build)
+    never = build.op("Equal", _first_column(build, first.positions), np.array([-1], np.int32))
+
+    def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        (sequences, ended), rows = states[:2], _Rows.of(states[2:])
+        scores, caches = rows.decoded(search, build)
+        scores = search.processed(build, scores, sequences, number, search["prefix_vocab_mask"])
+        token = build.op("Cast", build.op("ArgMax", scores, axis=1, keepdims=0), to=_INT32)
+        ended = build.op("Or", ended, build.op("Equal", token, search.eos))
+        column = build.op("Unsqueeze", build.op("Where", ended, search.pad, token), np.array([1]))
+        after = rows.after(build, column, caches)
+        grown = build.op("Concat", sequences, column, axis=1)
+        return _any(build, build.op("Not", ended)), [grown, ended, *after.states()]
+
+    states = [first.tokens, never, *first.states()]
+    return _padded(search, build, _loop(build, _trips(search, build), states, turn)[0], 1)
+
+
+@dataclass(frozen=True)
+class _Beams:
+    """Numbers of the search: beams of a text, twice as many candidates, and what a longer text is divided by."""
+
+    count: Any
+    twice: Any
+    penalty: Any
+    early: bool
+
+    def length(self, build: Builder, sequences: Any) -> Any:
+        """What the score of a text is divided by, [1]."""
+        size = build.op("Cast", build.op("Shape", sequences, start=1, end=2), to=_FLOAT)
+        return size if self.penalty is None else build.op("Pow", size, self.penalty)
+
+    def bases(self, build: Builder, texts: Any, each: Any) -> Any:
+        """The number of the first row of each text, [texts, 1], where a text has `each` rows."""
+        count = build.op("Reshape", _count(build, texts, 0), np.array([], np.int64))
+        return build.op(
+            "Unsqueeze",
+            build.op("Mul", build.op("Range", np.array(0, np.int32), count, np.array(1, np.int32)), each),
+            np.array([1]),
+        )
+
+
+def _best(build: Builder, beams: _Beams, kept: tuple[Any, Any], found: tuple[Any, Any], most: Any) -> tuple[Any, Any]:
+    """The best of finished texts and new ones, each as scores [texts, some] and tokens [texts, some, positions]."""
+    scores = build.op("Concat", kept[0], found[0], axis=1)
+    tokens = build.op("Concat", kept[1], found[1], axis=1)
+    best, places = build.op("TopK", scores, _int64(build, most), axis=1, outputs=2)
+    each = _count(build, scores, 1)
+    rows = build.op("Add", beams.bases(build, scores, each), build.op("Cast", places, to=_INT32))
+    positions = build.op("Shape", tokens, start=2, end=3)
+    flat = build.op("Reshape", tokens, build.op("Concat", _LAST, positions, axis=0))
+    return best, build.op("Gather", flat, rows, axis=0)
+
+
+_BEAM_INPUTS = (
+    *("input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty"),
+    *(*_COMMON, "decoder_input_ids", "logits_processor"),
+)
+
+
+@lowering("BeamSearch", domain=MICROSOFT)
+def beam_search(node: ir.Node, build: Builder) -> Any:
+    """Each turn looks at twice as many candidates as there are beams: those that end a text are kept with their score
+    by length, as many as there are beams; the best of the others go on.
+    """
+    search = _Search(node, _BEAM_INPUTS)
+    if not search.known() or len(node.outputs) > 2 or search["decoder_input_ids"] or search["logits_processor"]:
+        return None
+    count = build.op("Reshape", search["num_beams"], _LAST)
+    early = search.attribute("early_stopping") != 0
+    beams = _Beams(count, build.op("Mul", count, np.array([2], np.int32)), search["length_penalty"], early)
+    every = build.op("Mul", _count(build, search["input_ids"], 0), count)
+    rows = build.op(
+        "Range", np.array(0, np.int32), build.op("Reshape", every, np.array([], np.int64)), np.array(1, np.int32)
+    )
+    texts = build.op("Div", rows, count)
+    first = _Rows.first(search, build, texts)
+    prefix_mask = search["prefix_vocab_mask"]
+    prefix_mask = None if prefix_mask is None else build.op("Gather", prefix_mask, texts, axis=0)
+    # At first all beams of a text are the same: only one of them counts.
+    others = build.op("Greater", build.op("Sub", rows, build.op("Mul", texts, count)), np.array([0], np.int32))
+    begin = build.op("Where", others, np.array([-1e9], np.float32), np.array([0], np.float32))
+    grid = build.op("Concat", _LAST, _int64(build, count), axis=0)
+    nothing = build.op("Add", build.op("Mul", build.op("Reshape", begin, grid), np.array(0, np.float32)), _LOWEST)
+    size = build.op("Shape", search["input_ids"], start=1, end=2)
+    unfinished = build.op("Reshape", first.tokens, build.op("Concat", grid, size, axis=0))
+    never = build.op("Greater", _first_column(build, nothing), np.array([0], np.float32))
+
+    def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        sequences, totals, *kept, done = states[:5]
+        rows = _Rows.of(states[5:])
+        logits, caches = rows.decoded(search, build)
+        scores = build.op("LogSoftmax", logits, axis=-1)
+        scores = search.processed(build, scores, sequences, number, prefix_mask)
+        vocabulary = _count(build, scores, 1)
+        scores = build.op("Add", scores, build.op("Unsqueeze", totals, np.array([1])))
+        wide = build.op("Reshape", scores, build.op("Concat", build.op("Shape", done), _LAST, axis=0))
+        best, places = build.op("TopK", wide, _int64(build, beams.twice), axis=1, outputs=2)
+        places = build.op("Cast", places, to=_INT32)
+        beam = build.op("Div", places, vocabulary)
+        tokens = build.op("Sub", places, build.op("Mul", beam, vocabulary))
+        sources = build.op("Add", beams.bases(build, done, beams.count), beam)
+        ends = build.op("Equal", tokens, search.eos)
+        twice = build.op("Reshape", beams.twice, np.array([], np.int64))
+        ranks = build.op("Range", np.array(0, np.int32), twice, np.array(1, np.int32))
+        # Texts that end here.
+        length = beams.length(build, sequences)
+        counts = build.op("And", ends, build.op("Less", ranks, beams.count))
+        counts = build.op("And", counts, build.op("Unsqueeze", build.op("Not", done), np.array([1])))
+        ended = build.op("Where", counts, build.op("Div", best, length), _LOWEST)
+        found = ended, build.op("Gather", sequences, sources, axis=0)
+        finished, texts = _best(build, beams, (kept[0], kept[1]), found, beams.count)
+        texts = _with_column(build, texts, search.pad)
+        worst = build.op("ReduceMin", finished, np.array([1]), keepdims=0)
+        settled = build.op("Greater", worst, _LOWEST)
+        if not beams.early:
+            # Of this text: onnxruntime looks at scores of the texts before it in the batch.
+            possible = build.op("Div", _first_column(build, best), length)
+            settled = build.op("And", settled, build.op("GreaterOrEqual", worst, possible))
+        done = build.op("Or", done, settled)
+        # Beams that go on: the first ones that do not end.
+        order = build.op(
+            "Cast", build.op("Where", ends, np.array([0], np.int32), build.op("Sub", twice, ranks)), to=_FLOAT
+        )
+        _, chosen = build.op("TopK", order, _int64(build, beams.count), axis=1, outputs=2)
+        totals, column, sources = (
+            build.op("Reshape", build.op("GatherElements", value, chosen, axis=1), _LAST)
+            for value in (best, tokens, sources)
+        )
+        column = build.op("Unsqueeze", column, np.array([1]))
+        caches = [build.op("Gather", cache, sources, axis=1) for cache in caches]
+        grown = build.op("Concat", build.op("Gather", sequences, sources, axis=0), column, axis=1)
+        after = rows.after(build, column, caches)
+        return _any(build, build.op("Not", done)), [grown, totals, finished, texts, done, *after.states()]
+
+    states = [first.tokens, begin, nothing, unfinished, never, *first.states()]
+    sequences, totals, *kept, done = _loop(build, _trips(search, build), states, turn)[:5]
+    open_texts = build.op("Unsqueeze", build.op("Not", done), np.array([1]))
+    by_length = build.op("Reshape", build.op("Div", totals, beams.length(build, sequences)), grid)
+    size = build.op("Shape", sequences, start=1, end=2)
+    last = build.op("Where", open_texts, by_length, _LOWEST)
+    found = last, build.op("Reshape", sequences, build.op("Concat", grid, size, axis=0))
+    most = build.op("Reshape", search["num_return_sequences"], _LAST)
+    scores, texts = _best(build, beams, (kept[0], kept[1]), found, most)
+    return (_padded(search, build, texts, 2), scores)[: len(node.outputs)]
+
+
+def _with_column(build: Builder, texts: Any, token: np.ndarray) -> Any:
+    return build.op("Pad", texts, np.array([0, 0, 0, 0, 0, 1]), token)
+
+
+def _first_column(build: Builder, value: Any) -> Any:
+    return build.op("Gather", value, np.array(0), axis=1)

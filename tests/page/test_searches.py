@@ -1,0 +1,156 @@
+"""GreedySearch and BeamSearch with their decoder inside, against onnxruntime, on both providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+from small_decoder import VOCABULARY, small_decoder
+
+from py_ort import InferenceSession
+from py_ort.exceptions import NotImplemented
+
+pytestmark = pytest.mark.browser
+NewSession = Callable[..., InferenceSession]
+PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
+PAD, EOS, LENGTH = 1, 3, 12
+RNG = np.random.default_rng(7)
+PROMPTS = RNG.integers(4, VOCABULARY, (3, 4)).astype(np.int32)
+PROMPTS[0, :2] = PAD
+ORDER = {
+    "GreedySearch": (
+        *("input_ids", "max_length", "min_length", "repetition_penalty", "vocab_mask", "prefix_vocab_mask"),
+        "attention_mask",
+    ),
+    "BeamSearch": (
+        *("input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty"),
+        *("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"),
+    ),
+}
+BEAMS: dict[str, Any] = {
+    "min_length": np.array([1], np.int32),
+    "num_beams": np.array([4], np.int32),
+    "num_return_sequences": np.array([3], np.int32),
+    "length_penalty": np.array([1], np.float32),
+}
+
+
+def some(*shape: int) -> np.ndarray:
+    """A mask that leaves a part of the vocabulary."""
+    return RNG.integers(0, 2, shape).astype(np.int32)
+
+
+#: What each adds to the inputs, and to the attributes.
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({}, {}),
+    "least length": ({"min_length": np.array([9], np.int32)}, {}),
+    "repetitions": ({"repetition_penalty": np.array([1.7], np.float32)}, {}),
+    "vocabulary": ({"vocab_mask": some(VOCABULARY)}, {}),
+    "first word": ({"prefix_vocab_mask": some(3, VOCABULARY)}, {}),
+    "mask": ({"attention_mask": np.array([[0, 0, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]], np.int32)}, {}),
+    "pairs": ({}, {"no_repeat_ngram_size": 2}),
+}
+BEAM_VARIANTS = {
+    "long": ({"length_penalty": np.array([2], np.float32)}, {}),
+    "short": ({"length_penalty": np.array([-0.5], np.float32)}, {}),
+    "one": ({"num_beams": np.array([1], np.int32), "num_return_sequences": np.array([1], np.int32)}, {}),
+}
+
+
+def search(op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int) -> onnx.ModelProto:
+    outputs = ["sequences", "sequences_scores"][: 1 if op == "GreedySearch" else 2]
+    names = [name if name in feeds else "" for name in ORDER[op]]
+    given = {"decoder": small_decoder(seed), "eos_token_id": EOS, "pad_token_id": PAD, "model_type": 0, **attributes}
+    node = helper.make_node(op, names, outputs, name="search", domain="com.microsoft", **given)
+    infos = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"{name}_{i}" for i in range(x.ndim)]
+        )
+        for name, x in feeds.items()
+    ]
+    results = [
+        helper.make_tensor_value_info(name, TensorProto.INT32 if name == "sequences" else TensorProto.FLOAT, None)
+        for name in outputs
+    ]
+    graph = helper.make_graph([node], "model", infos, results)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found: list[np.ndarray] = session.run(None, feeds)
+    return found
+
+
+def feeds_of(op: str, variant: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    inputs, attributes = (VARIANTS | BEAM_VARIANTS)[variant]
+    beams = BEAMS if op == "BeamSearch" else {}
+    return {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), **beams, **inputs}, attributes
+
+
+def _on(provider: str, variants: Iterable[str]) -> list[tuple[str, str]]:
+    return [(variant, provider) for variant in variants]
+
+
+@pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", VARIANTS), *_on("webgpu", ("pairs", "first word"))])
+def test_greedy(variant: str, provider: str, new_session: NewSession) -> None:
+    """The same tokens; onnxruntime leaves what is behind the last one of all rows undefined."""
+    feeds, attributes = feeds_of("GreedySearch", variant)
+    model = search("GreedySearch", feeds, attributes, 0)
+    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
+        (found,) = session.run(None, feeds)
+    (wanted,) = native(model, feeds)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    last = _length(found)
+    np.testing.assert_array_equal(found[:, :last], wanted[:, :last])
+
+
+def _length(sequences: np.ndarray) -> int:
+    """How many columns there are before those that are padding in all rows."""
+    written = np.flatnonzero((sequences != PAD).any(0))
+    return int(written[-1]) + 1
+
+
+@pytest.mark.parametrize("early", [0, 1])
+@pytest.mark.parametrize(
+    ("variant", "provider"), [*_on("wasm", (*VARIANTS, *BEAM_VARIANTS)), *_on("webgpu", ("pairs", "long"))]
+)
+def test_beams(variant: str, provider: str, early: int, new_session: NewSession) -> None:
+    """Whether a text can still improve onnxruntime judges by the scores of another one of the batch, unless it stops
+    early: so texts of a batch are compared with each of them alone.
+    """
+    feeds, attributes = feeds_of("BeamSearch", variant)
+    model = search("BeamSearch", feeds, {**attributes, "early_stopping": early}, 0)
+    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
+        texts, scores = session.run(None, feeds)
+    for i in range(len(PROMPTS)):
+        alone = {name: x[i : i + 1] if x.ndim == 2 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
+        (wanted,), (wanted_scores,) = native(model, alone)
+        np.testing.assert_array_equal(texts[i], wanted)
+        np.testing.assert_allclose(scores[i], wanted_scores, rtol=2e-5, atol=2e-5)
+    assert (texts.dtype, scores.dtype) == (np.int32, np.float32)
+
+
+def test_on_the_gpu(new_session: NewSession) -> None:
+    """The decoder runs there, shapes and the loop apart."""
+    feeds, attributes = feeds_of("BeamSearch", "pairs")
+    model = search("BeamSearch", feeds, attributes, 0)
+    session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
+    off = {node.reason for node in session.placement().nodes if node.provider == "wasm"}
+    assert off <= {"shape arithmetic", "control flow", "between nodes on the CPU", "webgpu: no kernel"}, off
+
+
+@pytest.mark.parametrize("attributes", [{"model_type": 1}, {"init_decoder": small_decoder()}], ids=["T5", "two graphs"])
+def test_other_decoders(attributes: dict[str, Any], new_session: NewSession) -> None:
+    """What we do not know is said when the session is made."""
+    feeds, _ = feeds_of("BeamSearch", "plain")
+    with pytest.raises(NotImplemented, match="BeamSearch"):
+        new_session(search("BeamSearch", feeds, attributes, 0).SerializeToString(), providers=["wasm"])
