@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +164,21 @@ def test_sizes_and_files(tmp_path, conformance):
     assert status == 1 and "one failed: wrong output" in said
     status, said = conformance(tmp_path / "cases", *wasm, "--shape", "y=2")
     assert status == 2 and "no input 'y'" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_ends_it(tmp_path, jobs):
+    """With several processes, too, and whatever these are at."""
+    for number in range(300):
+        write(tmp_path / f"{number}", np.maximum(X, 0))
+    command = [sys.executable, "-m", "py_ort.cli", "conformance", str(tmp_path), "--provider", "wasm"]
+    with subprocess.Popen(
+        [*command, "--jobs", str(jobs)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = [next(line for line in process.stderr if "running" in line)]
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.readlines()
+        assert process.wait(60) == 130, said
+    assert "Traceback" not in "".join(said) and "KeyboardInterrupt" not in "".join(said)
