@@ -25,8 +25,8 @@ GroupNormalization Attention RMSNormalization STFT DFT DeformConv MaxUnpool Col2
 NonMaxSuppression LinearAttention CausalConvWithState NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss AffineGrid Det
 MaxRoiPool"""
 #: Of com.microsoft, made of others.
-PARTS = """DynamicQuantizeMatMul EmbedLayerNormalization GroupNorm MatMulIntegerToFloat NhwcConv QAttention QGemm
-QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
+PARTS = """DynamicQuantizeMatMul EmbedLayerNormalization GroupNorm MatMulBnb4 MatMulIntegerToFloat NhwcConv QAttention
+QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
 QLinearSoftmax QLinearWhere SkipGroupNorm"""
 NHWC = """Conv ConvTranspose MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool LRN BatchNormalization
 DepthToSpace SpaceToDepth GridSample"""
