@@ -209,6 +209,40 @@ def test_playwrights_driver_killed():
     assert len(set(lines[1::2])) == 1, lines
 
 
+DRIVER_STUCK = """
+import os, signal
+import numpy as np
+import processes, py_ort, small_models
+from py_ort.browser.launchers import with_playwright
+
+with_playwright.ANSWER_PATIENCE = 1.0
+feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+
+
+def make(flag):
+    where = py_ort.BrowserOptions(webgpu="off", sandbox=False, launcher="playwright", flags=(flag,), launch_timeout=30)
+    return py_ort.InferenceSession(small_models.add(), providers=["wasm"], browser=where)
+
+
+before = make("--py-ort-test=before")
+(driver,) = [pid for pid, (parent, _) in processes.command_lines().items() if parent == os.getpid()]
+os.kill(driver, signal.SIGSTOP)
+try:
+    for session in (before, make("--py-ort-test=after"), before):
+        print(session.run(None, feeds)[0].tolist())
+finally:
+    os.kill(driver, signal.SIGCONT)
+"""
+
+
+@linux
+def test_playwrights_driver_does_not_answer():
+    """The next browser has a new one; those of the old one go on."""
+    done = processes.python(DRIVER_STUCK)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[[1.0, 1.0, 1.0]]"] * 3
+
+
 @linux
 @pytest.mark.parametrize("launcher", ["playwright", "process"])
 def test_nothing_is_left_of_a_browser(own_browser, launcher):

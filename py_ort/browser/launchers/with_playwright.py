@@ -17,16 +17,24 @@ _log = logging.getLogger("py_ort.browser")
 _console = logging.getLogger("py_ort.page.console")
 _CONSOLE_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
+#: Seconds in which a driver process, which only passes messages on, says that it is there.
+ANSWER_PATIENCE = 5.0
+
 _driver: Any = None
+#: Those that answer no more. Browsers of theirs may still be in use.
+_stuck: list[Any] = []
 _starting: asyncio.Lock | None = None
 
 
 async def driver() -> Any:
-    """Return Playwright, its driver process started at the first call."""
+    """Return Playwright, its driver process started at the first call, and again when it answers no more."""
     global _driver, _starting
     if _starting is None:
         _starting = asyncio.Lock()
     async with _starting:
+        if _driver is not None and (trouble := await _trouble_of(_driver)):
+            _log.warning("Playwright's driver process %s: starting another", trouble)
+            _driver = None
         if _driver is None:
             from playwright.async_api import async_playwright
 
@@ -35,43 +43,54 @@ async def driver() -> Any:
 
 
 async def drive(action: Callable[[Any], Awaitable[T]]) -> T:
-    """Have Playwright do something; once more, with a new driver process, if its driver turns out to be dead."""
+    """Have Playwright do something; once more, with a new driver process, if its driver dies of it."""
     from playwright.async_api import Error
 
     playwright = await driver()
     try:
         return await action(playwright)
     except Error:
-        if await _answers(playwright):
+        again = await driver()
+        if again is playwright:
             raise
-    _log.warning("Playwright's driver process ended: starting another")
-    if _driver is playwright:
-        await stop_driver()
-    return await action(await driver())
+    return await action(again)
 
 
-async def _answers(playwright: Any) -> bool:
+async def _trouble_of(playwright: Any) -> str:
+    """Return what a driver does instead of answering; "" if it does answer."""
     from playwright.async_api import Error
 
     try:
-        await (await playwright.request.new_context()).dispose()
+        async with asyncio.timeout(ANSWER_PATIENCE):
+            await (await playwright.request.new_context()).dispose()
     except Error:
-        return False
-    return True
+        await _stop(playwright)
+        return "ended"
+    except TimeoutError:
+        _stuck.append(playwright)
+        return "does not answer"
+    return ""
 
 
 async def stop_driver() -> None:
     """End the driver process."""
     global _driver
-    if _driver is not None:
-        stopping, _driver = _driver, None
-        await stopping.stop()
+    stopping, _driver = [*_stuck, *([] if _driver is None else [_driver])], None
+    _stuck.clear()
+    await asyncio.gather(*map(_stop, stopping))
+
+
+async def _stop(playwright: Any) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(ANSWER_PATIENCE):
+            await playwright.stop()
 
 
 def forget_driver() -> None:
     """In a forked child, which cannot use its parent's driver."""
     global _driver, _starting
     _driver = _starting = None
+    _stuck.clear()
 
 
 class PlaywrightLauncher(Launcher):
