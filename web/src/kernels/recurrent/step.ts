@@ -84,6 +84,8 @@ function text(spec: StepSpec): string {
   let h_new = (1.0 - z_gate) * candidate + z_gate * (${oldState('j')});`;
     },
   };
+  // A sequence of no steps leaves zeros, as in onnxruntime.
+  const empty = lengths && first ? ` last_h[state + j] = ${store('0.0')};${cell === 'lstm' ? ` cell[state + j] = ${store('0.0')};` : ''}` : '';
   return `${orNan('or_nan', 'f32', 'i32')}${names.join('\n')}
 ${linearMain(`  let j = i % u.hidden;
   let b = i / u.hidden;
@@ -94,7 +96,7 @@ ${linearMain(`  let j = i % u.hidden;
   let time = select(u.step, length - 1u - u.step, u.reverse == 1u && u.step < length);
   let here = ((time * u.directions + u.direction) * u.batch + b) * u.hidden;
   let previous = select(here - u.directions * u.batch * u.hidden, here + u.directions * u.batch * u.hidden, u.reverse == 1u);
-  if (u.step >= length) { ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('0.0')};`} return; }
+  if (u.step >= length) { ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('0.0')};${empty}`} return; }
   ${bodies[cell]()}
   ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('h_new')};
   if (u.step + 1u == length) { last_h[state + j] = ${store('h_new')}; }`}`).replace(/\n {2}return;\n {2}\n/, '\n')}`;
