@@ -208,6 +208,8 @@ class Builder:
         self.graph: ir.Graph = anchor.graph
         self._after: ir.Node | None = anchor if after else None
         self.made: list[ir.Node] = []
+        #: Brings nodes of the model's own opsets to the newest form, and infers them; where nodes are rewritten.
+        self.settle: Callable[[list[ir.Node]], Any] | None = None
         self.origin = tuple(origin) if origin is not None else origins(anchor)
 
     def op(

@@ -46,9 +46,12 @@ def canonicalise_nodes(
     """Bring nodes, in order, and those of their subgraphs from the opsets of their model to the newest form."""
     count = 0
 
-    def visit(inner: ir.Graph) -> None:
+    def settle(inner: list[ir.Node]) -> None:
         nonlocal count
-        count += canonicalise_nodes(list(inner), opsets, functions, check)
+        count += canonicalise_nodes(inner, opsets, functions, check)
+
+    def visit(inner: ir.Graph) -> None:
+        settle(list(inner))
 
     for node in nodes:
         function = functions.get(node.op_identifier()) if functions else None
@@ -63,7 +66,7 @@ def canonicalise_nodes(
         if check is not None:
             widen_indices(node, version)
             check(node, version)
-        made = _rewrite(node, version)
+        made = _rewrite(node, version, settle)
         for new in made:
             if subgraphs(new):  # bodies are still of the old form; those of other nodes are not any more
                 infer_node(new, None, visit)
@@ -74,7 +77,7 @@ def canonicalise_nodes(
     return count
 
 
-def _rewrite(node: ir.Node, version: int) -> list[ir.Node]:
+def _rewrite(node: ir.Node, version: int, settle: Callable[[list[ir.Node]], None]) -> list[ir.Node]:
     """Bring one node from opset `version` to the newest form.
 
     Returns:
@@ -87,6 +90,7 @@ def _rewrite(node: ir.Node, version: int) -> list[ir.Node]:
         if not entry.since <= version < entry.before:
             continue
         build = Builder(node)
+        build.settle = settle
         result = entry.rewrite(node, build)
         made += build.made
         if result is not None:

@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops.builder import ORIGIN, add_constant, origins, replace_value
-from py_ort.ops.infer import newest_opset, schema, value_type
+from py_ort.ops.builder import ORIGIN, Builder, add_constant, origins, replace_value
+from py_ort.ops.infer import infer_node, newest_opset, schema, value_type
 
 
 def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
@@ -41,8 +41,13 @@ def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
     return made
 
 
-def inline(graph: ir.Graph, inputs: Sequence[ir.Value], anchor: ir.Node) -> list[ir.Value]:
-    """Put copies of a subgraph's nodes and constants before a node; return its outputs, for these inputs."""
+def inline(
+    graph: ir.Graph, inputs: Sequence[ir.Value], anchor: ir.Node, copies: list[ir.Node] | None = None
+) -> list[ir.Value]:
+    """Put copies of a subgraph's nodes and constants before a node; return its outputs, for these inputs.
+
+    The nodes are still of the old form; `copies` gets them.
+    """
     target = anchor.graph
     assert isinstance(target, ir.Graph)
     values: dict[ir.Value, ir.Value | None] = dict(zip(graph.inputs, inputs, strict=True))
@@ -53,9 +58,25 @@ def inline(graph: ir.Graph, inputs: Sequence[ir.Value], anchor: ir.Node) -> list
         copy = _copy(node, values, {})
         copy.meta[ORIGIN] = origins(node)
         target.insert_before(anchor, copy)
+        if copies is not None:
+            copies.append(copy)
     found = [values.get(output, output) for output in graph.outputs]
     assert all(value is not None for value in found)
     return found  # type: ignore[return-value]
+
+
+def inline_settled(graph: ir.Graph, inputs: Sequence[ir.Value], build: Builder) -> list[ir.Value]:
+    """Do the same in a graph whose other nodes are of the newest form already."""
+    assert build.settle is not None
+    copies: list[ir.Node] = []
+    outputs = inline(graph, inputs, build.anchor, copies)
+    found: list[ir.Value] = [build.op("Identity", value) for value in outputs]  # they stay, whatever becomes of nodes
+    build.settle(copies)
+    for value in found:
+        node = value.producer()
+        assert node is not None
+        infer_node(node)
+    return found
 
 
 def _copy(node: ir.Node, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Node:

@@ -1,8 +1,6 @@
 """Operators that generate text.
 
-Searches become a Loop around a copy of their decoder, whose nodes run wherever others do. They are those that
-onnxruntime has on the CPU for decoders like GPT-2: input_ids, position_ids, attention_mask and caches [2, batch, heads,
-positions, size] go in, logits and longer caches come out.
+Searches become a Loop around a copy of their decoder, whose nodes run wherever others do.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims
 from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.functions import inline
 from py_ort.ops.infer import like, newest_opset
+from py_ort.ops.text_decoders import Prompted, Rows, T5Form, like_gpt2
 
 _INT32, _INT64, _FLOAT = int(ir.DataType.INT32), int(ir.DataType.INT64), int(ir.DataType.FLOAT)
 _LOWEST = np.array(np.finfo(np.float32).min, np.float32)
@@ -60,33 +58,44 @@ class _Search:
         found: int = attribute(self._node, name, 0)
         return found
 
-    def known(self) -> bool:
+    def like_gpt2(self) -> bool:
         """Whether the decoder has the form of GPT-2, and nothing is wanted that has none here."""
-        names = [value.name or "" for value in self.graph.inputs]
-        results = [value.name or "" for value in self.graph.outputs]
-        caches = [dims(value) for value in self.graph.inputs[3:]]
-        logits, size = dims(self.graph.outputs[0]), self.attribute("vocab_size")
         return (
             not self.attribute("model_type")
-            and (size <= 0 or logits is None or not isinstance(logits[-1], int) or logits[-1] == size)
             and all(attribute(self._node, name) is None for name in ("init_decoder", "encoder"))
-            and names[:3] == ["input_ids", "position_ids", "attention_mask"]
-            and results[:1] == ["logits"]
-            and len(names) - 2 == len(results)
-            and all(name.startswith("past") for name in names[3:])
-            and all(known is not None and len(known) == 5 for known in caches)
-            and all(isinstance(known[i], int) for known in caches if known for i in (2, 4))
+            and like_gpt2(self.graph, self.attribute("vocab_size"))
         )
 
-    def first_caches(self, build: Builder, batch: Any) -> list[Any]:
-        """Caches without a position for so many rows."""
-        found = []
-        for value in self.graph.inputs[3:]:
-            known = dims(value)
-            assert known is not None and value.dtype is not None
-            shape = build.op("Concat", np.array([2]), batch, np.array([known[2], 0, known[4]]), axis=0)
-            found.append(build.op("ConstantOfShape", shape, value=np.zeros(1, value.dtype.numpy())))
-        return found
+    def like_t5(self) -> T5Form | None:
+        """The form of encoder and decoder, when it is T5's."""
+        encoder = attribute(self._node, "encoder")
+        if (
+            self.attribute("model_type") != 1
+            or encoder is None
+            or attribute(self._node, "decoder_start_token_id") is None
+        ):
+            return None
+        return T5Form.of(encoder, self.graph, self.attribute("vocab_size"))
+
+    def encoded(self, form: T5Form, build: Builder, copies: Any) -> Rows:
+        """What a decoder reads first that has an encoder; `copies` says of which text each row is."""
+        mask = self._written(build) if self["attention_mask"] is None else self["attention_mask"]
+        start = np.array(self.attribute("decoder_start_token_id"), np.int32)
+        return form.first(build, self["input_ids"], mask, start, copies)
+
+    def _written(self, build: Builder) -> Any:
+        """1 where the input has a token, 0 where it is padded."""
+        return build.op("Cast", build.op("Not", build.op("Equal", self["input_ids"], self.pad)), to=_INT32)
+
+    def prompt(self, build: Builder, copies: Any = None) -> Rows:
+        """The prompt, padded before; `copies` says which of its rows there are."""
+        there = self._written(build)
+        before = build.op("Sub", build.op("CumSum", there, np.array(1)), np.array([1], np.int32))
+        mask = there if self["attention_mask"] is None else self["attention_mask"]
+        rows = [self["input_ids"], build.op("Mul", before, there), mask]
+        if copies is not None:
+            rows = [build.op("Gather", value, copies, axis=0) for value in rows]
+        return Prompted.first(self.graph, build, *rows)
 
     def processed(self, build: Builder, scores: Any, sequences: Any, number: Any, prefix_mask: Any) -> Any:
         """Scores [rows, vocabulary] as masks, penalties and lengths leave them, in onnxruntime's order."""
@@ -130,53 +139,14 @@ def _int64(build: Builder, value: Any) -> Any:
     return build.op("Cast", value, to=_INT64)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """What the decoder reads next, of each row: tokens, their positions, a mask of all so far, caches."""
-
-    tokens: Any
-    positions: Any
-    mask: Any
-    caches: list[Any]
-
-    def states(self) -> list[Any]:
-        return [self.tokens, self.positions, self.mask, *self.caches]
-
-    @staticmethod
-    def of(states: Sequence[Any]) -> _Rows:
-        return _Rows(states[0], states[1], states[2], list(states[3:]))
-
-    @staticmethod
-    def first(search: _Search, build: Builder, copies: Any = None) -> _Rows:
-        """The prompt, padded before; `copies` says which of its rows there are."""
-        tokens = search["input_ids"]
-        there = build.op("Cast", build.op("Not", build.op("Equal", tokens, search.pad)), to=_INT32)
-        before = build.op("Sub", build.op("CumSum", there, np.array(1)), np.array([1], np.int32))
-        mask = there if search["attention_mask"] is None else search["attention_mask"]
-        rows = [tokens, build.op("Mul", before, there), mask]
-        if copies is not None:
-            rows = [build.op("Gather", value, copies, axis=0) for value in rows]
-        batch = build.op("Shape", rows[0], start=0, end=1)
-        return _Rows(rows[0], rows[1], rows[2], search.first_caches(build, batch))
-
-    def decoded(self, search: _Search, build: Builder) -> tuple[Any, list[Any]]:
-        """The logits [rows, vocabulary] of what comes next, as float32, and the caches then."""
-        found = inline(search.graph, [self.tokens, self.positions, self.mask, *self.caches], build.anchor)
-        logits = build.op("Cast", build.op("Gather", found[0], np.array(-1), axis=1), to=_FLOAT)
-        return logits, found[1:]
-
-    def after(self, build: Builder, column: Any, caches: list[Any]) -> _Rows:
-        """Those of the next turn, for tokens [rows, 1]."""
-        positions = build.op("Add", build.op("Gather", self.positions, _LAST, axis=1), np.array([1], np.int32))
-        ones = build.op("Add", build.op("Sub", column, column), np.array([1], np.int32))
-        return _Rows(column, positions, build.op("Concat", self.mask, ones, axis=1), caches)
-
-
 Turn = Callable[..., tuple[Any, list[Any]]]
 
 
-def _loop(build: Builder, trips: Any, states: Sequence[Any], turn: Turn) -> list[Any]:
-    """Loop with these states; `turn(build, number, states)` returns whether to go on, and the states after it."""
+def _loop(build: Builder, trips: Any, states: Sequence[Any], turn: Turn, begin: Any = None) -> list[Any]:
+    """Loop with these states; `turn(build, number, states)` returns whether to go on, and the states after it.
+
+    `begin` says whether there is a first turn at all, if not always.
+    """
     name = f"{build.anchor.name or build.anchor.op_type}_turns"
     number = ir.Value(name=f"{name}_number", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape([]))
     go = ir.Value(name=f"{name}_go", type=ir.TensorType(ir.DataType.BOOL), shape=ir.Shape([]))
@@ -195,13 +165,14 @@ def _loop(build: Builder, trips: Any, states: Sequence[Any], turn: Turn) -> list
         made.version = newest_opset() if made.domain == "" else None
     for i, output in enumerate(body.outputs):
         output.name = f"{name}_after_{i}"
-    always = build.constant(np.array(True))
-    found = build.op("Loop", trips, always, *states, outputs=len(states), body=ir.AttrGraph("body", body))
+    begin = np.array(True) if begin is None else begin
+    found = build.op("Loop", trips, begin, *states, outputs=len(states), body=ir.AttrGraph("body", body))
     return list(found)
 
 
-def _trips(search: _Search, build: Builder) -> Any:
-    room = build.op("Sub", search["max_length"], _count(build, search["input_ids"], 1))
+def _trips(search: _Search, build: Builder, begun: Any) -> Any:
+    """How many tokens texts [rows, positions] may get."""
+    room = build.op("Sub", search["max_length"], _count(build, begun, 1))
     return _int64(build, build.op("Reshape", build.op("Max", room, np.array([0], np.int32)), np.array([], np.int64)))
 
 
@@ -225,24 +196,24 @@ _COMMON = ("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_m
 def greedy_search(node: ir.Node, build: Builder) -> Any:
     """Each turn appends the likeliest token; rows that have ended get padding."""
     search = _Search(node, ("input_ids", "max_length", "min_length", *_COMMON))
-    if not search.known():
+    if not search.like_gpt2():
         return None
-    first = _Rows.first(search, build)
-    never = build.op("Equal", _first_column(build, first.positions), np.array([-1], np.int32))
+    first = search.prompt(build)
+    never = build.op("Equal", _first_column(build, first.states()[1]), np.array([-1], np.int32))
 
     def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        (sequences, ended), rows = states[:2], _Rows.of(states[2:])
-        scores, caches = rows.decoded(search, build)
+        (sequences, ended), rows = states[:2], first.of(states[2:])
+        scores, caches = rows.decoded(build)
         scores = search.processed(build, scores, sequences, number, search["prefix_vocab_mask"])
         token = build.op("Cast", build.op("ArgMax", scores, axis=1, keepdims=0), to=_INT32)
         ended = build.op("Or", ended, build.op("Equal", token, search.eos))
         column = build.op("Unsqueeze", build.op("Where", ended, search.pad, token), np.array([1]))
-        after = rows.after(build, column, caches)
         grown = build.op("Concat", sequences, column, axis=1)
+        after = rows.after(build, grown, column, caches)
         return _any(build, build.op("Not", ended)), [grown, ended, *after.states()]
 
     states = [first.tokens, never, *first.states()]
-    return _padded(search, build, _loop(build, _trips(search, build), states, turn)[0], 1)
+    return _padded(search, build, _loop(build, _trips(search, build, first.tokens), states, turn)[0], 1)
 
 
 @dataclass(frozen=True)
@@ -293,7 +264,9 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     by length, as many as there are beams; the best of the others go on.
     """
     search = _Search(node, _BEAM_INPUTS)
-    if not search.known() or len(node.outputs) > 2 or search["decoder_input_ids"] or search["logits_processor"]:
+    form = search.like_t5()
+    known = form is not None or search.like_gpt2()
+    if not known or len(node.outputs) > 2 or search["decoder_input_ids"] or search["logits_processor"]:
         return None
     count = build.op("Reshape", search["num_beams"], _LAST)
     early = search.attribute("early_stopping") != 0
@@ -303,7 +276,7 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
         "Range", np.array(0, np.int32), build.op("Reshape", every, np.array([], np.int64)), np.array(1, np.int32)
     )
     texts = build.op("Div", rows, count)
-    first = _Rows.first(search, build, texts)
+    first = search.prompt(build, texts) if form is None else search.encoded(form, build, texts)
     prefix_mask = search["prefix_vocab_mask"]
     prefix_mask = None if prefix_mask is None else build.op("Gather", prefix_mask, texts, axis=0)
     # At first all beams of a text are the same: only one of them counts.
@@ -311,16 +284,17 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     begin = build.op("Where", others, np.array([-1e9], np.float32), np.array([0], np.float32))
     grid = build.op("Concat", _LAST, _int64(build, count), axis=0)
     nothing = build.op("Add", build.op("Mul", build.op("Reshape", begin, grid), np.array(0, np.float32)), _LOWEST)
-    size = build.op("Shape", search["input_ids"], start=1, end=2)
+    size = build.op("Shape", first.tokens, start=1, end=2)
     unfinished = build.op("Reshape", first.tokens, build.op("Concat", grid, size, axis=0))
     never = build.op("Greater", _first_column(build, nothing), np.array([0], np.float32))
 
     def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         sequences, totals, *kept, done = states[:5]
-        rows = _Rows.of(states[5:])
-        logits, caches = rows.decoded(search, build)
+        rows = first.of(states[5:]) if states[5:] else first
+        logits, caches = rows.decoded(build)
         scores = build.op("LogSoftmax", logits, axis=-1)
-        scores = search.processed(build, scores, sequences, number, prefix_mask)
+        later = first.logits is not None and rows is not first
+        scores = search.processed(build, scores, sequences, number, None if later else prefix_mask)
         vocabulary = _count(build, scores, 1)
         scores = build.op("Add", scores, build.op("Unsqueeze", totals, np.array([1])))
         wide = build.op("Reshape", scores, build.op("Concat", build.op("Shape", done), _LAST, axis=0))
@@ -357,13 +331,19 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
             for value in (best, tokens, sources)
         )
         column = build.op("Unsqueeze", column, np.array([1]))
-        caches = [build.op("Gather", cache, sources, axis=1) for cache in caches]
+        caches = [build.op("Gather", cache, sources, axis=rows.cache_axis) for cache in caches]
         grown = build.op("Concat", build.op("Gather", sequences, sources, axis=0), column, axis=1)
-        after = rows.after(build, column, caches)
+        after = rows.after(build, grown, column, caches)
         return _any(build, build.op("Not", done)), [grown, totals, finished, texts, done, *after.states()]
 
-    states = [first.tokens, begin, nothing, unfinished, never, *first.states()]
-    sequences, totals, *kept, done = _loop(build, _trips(search, build), states, turn)[:5]
+    states = [first.tokens, begin, nothing, unfinished, never]
+    go, trips = np.array(True), _trips(search, build, first.tokens)
+    if first.logits is not None:  # the first turn needs no decoder
+        go, states = turn(build, np.array(0), states)
+        trips = build.op("Sub", trips, np.array(1))
+    else:
+        states += first.states()
+    sequences, totals, *kept, done = _loop(build, trips, states, turn, go)[:5]
     open_texts = build.op("Unsqueeze", build.op("Not", done), np.array([1]))
     by_length = build.op("Reshape", build.op("Div", totals, beams.length(build, sequences)), grid)
     size = build.op("Shape", sequences, start=1, end=2)

@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from small_decoder import VOCABULARY, small_decoder
+from small_t5 import small_t5
 
 from py_ort import InferenceSession
 from py_ort.exceptions import NotImplemented
@@ -130,13 +131,62 @@ def test_beams(variant: str, provider: str, early: int, new_session: NewSession)
     feeds, attributes = feeds_of("BeamSearch", variant)
     model = search("BeamSearch", feeds, {**attributes, "early_stopping": early}, 0)
     with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        texts, scores = session.run(None, feeds)
+        found = session.run(None, feeds)
+    _as_alone(model, feeds, found)
+
+
+def _as_alone(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[np.ndarray]) -> None:
+    """Each text of the batch is what onnxruntime finds for it alone."""
+    texts, scores = found
     for i in range(len(PROMPTS)):
         alone = {name: x[i : i + 1] if x.ndim == 2 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
         (wanted,), (wanted_scores,) = native(model, alone)
         np.testing.assert_array_equal(texts[i], wanted)
         np.testing.assert_allclose(scores[i], wanted_scores, rtol=2e-5, atol=2e-5)
     assert (texts.dtype, scores.dtype) == (np.int32, np.float32)
+
+
+T5 = {
+    "new": small_t5(),
+    "old": small_t5(old=True),
+    "old with states": small_t5(old=True, states=True),
+}
+T5_ATTRIBUTES = {"model_type": 1, "decoder_start_token_id": 2}
+T5_CASES = [
+    *(("wasm", "new", variant) for variant in (*VARIANTS, *BEAM_VARIANTS)),
+    *(("wasm", "old", variant) for variant in ("plain", "first word", "least length", "mask")),
+    ("wasm", "old with states", "plain"),
+    ("webgpu", "new", "pairs"),
+    ("webgpu", "old with states", "first word"),
+]
+
+
+@pytest.mark.parametrize("early", [0, 1])
+@pytest.mark.parametrize(("provider", "form", "variant"), T5_CASES)
+def test_t5(provider: str, form: str, variant: str, early: int, new_session: NewSession) -> None:
+    """With an encoder, whichever of the graphs does the decoder's first turn; each text as it is alone."""
+    feeds, attributes = feeds_of("BeamSearch", variant)
+    given = {**attributes, **T5[form], **T5_ATTRIBUTES, "early_stopping": early}
+    model = search("BeamSearch", feeds, given, 0)
+    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
+        found = session.run(None, feeds)
+    _as_alone(model, feeds, found)
+
+
+def test_whole_texts(new_session: NewSession) -> None:
+    """A decoder whose input_ids may be of any length gets all tokens of the text; here it reads the last one."""
+    feeds, _ = feeds_of("BeamSearch", "plain")
+    graphs = {name: onnx.GraphProto.FromString(graph.SerializeToString()) for name, graph in small_t5().items()}
+    decoder = graphs["decoder"]
+    decoder.input[0].type.tensor_type.shape.dim[1].dim_param = "so_far"
+    for node in decoder.node:
+        node.input[:] = ["last" if name == "input_ids" else name for name in node.input]
+    decoder.node.insert(0, helper.make_node("Gather", ["input_ids", "end"], ["last"], axis=1))
+    decoder.initializer.append(onnx.numpy_helper.from_array(np.array([-1]), "end"))
+    model = search("BeamSearch", feeds, {**graphs, **T5_ATTRIBUTES, "early_stopping": 1}, 0)
+    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
+        found = session.run(None, feeds)
+    _as_alone(model, feeds, found)
 
 
 def test_on_the_gpu(new_session: NewSession) -> None:
@@ -148,7 +198,16 @@ def test_on_the_gpu(new_session: NewSession) -> None:
     assert off <= {"shape arithmetic", "control flow", "between nodes on the CPU", "webgpu: no kernel"}, off
 
 
-@pytest.mark.parametrize("attributes", [{"model_type": 1}, {"init_decoder": small_decoder()}], ids=["T5", "two graphs"])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"model_type": 1},
+        {"init_decoder": small_decoder()},
+        {**small_t5(), "model_type": 2, "decoder_start_token_id": 2},
+        {**T5_ATTRIBUTES, "encoder": small_t5()["encoder"]},
+    ],
+    ids=["no encoder", "two graphs", "Whisper", "another decoder"],
+)
 def test_other_decoders(attributes: dict[str, Any], new_session: NewSession) -> None:
     """What we do not know is said when the session is made."""
     feeds, _ = feeds_of("BeamSearch", "plain")

@@ -1,0 +1,216 @@
+"""Decoders that searches run turn by turn, in the forms that onnxruntime knows.
+
+Like GPT-2: input_ids, position_ids, attention_mask and caches [2, batch, heads, positions, size] go in, logits and
+longer caches come out. Like T5: an encoder runs once; its mask, perhaps its hidden states, and its caches go into each
+turn of a decoder, which has own caches [batch, heads, positions, size] of keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, dims
+from py_ort.ops.functions import inline, inline_settled
+
+_FLOAT = int(ir.DataType.FLOAT)
+_LAST = np.array([-1])
+
+
+class Rows(Protocol):
+    """What a decoder reads next, of each row (a text, or a beam of it)."""
+
+    @property
+    def tokens(self) -> Any:
+        """Those that the text begins with, and in a turn those that are read then: [rows, some] of int32."""
+
+    @property
+    def logits(self) -> Any:
+        """What comes next [rows, positions, vocabulary] where it is known without the decoder, else None."""
+
+    @property
+    def cache_axis(self) -> int:
+        """The axis of caches that rows have."""
+
+    def states(self) -> list[Any]:
+        """What changes from turn to turn."""
+
+    def of(self, states: Sequence[Any]) -> Rows:
+        """These rows in a turn with such states."""
+
+    def decoded(self, build: Builder) -> tuple[Any, list[Any]]:
+        """The logits [rows, vocabulary] of what comes next, as float32, and the caches then."""
+
+    def after(self, build: Builder, texts: Any, column: Any, caches: list[Any]) -> Rows:
+        """Those of the next turn, for texts [rows, positions] whose last tokens are `column` [rows, 1]."""
+
+
+def _last(build: Builder, logits: Any) -> Any:
+    return build.op("Cast", build.op("Gather", logits, np.array(-1), axis=1), to=_FLOAT)
+
+
+def _names(values: Sequence[ir.Value]) -> list[str]:
+    return [value.name or "" for value in values]
+
+
+def _has_size(logits: ir.Value, size: int) -> bool:
+    """Whether all scores are meant: a vocabulary may be given that is smaller than what the decoder has."""
+    known = dims(logits)
+    return size <= 0 or known is None or not isinstance(known[-1], int) or known[-1] == size
+
+
+def _empty(build: Builder, like: ir.Value, batch: Any, leading: Sequence[int]) -> Any:
+    """A cache without a position for so many rows."""
+    known = dims(like)
+    assert known is not None and like.dtype is not None
+    parts = [batch, np.array([known[-3], 0, known[-1]])]
+    shape = build.op("Concat", *([np.array(leading)] if leading else []), *parts, axis=0)
+    return build.op("ConstantOfShape", shape, value=np.zeros(1, like.dtype.numpy()))
+
+
+def _sized(caches: Sequence[ir.Value], rank: int) -> bool:
+    """Whether heads and their sizes are known."""
+    shapes = [dims(value) for value in caches]
+    return all(shape is not None and len(shape) == rank for shape in shapes) and all(
+        isinstance(shape[i], int) for shape in shapes if shape for i in (-3, -1)
+    )
+
+
+def like_gpt2(graph: ir.Graph, vocabulary: int) -> bool:
+    """Whether a decoder has that form; `vocabulary` is the size that a search gives, 0 for none."""
+    names, results = _names(graph.inputs), _names(graph.outputs)
+    return (
+        names[:3] == ["input_ids", "position_ids", "attention_mask"]
+        and results[:1] == ["logits"]
+        and len(names) - 2 == len(results)
+        and all(name.startswith("past") for name in names[3:])
+        and _has_size(graph.outputs[0], vocabulary)
+        and _sized(graph.inputs[3:], 5)
+    )
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """Rows of a decoder like GPT-2: tokens, their positions, a mask of all so far, caches."""
+
+    graph: ir.Graph
+    tokens: Any
+    positions: Any
+    mask: Any
+    caches: list[Any]
+    logits: Any = None
+    cache_axis: int = 1
+
+    @staticmethod
+    def first(graph: ir.Graph, build: Builder, tokens: Any, positions: Any, mask: Any) -> Prompted:
+        """Those of a prompt."""
+        batch = build.op("Shape", tokens, start=0, end=1)
+        caches = [_empty(build, value, batch, [2]) for value in graph.inputs[3:]]
+        return Prompted(graph, tokens, positions, mask, caches)
+
+    def states(self) -> list[Any]:
+        return [self.tokens, self.positions, self.mask, *self.caches]
+
+    def of(self, states: Sequence[Any]) -> Prompted:
+        return Prompted(self.graph, states[0], states[1], states[2], list(states[3:]))
+
+    def decoded(self, build: Builder) -> tuple[Any, list[Any]]:
+        found = inline(self.graph, self.states(), build.anchor)
+        return _last(build, found[0]), found[1:]
+
+    def after(self, build: Builder, texts: Any, column: Any, caches: list[Any]) -> Prompted:
+        positions = build.op("Add", build.op("Gather", self.positions, _LAST, axis=1), np.array([1], np.int32))
+        ones = build.op("Add", build.op("Sub", column, column), np.array([1], np.int32))
+        mask = build.op("Concat", self.mask, ones, axis=1)
+        return Prompted(self.graph, column, positions, mask, caches)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of a decoder like T5's; `fixed` (mask, hidden states) and `cross` (caches) are the encoder's."""
+
+    graph: ir.Graph
+    fixed: list[Any]
+    cross: list[Any]
+    tokens: Any
+    caches: list[Any]
+    whole: bool
+    logits: Any = None
+    cache_axis: int = 0
+
+    def states(self) -> list[Any]:
+        return [self.tokens, *self.caches]
+
+    def of(self, states: Sequence[Any]) -> Encoded:
+        return replace(self, tokens=states[0], caches=list(states[1:]), logits=None)
+
+    def decoded(self, build: Builder) -> tuple[Any, list[Any]]:
+        if self.logits is not None:
+            return _last(build, self.logits), self.caches
+        found = inline(self.graph, [self.tokens, *self.fixed, *self.caches, *self.cross], build.anchor)
+        return _last(build, found[0]), found[1:]
+
+    def after(self, build: Builder, texts: Any, column: Any, caches: list[Any]) -> Encoded:
+        return replace(self, tokens=texts if self.whole else column, caches=caches, logits=None)
+
+
+_ENCODER_INPUTS = ["encoder_input_ids", "encoder_attention_mask", "decoder_input_ids"]
+_ENCODER_OUTPUTS = ["logits", "encoder_hidden_states"]
+
+
+@dataclass(frozen=True)
+class T5Form:
+    """An encoder, its decoder, and how they fit: the older form's encoder takes the decoder's first turn as well."""
+
+    encoder: ir.Graph
+    decoder: ir.Graph
+    takes_turn: bool
+    takes_states: bool
+    caches: int
+
+    @staticmethod
+    def of(encoder: ir.Graph, decoder: ir.Graph, vocabulary: int) -> T5Form | None:
+        """The form of two graphs, or None when they have none that is known."""
+        inputs, outputs = _names(encoder.inputs), _names(encoder.outputs)
+        names, results = _names(decoder.inputs), _names(decoder.outputs)
+        takes_turn, takes_states = len(inputs) == 3, names[2:3] == ["encoder_hidden_states"]
+        caches = len(results) - 1
+        first = 3 if takes_states else 2
+        known = (
+            inputs == _ENCODER_INPUTS[: len(inputs)]
+            and len(inputs) >= 2
+            and outputs[: 2 * takes_turn] == _ENCODER_OUTPUTS[: 2 * takes_turn]
+            and len(outputs) == (2 + 2 * caches if takes_turn else caches)
+            and (takes_turn or not takes_states)
+            and names[:2] == ["input_ids", "encoder_attention_mask"]
+            and results[:1] == ["logits"]
+            and len(names) == first + 2 * caches
+            and _has_size(decoder.outputs[0], vocabulary)
+            and (takes_turn or _sized(decoder.inputs[first : first + caches], 4))
+        )
+        return T5Form(encoder, decoder, takes_turn, takes_states, caches) if known else None
+
+    def first(self, build: Builder, tokens: Any, mask: Any, start: np.ndarray, copies: Any) -> Encoded:
+        """Run the encoder once for each text; `copies` says of which text each row is, `start` what it begins with."""
+        texts = build.op("Shape", tokens, start=0, end=1)
+        begin = build.op("Expand", start.reshape(1, 1), build.op("Concat", texts, np.array([1]), axis=0))
+        given = [tokens, mask, begin] if self.takes_turn else [tokens, mask]
+        found = [
+            build.op("Gather", value, copies, axis=0)
+            for value in (begin, mask, *inline_settled(self.encoder, given, build))
+        ]
+        begin, mask, *found = found
+        read = dims(self.decoder.inputs[0])
+        whole = read is None or len(read) < 2 or read[1] != 1
+        if self.takes_turn:
+            logits, hidden, *found = found
+            fixed = [mask, hidden] if self.takes_states else [mask]
+            own, cross = found[: self.caches], found[self.caches :]
+            return Encoded(self.decoder, fixed, cross, begin, own, whole, logits)
+        rows = build.op("Shape", begin, start=0, end=1)
+        own = [_empty(build, value, rows, []) for value in self.decoder.inputs[2 : 2 + self.caches]]
+        return Encoded(self.decoder, [mask], found, begin, own, whole)
