@@ -10,6 +10,7 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import NoAdapter
+from py_ort.providers.options import for_opening
 
 
 def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
@@ -40,8 +41,11 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
             "adapter": None,
         }
         try:
-            # Of any kind; the page itself says which step took too long.
-            device = await page.device(0, {"patienceMs": int(timeout * 1000)}, timeout + 10)
+            # The page itself says which step took too long.
+            told = {**for_opening(options), "patienceMs": int(timeout * 1000)}
+            if told.get("hardware") == "required":
+                told["hardware"] = "expected"  # what there is instead is worth knowing
+            device = await page.device(0, told, timeout + 10)
         except NoAdapter as e:
             return {**found, "no_adapter": e.message}
         found["adapter"] = adapter_name(device)
