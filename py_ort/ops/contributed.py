@@ -15,6 +15,13 @@ from py_ort.ops.pooling import pool
 
 _TAKEN_OVER = ("GatherND", "Pad", "Range", "Trilu")
 
+
+def _infer_tokens(node: ir.Node) -> None:
+    """All of the first input's type."""
+    for output in node.outputs:
+        output.type = node.inputs[0].type if node.inputs[0] is not None else None
+
+
 OPERATORS = [
     *(
         Operator(name, domain=MICROSOFT)
@@ -33,6 +40,10 @@ OPERATORS = [
     ),
     Operator("CropAndResize", domain=MICROSOFT, tolerance="normal", host=(3,)),
     *(Operator(name, domain=MICROSOFT, tolerance="exact") for name in ("DynamicTimeWarping", "MurmurHash3")),
+    *(
+        Operator(name, domain=MICROSOFT, tolerance="exact", infer=_infer_tokens)
+        for name in ("BifurcationDetector", "NGramHashMapping")
+    ),
 ]
 
 

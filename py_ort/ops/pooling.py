@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.ops.builder import Builder, attribute, dims, set_attributes
-from py_ort.ops.declaration import NHWC, Operator, lowering
+from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
 from py_ort.ops.infer import like
 from py_ort.ops.spatial import explicit_pads, fill_spatial, infer_window
 
@@ -39,6 +39,7 @@ OPERATORS = [
         Operator(name, domain=NHWC, infer=_infer_global, tolerance="normal")
         for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
     ),
+    Operator("MaxpoolWithMask", domain=MICROSOFT, tolerance="exact", infer=_infer_pool),
     Operator("MaxUnpool", host=(2,), tolerance="exact"),
     Operator("MaxRoiPool"),
     Operator("RoiAlign", tolerance="normal"),

@@ -56,7 +56,18 @@ def _embeddings(name: str, kind: Any, segments: bool = True, mask: bool = True) 
     return Case(name, "QEmbedLayerNormalization", inputs, {"epsilon": 1e-6}, outputs=2, tolerance=1e-4)
 
 
+WORDS = RNG.integers(1, 20, (5, 7)).astype(np.int32)
+WORDS[0, 4:] = WORDS[1, 1:] = WORDS[2, 2] = WORDS[3, 6] = 0
+
+
+def _words(name: str, width: int, **attributes: int) -> Case:
+    return Case(name, "WordConvEmbedding", [WORDS, f32(4, 1, width, 5), f32(4), f32(20, 5)], attributes)
+
+
 CASES = [
+    _words("", 3),
+    _words("of two characters", 2, embedding_size=4, conv_window_size=2, char_embedding_size=5),
+    _words("of all characters", 7),
     _bnb4("FP4", (3,), 32, 6, 16, 0),
     _bnb4("NF4", (2, 5), 64, 12, 64, 1),
     _bnb4("blocks across columns", (1,), 16, 8, 32, 1),
@@ -111,7 +122,57 @@ def test_equals_native(case: Case, new_session: NewSession, provider: str) -> No
     check(case, new_session, provider)
 
 
+def _mask(*shape: int) -> np.ndarray:
+    return (RNG.random(shape) > 0.3).astype(np.int32)
+
+
+def _pool(name: str, mask: tuple[int, ...], kernel: list[int], **attributes: Any) -> Case:
+    inputs = [f32(2, 3, *mask[2:]), _mask(*mask)]
+    return Case(name, "MaxpoolWithMask", inputs, {"kernel_shape": kernel, **attributes}, fed=2)
+
+
+def _tokens(*tokens: int) -> np.ndarray:
+    return np.array(tokens, np.int64)
+
+
+def _detect(name: str, source: np.ndarray, written: np.ndarray, place: int, *more: np.ndarray, most: int = 3) -> Case:
+    inputs = [source, written, _tokens(place), *more]
+    return Case(name, "BifurcationDetector", inputs, {"min_ngram_size": 1, "max_ngram_size": most}, outputs=2, fed=4)
+
+
+def _hashes(name: str, kind: Any = np.int64, *, outputs: int = 2, **given: Any) -> Case:
+    largest = np.iinfo(kind).max
+    ids = RNG.integers(0, 5, (2, 6)).astype(kind)
+    inputs = [
+        *(ids, RNG.integers(largest // 4, largest // 2, 3).astype(kind), np.array([11, 13, 1009, 7], kind)),
+        *(given.get(key) for key in ("past", "offsets", "eos", "segments")),
+    ]
+    inputs = [None if x is None else x.astype(np.int32 if i == 6 else kind) for i, x in enumerate(inputs)]
+    attributes = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 9, "reset_on_eos": given.get("resets", 0)}
+    return Case(name, "NGramHashMapping", inputs, attributes, outputs=outputs)
+
+
+PAST, OFFSETS, SEGMENTS = _tokens(3, 2, 1, 3).reshape(2, 2), _tokens(0, 11, 24, 1033), np.arange(12).reshape(2, 6) // 4
+
 ON_THE_CPU = [
+    _pool("of one axis", (1, 1, 9), [3], pads=[1, 1]),
+    _pool("of one axis, a mask for each channel", (2, 3, 9), [3], strides=[2]),
+    _pool("of two axes", (1, 1, 6, 7), [2, 3], strides=[2, 1], pads=[1, 1, 0, 1]),
+    _pool("of two axes, a mask for each image", (2, 1, 5, 4), [3, 3], auto_pad="SAME_UPPER", strides=[2, 2]),
+    _pool("of three axes", (1, 1, 4, 5, 3), [2, 2, 2]),
+    _detect("without a prediction", _tokens(4, 5, 6, 5, 8), _tokens(1, 6, 5), 2),
+    _detect("all predicted", _tokens(4, 5, 6, 7), _tokens(1, 5), 2, _tokens(6, 7, 9)),
+    _detect("none predicted", _tokens(4, 5, 6, 7), _tokens(1, 5), 2, _tokens(5, 1, 1)),
+    _detect("many", _tokens(4, 5, 4, 5, 8), _tokens(1), 2, _tokens(4, 5, 4, 3), most=2),
+    _detect("at the end", _tokens(4, 5, 6, 7), _tokens(6, 7), 4, _tokens(7)),
+    _detect("empty", _tokens(), _tokens(1), 0, _tokens(7)),
+    _hashes("", outputs=1),
+    _hashes("of int32", np.int32),
+    _hashes("behind others", past=PAST),
+    _hashes("with an end", eos=_tokens(2).reshape(())),
+    _hashes("with an end that resets", eos=_tokens(2).reshape(()), resets=1),
+    _hashes("with all", np.int32, past=PAST, offsets=OFFSETS, eos=_tokens(2).reshape(()), segments=SEGMENTS, resets=1),
+    _hashes("of segments", segments=SEGMENTS, past=PAST),
     *(
         Case(kind, "MurmurHash3", [x], {"seed": seed, "positive": positive})
         for kind, x, seed, positive in [
@@ -133,6 +194,19 @@ ON_THE_CPU = [
 def test_equals_native_on_the_cpu(case: Case, new_session: NewSession, provider: str) -> None:
     """The GPU has no kernel of these: they run on wasm, and placements say so."""
     check(case, new_session, provider, whole=False)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_words_without_characters(new_session: NewSession, provider: str) -> None:
+    """They are zeros, whatever follows a first character that is none; native leaves them as the memory was."""
+    case = _words("", 3)
+    words = WORDS.copy()
+    words[1] = words[3, 0] = 0
+    model, _ = case.model()
+    (found,) = new_session(model.SerializeToString(), providers=PROVIDERS[provider]).run(None, {"x0": words})
+    (wanted,) = case.wanted()
+    assert not found[[1, 3]].any()
+    np.testing.assert_allclose(found[[0, 2, 4]], wanted[[0, 2, 4]], rtol=2e-5, atol=2e-5)
 
 
 def test_other_metrics_are_refused(new_session: NewSession) -> None:

@@ -1,0 +1,56 @@
+"""com.microsoft's WordConvEmbedding: words from their characters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.ops.builder import Builder, attribute, dims
+from py_ort.ops.convolution import conv
+from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ops.infer import inconsistent
+
+OPERATORS = [Operator("WordConvEmbedding", domain=MICROSOFT, tolerance="normal")]
+_INT32 = int(ir.DataType.INT32)
+_LOWEST = np.array(-1e12, np.float32)
+
+
+@lowering("WordConvEmbedding", domain=MICROSOFT)
+def word_embedding(node: ir.Node, build: Builder) -> Any:
+    """Of each filter the most that it finds within the word.
+
+    A word has as many characters as there are above 0; none when its first one is not: onnxruntime leaves what it
+    gives for those undefined, here it is 0.
+    """
+    words, weights, bias, table = node.inputs[:4]
+    _check(node)
+    characters = build.op("Unsqueeze", build.op("Gather", table, words, axis=0), np.array([1]))
+    found = build.op("Conv", characters, weights, bias)  # [words, filters, places, 1]
+    conv(found.producer(), build)
+    found = build.op("Tanh", found)
+    found = build.op("Squeeze", found, np.array([3]))
+    there = build.op("Greater", words, np.array(0, np.int32))
+    length = build.op("ReduceSum", build.op("Cast", there, to=_INT32), np.array([1]), keepdims=1)
+    width = build.op("Cast", build.op("Shape", weights, start=2, end=3), to=_INT32)
+    last = build.op("Max", build.op("Sub", length, width), np.array([0], np.int32))
+    count = build.op(
+        "Reshape", build.op("Cast", build.op("Shape", found, start=2, end=3), to=_INT32), np.array([], int)
+    )
+    place = build.op("Range", np.array(0, np.int32), count, np.array(1, np.int32))
+    within = build.op("Unsqueeze", build.op("LessOrEqual", place, last), np.array([1]))
+    best = build.op("ReduceMax", build.op("Where", within, found, _LOWEST), np.array([2]), keepdims=0)
+    begins = build.op("Gather", there, np.array([0]), axis=1)
+    return build.op("Where", begins, best, np.array(0, np.float32))
+
+
+def _check(node: ir.Node) -> None:
+    """Sizes that attributes give must be those of the weights."""
+    weights, table = dims(node.inputs[1]), dims(node.inputs[3])
+    if weights is None or table is None:
+        return
+    named = {"embedding_size": weights[0], "conv_window_size": weights[2], "char_embedding_size": table[1]}
+    for name, size in named.items():
+        if attribute(node, name, -1) not in (-1, size):
+            raise inconsistent(node, f"{name} is {attribute(node, name)}, but the weights have {size}")
