@@ -44,7 +44,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
         progress: Called with (stage, done, total) while the session is made.
         keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
             `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
-            default: the variable ORT_LOAD_CONFIG_FROM_MODEL). Any other gets a warning, `disabled_optimizers` too.
+            default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
+            `optimized_model_filepath` names. Any other gets a warning, once in a process.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message says why.
@@ -70,8 +71,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         where = BrowserOptions.of(browser, launcher, pages)
         options = asked.options(path_or_bytes, sess_options)
         super().__init__(path_or_bytes, options, providers, provider_options, where, progress)
-        if asked.without_effect:
-            self._log.warning("keywords without effect in a browser: %s", ", ".join(asked.without_effect))
+        asked.warn(options, self._log)
 
     # --- running
 

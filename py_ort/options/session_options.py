@@ -12,7 +12,7 @@ from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
-from py_ort.plan.saved import DATA_ENTRY, LEAST_ENTRY
+from py_ort.plan.saved import DATA_ENTRY, DISABLED_ENTRY, LEAST_ENTRY
 from py_ort.providers.options import of_webgpu
 from py_ort.values.ort_value import OrtValue
 from py_ort.values.output_location import OutputLocation, check_location
@@ -87,7 +87,7 @@ _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
 _CONFIG_WITH_EFFECT = {
     *("session.disable_cpu_ep_fallback", "session.plan_cache", "session.require_providers"),
     *("session.specialize_shapes", "session.wide_integers"),
-    *(DATA_ENTRY, DATA_FOLDER_ENTRY, LEAST_ENTRY),
+    *(DATA_ENTRY, DATA_FOLDER_ENTRY, DISABLED_ENTRY, LEAST_ENTRY),
 }
 #: Entries with the one value that says what happens anyway.
 _CONFIG_AS_IT_IS = {"session.load_model_format": "ONNX", "session.use_ort_model_bytes_directly": "0"}
@@ -108,8 +108,10 @@ class SessionOptions:
         enable_profiling: Keep what creation and runs spend their time on, until `InferenceSession.end_profiling`
             writes it to a file. Each GPU kernel then has a pass of its own, which costs some time.
         profile_file_prefix: Of that file's name.
-        optimized_model_filepath: A file to write the optimised graph to, as ONNX: before layout and packing, fused
-            operators in their parts. Native onnxruntime loads it unless it has operators that nobody else knows.
+        optimized_model_filepath: A file to write the optimised graph to, as ONNX: below the extended level, or if
+            fusions are disabled ("optimization.disable_specified_optimizers"), with the source's opsets and operators,
+            as tools expect it; else before layout and packing, fused operators in their parts. Native onnxruntime
+            loads it unless it has operators that nobody else knows.
             The entry "session.optimized_model_external_initializers_file_name" names a file in its folder for
             initializers of at least "….optimized_model_external_initializers_min_size_in_bytes" (default: 1024).
         preferred_output_location: Where `run` leaves outputs: "cpu", "webgpu" (as `OrtValue`s), or these by name.

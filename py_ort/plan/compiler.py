@@ -26,10 +26,12 @@ from py_ort.passes.placed.counts import Counts
 from py_ort.passes.placed.elementwise_chains import ElementwiseChains
 from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.plan.node_arg import NodeArg
+from py_ort.plan.onnx_writer import OnnxWriter, save_model
 from py_ort.plan.options import CompileOptions
 from py_ort.plan.parts import Part
 from py_ort.plan.saved import SavedModel
-from py_ort.plan.standard_form import save_standard_form
+from py_ort.plan.source_form import source_form
+from py_ort.plan.standard_form import StandardForm
 from py_ort.plan.weights import Weights
 from py_ort.plan.writer import PlanWriter
 from py_ort.providers import Manifest, PlacedNode, Placement, canonical_provider, load_manifests, place
@@ -88,7 +90,7 @@ def compile_model(
         providers: The providers that may run nodes, the preferred one first.
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
-        optimised: Where to write the optimised graph to, as ONNX; see `save_standard_form`.
+        optimised: Where to write the optimised graph to, as ONNX, and in which form.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
@@ -117,6 +119,7 @@ def compile_model(
             options.free_dimension_overrides, options.free_dimension_overrides_by_denotation, options.input_shapes
         )
         passes += run_passes(loaded.model, [free], passes)
+        source = loaded.model.clone() if optimised is not None and optimised.as_source else None
         inputs = [arg.settled(value) for arg, value in zip(inputs, loaded.model.graph.inputs, strict=True)]
         forms = Canonicalise(check_types, [arg.type if arg.keys is None else "" for arg in outputs])
         passes += run_passes(loaded.model, [forms], passes)
@@ -133,7 +136,10 @@ def compile_model(
         check_sizes(loaded.model)
     if optimised is not None:
         with _timed(timings, "save"):
-            save_standard_form(loaded.model, optimised)
+            if source is None:
+                save_model(loaded.model, optimised, StandardForm)
+            else:
+                save_model(source_form(source, level), optimised, OnnxWriter)
     with _timed(timings, "layout"):
         if options.nhwc():
             passes += run_passes(loaded.model, layout_pipeline(_nhwc_support(names, manifests)), passes)

@@ -11,6 +11,10 @@ from py_ort.exceptions import InvalidArgument
 #: onnxruntime's configuration entries: a file for initializers, and from how many bytes on they go there.
 DATA_ENTRY = "session.optimized_model_external_initializers_file_name"
 LEAST_ENTRY = "session.optimized_model_external_initializers_min_size_in_bytes"
+#: Names of native onnxruntime's optimizers, with ";" between them.
+DISABLED_ENTRY = "optimization.disable_specified_optimizers"
+_FUSION = "Fusion"  # what the names of those end with that make one operator of several
+_EXTENDED = 2
 
 
 @dataclass(frozen=True)
@@ -21,15 +25,25 @@ class SavedModel:
         path: The file.
         data: A file for large initializers, relative to its folder; "": `<file>.data`, and for models above 1 GiB only.
         least: Initializers from so many bytes on are large.
+        as_source: In the opsets and operators of the source, see `plan.source_form`; else what the passes made of it.
     """
 
     path: Path
     data: str = ""
     least: int = 1024
+    as_source: bool = False
 
     @classmethod
-    def of(cls, path: str, entries: Mapping[str, str]) -> SavedModel | None:
+    def of(cls, path: str, entries: Mapping[str, str], level: int = 99) -> SavedModel | None:
         """Return what a session's options ask for; None if they ask for no file.
+
+        Who optimises below the extended level, or without some fusion, has tools that look for operators as exporters
+        write them.
+
+        Args:
+            path: The file; "": none.
+            entries: The session's configuration.
+            level: Its `graph_optimization_level`.
 
         Raises:
             InvalidArgument: An entry is no number, or the file would be where no model may have its data.
@@ -41,4 +55,6 @@ class SavedModel:
             raise InvalidArgument(f"{LEAST_ENTRY} is a number of bytes, not {least!r}")
         if PurePath(data).is_absolute() or ".." in PurePath(data).parts or data == Path(path).name:
             raise InvalidArgument(f"{DATA_ENTRY}={data!r}: a file of its own in the folder of {path!r}, or below")
-        return cls(Path(path), data, int(least))
+        disabled = (name.strip() for name in entries.get(DISABLED_ENTRY, "").split(";"))
+        apart = level < _EXTENDED or any(name.endswith(_FUSION) for name in disabled)
+        return cls(Path(path), data, int(least), apart)

@@ -6,18 +6,15 @@ so do those of domains that nobody else knows: such a file needs py_ort.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.load.files import replacing
-from py_ort.ops.builder import all_graphs, element_bytes
 from py_ort.ops.infer import newest_opset, schema
 from py_ort.ops.type_names import type_name
-from py_ort.plan.saved import SavedModel
+from py_ort.plan.onnx_writer import Keep, OnnxWriter, inside
 
 #: Attributes of fused operators that ONNX's own forms do not have.
 FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
@@ -28,11 +25,7 @@ _PARAMETERS = {
     "Shrink": ("bias", "lambd"),
 }
 _MICROSOFT = "com.microsoft"
-#: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
-_EXTERNAL_FROM = 1 << 30
 _IR_VERSION = 10
-#: What a model says of itself; tools choose by its producer what they look for.
-_TOLD = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
 _FLOOR = 21
 _ATTENTION_SINCE = 23
@@ -40,122 +33,21 @@ _LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many ke
 _MASK = 3
 _BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
 
-Keep = Callable[[onnx.TensorProto, ir.TensorProtocol], None]
-"""Puts a tensor's contents into its proto, or elsewhere."""
 
+class StandardForm(OnnxWriter):
+    """Writes graphs that passes have been through, in the first opset that knows all their operators as they are."""
 
-def save_standard_form(model: ir.Model, saved: SavedModel) -> None:
-    """Write a model that was optimised, before layout and packing.
-
-    Args:
-        model: The model; not changed.
-        saved: The file, and the one beside it for large tensors.
-
-    Raises:
-        OSError: They cannot be written.
-    """
-    path, location = saved.path, saved.data
-    sizes = [
-        v.const_value.size * element_bytes(v.const_value.dtype)
-        for g in all_graphs(model.graph)
-        for v in g.initializers.values()
-        if v.const_value is not None and v.const_value.dtype != ir.DataType.STRING
-    ]
-    if not location and sum(sizes) >= _EXTERNAL_FROM:
-        location = path.name + ".data"
-    if not location or max(sizes, default=-1) < saved.least:
-        path.write_bytes(StandardForm().model(model).SerializeToString())
-        return
-    data = path.parent / location
-    with replacing(data, 0o666) as file:  # it may be the model's own external data, which are mapped
-        proto = StandardForm(_to_file(file, location, saved.least)).model(model)
-    path.write_bytes(proto.SerializeToString())
-
-
-def _to_file(file: BinaryIO, location: str, least: int) -> Keep:
-    def keep(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
-        if tensor.dtype == ir.DataType.STRING or tensor.nbytes < least:
-            return _inside(proto, tensor)
-        file.write(bytes(-file.tell() % 64))
-        proto.dims.extend(tensor.shape.numpy())
-        proto.data_type = int(tensor.dtype)
-        proto.data_location = onnx.TensorProto.EXTERNAL
-        for key, value in (("location", location), ("offset", file.tell()), ("length", tensor.nbytes)):
-            proto.external_data.add(key=key, value=str(value))
-        file.write(tensor.tobytes())
-        return None
-
-    return keep
-
-
-def _inside(proto: onnx.TensorProto, tensor: ir.TensorProtocol) -> None:
-    if tensor.dtype == ir.DataType.STRING:
-        proto.CopyFrom(ir.to_proto(tensor))
-        return
-    proto.dims.extend(tensor.shape.numpy())
-    proto.data_type = int(tensor.dtype)
-    proto.raw_data = tensor.tobytes()
-
-
-class StandardForm:
-    """Writes graphs as protos. `keep` stores the tensors' contents."""
-
-    def __init__(self, keep: Keep = _inside) -> None:
-        self._keep = keep
-        self._names: dict[ir.Value, str] = {}
-        self._used: set[str] = set()
-        self._node_names: set[str] = set()
+    def __init__(self, keep: Keep = inside) -> None:
+        super().__init__(keep)
         self._since = _FLOOR
-        self._count = 0
 
-    def model(self, model: ir.Model) -> onnx.ModelProto:
-        """Return the model as a proto, of the first opset that knows all its operators in the forms they have here."""
-        graph = self.graph(model.graph)
-        opsets = {**model.opset_imports, _MICROSOFT: 1, "": self._since}
-        imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-        told = {name: value for name in _TOLD if (value := getattr(model, name)) is not None}
-        made = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, **told)
-        onnx.helper.set_model_props(made, dict(model.metadata_props))
-        return made
+    def opsets(self, model: ir.Model) -> dict[str, int]:
+        """Return the model's, with what its nodes turned out to need."""
+        return {**model.opset_imports, _MICROSOFT: 1, "": self._since}
 
-    def name(self, value: ir.Value | None) -> str:
-        """Return the value's name in the proto: its own, or a new one if another value has that."""
-        if value is None:
-            return ""
-        if value not in self._names:
-            wanted = value.name or "v"
-            while wanted in self._used:
-                self._count += 1
-                wanted = f"{value.name}_{self._count}"
-            self._used.add(wanted)
-            self._names[value] = wanted
-        return self._names[value]
-
-    def graph(self, graph: ir.Graph) -> onnx.GraphProto:
-        """Return a graph as a proto; the names of inputs and outputs are kept."""
-        proto = onnx.GraphProto(name=graph.name or "graph")
-        for value in (*graph.inputs, *graph.outputs):
-            self.name(value)
-        for value in graph.inputs:
-            proto.input.append(self._info(value))
-        for value in graph.initializers.values():
-            if value.const_value is not None and (value.uses() or value.is_graph_output()):
-                tensor = proto.initializer.add(name=self.name(value))
-                self._keep(tensor, value.const_value)
-                tensor.name = self.name(value)
-        for node in graph:
-            self.node(proto, node)
-        for value in graph.outputs:
-            proto.output.append(self._info(value))
-        return proto
-
-    def _info(self, value: ir.Value) -> onnx.ValueInfoProto:
-        info = onnx.ValueInfoProto(name=self.name(value))
-        if value.type is not None:
-            ir.serde.serialize_type_into(info.type, value.type)
-        if value.shape is not None and isinstance(value.type, ir.TensorType):
-            ir.serde.serialize_shape_into(info.type, value.shape)
-        return info
+    def ir_version(self, model: ir.Model) -> int:
+        """Return one that knows these opsets, and that native onnxruntime knows."""
+        return _IR_VERSION
 
     def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
         """Append a node, in its parts where it is more than ONNX's."""
@@ -168,23 +60,7 @@ class StandardForm:
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         else:
             self._since = max(self._since, _since(node))
-            made = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=self._node_name(node))
-            made.input.extend(inputs)
-            made.output.extend(self.name(v) for v in node.outputs)
-            for item in node.attributes.values():
-                if item.type == ir.AttributeType.GRAPH:
-                    made.attribute.append(onnx.helper.make_attribute(item.name, self.graph(item.value)))
-                else:
-                    made.attribute.append(ir.to_proto(item))
-            proto.node.append(made)
-
-    def _node_name(self, node: ir.Node) -> str:
-        """Its own name; "" if another node has that."""
-        name = node.name or ""
-        if name in self._node_names:
-            return ""
-        self._node_names.add(name)
-        return name
+            super().node(proto, node)
 
     def _kept(self, node: ir.Node) -> dict[str, Any]:
         return {name: item.value for name, item in node.attributes.items() if name not in FUSED}
@@ -240,7 +116,7 @@ class StandardForm:
         kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
         self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]
-        proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self._node_name(node), **kept))
+        proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self.node_name(node), **kept))
 
     def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
         """Append the activation that is fused into a node, if there is one; return the result's name."""

@@ -171,7 +171,9 @@ def _open_session(
         from py_ort.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
-        saved = SavedModel.of(options.optimized_model_filepath, options.config_entries)
+        saved = SavedModel.of(
+            options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
+        )
         planner = Planner(origin, changes, _plan_cache(options, changes))
         stage("reading the model")
         planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))

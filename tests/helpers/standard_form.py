@@ -119,7 +119,7 @@ class _Writer(StandardForm):
         outputs = [self.name(value) for value in node.outputs]
         self._since = max(self._since, 23)
         proto.node.append(
-            onnx.helper.make_node(node.op_type, inputs, outputs, name=self._node_name(node), domain=node.domain, **kept)
+            onnx.helper.make_node(node.op_type, inputs, outputs, name=self.node_name(node), domain=node.domain, **kept)
         )
 
     def _cut_inputs(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:

@@ -163,6 +163,25 @@ def test_keywords_of_onnxruntime(caplog):
         assert not session._enable_fallback and "keywords" not in caplog.text
 
 
+def test_warned_of_once_in_a_process(caplog):
+    for _ in range(2):
+        with _session(_model(), disabled_optimizers=["ConstantFolding"], once=1):
+            pass
+    assert caplog.text.count("keywords without effect in a browser: disabled_optimizers, once") == 1
+
+
+def test_who_disables_fusions_gets_a_file_without_them(caplog, tmp_path):
+    """As onnxruntime.transformers does, whose own fusions look for operators as exporters write them."""
+    options = py_ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    with _session(_model(), options, disabled_optimizers=["ConstantSharing", "MatMulAddFusion"]):
+        written = onnx.load(tmp_path / "optimised.onnx")
+    source = onnx.load_from_string(_model())
+    assert written.opset_import == source.opset_import
+    assert [node.op_type for node in written.graph.node] == [node.op_type for node in source.graph.node]
+    assert "without effect" not in caplog.text and not options.config_entries
+
+
 def test_options_in_the_model(monkeypatch, caplog):
     model = _model(json.dumps({"session_options": {"intra_op_num_threads": 2, "execution_mode": 1, "unknown": "x"}}))
     given = py_ort.SessionOptions()

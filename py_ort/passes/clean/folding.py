@@ -7,7 +7,7 @@ constants only once in a session.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -22,15 +22,22 @@ from py_ort.passes.pass_base import Pass
 # may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # what other operators may add
+_TELL_SIZES = frozenset({"Shape", "Size"})
 _GROWING = frozenset({"ConstantOfShape", "Expand", "Pad", "Range", "Tile"})  # to any size
 
 
 class Folding(Pass):
     """Constant folding."""
 
-    def __init__(self, *, shapes: bool = True) -> None:
-        """`shapes`: also fold what depends on shapes only."""
-        self._shapes = shapes
+    def __init__(self, *, shapes: bool = True, inferred: bool = True, but: Collection[str] = ()) -> None:
+        """Say what to fold besides nodes on constants.
+
+        Args:
+            shapes: Also what depends on shapes only.
+            inferred: Also what arithmetic with unknown sizes says, as that a difference of equal ones is 0.
+            but: Operators to leave.
+        """
+        self._shapes, self._inferred, self._but = shapes, inferred, but
 
     def call(self, model: ir.Model) -> int:
         """Fold in order, and infer anew what reads the results: shapes depend on them, and more to fold on shapes."""
@@ -49,9 +56,9 @@ class Folding(Pass):
         return count
 
     def _fold(self, node: ir.Node) -> Sequence[ir.TensorProtocol] | None:
-        if node.domain != "":
+        if node.domain != "" or node.op_type in self._but:
             return None
-        if self._shapes and len(node.outputs) == 1:
+        if self._shapes and len(node.outputs) == 1 and (self._inferred or node.op_type in _TELL_SIZES):
             known = _from_shapes(node)
             if known is not None:
                 return [tensor_of(known)]
@@ -113,6 +120,8 @@ def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Val
             continue
         value = add_constant(graph, tensor, output.name)
         made.append(value)
+        for user, index in list(output.uses()):
+            user.replace_input_with(index, value)
         if output.is_graph_output():
             copy = ir.Node("", "Identity", [value], num_outputs=1)
             graph.insert_after(node, copy)
@@ -120,7 +129,5 @@ def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Val
             name = output.name
             output.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
             output.name, copy.outputs[0].name = f"{name}__folded", name
-        else:
-            output.replace_all_uses_with(value)
     remove(node)
     return made

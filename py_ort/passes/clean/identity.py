@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import onnx_ir as ir
@@ -17,11 +17,15 @@ Rule = Callable[[ir.Node], bool]
 class Identity(Pass):
     """x op nothing → x."""
 
+    def __init__(self, *, but: Collection[str] = ()) -> None:
+        """`but`: operators to leave."""
+        self._but = but
+
     def call(self, model: ir.Model) -> int:
         """Take out nodes that pass their input on."""
         count = 0
         for node in list(all_nodes(model.graph)):
-            if node.graph is None or not _passes_on(node):
+            if node.graph is None or node.op_type in self._but or not _passes_on(node):
                 continue
             source, output = node.inputs[_data_input(node)], node.outputs[0]
             assert source is not None
@@ -75,7 +79,7 @@ def _passes_on(node: ir.Node) -> bool:
     if node.domain != "" or not node.inputs or node.inputs[0] is None:
         return False
     rule = _RULES.get(node.op_type)
-    return rule is not None and rule(node)
+    return rule is not None and len(node.inputs) > (node.op_type in _OLD_WITH_ATTRIBUTES) and rule(node)
 
 
 def _dropout(node: ir.Node) -> bool:
@@ -145,6 +149,8 @@ def _all_one(node: ir.Node) -> bool:
     return repeats is not None and all(r == 1 for r in repeats)
 
 
+#: Old forms have attributes in the place of their second input; these are left alone.
+_OLD_WITH_ATTRIBUTES = frozenset({"Pad", "Slice", "Tile"})
 _RULES: dict[str, Rule] = {
     "Identity": lambda node: True,
     "Dropout": _dropout,

@@ -20,11 +20,15 @@ class Subexpressions(Pass):
 
     after = ("sizes",)  # sizes that are asked of the same input are the same nodes
 
+    def __init__(self, *, constants: bool = True) -> None:
+        """`constants`: share these, too."""
+        self._constants = constants
+
     def call(self, model: ir.Model) -> int:
         """Constants first: they make nodes equal."""
         count = 0
         for graph in all_graphs(model.graph):
-            count += _share_constants(graph)
+            count += _share_constants(graph) if self._constants else 0
             count += _share_nodes(graph)
         return count
 

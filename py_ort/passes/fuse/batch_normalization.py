@@ -20,11 +20,12 @@ class BatchNormalization(Pass):
         """Rewrite where scale, bias, mean and variance are constants."""
         count = 0
         for node in nodes_of(model, "BatchNormalization"):
-            count += _rewrite(node)
+            count += rewrite(node)
         return count
 
 
-def _rewrite(node: ir.Node) -> bool:
+def rewrite(node: ir.Node) -> bool:
+    """Rewrite one; return whether its parameters are constants that allow it."""
     unread = not any(o.uses() or o.is_graph_output() for o in node.outputs[1:])
     if attribute(node, "training_mode", 0) or not unread:
         return False

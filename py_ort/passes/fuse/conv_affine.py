@@ -22,7 +22,7 @@ class ConvAffine(Pass):
         """Take each Mul and Add that follows a convolution, in order."""
         count = 0
         for node in nodes_of(model, "Mul", "Add"):
-            count += _after(node)
+            count += after(node)
         for node in nodes_of(model, "Conv"):
             while _before(node):
                 count += 1
@@ -57,7 +57,7 @@ def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndar
     return times(w, factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
 
 
-def _after(node: ir.Node) -> bool:
+def after(node: ir.Node) -> bool:
     """Fold `node`, a Mul or Add, into the convolution that makes its input."""
     found = split_constant(node)
     if found is None:

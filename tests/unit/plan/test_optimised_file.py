@@ -12,7 +12,7 @@ from graphs import parse, random_feeds
 from standard_form import run_native
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan import CompileOptions, compile_model, standard_form
+from py_ort.plan import CompileOptions, compile_model, onnx_writer
 from py_ort.plan.saved import DATA_ENTRY, LEAST_ENTRY, SavedModel
 
 _CONV = np.random.default_rng(0).standard_normal((8, 4, 3, 3)).astype(np.float32)
@@ -74,7 +74,7 @@ def test_native_onnxruntime_loads_it(case, provider, level, tmp_path):
 
 
 def test_large_tensors_lie_beside_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(standard_form, "_EXTERNAL_FROM", 100)
+    monkeypatch.setattr(onnx_writer, "_EXTERNAL_FROM", 100)
     model, path = _CASES["product, bias, swish"], tmp_path / "optimised.onnx"
     compile_model(model.SerializeToString(), providers=["wasm"], optimised=SavedModel(path, least=50))
     assert (tmp_path / "optimised.onnx.data").stat().st_size >= 120
@@ -85,7 +85,7 @@ def test_large_tensors_lie_beside_it(tmp_path, monkeypatch):
 
 def test_a_model_is_written_over_itself(tmp_path, monkeypatch):
     """Its external data are mapped while their file is written."""
-    monkeypatch.setattr(standard_form, "_EXTERNAL_FROM", 100)
+    monkeypatch.setattr(onnx_writer, "_EXTERNAL_FROM", 100)
     weights = np.random.default_rng(0).standard_normal((64, 8192)).astype(np.float32)  # large enough to be mapped
     made = parse("g (float[1,64] x) => (float[1,8192] y) { y = MatMul(x, w) }", {"w": weights})
     path = tmp_path / "m.onnx"
