@@ -99,6 +99,10 @@ def _infer_loop(node: ir.Node, visit: Visit) -> None:
 
 
 def _infer_scan(node: ir.Node, visit: Visit) -> None:
+    if (
+        node.version is not None and node.version < 9
+    ):  # its inputs have a batch, and lengths come first: see `batched_scan`
+        return _infer_bodies(node, visit)
     body = attribute(node, "body")
     scanned: int = attribute(node, "num_scan_inputs")
     states = len(node.inputs) - scanned
@@ -148,29 +152,55 @@ def turns_as_declared(node: ir.Node, build: Builder) -> None:
 
 @lowering("Scan", before=9)
 def batched_scan(node: ir.Node, build: Builder) -> Any:
-    """Scan-8 ran over a batch of sequences: a Scan over the batch, of which each turn is a Scan over its sequence."""
+    """Scan-8 ran over a batch of sequences: a Scan over the batch, of which each turn is a Scan over its sequence.
+
+    A sequence that has a length is cut to it, and what the turns give is filled up with zeros again.
+    """
     lengths, values = node.inputs[0], list(node.inputs[1:])
-    if lengths is not None:
-        return None  # sequences of different lengths in one batch: no kernel either, which says so
     body: ir.Graph = attribute(node, "body")
     scanned: int = attribute(node, "num_scan_inputs")
+    states = len(values) - scanned
     directions = attribute(node, "directions")
     inputs = []
-    for i, value in enumerate(values):
+    batches = values if lengths is None else [*values, lengths]
+    for i, value in enumerate(batches):
         known = dims(value)
         shape = None if known is None else ir.Shape(known[1:])
         inputs.append(
             ir.Value(name=f"{body.name}_batch_{i}", type=value.type if value is not None else None, shape=shape)
         )
+    turn = ir.Graph(inputs, [], nodes=[], name=f"{body.name}_batch")
+    sequences: list[ir.Value | None] = list(inputs[: len(values)])
+    if lengths is not None:
+        start, length = _constant(turn, [0]), _add(turn, "Reshape", inputs[-1], _constant(turn, [1]))
+        missing = _add(turn, "Sub", _add(turn, "Shape", inputs[states], start=0, end=1), length)
+        sequences[states:] = [_add(turn, "Slice", each, start, length, start) for each in sequences[states:]]
     attributes = [ir.AttrGraph("body", body), ir.AttrInt64("num_scan_inputs", scanned)]
     if directions:
         attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
-    inner = ir.Node("", "Scan", inputs, attributes, num_outputs=len(node.outputs), name=node.name)
+    inner = ir.Node("", "Scan", sequences, attributes, num_outputs=len(node.outputs), name=node.name)
     inner.version = newest_opset()
     node.attributes.pop("body")
     for i, output in enumerate(inner.outputs):
         output.name = f"{body.name}_turn_{i}"
-    turn = ir.Graph(inputs, list(inner.outputs), nodes=[inner], name=f"{body.name}_batch")
+    turn.append(inner)
+    turn.outputs.extend(inner.outputs)
+    if lengths is not None:
+        pads = _add(turn, "Concat", start, missing, axis=0)
+        turn.outputs[states:] = [_add(turn, "Pad", each, pads, None, start) for each in inner.outputs[states:]]
     return build.op(
-        "Scan", *values, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(values)
+        "Scan", *batches, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(batches)
     )
+
+
+def _add(graph: ir.Graph, op_type: str, *inputs: ir.Value | None, **attributes: int) -> ir.Value:
+    """Append a node of one output to a body."""
+    node = ir.Node("", op_type, inputs, [ir.AttrInt64(name, value) for name, value in attributes.items()])
+    node.version = newest_opset()
+    graph.append(node)
+    node.outputs[0].name = f"{graph.name}_{op_type}_{len(graph)}"
+    return node.outputs[0]
+
+
+def _constant(graph: ir.Graph, numbers: list[int]) -> ir.Value:
+    return add_constant(graph, tensor_of(np.array(numbers)), graph.name)

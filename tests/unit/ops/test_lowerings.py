@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
@@ -200,8 +201,6 @@ def test_a_function_of_the_model_is_inlined() -> None:
     g (float[2,3] x) => (float[2,3] y) { y = local.twice<by=3.0>(x) }
     <domain: "local", opset_import: ["" : 11]>
     twice<by>(a) => (b) { c = Constant<value_float: float = @by>()  d = Mul(a, c)  b = Clip(d) }"""
-    import onnx
-
     model = onnx.parser.parse_model(text.replace('opset_import: ["" : 11]', 'opset_import: ["" : 12]'))
     result = compiled(model)
     assert "twice" not in operators(result)
@@ -213,6 +212,29 @@ def test_a_function_body_stands_in_for_a_missing_kernel() -> None:
     result = compiled(model, providers=["webgpu"])  # which has Exp, Add and Log
     assert "Softplus" not in operators(result)
     check_equal(model, result)
+
+
+@pytest.mark.parametrize("directions", [[], [0, 1], [1, 0]], ids=str)
+@pytest.mark.parametrize("lengths", [None, [3, 1], [4, 4]], ids=str)
+def test_a_scan_over_a_batch_of_sequences(lengths: list[int] | None, directions: list[int]) -> None:
+    model = parse(
+        """g (int64[2] n, float[2,3] s, float[2,4,3] x, float[2,4,3] y) => (float[a,b] last, float[c,d,e] all) {
+            last, all = Scan<num_scan_inputs=2, body =
+                turn (float[3] s, float[3] x, float[3] y) => (float[3] t, float[3] z) {
+                    t = Add(s, x) z = Mul(t, y)
+                }>(n, s, x, y)
+        }""",
+        opset=8,
+    )
+    scan = model.graph.node[0]
+    if directions:
+        scan.attribute.append(onnx.helper.make_attribute("directions", directions))
+    if lengths is None:
+        scan.input[0] = ""
+        del model.graph.input[0]
+    rng = np.random.default_rng(0)
+    feeds = {"s": rng.random((2, 3), F), "x": rng.random((2, 4, 3), F), "y": rng.random((2, 4, 3), F)}
+    check_equal(model, feeds=feeds if lengths is None else {"n": np.array(lengths), **feeds})
 
 
 def test_every_declaration_is_sound() -> None:
