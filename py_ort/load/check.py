@@ -35,6 +35,8 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
     """
     if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
         model.opset_imports[""] = 1
+    elif model.opset_imports:
+        model.opset_imports.setdefault("", newest_opset())  # as onnxruntime takes a model that names other domains only
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
         raise NotImplemented(
             f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "

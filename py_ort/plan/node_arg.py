@@ -60,5 +60,5 @@ class NodeArg:
         if value.type is not None and not isinstance(value.type, ir.TensorType):
             shape = []
         elif value.shape is not None:
-            shape = [d if isinstance(d, int) else (str(d) if d.value is not None else None) for d in value.shape]
+            shape = [d if isinstance(d, int) else (d.value or None) for d in value.shape]
         return cls(value.name or "", type_name(value.type), shape)

@@ -14,6 +14,7 @@ from standard_form import run_native, standard_form
 from py_ort.exceptions import InvalidGraph, NotImplemented, OutOfMemory
 from py_ort.load import load_model
 from py_ort.plan import compile_model
+from py_ort.plan.node_arg import NodeArg
 
 F = np.float32
 X = {"x": np.arange(12, dtype=F).reshape(3, 4)}
@@ -194,3 +195,16 @@ def test_foreign_labels_stay_apart() -> None:
     data = parse(text).SerializeToString().replace(b"AAAA", b"\xe9\xe9\xe9\xe9").replace(b"BBBB", b"\xe8\xe8\xe8\xe8")
     (node,) = load_model(data).model.graph
     assert node.attributes["values_strings"].value == (r"\xe9\xe9\xe9\xe9", r"\xe8\xe8\xe8\xe8")
+
+
+def test_a_model_that_imports_other_domains_only_has_the_newest_opset() -> None:
+    model = parse("g (float[3,4] x) => (float[3,4] y) { y = Relu(x) }")
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    check_equal(model, feeds=X)
+
+
+def test_a_dimension_whose_name_is_empty_has_none() -> None:
+    model = parse("g (float[3,4] x) => (float[3,4] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = ""
+    assert NodeArg.of(load_model(model.SerializeToString()).model.graph.inputs[0]).shape == [None, 4]
