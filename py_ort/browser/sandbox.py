@@ -55,7 +55,7 @@ def off(browser: str, wanted: bool | None, name: str = "Chromium", obstacle: str
         _warned.add(reason)
         _log.warning(
             "%s runs without its sandbox: %s; or, where only trusted models run, BrowserOptions(sandbox=False) "
-            "or PY_ORT_SANDBOX=0, which also silence this",
+            "or PY_ORT_SANDBOX=0, which silences this, too",
             name,
             reason,
         )
