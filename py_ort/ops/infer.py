@@ -78,7 +78,8 @@ def infer_node(
         from py_ort.ops.control import infer_control
 
         infer_control(node, visit or (lambda graph: infer_graph(graph, opsets)))
-        return
+        if node.domain == "":  # control flow; others (FlexAttention) have bodies that change numbers, not types
+            return
     version = (opsets or {}).get(node.domain) or (newest_opset() if node.domain == "" else 1)
     found = schema(node.domain, node.op_type, version)
     if found is None:

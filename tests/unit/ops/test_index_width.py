@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphs
 import numpy as np
+import onnx
 import pytest
 import standard_form
 
@@ -32,3 +33,16 @@ def test_an_output_of_another_type_is_an_error(declared):
     model = graphs.parse(f"g (float[a,3] x) => ({declared}[2] y) {{ y = Shape(x) }}")
     with pytest.raises(InvalidGraph, match=rf"'y' is declared as tensor\({declared}\).*Shape.*tensor\(int64\)"):
         graphs.compiled(model)
+
+
+def test_an_operator_with_a_body_has_its_own_type():
+    scores = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, list("bhls")) for name in ("s", "t")]
+    body = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["s"], ["t"])], "body", scores[:1], scores[1:])
+    domain = "ai.onnx.preview"
+    node = onnx.helper.make_node("FlexAttention", ["q", "k", "v"], ["y"], domain=domain, score_mod=body)
+    inputs = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 2, 3, 4]) for name in "qkv"]
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT16, [1, 2, 3, 4])
+    graph = onnx.helper.make_graph([node], "g", inputs, [output])
+    opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid(domain, 1)]
+    with pytest.raises(InvalidGraph, match=r"'y' is declared as tensor\(float16\).*FlexAttention.*tensor\(float\)"):
+        graphs.compiled(onnx.helper.make_model(graph, opset_imports=opsets))
