@@ -1,4 +1,4 @@
-"""A sequence of no steps: its last states are zeros, and not what another run left there."""
+"""A sequence of no steps: its last states are zeros, and neither the initial ones nor what another run left there."""
 
 import numpy as np
 import onnx
@@ -8,12 +8,15 @@ from onnx import TensorProto, helper
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-def _model(op_type: str) -> bytes:
+def _model(op_type: str, initial: bool) -> bytes:
     rng = np.random.default_rng(4)
     shapes = {"w": (2, GATES[op_type] * 3, 2), "r": (2, GATES[op_type] * 3, 3)}
     constants = [onnx.numpy_helper.from_array(rng.standard_normal(s).astype(np.float32), n) for n, s in shapes.items()]
     outputs = ["y", "h", "c"][: 3 if op_type == "LSTM" else 2]
-    node = helper.make_node(op_type, ["x", "w", "r", "", "lengths"], outputs, hidden_size=3, direction="bidirectional")
+    states = ["h0", "c0"][: len(outputs) - 1] if initial else []
+    constants += [onnx.numpy_helper.from_array(np.full((2, 3, 3), 0.5, np.float32), name) for name in states]
+    inputs_of_node = ["x", "w", "r", "", "lengths", *states]
+    node = helper.make_node(op_type, inputs_of_node, outputs, hidden_size=3, direction="bidirectional")
     inputs = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 3, 2]),
         helper.make_tensor_value_info("lengths", TensorProto.INT32, [3]),
@@ -23,9 +26,10 @@ def _model(op_type: str) -> bytes:
 
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+@pytest.mark.parametrize("initial", [False, True], ids=["zeros", "initial"])
 @pytest.mark.parametrize("op_type", GATES)
-def test_no_steps(new_session, op_type, provider):
-    session = new_session(_model(op_type), providers=[provider])
+def test_no_steps(new_session, op_type, initial, provider):
+    session = new_session(_model(op_type, initial), providers=[provider])
     x = np.random.default_rng(5).standard_normal((4, 3, 2)).astype(np.float32)
     session.run(None, {"x": x, "lengths": np.array([4, 3, 2], np.int32)})
     y, *states = session.run(None, {"x": x, "lengths": np.array([4, 0, 2], np.int32)})

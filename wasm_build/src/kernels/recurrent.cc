@@ -145,8 +145,13 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
     PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)], bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x,
                              *cell, y->mutable_data<float>(), h.data(), c.data()));
     for (int64_t b = 0; b < s.batch; ++b) {
-      std::copy_n(h.data() + b * s.hidden, s.hidden, y_h->mutable_data<float>() + state_at(b));
-      std::copy_n(c.data() + b * s.hidden, s.hidden, y_c->mutable_data<float>() + state_at(b));
+      // A sequence of no steps leaves zeros, as in onnxruntime, whatever its initial state is.
+      const bool empty = lengths[static_cast<size_t>(b)] == 0;
+      for (const auto& [state, out] : {std::pair(&h, y_h), std::pair(&c, y_c)}) {
+        float* to = out->mutable_data<float>() + state_at(b);
+        if (empty) std::fill_n(to, s.hidden, 0.0f);
+        else std::copy_n(state->data() + b * s.hidden, s.hidden, to);
+      }
     }
   }
   return {};
