@@ -227,6 +227,13 @@ def _reduce_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     return _times([known[a] for a in axes] if axes else known, ranges.of(node.inputs[0]))
 
 
+def _reduce_extreme(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    """That of no elements is the type's limit."""
+    if 0 in (dims(node.inputs[0]) or ()):
+        return (-_INFINITY, _INFINITY)
+    return ranges.of(node.inputs[0])
+
+
 def _cum_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     known, axis = dims(node.inputs[0]), ints(node.inputs[1])
     if known is None or not axis:
@@ -266,7 +273,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("Sign",), _always(-1, 1)),
     **dict.fromkeys(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand"), _moves(0)),
     **dict.fromkeys(("Tile", "Slice", "Split", "Gather", "GatherElements", "GatherND", "Compress"), _moves(0)),
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceMean", "ReverseSequence", "DepthToSpace"), _moves(0)),
+    **dict.fromkeys(("ReduceMean", "ReverseSequence", "DepthToSpace"), _moves(0)),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), _reduce_extreme),
     "SpaceToDepth": _moves(0),
     **dict.fromkeys(("Concat", "Max", "Min"), _moves()),
     **dict.fromkeys(("Trilu", "CenterCropPad"), _or_zero(_moves(0))),

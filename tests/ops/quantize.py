@@ -32,6 +32,13 @@ CASES = [
         Case("DynamicQuantizeLinear", [np.array([-most, 0.3, most], np.float32)], outputs=3, tolerance="exact")
         for most in (3.3320353, 8.366424, 0.7044746, 6.7315784, 1.0639797, 4.4226546, 250.0)
     ),
+    *(
+        Case("DynamicQuantizeLinear", [np.array(values, np.float32)], outputs=3)
+        for values in (
+            *((1, -np.inf, 2), (1, np.inf, 2), (-np.inf, np.inf), (-np.inf, -1)),
+            *((np.nan, 1, -2), (1, -2, np.nan), (np.nan, np.nan), (np.nan, np.inf, -1), (np.nan, -np.inf, 1)),
+        )
+    ),
     # A scale that a multiplication by 1/255 misses by a bit.
     Case("DynamicQuantizeLinear", [np.array([-4.4226546, 2.3367743], np.float32)], outputs=3, tolerance="exact"),
 ]

@@ -36,6 +36,16 @@ CASES = {
         np.full((2, 3), 2**31 - 1, np.int32),
         np.full((2, 1), 3 * (2**31 - 1), np.int64),
     ),
+    "takes the largest of nothing": (
+        "(int64[2,0] x) => (int64[2,1] y) { y = ReduceMax(x, one) }",
+        np.zeros((2, 0), np.int64),
+        np.full((2, 1), np.iinfo(np.int64).min),
+    ),
+    "takes the least of nothing": (
+        "(uint64[2,0] x) => (uint64[2,1] y) { y = ReduceMin(x, one) }",
+        np.zeros((2, 0), np.uint64),
+        np.full((2, 1), np.iinfo(np.uint64).max),
+    ),
     "and goes on with the sum": (
         "(int32[2,3] x) => (int64[1,2] z) { a = Cast<to=7>(x)  y = ReduceSum(a, one)  z = Transpose(y) }",
         np.full((2, 3), 2**31 - 1, np.int32),
@@ -92,3 +102,10 @@ def test_without_fallback_the_error_names_node_operator_and_reason(new_session):
     with pytest.raises(NotImplemented, match=rf"the cast.*Cast.*{REASON}") as caught:
         new_session(source.SerializeToString(), options)
     assert (caught.value.node, caught.value.op_type, caught.value.provider) == ("the cast", "Cast", "webgpu")
+
+
+def test_the_largest_of_nothing_that_comes_unforeseen_is_an_error(new_session):
+    session = new_session(model("(int64[2,n] x) => (int64[2,1] y) { y = ReduceMax(x, one) }"))
+    assert session.run(None, {"x": SMALL})[0].ravel().tolist() == [5, 1 << 20]
+    with pytest.raises(PyOrtError, match=r"limit of int64.*32 bits"):
+        session.run(None, {"x": SMALL[:, :0]})

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "integer_stacks.h"
+#include "quantization.h"
 
 namespace py_ort {
 namespace {
@@ -42,8 +43,8 @@ class DynamicQuantizeMatMul {
   static Status quantize(const Tensor& a, Tensor& out, float& scale, int32_t& zero) {
     float low = 0, high = 0;
     for (float x : a.values<float>()) low = std::min(low, x), high = std::max(high, x);
-    scale = high == low ? 1.0f : (high - low) / 255;
-    zero = static_cast<int32_t>(std::clamp(std::nearbyintf(-low / scale), 0.0f, 255.0f));
+    const DynamicRange range = DynamicRange::of(low, high);
+    scale = range.scale, zero = static_cast<int32_t>(range.zero);
     PY_ORT_TRY(Tensor::make(DType::uint8, a.dims, out));
     for (int64_t i = 0; i < a.count(); ++i) store_quantized(out, i, a.data<float>()[i] / scale, zero);
     return {};

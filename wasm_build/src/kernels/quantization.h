@@ -26,6 +26,12 @@ struct Granularity {
   }
 };
 
+// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a NaN never.
+struct DynamicRange {
+  float scale, zero;
+  static DynamicRange of(float low, float high);  // low <= 0 <= high
+};
+
 // The range of an integer dtype of at most 16 bits.
 struct IntegerRange { float low, high; };
 bool quantized_range(DType dtype, IntegerRange& out);

@@ -39,6 +39,12 @@ Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zer
   return {};
 }
 
+DynamicRange DynamicRange::of(float low, float high) {
+  const float scale = high == low ? 1.0f : (high - low) / 255, zero = std::nearbyint(-low / scale);
+  // Of -inf / inf, onnxruntime makes the largest.
+  return {scale, std::isnan(zero) ? 255.0f : std::clamp(zero, 0.0f, 255.0f)};
+}
+
 bool quantized_range(DType dtype, IntegerRange& out) {
   switch (dtype) {
     case DType::uint8: out = {0, 255}; return true;
@@ -180,8 +186,7 @@ struct DynamicQuantizeLinear {
     PY_ORT_TRY(context.output(0, DType::uint8, x.dims, y));
     PY_ORT_TRY(context.output(1, DType::float32, {}, scale_out));
     PY_ORT_TRY(context.output(2, DType::uint8, {}, zero_out));
-    const float scale = high == low ? 1 : (high - low) / 255;
-    const float zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
+    const auto [scale, zero] = DynamicRange::of(low, high);
     auto* __restrict out = y->mutable_data<uint8_t>();
     for (size_t i = 0; i < values.size(); ++i) out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(values[i] / scale) + zero, 0.0f, 255.0f));
     *scale_out->mutable_data<float>() = scale;

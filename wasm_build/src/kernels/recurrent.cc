@@ -6,6 +6,7 @@
 
 #include "axes.h"
 #include "microkernels/activation.h"
+#include "quantization.h"
 
 namespace py_ort {
 
@@ -32,7 +33,7 @@ void quantize_states(const float* h, const std::vector<bool>& active, int64_t hi
     float* to = out + static_cast<int64_t>(b) * hidden;
     for (int64_t i = 0; i < hidden; ++i) to[i] = active[b] ? row[i] : 0, low = std::min(low, to[i]), high = std::max(high, to[i]);
   }
-  const float scale = high == low ? 1.0f : (high - low) / 255, zero = std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f);
+  const auto [scale, zero] = DynamicRange::of(low, high);
   for (int64_t i = 0; i < static_cast<int64_t>(active.size()) * hidden; ++i)
     out[i] = (std::clamp(std::nearbyint(out[i] / scale) + zero, 0.0f, 255.0f) - zero) * scale;
 }

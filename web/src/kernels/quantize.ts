@@ -2,9 +2,9 @@
 import { typeName } from '../jsep/elements';
 import { type Context, type Kernel, KernelError, type Shader, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
-import { reduceMax, reduceMin } from './reduce';
+import { extremes } from './reduce';
 import {
-  type Division, division, divisionText, elementwise, elementwiseShader, FLOATS, integerRange, linearMain, linearWorkgroups, load, normalizeAxis, quotient, sizeOf,
+  type Division, division, divisionText, elementwise, elementwiseShader, FLOATS, integerRange, linearMain, linearWorkgroups, load, mathFunctions, normalizeAxis, quotient, sizeOf,
 } from '../wgsl';
 
 const QUANTIZED = ['uint8', 'int8', 'uint16', 'int16', 'int32'] as const;
@@ -100,17 +100,19 @@ function quantizeAttributes(given: Parameters<NonNullable<Kernel['attributes']>>
   return { axis: given.integer('axis', 1), block: given.integer('block_size', 0), dtype: given.integer('output_dtype', 0) };
 }
 
-// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable. Compilers make a division by
+// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable, and of -inf / inf, onnxruntime
+// makes the largest zero point. Compilers make a division by
 // a constant a multiplication, which rounds otherwise: hence u.steps, 255.
 const PARAMETERS: Shader<Division & { readonly type: StorageType }> = {
   name: 'dynamic_quantize_parameters',
-  wgsl: ({ type, ...spec }) => `alias F = f32;
+  wgsl: ({ type, ...spec }) => `alias F = f32; alias U = u32; alias I = i32; alias B = bool;
+${mathFunctions('is_infinite')}
 ${divisionText(spec)}
 ${linearMain(`  let low = min(${load(type, 1, 'least[0]')}, 0.0);
   let high = max(${load(type, 1, 'most[0]')}, 0.0);
   let step = select(${quotient(spec, '(high - low)', 'u.steps')}, 1.0, high == low);
   scale[0] = step;
-  zero[0] = u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0));`)}`,
+  zero[0] = select(u32(clamp(round(${quotient(spec, '-low', 'step')}), 0.0, 255.0)), 255u, is_infinite(low));`)}`,
 };
 
 export const dynamicQuantizeLinear: Kernel = {
@@ -122,9 +124,7 @@ export const dynamicQuantizeLinear: Kernel = {
     const scale = ctx.output(1, [], DType.float32);
     const zero = ctx.output(2, [], DType.uint8);
     const [least, most] = [ctx.temp([], DType.float32), ctx.temp([], DType.float32)];
-    const whole = { keepdims: false, noAxesIsNone: false };
-    ctx.call(reduceMin, whole, [x], [least]);
-    ctx.call(reduceMax, whole, [x], [most]);
+    extremes(ctx, x, least, most);
     ctx.dispatch({ shader: PARAMETERS, spec: { type: x.storage, ...division(ctx.device) }, inputs: { least, most }, outputs: { scale, zero }, uniforms: { count: 1, steps: 255 }, f32: ['steps'], workgroups: [1, 1, 1] });
     elementwise(ctx, QUANTIZE, { x, scale, zero }, y, { spec: { dtype: DType.uint8, zero: true, ...division(ctx.device) } });
   },

@@ -1,7 +1,8 @@
 // The Reduce operators: each is a line of this table; one shader serves them all.
 // The input is walked as outputs x steps. Long reductions to few outputs go in two stages, parts of the steps first.
 import type { Attributes } from '../jsep/attributes';
-import { type Context, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import { typeName } from '../jsep/elements';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
   ALL, broadcastStrides, computeType, FLOATS, foldWalk, HOST, inLanes, integerRange, laneAliases, type Lanes, laneType, load, type MathName, mathFunctions, narrowType, normalizeAxes,
@@ -25,8 +26,10 @@ export interface Reduction {
   readonly types?: Kernel['types'][number];
 }
 
+/** An element, or 0 where that is a NaN. */
+const NUMBER = 'select(x, T(0), is_nan(x))';
 /** The largest element, or 0 where there is no finite one. */
-const PEAK = { combine: 'max', map: 'select(x, T(0), is_nan(x))', finish: 'select(r, T(0), abs(r) > T(3e38))' } as const;
+const PEAK = { combine: 'max', map: NUMBER, finish: 'select(r, T(0), abs(r) > T(3e38))' } as const;
 
 const TABLE: readonly Reduction[] = [
   { op: 'ReduceSum', combine: 'sum' },
@@ -216,15 +219,24 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
       const every = x.dims.map((_, axis) => axis);
       const axes = given.length > 0 ? normalizeAxes(given, x.dims.length) : none ? [] : every;
       const dims = keepdims ? x.dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim)) : x.dims.filter((_, axis) => !axes.includes(axis));
-      reduce(ctx, reduction, x, axes, ctx.output(0, dims));
+      const y = ctx.output(0, dims);
+      const ordered = reduction.combine === 'max' || reduction.combine === 'min';
+      if (ordered && x.size === 0 && y.size > 0 && (x.dtype === DType.int64 || x.dtype === DType.uint64)) {
+        throw new KernelError(
+          `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, which the 32 bits of integers on the GPU do not hold; `
+          + 'fix the shapes of the inputs when the session is made, or run this model on the wasm provider',
+        );
+      }
+      reduce(ctx, reduction, x, axes, y);
     },
   };
 }
 
-const KERNELS = TABLE.map(reduceKernel);
+/** For kernels that need the extremes of a tensor of floats, in which a NaN counts as 0. */
+export function extremes(ctx: Context, x: Tensor, least: Tensor, most: Tensor): void {
+  const every = x.dims.map((_, axis) => axis);
+  reduce(ctx, { combine: 'min', map: NUMBER }, x, every, least);
+  reduce(ctx, { combine: 'max', map: NUMBER }, x, every, most);
+}
 
-/** For kernels that need the extremes of a tensor. */
-export const reduceMax = KERNELS.find(({ op }) => op === 'ReduceMax')!;
-export const reduceMin = KERNELS.find(({ op }) => op === 'ReduceMin')!;
-
-export default KERNELS;
+export default TABLE.map(reduceKernel);
