@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
@@ -89,11 +88,6 @@ OPERATORS = [
     Operator("Cast", layout="elementwise", tolerance="exact"),
     Operator("CastLike", layout="elementwise", tolerance="exact", shape_only=(1,)),
 ]
-
-_FLOAT_LIMITS = {
-    ir.DataType.FLOAT16: (np.float16(-65504), np.float16(65504)),
-    ir.DataType.BFLOAT16: (ml_dtypes.finfo(ml_dtypes.bfloat16).min, ml_dtypes.finfo(ml_dtypes.bfloat16).max),
-}
 
 
 @lowering("Clip", before=11)

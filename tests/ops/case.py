@@ -71,6 +71,7 @@ class Case:
         tolerance: A word of TOLERANCES.
         host: Indices of host inputs where they differ from the operator's declaration.
         same: Inputs that are the very tensor of another one.
+        signs: Whether zeros have the expectation's signs.
         name: Added to the id, where inputs and attributes do not tell cases apart.
     """
 
@@ -83,6 +84,7 @@ class Case:
     domain: str = ""
     host: Sequence[int] | None = None
     same: Mapping[int, int] = field(default_factory=dict)
+    signs: bool = False
     name: str = ""
 
     @property
@@ -121,6 +123,13 @@ class Case:
             return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         return session.run(None, feeds)
+
+
+def check_signs(case: Case, actual: np.ndarray, wanted: np.ndarray) -> None:
+    """Compare zeros by their signs, where the case asks for it."""
+    if case.signs:
+        zeros = wanted == 0
+        np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(wanted[zeros]), err_msg="signs of zeros")
 
 
 def _short(dtype: str) -> str:

@@ -101,8 +101,40 @@ def _heads(seed: int, place: tuple[int, ...] | None = None, rows: int = 5) -> np
 POISONED = [[_heads(1, (0, 0, 2, 3)), _heads(2), _heads(3)], [_heads(1), _heads(2, (0, 1, 2, 3)), _heads(3)]]
 FAR = np.where(np.arange(40) < 35, 0, -INF).astype(F).reshape(1, 1, 1, 40)
 
+#: Functions that are 0 at 0: for -0 some give 0, and some -0.
+ODD_FUNCTIONS = (
+    *("Abs", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Ceil", "Elu", "Erf", "Floor", "Gelu", "HardSwish", "LeakyRelu"),
+    *("Mish", "Neg", "Relu", "Round", "Selu", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh"),
+    *("ThresholdedRelu", "Shrink"),
+)
+ZEROS = np.array([-0.0, 0, 0.25, -0.25, -0.0], F)
+
+
+def _mean(x: np.ndarray, *_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    y = np.where(np.isfinite(x).all(-1, keepdims=True), 0 * x, NAN)
+    return y, x.mean(-1, keepdims=True)
+
+
 CASES = [
     *(Case(op, [SPECIAL], tolerance="normal") for op in KEEPING),
+    *(
+        Case(op, [ZEROS.astype(dtype)], tolerance="loose", signs=True)
+        for op in ODD_FUNCTIONS
+        for dtype in ("float32", "float16")
+        if (op, dtype) != ("Celu", "float16")  # which native makes of its parts
+    ),
+    # Bounds that are not given are the largest numbers of the type.
+    *(
+        Case("Clip", [np.array([INF, -INF, NAN, 0, 3, -3], dtype), *bounds])
+        for dtype in ("float32", "float16")
+        for one in [np.array(1, dtype)]
+        for bounds in ([], [one], [None, one])
+    ),
+    *(
+        Case("LayerNormalization", [np.full((2, n), value, F), np.ones(n, F)], {}, _mean, outputs=2)
+        for n in (3, 8, 40)
+        for value in (INF, -INF)
+    ),
     *(
         Case(op, [SPECIAL[np.isnan(SPECIAL) | (np.abs(SPECIAL) != 1e10)]], tolerance="normal")
         for op in ("Cos", "Sin", "Tan")

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 ASSETS = HERE.parents[1] / "py_ort/assets"
 sys.path[:0] = [str(HERE), str(HERE / "wasm"), str(HERE.parents[1] / "wasm_build/test")]
 
-from case import MICROSOFT, TOLERANCES, Case  # noqa: E402
+from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 
 #: Columns of wider tensors are for WebGPU only.
 APART = ("case", "conftest", "columns")
@@ -124,3 +124,4 @@ def test_kernel(run: tuple[str, bool, str], results: dict[tuple[str, bool, str],
             continue
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute, err_msg=f"output {k}")
+        check_signs(case, actual, wanted)

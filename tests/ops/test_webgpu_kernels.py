@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case import TOLERANCES, Case
+from case import TOLERANCES, Case, check_signs
 
 HERE = Path(__file__).parent
 #: What is no table.
@@ -127,3 +127,4 @@ def check(case: Case, outputs: Sequence[np.ndarray | None], expected: Sequence[n
         assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape), f"output {k}"
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute, err_msg=f"output {k}")
+        check_signs(case, actual, wanted)

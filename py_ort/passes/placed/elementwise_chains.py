@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops import INTERNAL, operator
@@ -27,7 +28,6 @@ _CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
 _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
-_LARGEST = 3.4028234663852886e38
 # Operators by the numbers they take, and whether they cost so little that an element may be computed again and again.
 _FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
     **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign"), ()),
@@ -239,6 +239,13 @@ def _exponent(node: ir.Node) -> float | None:
     return None if found is None or not math.isfinite(found) else float(found)
 
 
+def _largest(clip: ir.Node) -> float:
+    """What bounds a Clip that has no bound of its own: infinities become it."""
+    x = clip.inputs[0]
+    assert x is not None and x.dtype is not None
+    return float(np.finfo(x.dtype.numpy()).max)
+
+
 def _bound(value: ir.Value | None) -> float | None:
     found = scalar(value)
     return None if found is None else float(found)
@@ -329,7 +336,8 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
         source = register(node.inputs[0])
         if node.op_type == "Clip":
             bounds = [_bound(v) if v is not None else None for v in (*node.inputs[1:3], None, None)[:2]]
-            limits = (-_LARGEST if bounds[0] is None else bounds[0], _LARGEST if bounds[1] is None else bounds[1])
+            largest = _largest(node)
+            limits = (-largest if bounds[0] is None else bounds[0], largest if bounds[1] is None else bounds[1])
             made = add("Clip", source, *map(_literal, limits))
         elif node.op_type == "Pow":
             exponent = _exponent(node)

@@ -24,6 +24,19 @@ void clamp(const T* x, T* y, size_t count, T least, T most) {
   }
 }
 
+// What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become.
+template <class T>
+T largest(DType dtype) {
+  if (dtype == DType::float16) return static_cast<T>(65504.0f);
+  if (dtype == DType::bfloat16) return static_cast<T>(0x1.fep127f);
+  return std::numeric_limits<T>::max();
+}
+
+template <class T>
+T lowest(DType dtype) {
+  return std::is_floating_point_v<T> ? -largest<T>(dtype) : std::numeric_limits<T>::lowest();
+}
+
 struct Clip {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
@@ -33,8 +46,8 @@ struct Clip {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, in.dims, out, {0}));
     visit_lane(lane_of(in.dtype), [&]<class T>() {
-      const T least = low.storage ? *low.data<T>() : std::numeric_limits<T>::lowest();
-      const T most = high.storage ? *high.data<T>() : std::numeric_limits<T>::max();
+      const T least = low.storage ? *low.data<T>() : lowest<T>(in.dtype);
+      const T most = high.storage ? *high.data<T>() : largest<T>(in.dtype);
       const int64_t count = in.count();
       if (is_native(in.dtype)) return clamp(in.data<T>(), out->mutable_data<T>(), static_cast<size_t>(count), least, most);
       alignas(16) T wide[kChunk];

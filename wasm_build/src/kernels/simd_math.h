@@ -91,7 +91,7 @@ inline v128_t tanh(v128_t x) {
   const v128_t e = exp(add(magnitude, magnitude));
   const v128_t large = sub(splat(1.0f), div(splat(2.0f), add(e, splat(1.0f))));
   const v128_t sign = wasm_v128_and(x, splat(-0.0f));
-  return select(wasm_f32x4_gt(magnitude, splat(0.625f)), wasm_v128_or(large, sign), small);
+  return wasm_v128_or(select(wasm_f32x4_gt(magnitude, splat(0.625f)), large, small), sign);  // (that of -0, too)
 }
 
 inline v128_t erf(v128_t x) {

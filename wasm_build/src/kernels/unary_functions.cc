@@ -38,7 +38,8 @@ v128_t sine(v128_t x, int quarter) {
   const v128_t cos = mul_add(mul(square, square), polynomial(square, 4.166664556e-02f, -1.388735953e-03f, 2.443753147e-05f), mul_add(square, splat(-0.5f), splat(1.0f)));
   const v128_t which = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(turns), wasm_i32x4_splat(quarter));
   const v128_t odd = wasm_i32x4_eq(wasm_v128_and(which, wasm_i32x4_splat(1)), wasm_i32x4_splat(1));
-  return wasm_v128_xor(select(odd, cos, sin), wasm_i32x4_shl(wasm_v128_and(which, wasm_i32x4_splat(2)), 30));
+  const v128_t y = wasm_v128_xor(select(odd, cos, sin), wasm_i32x4_shl(wasm_v128_and(which, wasm_i32x4_splat(2)), 30));
+  return quarter ? y : select(wasm_f32x4_eq(x, splat(0.0f)), x, y);  // the sine of -0 is -0
 }
 
 #define PY_ORT_SIMD(name, ...) \
@@ -85,8 +86,9 @@ PY_ORT_SIMD(leaky_relu4, select(wasm_f32x4_lt(x, zero()), mul(x, a), x))
 PY_ORT_SIMD(hard_sigmoid4, clamp01(mul_add(x, a, b)))
 PY_ORT_SIMD(hard_swish4, mul(x, clamp01(mul_add(x, splat(1.0f / 6), splat(0.5f)))))
 PY_ORT_SIMD(elu4, select(wasm_f32x4_lt(x, zero()), mul(a, expm1(x)), x))
-PY_ORT_SIMD(selu4, mul(b, select(wasm_f32x4_lt(x, zero()), mul(a, expm1(x)), x)))
-PY_ORT_SIMD(celu4, select(wasm_f32x4_lt(x, zero()), mul(a, expm1(div(x, a))), x))
+// Selu and Celu are defined by a difference and a sum, which are 0 for -0.
+PY_ORT_SIMD(selu4, add(mul(b, select(wasm_f32x4_lt(x, zero()), mul(a, expm1(x)), x)), zero()))
+PY_ORT_SIMD(celu4, add(select(wasm_f32x4_lt(x, zero()), mul(a, expm1(div(x, a))), x), zero()))
 PY_ORT_SIMD(thresholded_relu4, wasm_v128_and(x, wasm_f32x4_gt(x, a)))
 PY_ORT_SIMD(softplus4, add(at_least(x, zero()), log1p(exp(wasm_f32x4_neg(wasm_f32x4_abs(x))))))
 PY_ORT_SIMD(softsign4, div(x, add(one(), wasm_f32x4_abs(x))))
@@ -113,7 +115,7 @@ constexpr UnaryFunction kFunctions[] = {
     {"Atan", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::atan(x))},
     {"Atanh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::atanh(x))},
     {"Ceil", nullptr, 0, nullptr, 0, &map4<ceil4>, PY_ORT_F64(std::ceil(x))},
-    {"Celu", "alpha", 1, nullptr, 0, &map4<celu4>, PY_ORT_F64(x < 0 ? a * std::expm1(x / a) : x)},
+    {"Celu", "alpha", 1, nullptr, 0, &map4<celu4>, PY_ORT_F64((x < 0 ? a * std::expm1(x / a) : x) + 0.0)},
     {"Cos", nullptr, 0, nullptr, 0, &map4<cos4>, PY_ORT_F64(std::cos(x))},
     {"Cosh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::cosh(x))},
     {"Elu", "alpha", 1, nullptr, 0, &map4<elu4>, PY_ORT_F64(elu(x, a))},
@@ -132,10 +134,10 @@ constexpr UnaryFunction kFunctions[] = {
     {"Reciprocal", nullptr, 0, nullptr, 0, &map4<reciprocal4>, PY_ORT_F64(1 / x)},
     {"Relu", nullptr, 0, nullptr, 0, &map4<relu4>, PY_ORT_F64(x < 0 ? 0 : x)},
     {"Round", nullptr, 0, nullptr, 0, &map4<round4>, PY_ORT_F64(std::nearbyint(x))},
-    {"Selu", "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, &map4<selu4>, PY_ORT_F64(b * elu(x, a))},
+    {"Selu", "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, &map4<selu4>, PY_ORT_F64(b * elu(x, a) + 0.0)},
     {"Shrink", "bias", 0, "lambd", 0.5f, &map4<shrink4>, PY_ORT_F64(x < -b ? x + a : x > b ? x - a : 0)},
     {"Sigmoid", nullptr, 0, nullptr, 0, &map4<sigmoid4>, PY_ORT_F64(logistic(x))},
-    {"Sign", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(x > 0 ? 1 : x < 0 ? -1 : x)},
+    {"Sign", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(x != x ? x : (x > 0) - (x < 0))},
     {"Sin", nullptr, 0, nullptr, 0, &map4<sin4>, PY_ORT_F64(std::sin(x))},
     {"Sinh", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(std::sinh(x))},
     {"Softplus", nullptr, 0, nullptr, 0, &map4<softplus4>, PY_ORT_F64(softplus(x))},

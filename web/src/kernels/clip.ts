@@ -1,5 +1,6 @@
 // Clip: the bounds are numbers where they are constants (host inputs), else tensors of one element.
 import { type Context, type Kernel, KernelError, type Spec, type Tensor } from '../jsep/kernel';
+import { DType } from '../schema';
 import { computeType, elementwise, elementwiseShader, integerRange, mathFunctions, NUMBERS } from '../wgsl';
 
 interface ClipSpec extends Spec {
@@ -15,6 +16,9 @@ const CLIP = elementwiseShader<ClipSpec>('clip', ({ operands, lowest, highest })
   return `${float ? mathFunctions('or_nan') : ''}
 fn apply(${parameters}) -> R { return ${float ? `or_nan(${clipped}, x)` : clipped}; }`;
 });
+
+/** What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become. */
+const LARGEST: { readonly [dtype: number]: number } = { [DType.float32]: 3.4028234663852886e38, [DType.float16]: 65504 };
 
 interface Bound {
   readonly value: number;
@@ -36,7 +40,7 @@ const clip: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const type = computeType(x.storage);
-    const [least, most] = type === 'f32' ? [-Infinity, Infinity] : integerRange(x.dtype);
+    const [least, most] = type === 'f32' ? [-LARGEST[x.dtype], LARGEST[x.dtype]] : integerRange(x.dtype);
     const low = bound(ctx, 1, least);
     const high = bound(ctx, 2, most);
     const operands: Record<string, Tensor> = { x };

@@ -37,8 +37,10 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   },
   is_nan: { wgsl: 'fn is_nan(x: F) -> B { return (bitcast<I>(x) & I(0x7fffffff)) > I(0x7f800000); }' },
   or_nan: { wgsl: orNan('or_nan', 'F', 'I') },
-  // Zero for all negative numbers: for those whose bits, as a signed integer, are at most -infinity's.
-  relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<I>(x) <= I(-8388608)); }' },
+  // Zero for all numbers below zero: for those whose bits lie between those behind -0 and -infinity.
+  relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<U>(x) - U(0x80000001u) <= U(0x7f7fffffu)); }' },
+  // 0 for -0.
+  plain_zero: { wgsl: 'fn plain_zero(x: F) -> F { return select(x, F(0.0), x == F(0.0)); }' },
   bounded: { needs: ['or_nan'], wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }' },
   exp_: { needs: ['or_nan'], wgsl: 'fn exp_(x: F) -> F { return or_nan(exp(x), x); }' },
   is_infinite: { wgsl: 'fn is_infinite(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) == U(0x7f800000u); }' },
@@ -130,7 +132,7 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   let r = reduced_angle(x, k);
   let q = I(k);
   let y = select(sin_near(r), cos_near(r), (q & I(1)) != I(0));
-  return select(y, -y, (q & I(2)) != I(0));
+  return select(select(y, -y, (q & I(2)) != I(0)), x, x == F(0.0));
 }`,
   },
   cos_: {
@@ -150,7 +152,7 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   let r = reduced_angle(x, k);
   let s = sin_near(r);
   let c = cos_near(r);
-  return select(s / c, -c / s, (I(k) & I(1)) != I(0));
+  return select(select(s / c, -c / s, (I(k) & I(1)) != I(0)), x, x == F(0.0));
 }`,
   },
   // |x| up to 1/2 by polynomial; beyond, pi/2 - 2 asin(sqrt((1 - |x|)/2)).
