@@ -14,10 +14,24 @@ from py_ort.ops.infer import like
 
 
 def _infer_like_input(node: ir.Node) -> None:
-    like(node.outputs[0], node.inputs[0])
-    for output in node.outputs[1:]:
+    for output in node.outputs:
         like(output, node.inputs[0])
-        output.shape = None
+
+
+def _infer_with_statistics(node: ir.Node) -> None:
+    """Mean and inverse deviation lie between the result and the sum, and are float32 whatever that is."""
+    _infer_like_input(node)
+    x = node.inputs[0]
+    for output in node.outputs[1:3]:
+        output.type = ir.TensorType(ir.DataType.FLOAT)
+        output.shape = None if x is None or x.shape is None else ir.Shape([*x.shape[:-1], 1])
+
+
+def _infer_simplified(node: ir.Node) -> None:
+    """The second output is the inverse deviation."""
+    _infer_like_input(node)
+    for output in node.outputs[1:]:
+        output.type, output.shape = ir.TensorType(ir.DataType.FLOAT), None
 
 
 OPERATORS = [
@@ -30,13 +44,17 @@ OPERATORS = [
     Operator("MeanVarianceNormalization", tolerance="normal"),
     Operator("LRN", layout="channels", tolerance="normal"),
     *(
+        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_with_statistics)
+        for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
+    ),
+    *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_like_input)
-        for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "GroupNorm", "SkipGroupNorm")
+        for name in ("GroupNorm", "SkipGroupNorm")
     ),
     Operator("QEmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
     # These two live in ai.onnx in onnxruntime's own exports.
-    Operator("SimplifiedLayerNormalization", tolerance="normal", infer=_infer_like_input),
-    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, tolerance="normal", infer=_infer_like_input),
+    Operator("SimplifiedLayerNormalization", tolerance="normal", infer=_infer_simplified),
+    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, tolerance="normal", infer=_infer_simplified),
 ]
 
 

@@ -99,6 +99,15 @@ CASES = [
             ),
         )
     ),
+    # Their statistics are float32.
+    *(
+        Case(op, inputs, outputs=4, tolerance="loose", domain=MICROSOFT)
+        for half in [r(2, 5, 16, dtype="float16")]
+        for op, inputs in (
+            ("SkipLayerNormalization", [half, half, r(16, dtype="float16"), r(16, dtype="float16")]),
+            ("SkipSimplifiedLayerNormalization", [half, half, r(16, dtype="float16")]),
+        )
+    ),
     Case("LayerNormalization", [r(2, 4, 3, 5), r(3, 5), r(3, 5)], {"axis": 2}, tolerance="normal"),
     *(
         case

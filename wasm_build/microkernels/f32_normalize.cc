@@ -58,7 +58,7 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
     const v128_t correction = splat(rest);
     const auto centered = [&](int32_t i) { return sub(sub(load_some(x + i, n - i), shift), correction); };
-    if (f.mean) f.mean[row] = mean + rest;
+    if (f.mean) f.mean[row] = __builtin_isinf(mean) ? mean : mean + rest;  // (infinities have no distance from their mean)
     if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
 
     const int32_t scale_row = row % f.scale_rows;

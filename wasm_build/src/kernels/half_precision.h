@@ -13,8 +13,8 @@ namespace py_ort {
 
 inline bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
-// float32 outputs get the dtype of the first half-precision input; a kernel K with outputs that stay float32 says how many
-// leading ones do not: `static constexpr size_t kNarrowedOutputs`.
+// float32 outputs get the dtype of the first half-precision input; a kernel K with outputs that stay float32 says
+// which do not: `static constexpr bool narrowed(size_t output)`.
 template <class K>
 class WithHalf {
  public:
@@ -65,7 +65,7 @@ class WithHalf {
     PY_ORT_TRY((*kernel_)(inner));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!context.wants(i)) continue;
-      if (i < narrowed() && outputs[i].kind == Value::Kind::tensor && outputs[i].tensor.dtype == DType::float32) {
+      if (narrowed(i) && outputs[i].kind == Value::Kind::tensor && outputs[i].tensor.dtype == DType::float32) {
         Tensor narrow;
         PY_ORT_TRY(cast(outputs[i].tensor, half, narrow));
         context.output(i, std::move(narrow));
@@ -77,9 +77,9 @@ class WithHalf {
   }
 
  private:
-  static constexpr size_t narrowed() {
-    if constexpr (requires { K::kNarrowedOutputs; }) return K::kNarrowedOutputs;
-    else return static_cast<size_t>(-1);
+  static constexpr bool narrowed(size_t output) {
+    if constexpr (requires { K::narrowed(output); }) return K::narrowed(output);
+    else return true;
   }
   std::optional<K> kernel_;
   mutable std::vector<Derived<Tensor>> wide_;  // constants, by input

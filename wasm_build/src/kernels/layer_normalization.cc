@@ -50,7 +50,7 @@ Status scale_and_shift(Tensor& y, const Tensor* scale, const Tensor* bias) {
 template <bool kCentered>
 class LayerNormalization {
  public:
-  static constexpr size_t kNarrowedOutputs = 1;  // mean and deviation are float32 whatever X is
+  static constexpr bool narrowed(size_t output) { return output == 0; }  // mean and deviation are float32 whatever X is
 
   explicit LayerNormalization(const KernelInfo& info)
       : axis_(info.attributes.integer("axis", -1)), epsilon_(info.attributes.number("epsilon", 1e-5f)) {}
@@ -104,6 +104,8 @@ bool repeats(const Dims& small, const Dims& dims) {
 template <bool kCentered>
 class SkipLayerNormalization {
  public:
+  static constexpr bool narrowed(size_t output) { return output == 0 || output == 3; }
+
   explicit SkipLayerNormalization(const KernelInfo& info) : epsilon_(info.attributes.number("epsilon", 1e-12f)) {}
 
   Status operator()(KernelContext& context) const {

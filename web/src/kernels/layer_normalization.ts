@@ -43,7 +43,8 @@ const SHADER: Shader<NormSpec> = {
     return rowMain({
       layout, element: `let x = ${terms.join(' + ')};`, phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
-      finish: `${mean ? 'means[row] = mean + rest;' : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
+      // Infinities have no distance from their mean; where none is taken, it is 0.
+      finish: `${mean ? `means[row] = ${centred ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
     });
   },
 };
