@@ -53,6 +53,18 @@ PADS = [
     ]
     if mode == "constant" or min(pads) >= 0
 ]
+# Negative pads cut, and what is left is repeated.
+PADS += [
+    Case("Pad", [r(*shape), i64(*pads)], {"mode": mode}, tolerance="exact")
+    for mode in ("edge", "reflect", "wrap")
+    for shape, pads in [
+        ((6,), (-2, 3)),
+        ((6,), (2, -2)),
+        ((5,), (-1, -1)),
+        ((4, 6), (1, -1, -1, 2)),
+        ((5, 3, 8), (-2, 0, 4, 1, 0, -2)),
+    ]
+]
 RESHAPES = [
     Case("Reshape", [r(2, 3, 4), i64(4, -1)]),
     Case("Reshape", [r(2, 3, 4), i64(0, -1)]),

@@ -71,11 +71,14 @@ class Pad {
       const int64_t axis = axes[i], before = pads[i], after = pads[i + axes.size()], size = in.dim(axis);
       dims[axis] = size + before + after;
       PY_ORT_ENSURE(dims[axis] >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after, " and would have size ", dims[axis]);
-      PY_ORT_ENSURE(size > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: axis ", axis, " of shape ", in.dims, " is empty, there is nothing to repeat");
+      // Negative pads cut first; what is left is repeated.
+      const int64_t cut = std::max<int64_t>(-before, 0), left = size - cut + std::min<int64_t>(after, 0);
+      PY_ORT_ENSURE(left > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: nothing is left of axis ", axis, " of shape ", in.dims,
+                    " that could be repeated");
       maps[axis].assign(static_cast<size_t>(dims[axis]), -1);
       for (int64_t k = 0; k < dims[axis]; ++k) {
-        const int64_t from = source(mode_, k - before, size);
-        if (from >= 0) maps[axis][k] = from * strides[axis];
+        const int64_t from = source(mode_, k - std::max<int64_t>(before, 0), left);
+        if (from >= 0) maps[axis][k] = (from + cut) * strides[axis];
       }
     }
     const Tensor* value = context.input(2);

@@ -26,7 +26,7 @@ const PAD: Shader<PadSpec> = {
   name: 'pad',
   wgsl({ mode, rank, lanes, type, filled }) {
     const element = lanes === 1 ? type : `vec${lanes}<${type}>`;
-    const lines = ['  var rest = i;', '  var at = 0;', '  var inside = true;'];
+    const lines = ['  var rest = i;', '  var at = u.offset;', '  var inside = true;'];
     for (let axis = rank - 1; axis >= 0; axis--) {
       const index = axis > 0 ? `i32(rest % u.dims_${axis})` : 'i32(rest)';
       lines.push(`  { var p = ${index} - u.before_${axis}; let n = u.from_${axis};`);
@@ -71,26 +71,31 @@ function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], aft
     const offset = before.reduce((sum, count, axis) => sum - count * strides[axis], 0);
     return stridedCopy(ctx, x, { offset, strides }, y, { strides: stridesOf(dims) }, dims);
   }
-  if (x.size === 0 && mode !== 'constant') throw new KernelError(`Pad of the empty tensor [${x.dims}] with mode ${mode}: there is nothing to repeat`);
+  // Negative pads cut first; what is left is repeated.
+  const left = x.dims.map((dim, axis) => dim + Math.min(before[axis], 0) + Math.min(after[axis], 0));
+  if (mode !== 'constant' && left.some((dim) => dim <= 0)) throw new KernelError(`Pad of [${x.dims}] by [${before}] and [${after}] with mode ${mode}: nothing is left to repeat`);
   const folded = fold(x.dims, before, after);
   const last = folded.dims.length - 1;
   const plainLast = folded.before[last] === 0 && folded.after[last] === 0;
   const inFours = [folded.dims, folded.before, folded.after].every((counts) => counts[last] % 4 === 0);
   const lanes = inFours && (plainLast || mode === 'constant') ? 4 : 1;
   const vectors = (counts: readonly number[]): number[] => counts.map((count, axis) => (axis === last ? count / lanes : count));
-  const [from, start, end] = [vectors(folded.dims), vectors(folded.before), vectors(folded.after)];
+  const [size, start, end] = [vectors(folded.dims), vectors(folded.before), vectors(folded.after)];
+  const strides = stridesOf(size);
+  const [from, first] = [size.map((dim, axis) => dim + Math.min(start[axis], 0) + Math.min(end[axis], 0)), start.map((count) => Math.max(-count, 0))];
+  const offset = first.reduce((sum, index, axis) => sum + index * strides[axis], 0);
   const count = y.size / lanes;
   const constant = mode === 'constant' ? value : 0;
   const filled = typeof constant !== 'number';
   const type = computeType(x.storage);
   ctx.dispatch({
     shader: PAD,
-    spec: { mode, rank: from.length, lanes, type: x.storage, filled },
+    spec: { mode, rank: size.length, lanes, type: x.storage, filled },
     inputs: { x: inLanes(x, lanes), ...(filled ? { value: constant } : {}) },
     outputs: { y: inLanes(y, lanes) },
-    uniforms: { count, dims: from.map((dim, axis) => start[axis] + dim + end[axis]), from, before: start, x: stridesOf(from), value: filled ? 0 : constant },
+    uniforms: { count, offset, dims: size.map((dim, axis) => start[axis] + dim + end[axis]), from, before: start.map((padded) => Math.max(padded, 0)), x: strides, value: filled ? 0 : constant },
     f32: type === 'f32' ? ['value'] : [],
-    i32: ['from', 'before', 'x', ...(type === 'i32' ? ['value'] : [])],
+    i32: ['offset', 'from', 'before', 'x', ...(type === 'i32' ? ['value'] : [])],
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
