@@ -11,15 +11,12 @@
 namespace py_ort {
 namespace {
 
-// The shortest decimal that reads back as the same number, as numpy prints it.
-std::string text_of(double value, bool single) {
+// Eight digits whatever the type is, as onnxruntime has it.
+std::string text_of(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-INF" : "INF";
   char buffer[40];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
-    if (single ? std::strtof(buffer, nullptr) == static_cast<float>(value) : std::strtod(buffer, nullptr) == value) break;
-  }
+  std::snprintf(buffer, sizeof buffer, "%.8g", value);
   return buffer;
 }
 
@@ -31,7 +28,7 @@ Status to_strings(const Tensor& in, Tensor& out) {
   visit_lane(lane_of(in.dtype), [&]<class T>() {
     size_t i = 0;
     for (const T value : wide.values<T>()) {
-      if constexpr (std::is_floating_point_v<T>) to[i++] = text_of(value, std::is_same_v<T, float>);
+      if constexpr (std::is_floating_point_v<T>) to[i++] = text_of(value);
       else if (in.dtype == DType::bool_) to[i++] = value ? "1" : "0";
       else to[i++] = std::to_string(value);
     }
