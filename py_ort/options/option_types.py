@@ -5,8 +5,38 @@ from __future__ import annotations
 import enum
 import operator
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
+
+
+def _whole(value: Any, wanted: type) -> int:
+    number = operator.index(value)
+    if isinstance(value, bool) or not -_INTS <= number < _INTS:
+        raise TypeError
+    return number
+
+
+def _truth(value: Any, wanted: type) -> bool:
+    if value is not None and not hasattr(value, "__bool__"):  # texts and lists have none
+        raise TypeError
+    return bool(value)
+
+
+def _text(value: Any, wanted: type) -> str:
+    path = os.fspath(value)
+    return path.decode() if isinstance(path, bytes) else str(path)
+
+
+def _choice(value: Any, wanted: type[enum.Enum]) -> enum.Enum:
+    if isinstance(value, (enum.Enum, bool)) and not isinstance(value, wanted):
+        raise TypeError
+    return wanted(value if isinstance(value, wanted) else operator.index(value))
+
+
+_INTS = 1 << 31  # onnxruntime's are of 32 bits
+#: What each type of options takes: what native onnxruntime does, and numbers of choices.
+_TAKE: dict[type, Callable[[Any, Any], Any]] = {int: _whole, bool: _truth, str: _text}
 
 
 def check_option(owner: object, name: str, value: Any, defaults: Mapping[str, Any], optional: Collection[str]) -> Any:
@@ -28,15 +58,6 @@ def check_option(owner: object, name: str, value: Any, defaults: Mapping[str, An
     wanted = type(defaults[name])
     if name in optional:
         return None if value is None else float(value)
-    if issubclass(wanted, enum.Enum):
-        return wanted(value)
-    if wanted is int and not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    elif wanted is str and isinstance(value, os.PathLike):
-        return os.fspath(value)
-    elif isinstance(value, wanted) or (wanted is bool and type(value).__name__ == "bool"):  # numpy's too
-        return wanted(value)
+    with suppress(TypeError, ValueError):
+        return _TAKE.get(wanted, _choice)(value, wanted)
     raise TypeError(f"{type(owner).__name__}.{name} takes {wanted.__name__}, not {value!r}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from py_ort import ExecutionMode, OrtValue, RunOptions, SessionOptions
+from py_ort import ExecutionMode, GraphOptimizationLevel, OrtValue, RunOptions, SessionOptions
 from py_ort.exceptions import InvalidArgument, NotImplemented
 
 
@@ -68,13 +68,37 @@ def test_arguments_that_are_refused(case):
     assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, ValueError)
 
 
-WRONG_TYPES = {"intra_op_num_threads": "4", "logid": 1, "enable_profiling": "yes", "inter_op_num_threads": 1.5}
+WRONG_TYPES = [
+    *(("intra_op_num_threads", value) for value in ("4", True, None)),
+    *(("inter_op_num_threads", value) for value in (1.5, 1 << 31)),
+    *(("logid", value) for value in (1, None, [])),
+    *(("enable_profiling", value) for value in ("yes", [])),
+    *(("execution_mode", value) for value in ("x", None, 1.5, True, 7, GraphOptimizationLevel.ORT_ENABLE_BASIC)),
+    *(("graph_optimization_level", value) for value in ("all", None, 1.0, -1, ExecutionMode.ORT_PARALLEL)),
+]
 
 
-@pytest.mark.parametrize("name", WRONG_TYPES)
-def test_types_are_checked(name):
+@pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
+def test_types_are_checked(name, value):
+    """With what native onnxruntime raises for each of these."""
     with pytest.raises(TypeError, match=name):
-        setattr(SessionOptions(), name, WRONG_TYPES[name])
+        setattr(SessionOptions(), name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        *(("enable_profiling", value, bool(value)) for value in (None, 0, 1, 1.5, np.True_)),
+        *(("logid", value, "x") for value in ("x", b"x")),
+        ("inter_op_num_threads", np.int32(3), 3),
+        ("graph_optimization_level", 1, GraphOptimizationLevel.ORT_ENABLE_BASIC),
+    ],
+)
+def test_types_that_are_taken(name, value, kept):
+    """As native onnxruntime takes them, and numbers for choices."""
+    options = SessionOptions()
+    setattr(options, name, value)
+    assert getattr(options, name) == kept and type(getattr(options, name)) is type(kept)
 
 
 def test_a_session_keeps_a_copy():
