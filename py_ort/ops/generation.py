@@ -36,7 +36,7 @@ OPERATORS = [
     Operator("NGramRepeatBlock", domain=MICROSOFT, tolerance="exact", infer=_infer_scores),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_sequences)
-        for name in ("BeamSearch", "GreedySearch")
+        for name in ("BeamSearch", "GreedySearch", "WhisperBeamSearch")
     ),
 ]
 
@@ -66,22 +66,26 @@ class _Search:
             and like_gpt2(self.graph, self.attribute("vocab_size"))
         )
 
-    def like_t5(self) -> T5Form | None:
-        """The form of encoder and decoder, when it is T5's."""
-        encoder = attribute(self._node, "encoder")
-        if (
-            self.attribute("model_type") != 1
-            or encoder is None
-            or attribute(self._node, "decoder_start_token_id") is None
-        ):
+    def encoder_form(self) -> T5Form | None:
+        """The form of encoder and decoder, when it is T5's or Whisper's."""
+        encoder, start = (attribute(self._node, name) for name in ("encoder", "decoder_start_token_id"))
+        kind, begun = self.attribute("model_type"), self["decoder_input_ids"] is not None
+        if kind not in (1, 2) or encoder is None or (start is None and not begun) or (kind == 1 and begun):
             return None
-        return T5Form.of(encoder, self.graph, self.attribute("vocab_size"))
+        return T5Form.of(encoder, self.graph, self.attribute("vocab_size"), masked=kind == 1)
 
     def encoded(self, form: T5Form, build: Builder, copies: Any) -> Rows:
         """What a decoder reads first that has an encoder; `copies` says of which text each row is."""
-        mask = self._written(build) if self["attention_mask"] is None else self["attention_mask"]
-        start = np.array(self.attribute("decoder_start_token_id"), np.int32)
-        return form.first(build, self["input_ids"], mask, start, copies)
+        mask, begin = self["attention_mask"], self["decoder_input_ids"]
+        if self.attribute("model_type") == 2:
+            mask = None
+        elif mask is None:
+            mask = self._written(build)
+        if begin is None:
+            start = np.array(self.attribute("decoder_start_token_id"), np.int32).reshape(1, 1)
+            texts = build.op("Shape", self["input_ids"], start=0, end=1)
+            begin = build.op("Expand", start, build.op("Concat", texts, np.array([1]), axis=0))
+        return form.first(build, self["input_ids"], mask, begin, copies)
 
     def _written(self, build: Builder) -> Any:
         """1 where the input has a token, 0 where it is padded."""
@@ -127,7 +131,7 @@ class _Search:
             count = build.op("Reshape", _count(build, scores, 1), np.array([], np.int64))
             token = build.op("Equal", build.op("Range", np.array(0, np.int32), count, np.array(1, np.int32)), self.eos)
             scores = build.op("Where", build.op("And", token, short), lowest, scores)
-        return scores
+        return scores if self["temperature"] is None else build.op("Div", scores, self["temperature"])
 
 
 def _count(build: Builder, value: Any, axis: int) -> Any:
@@ -255,18 +259,23 @@ def _best(build: Builder, beams: _Beams, kept: tuple[Any, Any], found: tuple[Any
 _BEAM_INPUTS = (
     *("input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty"),
     *(*_COMMON, "decoder_input_ids", "logits_processor"),
+    *("cross_qk_layer_head", "extra_decoding_ids", "temperature"),
 )
 
 
-@lowering("BeamSearch", domain=MICROSOFT)
+@lowering("BeamSearch", "WhisperBeamSearch", domain=MICROSOFT)
 def beam_search(node: ir.Node, build: Builder) -> Any:
     """Each turn looks at twice as many candidates as there are beams: those that end a text are kept with their score
     by length, as many as there are beams; the best of the others go on.
     """
     search = _Search(node, _BEAM_INPUTS)
-    form = search.like_t5()
-    known = form is not None or search.like_gpt2()
-    if not known or len(node.outputs) > 2 or search["decoder_input_ids"] or search["logits_processor"]:
+    form = search.encoder_form()
+    unknown = any(
+        search[name] is not None for name in ("logits_processor", "cross_qk_layer_head", "extra_decoding_ids")
+    )
+    if unknown or len(node.outputs) > 2:
+        return None
+    if form is None and (search["decoder_input_ids"] is not None or not search.like_gpt2()):
         return None
     count = build.op("Reshape", search["num_beams"], _LAST)
     early = search.attribute("early_stopping") != 0

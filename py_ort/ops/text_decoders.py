@@ -2,7 +2,8 @@
 
 Like GPT-2: input_ids, position_ids, attention_mask and caches [2, batch, heads, positions, size] go in, logits and
 longer caches come out. Like T5: an encoder runs once; its mask, perhaps its hidden states, and its caches go into each
-turn of a decoder, which has own caches [batch, heads, positions, size] of keys and values.
+turn of a decoder, which has own caches [batch, heads, positions, size] of keys and values. Like Whisper: the same of
+sound, without a mask.
 """
 
 from __future__ import annotations
@@ -158,7 +159,6 @@ class Encoded:
         return replace(self, tokens=texts if self.whole else column, caches=caches, logits=None)
 
 
-_ENCODER_INPUTS = ["encoder_input_ids", "encoder_attention_mask", "decoder_input_ids"]
 _ENCODER_OUTPUTS = ["logits", "encoder_hidden_states"]
 
 
@@ -173,20 +173,23 @@ class T5Form:
     caches: int
 
     @staticmethod
-    def of(encoder: ir.Graph, decoder: ir.Graph, vocabulary: int) -> T5Form | None:
-        """The form of two graphs, or None when they have none that is known."""
+    def of(encoder: ir.Graph, decoder: ir.Graph, vocabulary: int, masked: bool) -> T5Form | None:
+        """The form of two graphs, or None when they have none that is known; `masked`: of padded text, not of sound."""
         inputs, outputs = _names(encoder.inputs), _names(encoder.outputs)
         names, results = _names(decoder.inputs), _names(decoder.outputs)
-        takes_turn, takes_states = len(inputs) == 3, names[2:3] == ["encoder_hidden_states"]
+        mask = ["encoder_attention_mask"] if masked else []
+        read = ["input_ids", *mask]
+        takes_turn = inputs[-1:] == ["decoder_input_ids"]
+        takes_states = names[len(read) : len(read) + 1] == ["encoder_hidden_states"]
         caches = len(results) - 1
-        first = 3 if takes_states else 2
+        first = len(read) + takes_states
         known = (
-            inputs == _ENCODER_INPUTS[: len(inputs)]
-            and len(inputs) >= 2
+            inputs == ["encoder_input_ids", *mask, *(["decoder_input_ids"] if takes_turn else [])]
+            and (masked or takes_turn)
             and outputs[: 2 * takes_turn] == _ENCODER_OUTPUTS[: 2 * takes_turn]
             and len(outputs) == (2 + 2 * caches if takes_turn else caches)
             and (takes_turn or not takes_states)
-            and names[:2] == ["input_ids", "encoder_attention_mask"]
+            and names[: len(read)] == read
             and results[:1] == ["logits"]
             and len(names) == first + 2 * caches
             and _has_size(decoder.outputs[0], vocabulary)
@@ -194,23 +197,23 @@ class T5Form:
         )
         return T5Form(encoder, decoder, takes_turn, takes_states, caches) if known else None
 
-    def first(self, build: Builder, tokens: Any, mask: Any, start: np.ndarray, copies: Any) -> Encoded:
-        """Run the encoder once for each text; `copies` says of which text each row is, `start` what it begins with."""
-        texts = build.op("Shape", tokens, start=0, end=1)
-        begin = build.op("Expand", start.reshape(1, 1), build.op("Concat", texts, np.array([1]), axis=0))
-        given = [tokens, mask, begin] if self.takes_turn else [tokens, mask]
-        found = [
-            build.op("Gather", value, copies, axis=0)
-            for value in (begin, mask, *inline_settled(self.encoder, given, build))
-        ]
-        begin, mask, *found = found
+    def first(self, build: Builder, source: Any, mask: Any, begin: Any, copies: Any) -> Encoded:
+        """Run the encoder once for each text; `copies` says of which text each row is.
+
+        `mask` is None for sound; `begin` are the tokens that texts begin with, [texts, some].
+        """
+        masks = [] if mask is None else [mask]
+        given = [source, *masks, begin] if self.takes_turn else [source, *masks]
+        found = inline_settled(self.encoder, given, build)
+        begin, *found = (build.op("Gather", value, copies, axis=0) for value in (begin, *masks, *found))
+        fixed, found = found[: len(masks)], found[len(masks) :]
         read = dims(self.decoder.inputs[0])
         whole = read is None or len(read) < 2 or read[1] != 1
         if self.takes_turn:
             logits, hidden, *found = found
-            fixed = [mask, hidden] if self.takes_states else [mask]
+            fixed += [hidden] if self.takes_states else []
             own, cross = found[: self.caches], found[self.caches :]
             return Encoded(self.decoder, fixed, cross, begin, own, whole, logits)
         rows = build.op("Shape", begin, start=0, end=1)
         own = [_empty(build, value, rows, []) for value in self.decoder.inputs[2 : 2 + self.caches]]
-        return Encoded(self.decoder, [mask], found, begin, own, whole)
+        return Encoded(self.decoder, fixed, found, begin, own, whole)

@@ -151,3 +151,31 @@ def small_t5(seed: int = 0, *, old: bool = False, states: bool = False) -> dict[
     inputs |= _caches("past_{}_self_", "past") | _caches("past_{}_cross_", "source")
     decoder = _graph("decoder", f"{begin} {layers} logits = MatMul(x{LAYERS}, head)", inputs, {**logits, **own}, seed)
     return {"encoder": encoder, "decoder": decoder}
+
+
+def small_whisper(seed: int = 0, *, states: bool = False) -> dict[str, onnx.GraphProto]:
+    """The same without a mask, of features [batch, WIDTH, frames]; the encoder takes the decoder's first turn.
+
+    Args:
+        seed: Of the weights.
+        states: The decoder has the encoder's hidden states among its inputs.
+    """
+    graphs = small_t5(seed, old=True, states=states)
+    for graph in graphs.values():
+        names = [value.name for value in graph.input]
+        del graph.input[names.index("encoder_attention_mask")]
+        kept = [n for n in graph.node if n.output[0] not in ("seen", "hidden", "masked", "middle", "mask")]
+        del graph.node[:]
+        graph.node.extend(kept)
+        for node in graph.node:
+            if "mask" in node.input:
+                node.op_type = "Identity"
+                node.input.remove("mask")
+            if "encoder_input_ids" in node.input:
+                node.CopyFrom(helper.make_node("Transpose", ["encoder_input_ids"], node.output, perm=[0, 2, 1]))
+    encoder = graphs["encoder"]
+    features = helper.make_tensor_value_info("encoder_input_ids", TensorProto.FLOAT, ["batch", WIDTH, "source"])
+    encoder.input[0].CopyFrom(features)
+    encoder.input[1].type.tensor_type.shape.dim[1].dim_param = "begun"
+    encoder.output[0].type.tensor_type.shape.dim[1].dim_param = "begun"
+    return graphs

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from small_decoder import VOCABULARY, small_decoder
-from small_t5 import small_t5
+from small_t5 import WIDTH, small_t5, small_whisper
 
 from py_ort import InferenceSession
 from py_ort.exceptions import NotImplemented
@@ -30,9 +30,11 @@ ORDER = {
     ),
     "BeamSearch": (
         *("input_ids", "max_length", "min_length", "num_beams", "num_return_sequences", "length_penalty"),
-        *("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask"),
+        *("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask", "decoder_input_ids"),
+        *("logits_processor", "cross_qk_layer_head", "extra_decoding_ids", "temperature"),
     ),
 }
+ORDER["WhisperBeamSearch"] = ORDER["BeamSearch"]
 BEAMS: dict[str, Any] = {
     "min_length": np.array([1], np.int32),
     "num_beams": np.array([4], np.int32),
@@ -66,6 +68,8 @@ BEAM_VARIANTS = {
 def search(op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int) -> onnx.ModelProto:
     outputs = ["sequences", "sequences_scores"][: 1 if op == "GreedySearch" else 2]
     names = [name if name in feeds else "" for name in ORDER[op]]
+    while not names[-1]:
+        names.pop()
     given = {"decoder": small_decoder(seed), "eos_token_id": EOS, "pad_token_id": PAD, "model_type": 0, **attributes}
     node = helper.make_node(op, names, outputs, name="search", domain="com.microsoft", **given)
     infos = [
@@ -139,7 +143,7 @@ def _as_alone(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[
     """Each text of the batch is what onnxruntime finds for it alone."""
     texts, scores = found
     for i in range(len(PROMPTS)):
-        alone = {name: x[i : i + 1] if x.ndim == 2 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
+        alone = {name: x[i : i + 1] if x.ndim > 1 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
         (wanted,), (wanted_scores,) = native(model, alone)
         np.testing.assert_array_equal(texts[i], wanted)
         np.testing.assert_allclose(scores[i], wanted_scores, rtol=2e-5, atol=2e-5)
@@ -187,6 +191,38 @@ def test_whole_texts(new_session: NewSession) -> None:
     with new_session(model.SerializeToString(), providers=["wasm"]) as session:
         found = session.run(None, feeds)
     _as_alone(model, feeds, found)
+
+
+SOUND = np.random.default_rng(3).standard_normal((3, WIDTH, 5)).astype(np.float32)
+BEGUN = np.array([[2, 5, 6], [2, 9, 6], [2, 5, 4]], np.int32)
+WHISPER_CASES = [
+    *(("wasm", "WhisperBeamSearch", True, variant) for variant in ("plain", "pairs", "repetitions", "first word")),
+    ("wasm", "BeamSearch", False, "plain"),
+    ("wasm", "WhisperBeamSearch", False, "cooler"),
+    ("webgpu", "WhisperBeamSearch", True, "pairs"),
+]
+
+
+@pytest.mark.parametrize(("provider", "op", "states", "variant"), WHISPER_CASES)
+def test_whisper(provider: str, op: str, states: bool, variant: str, new_session: NewSession) -> None:
+    """Of sound, with the tokens that a text begins with; each text as it is alone."""
+    feeds, attributes = feeds_of("BeamSearch", "plain" if variant == "cooler" else variant)
+    feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN}
+    feeds |= {"temperature": np.array([0.4], np.float32)} if variant == "cooler" else {}
+    given = {"model_type": 2, "decoder_start_token_id": 2, "early_stopping": 1, **small_whisper(states=states)}
+    model = search(op, feeds, {**attributes, **given}, 0)
+    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
+        found = session.run(None, feeds)
+    _as_alone(model, feeds, found)
+
+
+def test_processors_of_scores(new_session: NewSession) -> None:
+    """Whisper's rules for times are not known."""
+    feeds, _ = feeds_of("BeamSearch", "plain")
+    feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN, "logits_processor": np.array([1], np.int32)}
+    given = {"model_type": 2, "decoder_start_token_id": 2, **small_whisper()}
+    with pytest.raises(NotImplemented, match="WhisperBeamSearch"):
+        new_session(search("WhisperBeamSearch", feeds, given, 0).SerializeToString(), providers=["wasm"])
 
 
 def test_on_the_gpu(new_session: NewSession) -> None:
