@@ -97,7 +97,8 @@ def _sign(node: ir.Node, inputs: Arrays) -> Any:
 
 @fold("Relu", dtypes=FLOATS)
 def _relu(node: ir.Node, inputs: Arrays) -> Any:
-    return None if has_nan(inputs[0]) else np.maximum(inputs[0], inputs[0].dtype.type(0))
+    x = inputs[0]
+    return None if has_nan(x) else np.where(x < 0, x.dtype.type(0), x)  # -0 stays -0
 
 
 @fold(*_ROUNDED, dtypes=FLOATS)

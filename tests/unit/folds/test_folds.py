@@ -182,3 +182,11 @@ def test_equals_the_kernel_and_native(op_type: str) -> None:
             except AssertionError as e:
                 wrong.append(f"{whose}: {case}: {' '.join(str(e).split())}"[:800])
     assert not wrong, "\n".join([f"{len(wrong)} of {len(jobs)} differ:", *wrong[:8]])
+
+
+@pytest.mark.parametrize("op_type", ["Relu", "Sin", "Tanh", "Sign", "Neg", "Abs"])
+def test_signs_of_zeros_are_native(op_type: str) -> None:
+    case = Case([np.array([-0.0, 0.0], np.float32)])
+    (folded,), native = folds()[op_type](_node(op_type, case), case.inputs), _native(op_type, case)
+    assert native is not None
+    np.testing.assert_array_equal(np.signbit(folded), np.signbit(native[0]))

@@ -13,7 +13,7 @@ export interface Activation {
 
 /** WGSL of the result: `v` is the value, of type `F` (`I` has integers); u.activation_0 and u.activation_1 are the parameters. A NaN stays one. */
 const KINDS = {
-  // As relu in math.ts.
+  // As relu in math.ts, but for -0, which becomes 0.
   relu: 'select(v, F(0.0), bitcast<I>(v) <= I(-8388608))',
   clamp: 'or_v(clamp(v, F(u.activation_0), F(u.activation_1)), v)',
   leaky_relu: 'select(v * u.activation_0, v, v >= F(0.0))',
