@@ -86,3 +86,37 @@ def test_as_native(transform: str) -> None:
                 np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5, err_msg=name)
             else:
                 np.testing.assert_array_equal(ours, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (5, 1), (2,), (0, 2), (5, 0)], ids=str)
+@pytest.mark.parametrize(("op_type", "labels"), [("LinearClassifier", LABELS[0]), ("LinearRegressor", "")])
+def test_numbers_that_no_feature_has_are_left_out_as_in_native(
+    op_type: str, labels: str, shape: tuple[int, ...]
+) -> None:
+    """onnxruntime's own logreg_iris.onnx is such a model."""
+    numbers = np.random.default_rng(2).standard_normal(3 * FEATURES).astype(np.float32).tolist()
+    given = {labels: [5, 6, 7]} if labels else {"targets": 3}
+    model = _model(op_type, labels, coefficients=numbers, intercepts=[0.1, 0.2, 0.3], **given)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    (found,) = run_plans([(compile_model(model.SerializeToString(), providers=["wasm"]), {"x": x})])
+    assert not isinstance(found, Exception), found
+    for ours, wanted in zip(found, run_native(model, {"x": x}), strict=True):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (2, 1), (0,), (2, 4)], ids=str)
+@pytest.mark.parametrize("kind", ["floats", "int64s"])
+def test_values_that_are_not_one_for_each_feature_as_in_native(kind: str, shape: tuple[int, ...]) -> None:
+    dtype, name = (np.float32, TensorProto.FLOAT) if kind == "floats" else (np.int64, TensorProto.INT64)
+    values = [dtype(each).item() for each in (7, 8, 9, 10)]
+    given = {f"imputed_value_{kind}": values, f"replaced_value_{kind[:-1]}": dtype(2).item()}
+    node = helper.make_node("Imputer", ["x"], ["y"], domain="ai.onnx.ml", **given)
+    types = [helper.make_tensor_value_info(each, name, None) for each in "xy"]
+    graph = helper.make_graph([node], "g", types[:1], types[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    x = np.resize(np.array([2, 1], dtype), shape)
+    (found,) = run_plans([(compile_model(model.SerializeToString(), providers=["wasm"]), {"x": x})])
+    assert not isinstance(found, Exception), found
+    np.testing.assert_array_equal(found[0], run_native(model, {"x": x})[0])

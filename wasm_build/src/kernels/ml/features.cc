@@ -83,7 +83,7 @@ class Imputer {
     const Tensor& in = *context.input(0);
     Shape shape{};
     PY_ORT_TRY(feature_shape(in, shape));
-    PY_ORT_ENSURE(values_.size() == 1 || static_cast<int64_t>(values_.size()) == shape.columns, "Imputer has ", values_.size(), " values for ", shape.columns, " features");
+    const bool one_each = static_cast<int64_t>(values_.size()) == shape.columns;  // else the first is everybody's, as in onnxruntime
     Tensor x, y, result;
     PY_ORT_TRY(widened(in, x));
     PY_ORT_TRY(Tensor::make(x.dtype, x.dims, y));
@@ -91,7 +91,7 @@ class Imputer {
       for (int64_t i = 0, n = x.count(); i < n; ++i) {
         const T value = x.data<T>()[i];
         const bool missing = std::isnan(replaced_) ? value != value : value == static_cast<T>(replaced_);
-        y.mutable_data<T>()[i] = missing ? static_cast<T>(values_[values_.size() == 1 ? 0 : static_cast<size_t>(i % shape.columns)]) : value;
+        y.mutable_data<T>()[i] = missing ? static_cast<T>(values_[one_each ? static_cast<size_t>(i % shape.columns) : 0]) : value;
       }
     });
     PY_ORT_TRY(cast(y, in.dtype, result));

@@ -8,7 +8,8 @@
 namespace py_ort::ml {
 namespace {
 
-// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C].
+// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C]. What numbers there are beyond these nobody reads, as in onnxruntime
+// (its own logreg_iris.onnx has rows of two, and numbers for four).
 struct Linear {
   std::vector<float> coefficients, intercepts;
 
@@ -17,8 +18,9 @@ struct Linear {
     Tensor x;
     PY_ORT_TRY(cast(in, DType::float32, x));
     const int64_t rows = x.rank() == 1 ? 1 : x.dim(0);
-    const size_t columns = coefficients.size() / std::max<size_t>(targets, 1);
-    PY_ORT_ENSURE(x.count() == rows * static_cast<int64_t>(columns), "a linear model of ", columns, " features got shape ", in.dims);
+    PY_ORT_ENSURE(x.rank() == 1 || x.rank() == 2, "a linear model takes rows of features, not shape ", in.dims);
+    const auto columns = static_cast<size_t>(x.dims.back());
+    PY_ORT_ENSURE(targets * columns <= coefficients.size(), "a linear model of ", coefficients.size() / std::max<size_t>(targets, 1), " features got shape ", in.dims);
     for (int64_t row = 0; row < rows; ++row) {
       const float* features = x.data<float>() + static_cast<size_t>(row) * columns;
       auto& scores = out.emplace_back();
