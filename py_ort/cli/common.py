@@ -175,21 +175,25 @@ _SECONDS_BETWEEN_LINES = 30
 
 
 class _TimeLeft:
-    """How long the rest will take, if it goes on as it has so far."""
+    """How long the rest will take, if it goes on as it has so far. The first step is left out: much is made in it."""
 
     def __init__(self) -> None:
-        self._total, self._began, self._first = 0, 0.0, 0
+        self._total, self._began, self._first, self._warm = 0, 0.0, 0, False
 
     def after(self, done: int, total: int) -> str:
         """Return it in words; "" where that cannot be said, or it is hardly worth it."""
         now = time.monotonic()
         if total != self._total:
-            self._total, self._began, self._first = total, now, done
+            self._total, self._began, self._first, self._warm = total, now, done, False
+        elif not self._warm and done > self._first:
+            self._began, self._first, self._warm = now, done, True
         gone, spent = done - self._first, now - self._began
         if not total or gone <= 0 or spent < 2:
             return ""
         seconds = round(spent / gone * (total - done))
-        return f"about {seconds // 60}:{seconds % 60:02} left" if seconds > 2 else ""
+        minutes, seconds = divmod(seconds, 60) if seconds > 2 else (0, 0)
+        words = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"
+        return f"about {words} left" if minutes or seconds else ""
 
 
 def _text(stage: str, done: int, total: int, detail: str, left: str) -> str:

@@ -159,7 +159,8 @@ def _kernels(domain: str, name: str, manifest: Manifest) -> str:
     if types is None:
         return ""
     texts = list(_dtypes(types))
-    texts += [f"not {requirement.otherwise}" for requirement in manifest.requirements.get((domain, name), ())]
+    refused = (requirement.otherwise for requirement in manifest.requirements.get((domain, name), ()))
+    texts += [f"not {form}" for form in dict.fromkeys(refused)]
     if domain == "" and manifest.has(NHWC, name):
         texts.append("NHWC")
     return "; ".join(texts)
