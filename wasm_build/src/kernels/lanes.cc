@@ -1,5 +1,6 @@
 #include "lanes.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "float_bits.h"
@@ -135,6 +136,10 @@ void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count) {
   });
 }
 
+namespace {
+bool rounds_to(DType dtype) { return dtype == DType::int4 || dtype == DType::uint4 || dtype == DType::int2 || dtype == DType::uint2; }
+}  // namespace
+
 Status cast(const Tensor& in, DType to, Tensor& out) {
   if (in.dtype == to) {
     out = in;
@@ -155,6 +160,13 @@ Status cast(const Tensor& in, DType to, Tensor& out) {
       // "Not 0" is asked before anything is truncated.
       visit_lane(from_lane, [&]<class T>() {
         for (size_t i = 0; i < n; ++i) reinterpret_cast<int32_t*>(converted)[i] = static_cast<const T*>(x)[i] != 0;
+      });
+      x = converted;
+    } else if (rounds_to(to) && (from_lane == Lane::f32 || from_lane == Lane::f64)) {
+      // As onnxruntime: to the nearest, halves away from 0; wider integers are truncated.
+      visit_lane(from_lane, [&]<class T>() {
+        if constexpr (std::is_floating_point_v<T>)
+          for (size_t i = 0; i < n; ++i) reinterpret_cast<int32_t*>(converted)[i] = static_cast<int32_t>(static_cast<int64_t>(std::round(static_cast<const T*>(x)[i])));
       });
       x = converted;
     } else if (from_lane != to_lane) {
