@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.load.channels_last import take_apart_channels_last
 from py_ort.load.contents import take_contents
 from py_ort.load.digest import FileStamp
 from py_ort.load.external import ExternalData
@@ -109,6 +110,7 @@ def load_model(
     external.put_in(model)
     long_lists.put_in(model)
     put_in_order(model)
+    take_apart_channels_last(model)
     take_contents(model, replaced)
     return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
 
