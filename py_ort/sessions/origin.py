@@ -33,12 +33,13 @@ class Origin:
 
     def __init__(self, source: Source, folder: str = "") -> None:
         self.source: Source = source if isinstance(source, _BYTES) else _absolute(source)
-        self.folder = DataFolder.of(self.source, str(_absolute(folder)) if folder else "")
+        self._named = str(_absolute(folder)) if folder else ""
+        self.folder = DataFolder.of(self.source, self._named)
         self._stamps: dict[str, FileStamp] = {}
 
     def anew(self) -> Origin:
         """Return the same place, whatever lies there now."""
-        return Origin(self.source, str(self.folder.path) if self.folder else "")
+        return Origin(self.source, self._named)
 
     @property
     def path(self) -> str:
