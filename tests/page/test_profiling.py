@@ -164,5 +164,5 @@ def test_command(tmp_path: Path) -> None:
         (n, 2) for n in ("product", "softmax", "det", "square")
     }
     html = files["html"].read_text()
-    assert "mul__elementwise" in html and "http" not in html
+    assert "mul__elementwise" in html and "src=" not in html
     assert list(Trace.load(files["trace"]).spans("Kernel"))
