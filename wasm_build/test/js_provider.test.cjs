@@ -108,7 +108,7 @@ test('float16 goes up and comes down as it is', async () => {
 test('an int64 that has no 32-bit form is named', async () => {
   const session = it.core.session(planOf({ inputs: ['x:int64[-1]'], outputs: ['y'], nodes: [js('Neg', 'x', 'y')] }));
   const fields = await fails(() => runOnce(it, session, [i64(1, 2147483648)]), INVALID_ARGUMENT, "element 1 of 'x' is 2147483648", '32 bits');
-  assert.equal(fields.provider, 'js');
+  assert.equal(fields.provider, 'webgpu');
   noBuffersLeft(it.provider);
   assert.deepEqual((await runOnce(it, session, [i64(-2147483648)])).values[0].length, 1);
 });
@@ -136,7 +136,7 @@ test('failures of the page keep their code and words', async (t) => {
   const session = (op) => core.session(planOf({ inputs: ['x:float32[-1]'], outputs: ['y'], nodes: [js('Neg', 'x', 'a'), js(op, 'a', 'y', { name: 'culprit' })] }));
   const check = async (name, code, words, op = name) => {
     const fields = await fails(() => runOnce(it, session(op), [f32(1)]), code, ...words, 'a float32[1]');
-    assert.deepEqual([fields.node, fields.op_type, fields.provider], ['culprit', op, 'js']);
+    assert.deepEqual([fields.node, fields.op_type, fields.provider], ['culprit', op, 'webgpu']);
     noBuffersLeft(provider);
   };
   await t.test('by ort_jsep_error', () => check('Fails', RUNTIME, ['the fake kernel fails']));

@@ -89,7 +89,7 @@ test('kernels that do not exist', async () => {
   const core = await Core.load();
   const plan = planOf({ inputs: ['x:float32[2]'], outputs: ['y'], nodes: [cpu('Conjure', 'x', 'y', { name: 'n', origin: 'model_node', domain: 'my.domain' })] });
   const fields = await fails(() => core.session(plan), 4, 'my.domain::Conjure', 'float32');
-  assert.deepEqual([fields.node, fields.op_type, fields.domain, fields.provider], ['model_node', 'Conjure', 'my.domain', 'cpu']);
+  assert.deepEqual([fields.node, fields.op_type, fields.domain, fields.provider], ['model_node', 'Conjure', 'my.domain', 'wasm']);
   await fails(() => core.session(planOf({ inputs: ['x:string[2]'], outputs: ['y'], nodes: [cpu('Relu', 'x', 'y')] })), 4, 'takes no string as input 0', 'float32');
   await fails(() => core.session(planOf({ inputs: ['x'], outputs: ['y'], nodes: [js('Relu', 'x', 'y')] })), INVALID_GRAPH, 'jsepInit');
 });
