@@ -78,7 +78,7 @@ def _of_union(readers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 def _of_list(make: Callable[[Any], Any], reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def read_each(data: Any) -> Any:
-        if type(data) is not list:
+        if type(data) not in (list, tuple):
             raise TypeError(f"{data!r:.100} is no list")
         return make(map(reader, data))
 
