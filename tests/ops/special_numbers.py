@@ -131,7 +131,7 @@ CASES = [
         for bounds in ([], [one], [None, one])
     ),
     *(
-        Case("LayerNormalization", [np.full((2, n), value, F), np.ones(n, F)], {}, _mean, outputs=2)
+        Case("LayerNormalization", [np.full((2, n), value, F), np.ones(n, F)], {}, _mean, outputs=2, name=f"{value}")
         for n in (3, 8, 40)
         for value in (INF, -INF)
     ),
