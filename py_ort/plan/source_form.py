@@ -21,6 +21,8 @@ from py_ort.passes.pipeline import Level
 _NOT_FOLDED = ("DequantizeLinear",)
 #: Patterns have these, whether they change anything or not.
 _IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
+#: In their order, once it is noted what is known.
+PASSES = (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(constants=False), DeadCode())
 
 
 def source_form(model: ir.Model, level: Level) -> ir.Model:
@@ -37,7 +39,7 @@ def source_form(model: ir.Model, level: Level) -> ir.Model:
         return model
     _inline(model)
     _note_what_is_known(model)
-    for each in (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(constants=False), DeadCode()):
+    for each in PASSES:
         each.call(model)
     return model
 

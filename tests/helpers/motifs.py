@@ -400,6 +400,7 @@ def _columns(g: RandomGraph, x: str, shape: Shape) -> str:
 
 #: Passes that no motif is for, and where they are proven.
 ELSEWHERE = {
+    "behind_convolutions": "tests/unit/plan/test_source_form.py",
     "cache_writes": "tests/unit/passes/test_cache_writes.py",
     "counts": "tests/models/test_counted_launches.py",
     "index_grids": "tests/unit/passes/test_index_grids.py",
