@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims
+from py_ort.ops.builder import Builder, attribute
 from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import like, newest_opset
+from py_ort.ops.infer import like
+from py_ort.ops.loops import loop
+from py_ort.ops.sampling import draw, likely_first, uniform, unlikely_first
 from py_ort.ops.text_decoders import Prompted, Rows, T5Form, like_gpt2
 
 _INT32, _INT64, _FLOAT = int(ir.DataType.INT32), int(ir.DataType.INT64), int(ir.DataType.FLOAT)
@@ -36,7 +38,7 @@ OPERATORS = [
     Operator("NGramRepeatBlock", domain=MICROSOFT, tolerance="exact", infer=_infer_scores),
     *(
         Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_sequences)
-        for name in ("BeamSearch", "GreedySearch", "WhisperBeamSearch")
+        for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
     ),
 ]
 
@@ -58,13 +60,22 @@ class _Search:
         found: int = attribute(self._node, name, 0)
         return found
 
+    def number(self, name: str, otherwise: float) -> float:
+        found: float = attribute(self._node, name, otherwise)
+        return found
+
     def like_gpt2(self) -> bool:
-        """Whether the decoder has the form of GPT-2, and nothing is wanted that has none here."""
+        """Whether the decoder, and that of the first turn, have the form of GPT-2."""
         return (
             not self.attribute("model_type")
-            and all(attribute(self._node, name) is None for name in ("init_decoder", "encoder"))
-            and like_gpt2(self.graph, self.attribute("vocab_size"))
+            and attribute(self._node, "encoder") is None
+            and all(like_gpt2(graph, self.attribute("vocab_size")) for graph in (self.graph, self._begin()))
         )
+
+    def _begin(self) -> ir.Graph:
+        """The decoder of the first turn."""
+        found: ir.Graph = attribute(self._node, "init_decoder", self.graph)
+        return found
 
     def encoder_form(self) -> T5Form | None:
         """The form of encoder and decoder, when it is T5's or Whisper's."""
@@ -99,9 +110,9 @@ class _Search:
         rows = [self["input_ids"], build.op("Mul", before, there), mask]
         if copies is not None:
             rows = [build.op("Gather", value, copies, axis=0) for value in rows]
-        return Prompted.first(self.graph, build, *rows)
+        return Prompted.first(self._begin(), self.graph, build, *rows)
 
-    def processed(self, build: Builder, scores: Any, sequences: Any, number: Any, prefix_mask: Any) -> Any:
+    def processed(self, build: Builder, scores: Any, sequences: Any, begins: Begins, prefix_mask: Any) -> Any:
         """Scores [rows, vocabulary] as masks, penalties and lengths leave them, in onnxruntime's order."""
         lowest = build.constant(_LOWEST)
         if self["repetition_penalty"] is not None:
@@ -122,16 +133,23 @@ class _Search:
             scores = build.op("Max", scores, lowest)
         if self["vocab_mask"] is not None:
             scores = build.op("Where", build.op("Equal", self["vocab_mask"], np.array([0], np.int32)), lowest, scores)
-        if prefix_mask is not None:
-            first = build.op("Equal", number, np.array(0))
-            hidden = build.op("And", build.op("Equal", prefix_mask, np.array([0], np.int32)), first)
+        if prefix_mask is not None and begins is not None:
+            hidden = build.op("And", build.op("Equal", prefix_mask, np.array([0], np.int32)), begins)
             scores = build.op("Where", hidden, lowest, scores)
         if self["min_length"] is not None:
             short = build.op("Less", _count(build, sequences, 1), self["min_length"])
             count = build.op("Reshape", _count(build, scores, 1), np.array([], np.int64))
             token = build.op("Equal", build.op("Range", np.array(0, np.int32), count, np.array(1, np.int32)), self.eos)
             scores = build.op("Where", build.op("And", token, short), lowest, scores)
-        return scores if self["temperature"] is None else build.op("Div", scores, self["temperature"])
+        temperature = self["temperature"]
+        if temperature is None and self.number("temperature", 1.0) != 1:
+            temperature = np.array([self.number("temperature", 1.0)], np.float32)
+        scores = scores if temperature is None else build.op("Div", scores, temperature)
+        penalty = self.number("presence_penalty", 0.0)
+        if self["presence_mask"] is not None and penalty != 0:
+            present = build.op("Cast", self["presence_mask"], to=_FLOAT)
+            scores = build.op("Sub", scores, build.op("Mul", present, np.array([penalty], np.float32)))
+        return scores
 
 
 def _count(build: Builder, value: Any, axis: int) -> Any:
@@ -143,35 +161,32 @@ def _int64(build: Builder, value: Any) -> Any:
     return build.op("Cast", value, to=_INT64)
 
 
-Turn = Callable[..., tuple[Any, list[Any]]]
+#: Whether a turn is the first one: known when the model is loaded, a truth, or None: no.
+Begins = Any
+#: turn(build, begins, rows, own) returns whether to go on, the states and rows after it, and what is kept of each turn.
+Turn = Callable[[Builder, Begins, Rows, list[Any]], tuple[Any, list[Any], Rows, list[Any]]]
 
 
-def _loop(build: Builder, trips: Any, states: Sequence[Any], turn: Turn, begin: Any = None) -> list[Any]:
-    """Loop with these states; `turn(build, number, states)` returns whether to go on, and the states after it.
+def _turns(build: Builder, trips: Any, own: list[Any], first: Rows, turn: Turn) -> tuple[list[Any], list[Any]]:
+    """Run turns while they want to go on; returns the states after the last one, and what was kept [turns, ...].
 
-    `begin` says whether there is a first turn at all, if not always.
+    A first turn that is another than those behind it is made before the loop.
     """
-    name = f"{build.anchor.name or build.anchor.op_type}_turns"
-    number = ir.Value(name=f"{name}_number", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape([]))
-    go = ir.Value(name=f"{name}_go", type=ir.TensorType(ir.DataType.BOOL), shape=ir.Shape([]))
-    carried = []
-    for i, state in enumerate(states):
-        known = dims(state)
-        shape = None if known is None else ir.Shape([None] * len(known))
-        carried.append(ir.Value(name=f"{name}_state_{i}", type=state.type, shape=shape))
-    anchor = ir.Node("", "Identity", [go], num_outputs=1)
-    body = ir.Graph([number, go, *carried], [], nodes=[anchor], name=name)
-    inner = Builder(anchor, origin=build.origin)
-    goes_on, after = turn(inner, number, carried)
-    body.outputs.extend(inner.op("Identity", value) for value in (goes_on, *after))
-    body.remove(anchor, safe=True)
-    for made in inner.made:
-        made.version = newest_opset() if made.domain == "" else None
-    for i, output in enumerate(body.outputs):
-        output.name = f"{name}_after_{i}"
-    begin = np.array(True) if begin is None else begin
-    found = build.op("Loop", trips, begin, *states, outputs=len(states), body=ir.AttrGraph("body", body))
-    return list(found)
+    rows, kept_first, go = first, [], np.array(True)
+    if first.begins_otherwise:
+        go, own, rows, kept = turn(build, np.array(True), first, own)
+        kept_first = [build.op("Unsqueeze", value, np.array([0])) for value in kept]
+        trips = build.op("Sub", trips, np.array(1))
+
+    def body(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+        begins = None if first.begins_otherwise else build.op("Equal", number, np.array(0))
+        goes_on, after, then, kept = turn(build, begins, rows.of(states[len(own) :]), states[: len(own)])
+        return goes_on, [*after, *then.states()], kept
+
+    states, kept = loop(build, trips, [*own, *rows.states()], body, go)
+    if kept_first:
+        kept = [build.op("Concat", *pair, axis=0) for pair in zip(kept_first, kept, strict=True)]
+    return states[: len(own)], kept
 
 
 def _trips(search: _Search, build: Builder, begun: Any) -> Any:
@@ -200,24 +215,52 @@ _COMMON = ("repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_m
 def greedy_search(node: ir.Node, build: Builder) -> Any:
     """Each turn appends the likeliest token; rows that have ended get padding."""
     search = _Search(node, ("input_ids", "max_length", "min_length", *_COMMON))
-    if not search.like_gpt2():
+
+    def likeliest(build: Builder, scores: Any, number: Any) -> Any:
+        return build.op("ArgMax", scores, axis=1, keepdims=0)
+
+    return _one_by_one(search, build, likeliest) if search.like_gpt2() else None
+
+
+@lowering("Sampling", domain=MICROSOFT)
+def sampling(node: ir.Node, build: Builder) -> Any:
+    """Each turn appends a token drawn from the likeliest ones."""
+    search = _Search(node, ("input_ids", "max_length", "min_length", *_COMMON, "presence_mask", "seed"))
+    if not search.like_gpt2() or len(node.outputs) > 1:  # onnxruntime's CPU gives no filtered_logits either
         return None
+    texts = build.op("Shape", search["input_ids"], start=0, end=1)
+    numbers = uniform(build, search["seed"], _trips(search, build, search["input_ids"]), texts)
+    top, keep = search.number("top_p", 0.0), search.attribute("min_tokens_to_keep")
+    filtered = search.number("filter_value", -1e20)
+    likely = likely_first if search.attribute("custom") else unlikely_first
+
+    def drawn(build: Builder, scores: Any, number: Any) -> Any:
+        scores = likely(build, scores, top, keep, filtered)
+        return draw(build, scores, build.op("Gather", numbers, number, axis=0))
+
+    return _one_by_one(search, build, drawn)
+
+
+def _one_by_one(search: _Search, build: Builder, choose: Callable[[Builder, Any, Any], Any]) -> Any:
+    """Append `choose(build, scores, number of the turn)` in each turn."""
     first = search.prompt(build)
     never = build.op("Equal", _first_column(build, first.states()[1]), np.array([-1], np.int32))
 
-    def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        (sequences, ended), rows = states[:2], first.of(states[2:])
+    def turn(build: Builder, begins: Begins, rows: Rows, own: list[Any]) -> tuple[Any, list[Any], Rows, list[Any]]:
+        sequences, ended = own
         scores, caches = rows.decoded(build)
-        scores = search.processed(build, scores, sequences, number, search["prefix_vocab_mask"])
-        token = build.op("Cast", build.op("ArgMax", scores, axis=1, keepdims=0), to=_INT32)
+        scores = search.processed(build, scores, sequences, begins, search["prefix_vocab_mask"])
+        number = build.op("Sub", *(build.op("Shape", x, start=1, end=2) for x in (sequences, first.tokens)))
+        number = build.op("Squeeze", number, np.array([0]))
+        token = build.op("Cast", choose(build, scores, number), to=_INT32)
         ended = build.op("Or", ended, build.op("Equal", token, search.eos))
         column = build.op("Unsqueeze", build.op("Where", ended, search.pad, token), np.array([1]))
         grown = build.op("Concat", sequences, column, axis=1)
         after = rows.after(build, grown, column, caches)
-        return _any(build, build.op("Not", ended)), [grown, ended, *after.states()]
+        return _any(build, build.op("Not", ended)), [grown, ended], after, []
 
-    states = [first.tokens, never, *first.states()]
-    return _padded(search, build, _loop(build, _trips(search, build, first.tokens), states, turn)[0], 1)
+    (texts, _), _ = _turns(build, _trips(search, build, first.tokens), [first.tokens, never], first, turn)
+    return _padded(search, build, texts, 1)
 
 
 @dataclass(frozen=True)
@@ -273,7 +316,7 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     unknown = any(
         search[name] is not None for name in ("logits_processor", "cross_qk_layer_head", "extra_decoding_ids")
     )
-    if unknown or len(node.outputs) > 2:
+    if unknown or len(node.outputs) > 3:
         return None
     if form is None and (search["decoder_input_ids"] is not None or not search.like_gpt2()):
         return None
@@ -297,15 +340,16 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     unfinished = build.op("Reshape", first.tokens, build.op("Concat", grid, size, axis=0))
     never = build.op("Greater", _first_column(build, nothing), np.array([0], np.float32))
 
-    def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        sequences, totals, *kept, done = states[:5]
-        rows = first.of(states[5:]) if states[5:] else first
+    def turn(build: Builder, begins: Begins, rows: Rows, own: list[Any]) -> tuple[Any, list[Any], Rows, list[Any]]:
+        sequences, totals, *kept, done = own
         logits, caches = rows.decoded(build)
         scores = build.op("LogSoftmax", logits, axis=-1)
-        later = first.logits is not None and rows is not first
-        scores = search.processed(build, scores, sequences, number, None if later else prefix_mask)
+        scores = search.processed(build, scores, sequences, begins, prefix_mask)
         vocabulary = _count(build, scores, 1)
         scores = build.op("Add", scores, build.op("Unsqueeze", totals, np.array([1])))
+        seen = []
+        if len(node.outputs) > 2:
+            seen = [build.op("Reshape", scores, build.op("Concat", grid, _int64(build, vocabulary), axis=0))]
         wide = build.op("Reshape", scores, build.op("Concat", build.op("Shape", done), _LAST, axis=0))
         best, places = build.op("TopK", wide, _int64(build, beams.twice), axis=1, outputs=2)
         places = build.op("Cast", places, to=_INT32)
@@ -343,16 +387,10 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
         caches = [build.op("Gather", cache, sources, axis=rows.cache_axis) for cache in caches]
         grown = build.op("Concat", build.op("Gather", sequences, sources, axis=0), column, axis=1)
         after = rows.after(build, grown, column, caches)
-        return _any(build, build.op("Not", done)), [grown, totals, finished, texts, done, *after.states()]
+        return _any(build, build.op("Not", done)), [grown, totals, finished, texts, done], after, seen
 
-    states = [first.tokens, begin, nothing, unfinished, never]
-    go, trips = np.array(True), _trips(search, build, first.tokens)
-    if first.logits is not None:  # the first turn needs no decoder
-        go, states = turn(build, np.array(0), states)
-        trips = build.op("Sub", trips, np.array(1))
-    else:
-        states += first.states()
-    sequences, totals, *kept, done = _loop(build, trips, states, turn, go)[:5]
+    own, trips = [first.tokens, begin, nothing, unfinished, never], _trips(search, build, first.tokens)
+    (sequences, totals, *kept, done), seen = _turns(build, trips, own, first, turn)
     open_texts = build.op("Unsqueeze", build.op("Not", done), np.array([1]))
     by_length = build.op("Reshape", build.op("Div", totals, beams.length(build, sequences)), grid)
     size = build.op("Shape", sequences, start=1, end=2)
@@ -360,7 +398,15 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     found = last, build.op("Reshape", sequences, build.op("Concat", grid, size, axis=0))
     most = build.op("Reshape", search["num_return_sequences"], _LAST)
     scores, texts = _best(build, beams, (kept[0], kept[1]), found, most)
-    return (_padded(search, build, texts, 2), scores)[: len(node.outputs)]
+    every_turn = [_for_turns(build, trips, value) for value in seen]
+    return (_padded(search, build, texts, 2), scores, *every_turn)[: len(node.outputs)]
+
+
+def _for_turns(build: Builder, trips: Any, seen: Any) -> Any:
+    """What was kept of each turn, and zeros for those that were not wanted any more."""
+    room = build.op("Sub", build.op("Reshape", trips, _LAST), build.op("Shape", seen, start=0, end=1))
+    pads = build.op("Concat", np.array([0] * 4), room, np.array([0] * 3), axis=0)
+    return build.op("Pad", seen, pads)
 
 
 def _with_column(build: Builder, texts: Any, token: np.ndarray) -> Any:

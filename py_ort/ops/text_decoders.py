@@ -30,8 +30,8 @@ class Rows(Protocol):
         """Those that the text begins with, and in a turn those that are read then: [rows, some] of int32."""
 
     @property
-    def logits(self) -> Any:
-        """What comes next [rows, positions, vocabulary] where it is known without the decoder, else None."""
+    def begins_otherwise(self) -> bool:
+        """Whether what they do next is another graph's work than in turns behind it."""
 
     @property
     def cache_axis(self) -> int:
@@ -98,36 +98,43 @@ def like_gpt2(graph: ir.Graph, vocabulary: int) -> bool:
 class Prompted:
     """Rows of a decoder like GPT-2: tokens, their positions, a mask of all so far, caches."""
 
+    begin: ir.Graph
     graph: ir.Graph
     tokens: Any
     positions: Any
     mask: Any
     caches: list[Any]
-    logits: Any = None
     cache_axis: int = 1
 
     @staticmethod
-    def first(graph: ir.Graph, build: Builder, tokens: Any, positions: Any, mask: Any) -> Prompted:
-        """Those of a prompt."""
+    def first(begin: ir.Graph, graph: ir.Graph, build: Builder, tokens: Any, positions: Any, mask: Any) -> Prompted:
+        """Those of a prompt, which `begin` reads, and `graph` what is behind it."""
         batch = build.op("Shape", tokens, start=0, end=1)
-        caches = [_empty(build, value, batch, [2]) for value in graph.inputs[3:]]
-        return Prompted(graph, tokens, positions, mask, caches)
+        caches = [_empty(build, value, batch, [2]) for value in begin.inputs[3:]]
+        return Prompted(begin, graph, tokens, positions, mask, caches)
+
+    @property
+    def begins_otherwise(self) -> bool:
+        return self.begin is not self.graph
 
     def states(self) -> list[Any]:
         return [self.tokens, self.positions, self.mask, *self.caches]
 
     def of(self, states: Sequence[Any]) -> Prompted:
-        return Prompted(self.graph, states[0], states[1], states[2], list(states[3:]))
+        return Prompted(self.graph, self.graph, states[0], states[1], states[2], list(states[3:]))
 
     def decoded(self, build: Builder) -> tuple[Any, list[Any]]:
-        found = inline(self.graph, self.states(), build.anchor)
+        if self.begins_otherwise:
+            found = inline_settled(self.begin, self.states(), build)
+        else:
+            found = inline(self.graph, self.states(), build.anchor)
         return _last(build, found[0]), found[1:]
 
     def after(self, build: Builder, texts: Any, column: Any, caches: list[Any]) -> Prompted:
         positions = build.op("Add", build.op("Gather", self.positions, _LAST, axis=1), np.array([1], np.int32))
         ones = build.op("Add", build.op("Sub", column, column), np.array([1], np.int32))
         mask = build.op("Concat", self.mask, ones, axis=1)
-        return Prompted(self.graph, column, positions, mask, caches)
+        return Prompted(self.graph, self.graph, column, positions, mask, caches)
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,10 @@ class Encoded:
     whole: bool
     logits: Any = None
     cache_axis: int = 0
+
+    @property
+    def begins_otherwise(self) -> bool:
+        return self.logits is not None
 
     def states(self) -> list[Any]:
         return [self.tokens, *self.caches]

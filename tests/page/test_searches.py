@@ -34,6 +34,7 @@ ORDER = {
         *("logits_processor", "cross_qk_layer_head", "extra_decoding_ids", "temperature"),
     ),
 }
+ORDER["Sampling"] = (*ORDER["GreedySearch"], "presence_mask", "seed")
 ORDER["WhisperBeamSearch"] = ORDER["BeamSearch"]
 BEAMS: dict[str, Any] = {
     "min_length": np.array([1], np.int32),
@@ -65,8 +66,12 @@ BEAM_VARIANTS = {
 }
 
 
-def search(op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int) -> onnx.ModelProto:
-    outputs = ["sequences", "sequences_scores"][: 1 if op == "GreedySearch" else 2]
+def search(
+    op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int, count: int | None = None
+) -> onnx.ModelProto:
+    """A search with `count` outputs, if not with all that tests compare."""
+    outputs = ["sequences", "sequences_scores", "scores"]
+    outputs = outputs[: (1 if op in ("GreedySearch", "Sampling") else 2) if count is None else count]
     names = [name if name in feeds else "" for name in ORDER[op]]
     while not names[-1]:
         names.pop()
@@ -122,6 +127,81 @@ def _length(sequences: np.ndarray) -> int:
     """How many columns there are before those that are padding in all rows."""
     written = np.flatnonzero((sequences != PAD).any(0))
     return int(written[-1]) + 1
+
+
+#: What each adds to the inputs, and to the attributes.
+SAMPLING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "all": ({}, {"top_p": 1.0}),
+    "likely": ({}, {"top_p": 0.7, "temperature": 3.0}),
+    "unseeded": ({"seed": None}, {"top_p": 0.9, "temperature": 5.0}),
+    "custom": ({}, {"top_p": 0.7, "temperature": 3.0, "custom": 1}),
+    "nothing likely": ({}, {"top_p": 0.0, "min_tokens_to_keep": 4}),
+    "filtered by a score": ({}, {"top_p": 0.3, "filter_value": -1.0}),
+    "with all": (
+        {
+            "min_length": np.array([7], np.int32),
+            "repetition_penalty": np.array([1.3], np.float32),
+            "vocab_mask": np.array([1, 0] * (VOCABULARY // 2), np.int32),
+            "prefix_vocab_mask": np.tile([0, 0, 1, 1, 1], (3, VOCABULARY // 5)).astype(np.int32),
+        },
+        {"top_p": 0.8, "temperature": 4.0, "no_repeat_ngram_size": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", SAMPLING), *_on("webgpu", ("likely",))])
+def test_sampling(variant: str, provider: str, new_session: NewSession) -> None:
+    """The very tokens that onnxruntime draws."""
+    inputs, attributes = SAMPLING[variant]
+    feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), "seed": np.array([5], np.int32)}
+    feeds = {name: x for name, x in {**feeds, **inputs}.items() if x is not None}
+    model = search("Sampling", feeds, attributes, 0)
+    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
+        (found,) = session.run(None, feeds)
+    (wanted,) = native(model, feeds)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    last = _length(found)
+    assert last > PROMPTS.shape[1] + 2
+    np.testing.assert_array_equal(found[:, :last], wanted[:, :last])
+
+
+def test_presence(new_session: NewSession) -> None:
+    """The penalty is that of the tokens of the mask (onnxruntime's CPU takes all of it from the first token)."""
+    feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32)}
+    feeds["presence_mask"] = np.tile((np.arange(VOCABULARY) >= 5).astype(np.int32), (3, 1))
+    model = search("Sampling", feeds, {"top_p": 1.0, "presence_penalty": 100.0}, 0)
+    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
+        (found,) = session.run(None, feeds)
+    assert found[:, PROMPTS.shape[1] :].max() < 5
+
+
+@pytest.mark.parametrize("op", ["GreedySearch", "Sampling", "BeamSearch"])
+def test_another_decoder_first(op: str, new_session: NewSession) -> None:
+    """The prompt is read by init_decoder."""
+    feeds, _ = feeds_of(op, "first word")
+    model = search(op, feeds, {"init_decoder": small_decoder(1)} | ({"top_p": 0.9} if op == "Sampling" else {}), 0)
+    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
+        found = session.run(None, feeds)
+    if op == "BeamSearch":
+        _as_alone(model, feeds, found)
+        return
+    last = _length(found[0])
+    np.testing.assert_array_equal(found[0][:, :last], native(model, feeds)[0][:, :last])
+
+
+@pytest.mark.parametrize("attributes", [{}, {"init_decoder": small_decoder(1)}], ids=["", "another decoder first"])
+def test_scores_of_each_turn(attributes: dict[str, Any], new_session: NewSession) -> None:
+    """Of each token behind each beam, as far as there were turns; then zeros."""
+    feeds, _ = feeds_of("BeamSearch", "plain")
+    feeds["input_ids"] = PROMPTS[1:2]
+    model = search("BeamSearch", feeds, {**attributes, "early_stopping": 1}, 0, 3)
+    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
+        *_, found = session.run(None, feeds)
+    *_, wanted = native(model, feeds)
+    assert found.shape == wanted.shape
+    turns = int(np.flatnonzero(found.any(axis=(1, 2, 3)))[-1]) + 1
+    assert turns > 2
+    np.testing.assert_allclose(found[:turns], wanted[:turns], rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("early", [0, 1])
@@ -238,11 +318,10 @@ def test_on_the_gpu(new_session: NewSession) -> None:
     "attributes",
     [
         {"model_type": 1},
-        {"init_decoder": small_decoder()},
         {**small_t5(), "model_type": 2, "decoder_start_token_id": 2},
         {**T5_ATTRIBUTES, "encoder": small_t5()["encoder"]},
     ],
-    ids=["no encoder", "two graphs", "Whisper", "another decoder"],
+    ids=["no encoder", "Whisper", "another decoder"],
 )
 def test_other_decoders(attributes: dict[str, Any], new_session: NewSession) -> None:
     """What we do not know is said when the session is made."""
