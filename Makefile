@@ -5,6 +5,7 @@
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, generated code; no browser
+# make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
@@ -26,9 +27,11 @@ ARGS ?=
 
 BIN := .venv/bin
 STAMPS := build/stamps
+BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
+CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: run test fuzz large libraries numpy1 browsers check conformance build setup wheel clean
+.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel clean
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -60,10 +63,18 @@ conformance: build
 check: build
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIOME) check --error-on-warnings
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
-	cd web && npx --no-install tsc --noEmit
+	cd web && npm run --silent check
 	$(BIN)/python -m py_ort.schema.generate --check
 	$(BIN)/python -m py_ort.ops.document --check
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIOME) check --write
+	$(BIN)/clang-format -i $(CXX_FILES)
 
 build: setup py_ort/assets/core.wasm py_ort/assets/worker.js
 setup: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/npm

@@ -170,7 +170,7 @@ export const cases = {
 
   'options of the compiler': async () => {
     const said = [];
-    runtime.log = (severity, category, text) => said.push(text);
+    runtime.log = (_severity, _category, text) => said.push(text);
     const session = await create('add', { webgpu: { preferredLayout: 'NCHW' } });
     await session.release();
     equal(said.filter((text) => text.includes('without effect')), ['preferredLayout: decided when the plan was made, so without effect here']);

@@ -2,8 +2,8 @@
 //   kernels.wasm.json    the CPU kernels
 //   options.webgpu.json  the options of the WebGPU provider
 'use strict';
-const fs = require('fs');
-const path = require('path');
+const fs = require('node:fs');
+const path = require('node:path');
 const { loadModule } = require('../test/core.cjs');
 
 const [core, folder] = process.argv.slice(2);
@@ -12,7 +12,7 @@ loadModule(core).then((module) => {
   for (const [name, pointer] of Object.entries(tables)) {
     const entries = JSON.parse(module.UTF8ToString(pointer));
     if (entries.error) throw new Error(entries.error);
-    fs.writeFileSync(path.join(folder, name), '[\n' + entries.map((entry) => '  ' + JSON.stringify(entry)).join(',\n') + '\n]\n');
+    fs.writeFileSync(path.join(folder, name), `[\n${entries.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
   }
 }).catch((error) => {
   console.error(`the core's manifests: ${error.message}`);

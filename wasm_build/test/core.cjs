@@ -1,8 +1,8 @@
 // The core for Node: loading it, and the calls that every test makes. Little-endian, as wasm is.
 'use strict';
-const fs = require('fs');
-const path = require('path');
-const { pathToFileURL } = require('url');
+const fs = require('node:fs');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 
 const KIND = { tensor: 0, sequence: 1, optional: 2 };
 const DTYPE = { float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, string: 8, bool: 9, float16: 10, uint32: 12, uint64: 13 };
@@ -24,7 +24,7 @@ async function loadModule(file) {
 
 /** Adds the micro-kernels of relaxed_simd.wasm beside core.mjs, and has them used. Older releases of Node have relaxed SIMD behind a flag. */
 function useRelaxedSimd(module) {
-  require('v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
+  require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
   const bytes = fs.readFileSync(path.join(path.dirname(corePath()), 'relaxed_simd.wasm'));
   if (!module.addMicrokernels(new WebAssembly.Module(bytes))) throw new Error('relaxed_simd.wasm is empty: it was built without clang 19');
   module._ort_microkernels_use(1);

@@ -87,7 +87,7 @@ class FakeProvider {
     core.module.jsepInit(this, {
       alloc: (size) => this.alloc(size),
       free: (id) => this.free(id),
-      copy: (source, target, size, toGpu, dtype, blocks) => (toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks)),
+      copy: (source, target, size, toGpu, _dtype, blocks) => (toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks)),
       copyAsync: (id, target, size) => this.copyAsync(id, target, size),
       createKernel: (opType, id, attributes, size, domain) => this.createKernel(opType, id, attributes, size, domain),
       releaseKernel: (id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),
@@ -134,7 +134,7 @@ class FakeProvider {
     if (!this.async) return write();
     return Promise.resolve(this.beforeCopy?.()).then(write);
   }
-  createKernel(opType, id, attributes, size, domain) {
+  createKernel(opType, id, _attributes, size, domain) {
     if (!KERNELS[opType]) throw new Error(`the fake provider has no kernel for ${opType}`);
     this.kernels.set(id, opType);
     this.log.push(`createKernel ${opType} ${domain} ${size}`);

@@ -1,7 +1,7 @@
 // Plans for the tests: plain objects to FlatBuffers, laid out by what py_ort/schema/*.fbs says. Absent fields are left out.
 'use strict';
-const fs = require('fs');
-const path = require('path');
+const fs = require('node:fs');
+const path = require('node:path');
 
 const SCALARS = { bool: 1, ubyte: 1, byte: 1, ushort: 2, short: 2, uint: 4, int: 4, float: 4, ulong: 8, long: 8, double: 8 };
 const SCHEMA = path.join(__dirname, '../../py_ort/schema');

@@ -4,8 +4,8 @@
 // feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a container for what follows], repeat?: times}. It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being
 // {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of ort_last_error}. one_node.py writes and reads all this.
 'use strict';
-const fs = require('fs');
-const path = require('path');
+const fs = require('node:fs');
+const path = require('node:path');
 const { Core, CoreError } = require('./core.cjs');
 
 async function runFolder(core, folder) {

@@ -50,11 +50,11 @@ ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_
 // An input that is a sequence (kind 1) or an optional (kind 2): the feeds of this input that follow are its elements.
 // An optional sequence is two such calls. `dtype`: of the elements, in case there are none.
 ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype);
-// Walks the plan. 1: done. The one call that may suspend: inside jsepCopyAsync, and for a turn of the event loop every half second,
-// so that a cancellation can arrive. Between its nodes it asks ort_run_cancel's flag.
+// Walks the plan. 1: done. The one call that may suspend: inside jsepCopyAsync, and for a turn of the event loop every
+// half second, so that a cancellation can arrive. Between its nodes it asks ort_run_cancel's flag.
 // In JavaScript: let done = _ort_run_execute(run); if (Asyncify.currData) done = await Asyncify.whenDone();
-// Asyncify keeps one suspended stack, so while a run is suspended another ort_run_execute is refused: the page queues them.
-// All other calls are fine meanwhile.
+// Asyncify keeps one suspended stack, so while a run is suspended another ort_run_execute is refused: the page queues
+// them. All other calls are fine meanwhile.
 ORT_EXPORT int ort_run_execute(uint32_t run);
 ORT_EXPORT void ort_run_cancel(uint32_t run);
 // Before ort_run_execute: keep the nodes' times. After it: [0] how many nodes were carried out, then for each, in the order of their ends,
@@ -74,7 +74,8 @@ ORT_EXPORT const uint32_t* ort_run_output(uint32_t run, uint32_t output);
 ORT_EXPORT void ort_run_end(uint32_t run);
 
 // --- called by the page inside jsepRun(kernel, context). `context` points to uint32 words:
-//   [0] input count, [1] output count, then per input: dtype, location, data (address, gpu id, or 0), bytes, rank, dims...,
+//   [0] input count, [1] output count,
+//   then per input: dtype, location, data (address, gpu id, or 0), bytes, rank, dims...,
 //   then per output: 1 if wanted, else 0. An omitted input has dtype 0; a shape input location 0, data 0.
 // Gives output `index` its shape and dtype and returns the id of its GPU buffer (made with jsepAlloc); 0 on failure.
 ORT_EXPORT uint32_t ort_jsep_output(uint32_t context, uint32_t index, int dtype, uint32_t rank, const int32_t* dims);
@@ -83,15 +84,22 @@ ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t i
 // Why jsepRun is going to fail (UTF-8, copied).
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
-// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs what these call.
-//   jsepAlloc(size) -> gpu id (0: failed)             size: a multiple of 16, above 0
-//   jsepFree(id)                                      ids of jsepAlloc only; the page keeps the buffers that it made itself
-//   jsepCopy(src, dst, size, to_gpu, dtype, blocks)   to_gpu: src is an address; dst is a GPU id. The bytes are taken before it returns
-//                                                     else both are GPU ids; `blocks` points to uint32 words: count, source offset and step, target offset
-//                                                     and step. `count` blocks of `size` bytes are copied; all are multiples of the element's size there
-//   jsepCopyAsync(gpu_id, pointer, size)              undefined: the bytes are in the heap; a promise: suspends until it is settled. The only import that suspends
-//   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode       op_type, domain: JavaScript strings
+// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs
+// what these call.
+//   jsepAlloc(size) -> gpu id (0: failed)
+//     size: a multiple of 16, above 0
+//   jsepFree(id)
+//     ids of jsepAlloc only; the page keeps the buffers that it made itself
+//   jsepCopy(src, dst, size, to_gpu, dtype, blocks)
+//     to_gpu: src is an address; dst is a GPU id. The bytes are taken before it returns
+//     else both are GPU ids; `blocks` points to uint32 words: count, source offset and step, target offset and step.
+//     `count` blocks of `size` bytes are copied; all are multiples of the element's size there
+//   jsepCopyAsync(gpu_id, pointer, size)
+//     undefined: the bytes are in the heap; a promise: suspends until it is settled. The only import that suspends
+//   jsepCreateKernel(op_type, id, attributes*, attributes_size, domain) -> 0, or an ErrorCode
+//     op_type, domain: JavaScript strings
 //   jsepReleaseKernel(id)
 //   jsepRun(id, context) -> 0, or an ErrorCode
-// An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies to and from the CPU are multiples of 4 bytes.
-// 64-bit integers and bool are narrowed and widened by the core (see gpu_element_size): the page moves plain bytes.
+// An exception (or a rejected promise) is a failure too; what ort_jsep_error said first is its message. Copies to and
+// from the CPU are multiples of 4 bytes. 64-bit integers and bool are narrowed and widened by the core (see
+// gpu_element_size): the page moves plain bytes.

@@ -6,7 +6,8 @@
 
 extern "C" {
 EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, size_t scratch_bytes, int32_t units), {
-  return Module['shareMicrokernel'](kernel, wasmTable.get(address), args, scratch_bytes >>> 0, units);
+  const run = wasmTable.get(address);
+  return Module['shareMicrokernel'](kernel, run, args, scratch_bytes >>> 0, units);
 });
 }
 

@@ -22,6 +22,7 @@ Status run_scan(Run& run, const PlanNode& node);
 Status run_sequence_map(Run& run, const PlanNode& node);
 
 // --- for the steps
+
 // Asked before each node and each iteration: a cancelled run fails, and a long one lets the page handle its messages now and then,
 // among which may be the cancellation. May suspend.
 Status keep_going(Run& run);

@@ -49,9 +49,11 @@ EM_JS(int, jsep_copy_async, (uint32_t id, void* target, size_t size), {
   });
 });
 EM_JS(double, jsep_now, (), { return performance.now(); });
-EM_JS(int, jsep_create_kernel, (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
+EM_JS(int, jsep_create_kernel,
+      (const char* op_type, uint32_t id, const void* attributes, size_t size, const char* domain), {
   try {
-    return Module.jsepCreateKernel(UTF8ToString(op_type), id >>> 0, attributes >>> 0, size >>> 0, UTF8ToString(domain)) | 0;
+    const op = UTF8ToString(op_type), of = UTF8ToString(domain);
+    return Module.jsepCreateKernel(op, id >>> 0, attributes >>> 0, size >>> 0, of) | 0;
   } catch (error) {
     Module.jsepCaught(error);
     return 1;

@@ -50,7 +50,7 @@ struct Slice {
   }
 };
 
-PY_ORT_KERNEL("", "Slice", "*;" "int32,int64", OnBytes<Slice>);
+PY_ORT_KERNEL("", "Slice", "*;int32,int64", OnBytes<Slice>);
 
 }  // namespace
 }  // namespace py_ort

@@ -1,5 +1,5 @@
 // The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
-import { type DType, ErrorCode, Location, ValueKind } from '../schema';
+import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Microkernels, relaxedModule } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';

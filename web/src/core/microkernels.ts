@@ -28,10 +28,10 @@ export interface CpuMeans {
 
 const MOST_THREADS = 8;
 /** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
-const PROBE = Uint8Array.of(
+const PROBE = new Uint8Array([
   0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0,
   10, 13, 1, 11, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
-);
+]);
 
 async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
   try {

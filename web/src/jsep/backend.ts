@@ -10,7 +10,7 @@ import { SessionMemory } from '../gpu/session_memory';
 import { Attributes } from './attributes';
 import { copyCommands } from './copy_blocks';
 import type { Kernel } from './kernel';
-import { Recorder } from './recorder';
+import type { Recorder } from './recorder';
 import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
 import { sameContents, toNumbers } from './elements';

@@ -8,7 +8,7 @@ import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
 import { sameContents } from './elements';
-import { type Event, Recording, Segment } from './recording';
+import { type Event, type Recording, Segment } from './recording';
 
 /** Bytes to read back. */
 export interface Wanted {

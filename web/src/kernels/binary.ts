@@ -1,5 +1,5 @@
 // Operators of two tensors, broadcast against each other: each is a line of this table.
-import { type DTypeName, type Kernel, type Spec } from '../jsep/kernel';
+import type { DTypeName, Kernel, Spec } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
   BOOL, broadcastElementwise, computeType, type Division, division, divisionText, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, quotient, wrapped,

@@ -1,5 +1,5 @@
 import { toNumbers } from '../jsep/elements';
-import { type Kernel } from '../jsep/kernel';
+import type { Kernel } from '../jsep/kernel';
 import { DType } from '../schema';
 import { computeType, elementwise, elementwiseShader, HOST } from '../wgsl';
 

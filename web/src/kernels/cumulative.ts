@@ -1,5 +1,5 @@
 // CumSum and CumProd: a thread runs along the axis.
-import { type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
 import type { DType } from '../schema';
 import { computeType, HOST, laneAliases, linearMain, linearWorkgroups, load, narrowType, normalizeAxis, NUMBERS, sizeOf, stored, wrapped } from '../wgsl';
 

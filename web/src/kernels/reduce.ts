@@ -123,7 +123,7 @@ export function walksOf(shapes: readonly (readonly number[])[], dims: readonly n
   const inner = along(every.filter((axis) => axes.includes(axis)));
   for (const [wide, walk, other] of [['outputs', outer, inner], ['steps', inner, outer]] as const) {
     const fours = wideWalk(walk, 4);
-    if (!fours || !fours.wide.includes(true)) continue;
+    if (!fours?.wide.includes(true)) continue;
     const beside = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
     if (!beside.flat().every(Number.isInteger)) continue;
     const rest = { dims: other.dims, strides: beside };

@@ -1,4 +1,4 @@
-import { type Kernel, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
 import { ALL, INDICES, linearMain, linearWorkgroups, sizeOf } from '../wgsl';
 
 interface ReverseSpec extends Spec {

@@ -130,7 +130,7 @@ export class Drawing {
     this.view.edges.forEach(([from, to], i) => {
       const path = this.layout.paths[i], chosen = from === marks.selected || to === marks.selected;
       if (!path || path.at(-1)!.y < top || path[0]!.y > bottom) return;
-      draw.strokeStyle = chosen ? tint['accent']! : tint['dim']!;
+      draw.strokeStyle = chosen ? tint.accent! : tint.dim!;
       draw.lineWidth = (chosen ? 2.5 : 1) / Math.min(1, Math.max(this.scale, 0.3));
       way(draw, path);
       if (this.scale < READABLE) return;
@@ -144,7 +144,7 @@ export class Drawing {
     });
     if (marks.selected === undefined) return;
     draw.setLineDash([6, 5]);
-    draw.strokeStyle = tint['accent']!;
+    draw.strokeStyle = tint.accent!;
     draw.lineWidth = 1.5 / Math.min(1, this.scale);
     for (const i of this.far.get(marks.selected) ?? []) {
       const [from, to] = this.view.edges[i]!.map((node) => this.layout.at[node]);
@@ -157,8 +157,8 @@ export class Drawing {
     const node = this.view.nodes[i]!, { width } = this.sizes[i]!;
     const left = at.x - width / 2, top = at.y - this.sizes[i]!.height / 2, high = 2 * LINE + 4;
     const chosen = i === marks.selected, grouped = marks.group.has(i), found = marks.found.has(i);
-    draw.fillStyle = tint[node.place] ?? tint['stripe']!;
-    draw.strokeStyle = found ? tint['match']! : chosen || grouped ? tint['accent']! : tint['dim']!;
+    draw.fillStyle = tint[node.place] ?? tint.stripe!;
+    draw.strokeStyle = found ? tint.match! : chosen || grouped ? tint.accent! : tint.dim!;
     draw.lineWidth = (chosen ? 4 : found || grouped ? 3 : 1) / (found || chosen || grouped ? Math.min(1, this.scale) : 1);
     draw.setLineDash(node.place ? [] : [4, 3]);
     draw.beginPath();
@@ -173,12 +173,12 @@ export class Drawing {
     draw.clip();
     draw.textAlign = 'center';
     draw.textBaseline = 'middle';
-    draw.fillStyle = tint['ink']!;
+    draw.fillStyle = tint.ink!;
     draw.font = `600 12px ${FONT}`;
     draw.fillText(this.lines[i]![0]!, at.x, top + LINE / 2 + 3);
     draw.font = `11px ${FONT}`;
     draw.fillText(this.lines[i]![1]!, at.x, top + LINE * 1.5 + 2);
-    draw.fillStyle = tint['dim']!;
+    draw.fillStyle = tint.dim!;
     const far = (this.far.get(i) ?? []).length;
     draw.fillText(node.shape + (far > 0 ? ` (+${far} far)` : ''), at.x, top + high + LINE / 2 + 1);
     draw.restore();
@@ -188,14 +188,14 @@ export class Drawing {
   /** At the right, the whole graph in a strip: where in it one is, and where its providers change. */
   private paintStrip(draw: CanvasRenderingContext2D, tint: Record<string, string>, marks: Marks, width: number, height: number): void {
     const ratio = height / Math.max(this.layout.height, 1);
-    draw.fillStyle = tint['stripe']!;
+    draw.fillStyle = tint.stripe!;
     draw.fillRect(width - STRIP, 0, STRIP, height);
     this.layout.at.forEach((at, i) => {
       if (!at) return;
-      draw.fillStyle = marks.found.has(i) ? tint['match']! : tint[this.view.nodes[i]!.place] ?? tint['wait']!;
+      draw.fillStyle = marks.found.has(i) ? tint.match! : tint[this.view.nodes[i]!.place] ?? tint.wait!;
       draw.fillRect(width - STRIP, at.y * ratio, STRIP, Math.max(1.5, this.sizes[i]!.height * ratio));
     });
-    draw.strokeStyle = tint['ink']!;
+    draw.strokeStyle = tint.ink!;
     draw.lineWidth = 1.5;
     draw.strokeRect(width - STRIP + 1, this.y * ratio, STRIP - 2, Math.max(4, height / this.scale * ratio));
   }

@@ -31,8 +31,8 @@ export class GpuWeightStore {
   bytes = 0;
 
   static of(provider: GpuProvider): GpuWeightStore {
-    const store = this.stores.get(provider) ?? new GpuWeightStore(provider);
-    this.stores.set(provider, store);
+    const store = GpuWeightStore.stores.get(provider) ?? new GpuWeightStore(provider);
+    GpuWeightStore.stores.set(provider, store);
     return store;
   }
 
@@ -92,8 +92,8 @@ export class HeapWeightStore {
   private readonly known = new Map<string, HeapWeight[]>();
 
   static of(core: Core): HeapWeightStore {
-    const store = this.stores.get(core) ?? new HeapWeightStore();
-    this.stores.set(core, store);
+    const store = HeapWeightStore.stores.get(core) ?? new HeapWeightStore();
+    HeapWeightStore.stores.set(core, store);
     return store;
   }
 

@@ -15,7 +15,7 @@ interface Token {
   readonly start: number;
 }
 
-const COMMENT = /\/\/[^\n]*|\/\*[^]*?\*\//g;
+const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
 const TOKEN = /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?|[A-Za-z_]\w*|<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/g;
 const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const WORD = /^[A-Za-z_]/;

@@ -4,7 +4,7 @@
 /** The module with the uniforms that `main` uses in constants at its beginning. */
 export function hoistUniforms(module: string): string {
   // Comments may have braces of their own; what takes their place has their length.
-  const code = module.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => ' '.repeat(comment.length));
+  const code = module.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (comment) => ' '.repeat(comment.length));
   const entry = /\bfn\s+main\s*\(/.exec(code);
   if (!entry) return module;
   const start = code.indexOf('{', entry.index) + 1;

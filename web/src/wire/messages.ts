@@ -1,6 +1,6 @@
 // Messages: the FlatBuffers header and the payload with the tensors' bytes.
 import * as flatbuffers from 'flatbuffers';
-import { Body, Location, Message, MessageT, TensorDescT, ValueKind } from '../schema';
+import { type Body, Location, Message, MessageT, TensorDescT, ValueKind } from '../schema';
 import { cpuElementSize, elementCount } from '../jsep/elements';
 import { isContainer, isOnGpu, type Tensor, type Value } from '../session/tensors';
 import { align16, type Assembled, frames, ProtocolError } from './frames';

@@ -57,7 +57,7 @@ class FakeDevice {
   createBuffer({ size, label }: { size: number; label: string }) {
     return {
       size, label, destroy: () => undefined, mapAsync: () => Promise.resolve(), unmap: () => undefined,
-      getMappedRange: (offset: number, bytes: number) => new ArrayBuffer(bytes),
+      getMappedRange: (_offset: number, bytes: number) => new ArrayBuffer(bytes),
     };
   }
   createShaderModule({ code }: { code: string }) {

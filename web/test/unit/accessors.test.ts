@@ -27,7 +27,7 @@ const REWRITTEN: readonly [string, string][] = [
 
 for (const [written, expected] of REWRITTEN) {
   test(`accessors: ${written}`, () => {
-    const [, body] = /^fn main\(\) \{ ([^]*) \}$/.exec(accessThrough(`${main(`${written}\n`)}`, ['x', 'y']).text)!;
+    const [, body] = /^fn main\(\) \{ ([\s\S]*) \}$/.exec(accessThrough(`${main(`${written}\n`)}`, ['x', 'y']).text)!;
     assert.equal(body.trim(), expected);
   });
 }

@@ -12,7 +12,7 @@ test('messages: tensors on the CPU and on the GPU come back', () => {
   const d = { dtype: DType.bool_, dims: [2, 2], gpuId: 77 };
   for (const [name, tensor] of Object.entries({ a, b, c, d })) writer.add(name, tensor);
   const assembler = new Assembler();
-  let message;
+  let message: ReturnType<typeof decodeMessage> | undefined;
   for (const frame of encodeMessage(5, Body.RunResult, new RunResultT(writer.descriptions, '{}'), writer.payload)) {
     const assembled = assembler.receive(frame);
     if (assembled) message = decodeMessage(assembled);

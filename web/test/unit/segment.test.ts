@@ -7,7 +7,11 @@ import { type Command, compileSegment } from '../../src/gpu/segment';
 test('bytes go from a buffer to itself through another one', async () => {
   const [one, other] = [{}, {}] as GPUBuffer[];
   const made: GPUBufferDescriptor[] = [];
-  const gpu = { createBuffer: (descriptor: GPUBufferDescriptor) => (made.push(descriptor), { destroy() {} }) } as unknown as Gpu;
+  const createBuffer = (descriptor: GPUBufferDescriptor) => {
+    made.push(descriptor);
+    return { destroy() {} };
+  };
+  const gpu = { createBuffer } as unknown as Gpu;
   const copy = (target: number, bytes: number): Command => ({ kind: 'copy', source: { id: 0, bytes }, target: { id: target, bytes } });
   const places = [{ buffer: one, offset: 0 }, { buffer: one, offset: 512 }, { buffer: other, offset: 0 }];
   const segment = await compileSegment(gpu, {} as BufferCache, [copy(1, 64), copy(2, 400), copy(1, 128)], (id) => places[id]);

@@ -1,5 +1,5 @@
 // Unique. The counting node sorts the rows and numbers the groups of equal ones; what is left is to cut its results to their number.
-import { type Context, type Kernel, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
+import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { DType } from '../../schema';
 import { ALL, HOST, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../../wgsl';
 import { gather } from '../gather';

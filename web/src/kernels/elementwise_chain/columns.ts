@@ -1,5 +1,5 @@
 // An elementwise program of tensors of one shape, each of which may be columns of a wider one: rows, and columns in them.
-import { type Context, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { computeType, inLanes, laneAliases, type Lanes, laneType, linearMain, linearWorkgroups, load, stored } from '../../wgsl';
 import type { Columns } from '../_columns';
 import { type Instruction, type Program, programFunctions } from './program';
