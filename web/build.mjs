@@ -15,8 +15,12 @@ const web = import.meta.dirname;
 const root = path.dirname(web);
 const { values: args } = parseArgs({
   options: {
-    minify: { type: 'boolean' }, tests: { type: 'boolean' },
-    page: { type: 'string' }, node: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true },
+    minify: { type: 'boolean' },
+    tests: { type: 'boolean' },
+    page: { type: 'string' },
+    node: { type: 'string' },
+    out: { type: 'string' },
+    only: { type: 'string', multiple: true },
   },
 });
 
@@ -26,7 +30,10 @@ async function kernelFiles(only) {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const files = entries
     .filter((entry) => entry.isDirectory() || (entry.name.endsWith('.ts') && !entry.name.startsWith('_')))
-    .map((entry) => ({ stem: entry.name.replace(/\.ts$/, ''), file: path.join(folder, entry.name, entry.isDirectory() ? 'index.ts' : '') }))
+    .map((entry) => ({
+      stem: entry.name.replace(/\.ts$/, ''),
+      file: path.join(folder, entry.name, entry.isDirectory() ? 'index.ts' : ''),
+    }))
     .map(({ stem, file }) => ({ stem, file: file.replace(/\/$/, '') }))
     .filter(({ stem, file }) => existsSync(file) && (!only || only.includes(stem)))
     .sort((a, b) => (a.stem < b.stem ? -1 : 1));
@@ -45,7 +52,11 @@ function kernelList(only) {
         const files = await kernelFiles(only);
         const imports = files.map((file, i) => `import k${i} from ${JSON.stringify(file)};`);
         const list = files.map((_, i) => `...k${i}`);
-        return { contents: `${imports.join('\n')}\nexport const kernels = [${list}];\n`, resolveDir: web, loader: 'ts' };
+        return {
+          contents: `${imports.join('\n')}\nexport const kernels = [${list}];\n`,
+          resolveDir: web,
+          loader: 'ts',
+        };
       });
     },
   };
@@ -55,13 +66,25 @@ const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warni
 
 async function manifest() {
   const { outputFiles } = await esbuild.build({
-    ...common, platform: 'neutral', write: false, plugins: [kernelList()], mainFields: ['module', 'main'],
+    ...common,
+    platform: 'neutral',
+    write: false,
+    plugins: [kernelList()],
+    mainFields: ['module', 'main'],
     stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
-  const { kernels } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+  const { kernels } = await import(
+    `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
+  );
   // To a kernel both are floats in which it does not compute.
   const withBfloat = (names) => (names.includes('float16') ? [...names, 'bfloat16'] : names);
-  return kernels.map(({ domain = '', op, types, requires, columns }) => ({ domain, op_type: op, types: types.map(withBfloat), requires, columns }));
+  return kernels.map(({ domain = '', op, types, requires, columns }) => ({
+    domain,
+    op_type: op,
+    types: types.map(withBfloat),
+    requires,
+    columns,
+  }));
 }
 
 /** The scripts that Python writes into pages: small, and with the licence of what is in them. */
@@ -74,8 +97,14 @@ async function buildReports(assets) {
   }
   for (const [name, js] of Object.entries({ profile: '', bench: '', graph: licence.trim() })) {
     await esbuild.build({
-      ...common, format: 'iife', minify: true, charset: 'utf8', legalComments: 'none', banner: { js },
-      entryPoints: [`src/report/${name}.ts`], outfile: path.join(assets, `report_${name}.js`),
+      ...common,
+      format: 'iife',
+      minify: true,
+      charset: 'utf8',
+      legalComments: 'none',
+      banner: { js },
+      entryPoints: [`src/report/${name}.ts`],
+      outfile: path.join(assets, `report_${name}.js`),
     });
   }
 }
@@ -84,10 +113,18 @@ async function buildAssets() {
   const assets = path.join(root, 'py_ort/assets');
   await mkdir(assets, { recursive: true });
   await esbuild.build({
-    ...common, minify: args.minify, sourcemap: 'linked', plugins: [kernelList()], outdir: assets,
+    ...common,
+    minify: args.minify,
+    sourcemap: 'linked',
+    plugins: [kernelList()],
+    outdir: assets,
     entryPoints: {
-      page: 'src/page/page.ts', worker: 'src/page/worker.ts', peer: 'src/peer/worker.ts', py_ort: 'src/index.ts',
-      bridge_bench: 'src/bridge_bench/worker.ts', microkernel_worker: 'src/page/microkernel_worker.ts',
+      page: 'src/page/page.ts',
+      worker: 'src/page/worker.ts',
+      peer: 'src/peer/worker.ts',
+      py_ort: 'src/index.ts',
+      bridge_bench: 'src/bridge_bench/worker.ts',
+      microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
   await buildReports(assets);
@@ -101,20 +138,38 @@ async function buildTestPage(name, folder, only) {
   await mkdir(folder, { recursive: true });
   const outfile = path.join(folder, 'main.js');
   await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: [`test/${name}/main.ts`], outfile });
-  await writeFile(path.join(folder, 'index.html'), `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`);
+  await writeFile(
+    path.join(folder, 'index.html'),
+    `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`,
+  );
 }
 
 async function buildForNode(name, folder) {
   const outfile = path.join(folder, 'main.mjs');
-  await esbuild.build({ ...common, platform: 'node', plugins: [kernelList()], entryPoints: [`test/${name}/main.ts`], outfile });
+  await esbuild.build({
+    ...common,
+    platform: 'node',
+    plugins: [kernelList()],
+    entryPoints: [`test/${name}/main.ts`],
+    outfile,
+  });
 }
 
 async function buildTests() {
   const out = path.join(root, 'build/web-tests');
   await rm(out, { recursive: true, force: true });
   const folder = path.join(web, 'test/unit');
-  const entryPoints = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).map((name) => path.join(folder, name));
-  await esbuild.build({ ...common, platform: 'node', plugins: [kernelList()], entryPoints, outdir: out, outExtension: { '.js': '.mjs' } });
+  const entryPoints = (await readdir(folder))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => path.join(folder, name));
+  await esbuild.build({
+    ...common,
+    platform: 'node',
+    plugins: [kernelList()],
+    entryPoints,
+    outdir: out,
+    outExtension: { '.js': '.mjs' },
+  });
   console.log(`built ${entryPoints.length} test files; run them with: node --test ${pathToFileURL(out).pathname}`);
 }
 

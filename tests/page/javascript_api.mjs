@@ -2,7 +2,8 @@
 import { InferenceSession, Runtime, Tensor } from './py_ort.js';
 
 const runtime = new Runtime();
-const create = (name, options = {}) => InferenceSession.create(`${name}.plan`, `${name}.weights`, { runtime, ...options });
+const create = (name, options = {}) =>
+  InferenceSession.create(`${name}.plan`, `${name}.weights`, { runtime, ...options });
 const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 const scale = new Tensor('float32', [10, 20, 30]);
 
@@ -12,7 +13,12 @@ function equal(actual, expected) {
 }
 
 async function fails(work, words) {
-  const error = await Promise.resolve().then(work).then(() => undefined, (e) => e);
+  const error = await Promise.resolve()
+    .then(work)
+    .then(
+      () => undefined,
+      (e) => e,
+    );
   if (!error) throw new Error(`no error, where one should say: ${words}`);
   if (!new RegExp(words).test(error.message)) throw error;
 }
@@ -75,11 +81,11 @@ export const cases = {
     const feed = Tensor.fromGpuBuffer(input, { dims: [1, 3], dispose: () => disposals++ });
     const target = Tensor.fromGpuBuffer(output, { dims: [1, 3] });
     for (const round of [1, 2, 3]) {
-        const { y } = await session.run({ x: feed, scale }, { y: target });
-        if (y !== target) throw new Error('another tensor');
-        const { replayed, counters: made } = session.lastRun;
-        const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
-        if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
+      const { y } = await session.run({ x: feed, scale }, { y: target });
+      if (y !== target) throw new Error('another tensor');
+      const { replayed, counters: made } = session.lastRun;
+      const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
+      if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
     }
     // Its own output is its next input: what was read is read before it is written.
     await session.run({ x: target, scale }, { y: target });
@@ -129,7 +135,7 @@ export const cases = {
     await failing({ deviceId: -1 }, 'a whole number from 0');
   },
 
-  'tensors': async () => {
+  tensors: async () => {
     equal(new Tensor('int64', [1, 2n]).data, [1n, 2n]);
     equal(new Tensor('bool', [true, false]).data, [1, 0]);
     await fails(() => new Tensor('float32', [1, 2, 3], [2, 2]), 'has 4 elements, not 3');
@@ -140,7 +146,12 @@ export const cases = {
   },
 
   'GPU errors and validation modes': async () => {
-    for (const [validationMode, fails_] of [['disabled', false], ['wgpuOnly', true], ['basic', true], ['full', true]]) {
+    for (const [validationMode, fails_] of [
+      ['disabled', false],
+      ['wgpuOnly', true],
+      ['basic', true],
+      ['full', true],
+    ]) {
       const session = await create('add', { webgpu: { validationMode } });
       const { gpu } = session.session.provider;
       gpu.device.createBuffer({ label: 'provoked', size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE });
@@ -173,7 +184,10 @@ export const cases = {
     runtime.log = (_severity, _category, text) => said.push(text);
     const session = await create('add', { webgpu: { preferredLayout: 'NCHW' } });
     await session.release();
-    equal(said.filter((text) => text.includes('without effect')), ['preferredLayout: decided when the plan was made, so without effect here']);
+    equal(
+      said.filter((text) => text.includes('without effect')),
+      ['preferredLayout: decided when the plan was made, so without effect here'],
+    );
   },
 
   'sessions come and go on one device': async () => {

@@ -21,15 +21,19 @@ namespace py_ort::PY_ORT_TARGET {
   switch (activation.kind) {
     case Activation::none: return;
     case Activation::clamp: return each([&](v128_t x) { return at_most(at_least(x, a), b); });
-    case Activation::leaky_relu: return each([&](v128_t x) { return add(select(wasm_f32x4_lt(x, zero), mul(x, a), x), b); });
+    case Activation::leaky_relu:
+      return each([&](v128_t x) { return add(select(wasm_f32x4_lt(x, zero), mul(x, a), x), b); });
     case Activation::sigmoid: return each([&](v128_t x) { return add(sigmoid(x), b); });
     case Activation::tanh: return each([&](v128_t x) { return add(tanh(x), b); });
     case Activation::hard_sigmoid: return each([&](v128_t x) { return unit_clamp(mul_add(x, a, b)); });
-    case Activation::hard_swish: return each([&](v128_t x) { return mul_add(x, unit_clamp(mul_add(x, splat(1.0f / 6), splat(0.5f))), b); });
-    case Activation::elu: return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x); });
+    case Activation::hard_swish:
+      return each([&](v128_t x) { return mul_add(x, unit_clamp(mul_add(x, splat(1.0f / 6), splat(0.5f))), b); });
+    case Activation::elu:
+      return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x); });
     case Activation::softplus: return each(softplus);
     case Activation::softsign: return each([&](v128_t x) { return div(x, add(one, wasm_f32x4_abs(x))); });
-    case Activation::gelu: return each([&](v128_t x) { return mul_add(mul(x, splat(0.5f)), add(one, erf(mul(x, splat(0.70710678f)))), b); });
+    case Activation::gelu:
+      return each([&](v128_t x) { return mul_add(mul(x, splat(0.5f)), add(one, erf(mul(x, splat(0.70710678f)))), b); });
     case Activation::gelu_tanh:
       return each([&](v128_t x) {
         const v128_t inner = mul(mul(x, splat(0.79788456f)), mul_add(mul(x, x), splat(0.044715f), one));
@@ -42,8 +46,10 @@ namespace py_ort::PY_ORT_TARGET {
     case Activation::affine: return each([&](v128_t x) { return mul_add(x, a, b); });
     case Activation::scaled_tanh: return each([&](v128_t x) { return mul(a, tanh(mul(b, x))); });
     case Activation::thresholded_relu: return each([&](v128_t x) { return wasm_v128_and(x, wasm_f32x4_gt(x, a)); });
-    case Activation::selu: return each([&](v128_t x) { return mul(b, select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x)); });
-    case Activation::celu: return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(div(x, a)), one)), x); });
+    case Activation::selu:
+      return each([&](v128_t x) { return mul(b, select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(x), one)), x)); });
+    case Activation::celu:
+      return each([&](v128_t x) { return select(wasm_f32x4_lt(x, zero), mul(a, sub(exp(div(x, a)), one)), x); });
     case Activation::shrink:
       return each([&](v128_t x) {
         return select(wasm_f32x4_lt(x, wasm_f32x4_neg(b)), add(x, a), wasm_v128_and(wasm_f32x4_gt(x, b), sub(x, a)));

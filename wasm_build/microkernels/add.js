@@ -3,12 +3,16 @@
 Module['addMicrokernels'] = function (sideModule) {
   var functions = new WebAssembly.Instance(sideModule, { 'env': { 'memory': wasmMemory } })['exports'];
   var names = UTF8ToString(Module['_ort_microkernel_names']()).split('\n');
-  var found = names.map(function (name) { return functions[name + '__relaxed']; });
+  var found = names.map(function (name) {
+    return functions[name + '__relaxed'];
+  });
   if (!found.every(Boolean)) return false;
   var size = 65536;
   functions['__stack_pointer'].value = Module['_ort_malloc'](size) + size;
   var first = wasmTable.grow(found.length);
-  found.forEach(function (kernel, i) { wasmTable.set(first + i, kernel); });
+  found.forEach(function (kernel, i) {
+    wasmTable.set(first + i, kernel);
+  });
   Module['_ort_microkernels_add'](first);
   return true;
 };

@@ -7,8 +7,9 @@ namespace {
 
 constexpr int32_t kPixels = F32Depthwise::kPixels;
 
-// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may reach over the channels: reads do no
-// harm there (the bytes behind a pixel are the next pixel's, or padding of the buffer), stores are cut.
+// V vectors of 4 channels from `channel` on, for P pixels. taps: [tap][4 pixels]. The last vector may reach over the
+// channels: reads do no harm there (the bytes behind a pixel are the next pixel's, or padding of the buffer), stores
+// are cut.
 template <int P, int V>
 inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_count, int32_t pixel, int32_t channel) {
   v128_t sums[P][V];
@@ -31,7 +32,8 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
   for (int p = 0; p < P; ++p) {
     const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
     if (d.z)
-      for (int v = 0; v < V; ++v) sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
+      for (int v = 0; v < V; ++v)
+        sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
     activate(d.activation, sums[p]);
     for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
   }

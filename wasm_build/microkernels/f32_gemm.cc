@@ -8,7 +8,9 @@ namespace {
 constexpr int32_t kRows = F32Gemm::kRows, kColumns = F32Gemm::kColumns;
 
 template <int R>
-struct Sums { v128_t left[R], right[R]; };
+struct Sums {
+  v128_t left[R], right[R];
+};
 
 // Adds the product of R row pieces and k rows of a panel.
 template <int R>
@@ -68,7 +70,8 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
 }
 
 // A switch, not a table of functions: side modules have no data of their own.
-void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row, int32_t panel) {
+void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
+             int32_t panel) {
   switch (rows) {
     case 1: return tile<1>(g, pieces, taps, k, row, panel);
     case 2: return tile<2>(g, pieces, taps, k, row, panel);
@@ -102,7 +105,8 @@ class Block {
         gather(pixel, to);
       } else {
         const float** to = pieces_ + r / kRows * kRows * taps_ + r % kRows;
-        for_taps(*g_.window, pixel, g_.a, [&](int32_t tap, const float* from) { to[tap * kRows] = from ? from : g_.zeros; });
+        for_taps(*g_.window, pixel, g_.a,
+                 [&](int32_t tap, const float* from) { to[tap * kRows] = from ? from : g_.zeros; });
       }
     }
   }
@@ -123,7 +127,8 @@ class Block {
       const int32_t run = w.kernel[2] * g_.k;
       for_window_rows(w, pixel, g_.a, [&](const float* row) {
         // Four at a time: what is written behind the run is written again, or is padding of the scratch space.
-        for (int32_t i = 0; i < run; i += 4) wasm_v128_store(to + i, row ? wasm_v128_load(row + first * g_.k + i) : simd::splat(0.0f));
+        for (int32_t i = 0; i < run; i += 4)
+          wasm_v128_store(to + i, row ? wasm_v128_load(row + first * g_.k + i) : simd::splat(0.0f));
         to += run;
       });
     } else {

@@ -44,7 +44,8 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
       x = to;
     }
     const float count = static_cast<float>(n);
-    const float mean = f.centered ? sum_row(n, [&](int32_t i, int32_t left) { return load_some(x + i, left); }) / count : 0.0f;
+    const float mean =
+        f.centered ? sum_row(n, [&](int32_t i, int32_t left) { return load_some(x + i, left); }) / count : 0.0f;
     const v128_t shift = splat(mean);
     // The sum of many floats far from zero is off, and the mean with it; by how much, the distances from it tell.
     v128_t distance = splat(0);
@@ -58,7 +59,8 @@ PY_ORT_MICROKERNEL(f32_normalize_1x4)(const void* arguments, void*, int32_t begi
     const float inverse = 1.0f / __builtin_sqrtf((variance < 0 ? 0.0f : variance) + f.epsilon);
     const v128_t correction = splat(rest);
     const auto centered = [&](int32_t i) { return sub(sub(load_some(x + i, n - i), shift), correction); };
-    if (f.mean) f.mean[row] = __builtin_isinf(mean) ? mean : mean + rest;  // (infinities have no distance from their mean)
+    if (f.mean)
+      f.mean[row] = __builtin_isinf(mean) ? mean : mean + rest;  // (infinities have no distance from their mean)
     if (f.inverse_deviation) f.inverse_deviation[row] = inverse;
 
     const int32_t scale_row = row % f.scale_rows;

@@ -42,13 +42,16 @@ void softmax_columns(const float* x, float* y, int32_t n, int32_t inner, bool lo
     for (int32_t row = 0; row < n; ++row)
       for (int32_t i = 0; i < inner; i += 4) visit(static_cast<size_t>(row) * inner + i, i, inner - i);
   };
-  for_all([&](size_t at, int32_t i, int32_t left) { store(max + i, wasm_f32x4_pmax(load(max + i), load_some(x + at, left))); });
+  for_all([&](size_t at, int32_t i, int32_t left) {
+    store(max + i, wasm_f32x4_pmax(load(max + i), load_some(x + at, left)));
+  });
   for_all([&](size_t at, int32_t i, int32_t left) {
     const v128_t e = exp(sub(load_some(x + at, left), load(max + i)));
     store(sum + i, add(load(sum + i), e));
     if (!log_of_it) store_some(y + at, e, left);
   });
-  for (int32_t i = 0; i < inner; i += 4) store(sum + i, log_of_it ? log(load(sum + i)) : div(splat(1.0f), load(sum + i)));
+  for (int32_t i = 0; i < inner; i += 4)
+    store(sum + i, log_of_it ? log(load(sum + i)) : div(splat(1.0f), load(sum + i)));
   for_all([&](size_t at, int32_t i, int32_t left) {
     if (log_of_it) store_some(y + at, sub(sub(load_some(x + at, left), load(max + i)), load(sum + i)), left);
     else store_some(y + at, mul(load_some(y + at, left), load(sum + i)), left);

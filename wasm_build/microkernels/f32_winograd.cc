@@ -27,7 +27,9 @@ void locate(const F32Winograd& f, const Tile& tile, const float* (&pixels)[16]) 
     for (int j = 0; j < 4; ++j) {
       const int32_t column = tile.column + j - w.pad[2];
       const bool inside = row >= 0 && row < w.in[1] && column >= 0 && column < w.in[2];
-      pixels[i * 4 + j] = inside ? f.x + static_cast<size_t>((tile.batch * w.in[1] + row) * w.in[2] + column) * w.pixel_stride : f.zeros;
+      pixels[i * 4 + j] =
+          inside ? f.x + static_cast<size_t>((tile.batch * w.in[1] + row) * w.in[2] + column) * w.pixel_stride
+                 : f.zeros;
     }
   }
 }
@@ -59,7 +61,8 @@ void transform_output(const F32Winograd& f, const Tile& tile, const float* from,
   const Window& w = *f.window;
   const bool below = tile.row + 1 < w.out[1], beside = tile.column + 1 < w.out[2];
   const size_t first = static_cast<size_t>((tile.batch * w.out[1] + tile.row) * w.out[2] + tile.column) * f.n;
-  const size_t at[4] = {first, first + f.n, first + static_cast<size_t>(w.out[2]) * f.n, first + static_cast<size_t>(w.out[2] + 1) * f.n};
+  const size_t at[4] = {first, first + f.n, first + static_cast<size_t>(w.out[2]) * f.n,
+                        first + static_cast<size_t>(w.out[2] + 1) * f.n};
   const bool there[4] = {true, beside, below, below && beside};
   for (int32_t c = 0; c < f.n; c += 4) {
     const int32_t left = f.n - c;
@@ -113,7 +116,8 @@ PY_ORT_MICROKERNEL(f32_winograd_2x2_3x3)(const void* arguments, void* scratch, i
       g.a = in + i * in_step, g.b = f.weights + i * plane, g.c = out + i * out_step;
       PY_ORT_FOR_TARGET(f32_gemm_6x8)(&g, scratch, 0, g.units());
     }
-    for (int32_t t = 0; t < tiles; ++t) transform_output(f, Tile(f, first + t), out + static_cast<size_t>(t) * f.n, out_step);
+    for (int32_t t = 0; t < tiles; ++t)
+      transform_output(f, Tile(f, first + t), out + static_cast<size_t>(t) * f.n, out_step);
   }
 }
 

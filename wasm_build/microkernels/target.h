@@ -1,4 +1,5 @@
-// What differs between instruction sets. Each micro-kernel's file is compiled once per target, with that target's flags.
+// What differs between instruction sets. Each micro-kernel's file is compiled once per target, with that target's
+// flags.
 #pragma once
 
 #include <wasm_simd128.h>
@@ -14,8 +15,8 @@
 #define PY_ORT_TARGET simd128
 #endif
 #define PY_ORT_FOR_TARGET(name) PY_ORT_JOIN(name, PY_ORT_TARGET)
-// Begins the definition of a micro-kernel. A side module exports it by its plain name; it has no data, table or library of its own:
-// it only needs memory, and a stack that its user gives it (__stack_pointer).
+// Begins the definition of a micro-kernel. A side module exports it by its plain name; it has no data, table or library
+// of its own: it only needs memory, and a stack that its user gives it (__stack_pointer).
 #define PY_ORT_MICROKERNEL(name) extern "C" __attribute__((visibility("default"))) void PY_ORT_FOR_TARGET(name)
 
 namespace py_ort {

@@ -25,7 +25,8 @@ struct OutputPixel {
   }
 };
 
-// Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the image.
+// Calls visit(row) for each row of the window at `o`, in order: where the image's row begins, or null outside of the
+// image.
 template <class T, class Visit>
 inline void for_window_rows(const Window& w, const OutputPixel& o, const T* image, const Visit& visit) {
   const auto inside = [&](int axis, int32_t i) { return static_cast<uint32_t>(i) < static_cast<uint32_t>(w.in[axis]); };
@@ -70,7 +71,8 @@ inline int32_t padded_taps(const Window& w, const OutputPixel& o, const int32_t*
   int32_t count = 1;
   for (int axis = 0; axis < 3; ++axis) {
     int32_t inside = 0;
-    for (int32_t k = 0; k < w.kernel[axis]; ++k) inside += o.at[axis] * w.stride[axis] + k * w.dilation[axis] < w.pad[axis] + w.in[axis] + pad_end[axis];
+    for (int32_t k = 0; k < w.kernel[axis]; ++k)
+      inside += o.at[axis] * w.stride[axis] + k * w.dilation[axis] < w.pad[axis] + w.in[axis] + pad_end[axis];
     count *= inside;
   }
   return count;

@@ -5,13 +5,28 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const KIND = { tensor: 0, sequence: 1, optional: 2 };
-const DTYPE = { float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, string: 8, bool: 9, float16: 10, uint32: 12, uint64: 13 };
+const DTYPE = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  uint16: 4,
+  int16: 5,
+  int32: 6,
+  int64: 7,
+  string: 8,
+  bool: 9,
+  float16: 10,
+  uint32: 12,
+  uint64: 13,
+};
 const LOCATION = { none: 0, cpu: 1, gpu: 2 };
 
 /** PY_ORT_CORE, or the newer of the two builds. */
 function corePath() {
   if (process.env.PY_ORT_CORE) return path.resolve(process.env.PY_ORT_CORE);
-  const builds = ['core-fast', 'core'].map((name) => path.join(__dirname, '../../build', name, 'core.mjs')).filter(fs.existsSync);
+  const builds = ['core-fast', 'core']
+    .map((name) => path.join(__dirname, '../../build', name, 'core.mjs'))
+    .filter(fs.existsSync);
   if (builds.length === 0) throw new Error('the core is not built: run PY_ORT_FAST=1 emsdk_scripts/build');
   return builds.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs)[0];
 }
@@ -26,7 +41,8 @@ async function loadModule(file) {
 function useRelaxedSimd(module) {
   require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
   const bytes = fs.readFileSync(path.join(path.dirname(corePath()), 'relaxed_simd.wasm'));
-  if (!module.addMicrokernels(new WebAssembly.Module(bytes))) throw new Error('relaxed_simd.wasm is empty: it was built without clang 19');
+  if (!module.addMicrokernels(new WebAssembly.Module(bytes)))
+    throw new Error('relaxed_simd.wasm is empty: it was built without clang 19');
   module._ort_microkernels_use(1);
 }
 
@@ -97,10 +113,14 @@ class Core {
   }
   feed(run, input, dtype, dims, bytes) {
     const data = this.copyIn(bytes);
-    return this.withWords(dims, (at) => this.check(this.module._ort_run_feed(run, input, dtype, dims.length, at, data, bytes.length)));
+    return this.withWords(dims, (at) =>
+      this.check(this.module._ort_run_feed(run, input, dtype, dims.length, at, data, bytes.length)),
+    );
   }
   feedGpu(run, input, dtype, dims, id) {
-    return this.withWords(dims, (at) => this.check(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, at, id)));
+    return this.withWords(dims, (at) =>
+      this.check(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, at, id)),
+    );
   }
   feedContainer(run, input, kind, dtype) {
     return this.check(this.module._ort_run_feed_container(run, input, kind, dtype));

@@ -4,7 +4,12 @@ const { DTYPE, LOCATION } = require('./core.cjs');
 
 /** How elements lie in a buffer where they are no i32: float16 as its bits. */
 const ARRAYS = {
-  [DTYPE.float32]: Float32Array, [DTYPE.float16]: Uint16Array, [DTYPE.int16]: Int16Array, [DTYPE.uint16]: Uint16Array, [DTYPE.int8]: Int8Array, [DTYPE.uint8]: Uint8Array,
+  [DTYPE.float32]: Float32Array,
+  [DTYPE.float16]: Uint16Array,
+  [DTYPE.int16]: Int16Array,
+  [DTYPE.uint16]: Uint16Array,
+  [DTYPE.int8]: Int8Array,
+  [DTYPE.uint8]: Uint8Array,
 };
 
 /** Kernels by operator: they get the call and may throw. */
@@ -58,11 +63,17 @@ class Call {
   map(i, dims, f, dtype = this.inputs[0].dtype) {
     const inputs = this.inputs.map((_, k) => this.read(k));
     const count = dims.reduce((a, b) => a * b, 1);
-    this.fill(i, dims, Array.from({ length: count }, (_, k) => f(...inputs.map((x) => x[k]))), dtype);
+    this.fill(
+      i,
+      dims,
+      Array.from({ length: count }, (_, k) => f(...inputs.map((x) => x[k]))),
+      dtype,
+    );
   }
   view(i, input, dims) {
     const { core } = this.provider;
-    if (!core.withWords(dims, (at) => core.module._ort_jsep_output_view(this.context, i, input, dims.length, at))) throw new Error('the view was refused');
+    if (!core.withWords(dims, (at) => core.module._ort_jsep_output_view(this.context, i, input, dims.length, at)))
+      throw new Error('the view was refused');
   }
   fail(code, message) {
     const { module } = this.provider.core;
@@ -79,15 +90,16 @@ class FakeProvider {
     this.buffers = new Map();
     this.kernels = new Map();
     this.log = [];
-    this.calls = [];            // one Call per jsepRun
-    this.async = true;          // whether copyAsync answers with a promise
-    this.beforeCopy = undefined;  // called, and awaited, before the bytes of a copyAsync are there
-    this.limit = Infinity;      // the last buffer there is memory for
+    this.calls = []; // one Call per jsepRun
+    this.async = true; // whether copyAsync answers with a promise
+    this.beforeCopy = undefined; // called, and awaited, before the bytes of a copyAsync are there
+    this.limit = Infinity; // the last buffer there is memory for
     this.last = 0;
     core.module.jsepInit(this, {
       alloc: (size) => this.alloc(size),
       free: (id) => this.free(id),
-      copy: (source, target, size, toGpu, _dtype, blocks) => (toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks)),
+      copy: (source, target, size, toGpu, _dtype, blocks) =>
+        toGpu ? this.upload(source, target, size) : this.copy(source, target, size, blocks),
       copyAsync: (id, target, size) => this.copyAsync(id, target, size),
       createKernel: (opType, id, attributes, size, domain) => this.createKernel(opType, id, attributes, size, domain),
       releaseKernel: (id) => this.log.push(`releaseKernel ${this.kernels.get(id)}`) && this.kernels.delete(id),

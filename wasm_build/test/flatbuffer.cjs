@@ -3,7 +3,19 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const SCALARS = { bool: 1, ubyte: 1, byte: 1, ushort: 2, short: 2, uint: 4, int: 4, float: 4, ulong: 8, long: 8, double: 8 };
+const SCALARS = {
+  bool: 1,
+  ubyte: 1,
+  byte: 1,
+  ushort: 2,
+  short: 2,
+  uint: 4,
+  int: 4,
+  float: 4,
+  ulong: 8,
+  long: 8,
+  double: 8,
+};
 const SCHEMA = path.join(__dirname, '../../py_ort/schema');
 
 /** {tables: {name: [{name, type, list}]}, enums: {name: base}} of .fbs files. */
@@ -12,7 +24,11 @@ function readSchema(...files) {
   const schema = { tables: {}, enums: {} };
   for (const [, name, base] of text.matchAll(/enum\s+(\w+)\s*:\s*(\w+)/g)) schema.enums[name] = base;
   for (const [, table, body] of text.matchAll(/table\s+(\w+)\s*\{([^}]*)\}/g)) {
-    schema.tables[table] = [...body.matchAll(/(\w+)\s*:\s*(\[?)(\w+)\]?[^;]*;/g)].map(([, name, list, type]) => ({ name, list: list !== '', type }));
+    schema.tables[table] = [...body.matchAll(/(\w+)\s*:\s*(\[?)(\w+)\]?[^;]*;/g)].map(([, name, list, type]) => ({
+      name,
+      list: list !== '',
+      type,
+    }));
   }
   return schema;
 }
@@ -49,15 +65,18 @@ class Writer {
     else view.setBigInt64(at, BigInt(value), true);
   }
   sizeOf(field) {
-    return field.list ? 4 : SCALARS[this.schema.enums[field.type] ?? field.type] ?? 4;
+    return field.list ? 4 : (SCALARS[this.schema.enums[field.type] ?? field.type] ?? 4);
   }
 
   table(name, object) {
     const fields = this.schema.tables[name];
-    for (const key of Object.keys(object)) if (!fields.some((field) => field.name === key)) throw new Error(`${name} has no field ${key}`);
+    for (const key of Object.keys(object))
+      if (!fields.some((field) => field.name === key)) throw new Error(`${name} has no field ${key}`);
     const vtable = this.reserve(4 + 2 * fields.length, 2);
     const start = this.reserve(4, 8);
-    const written = fields.filter((field) => object[field.name] !== undefined).sort((a, b) => this.sizeOf(b) - this.sizeOf(a));
+    const written = fields
+      .filter((field) => object[field.name] !== undefined)
+      .sort((a, b) => this.sizeOf(b) - this.sizeOf(a));
     const places = written.map((field) => this.reserve(this.sizeOf(field), this.sizeOf(field)));
     this.view.setUint16(vtable, 4 + 2 * fields.length, true);
     this.view.setUint16(vtable + 2, this.size - start, true);
@@ -65,7 +84,8 @@ class Writer {
     written.forEach((field, i) => {
       this.view.setUint16(vtable + 4 + 2 * fields.indexOf(field), places[i] - start, true);
       const value = object[field.name];
-      if (!field.list && (this.schema.enums[field.type] || SCALARS[field.type])) this.scalar(places[i], field.type, value);
+      if (!field.list && (this.schema.enums[field.type] || SCALARS[field.type]))
+        this.scalar(places[i], field.type, value);
       else this.pointTo(places[i], field.list ? this.vector(field.type, value) : this.reference(field.type, value));
     });
     return start;

@@ -4,8 +4,30 @@ const assert = require('node:assert/strict');
 const { Core, CoreError, DTYPE, LOCATION } = require('./core.cjs');
 const { FakeProvider } = require('./fake_provider.cjs');
 
-const ARRAYS = { 1: Float32Array, 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: Int32Array, 7: BigInt64Array, 9: Uint8Array, 10: Uint16Array, 12: Uint32Array, 13: BigUint64Array };
-const DTYPE_OF = new Map([[Float32Array, 1], [Uint8Array, 2], [Int8Array, 3], [Uint16Array, 4], [Int16Array, 5], [Int32Array, 6], [BigInt64Array, 7], [Uint32Array, 12], [BigUint64Array, 13]]);
+const ARRAYS = {
+  1: Float32Array,
+  2: Uint8Array,
+  3: Int8Array,
+  4: Uint16Array,
+  5: Int16Array,
+  6: Int32Array,
+  7: BigInt64Array,
+  9: Uint8Array,
+  10: Uint16Array,
+  12: Uint32Array,
+  13: BigUint64Array,
+};
+const DTYPE_OF = new Map([
+  [Float32Array, 1],
+  [Uint8Array, 2],
+  [Int8Array, 3],
+  [Uint16Array, 4],
+  [Int16Array, 5],
+  [Int32Array, 6],
+  [BigInt64Array, 7],
+  [Uint32Array, 12],
+  [BigUint64Array, 13],
+]);
 
 const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 const f32 = (...values) => Float32Array.from(values);
@@ -20,7 +42,11 @@ async function start() {
 /** A feed: a typed array (1-D), or {data, dims?, dtype?}. */
 function feedAll(core, run, feeds) {
   feeds.forEach((feed, i) => {
-    const { data, dims = [data.length], dtype = DTYPE_OF.get(data.constructor) } = ArrayBuffer.isView(feed) ? { data: feed } : feed;
+    const {
+      data,
+      dims = [data.length],
+      dtype = DTYPE_OF.get(data.constructor),
+    } = ArrayBuffer.isView(feed) ? { data: feed } : feed;
     core.feed(run, i, dtype, dims, bytesOf(data));
   });
 }
@@ -41,7 +67,11 @@ async function runOnce({ core, provider }, session, feeds, outputs = 1) {
     feedAll(core, run, feeds);
     await core.execute(run);
     const values = Array.from({ length: outputs }, (_, i) => core.output(run, i));
-    return { values: values.map((v) => elements(v, provider)), dims: values.map((v) => v.dims), replayable: core.module._ort_run_replayable(run) === 1 };
+    return {
+      values: values.map((v) => elements(v, provider)),
+      dims: values.map((v) => v.dims),
+      replayable: core.module._ort_run_replayable(run) === 1,
+    };
   } finally {
     core.module._ort_run_end(run);
   }

@@ -8,13 +8,25 @@ const { encode } = require('./flatbuffer.cjs');
 const USE = { device: 0, host: 1, shape: 2 };
 const TYPE = { i: 1, f: 2, s: 3, ints: 4, floats: 5, strings: 6, tensor: 7 };
 
-const node = (provider) => (opType, inputs, outputs, options = {}) => ({ provider, opType, inputs: [inputs].flat(), outputs: [outputs].flat(), ...options });
+const node =
+  (provider) =>
+  (opType, inputs, outputs, options = {}) => ({
+    provider,
+    opType,
+    inputs: [inputs].flat(),
+    outputs: [outputs].flat(),
+    ...options,
+  });
 const cpu = node(0);
 const js = node(1);
 
 /** {axis: {i: 1}} -> the table's bytes. */
 function attributesOf(attributes) {
-  const items = Object.entries(attributes).map(([name, value]) => ({ name, type: TYPE[Object.keys(value)[0]], ...value }));
+  const items = Object.entries(attributes).map(([name, value]) => ({
+    name,
+    type: TYPE[Object.keys(value)[0]],
+    ...value,
+  }));
   return encode('Attributes', { items });
 }
 
@@ -33,7 +45,8 @@ class Names {
     }
     const value = this.values[this.index.get(name)];
     if (dtype) value.dtype = DTYPE[dtype];
-    if (dims !== undefined) Object.assign(value, { rank_known: true, dims: dims === '' ? [] : dims.split(',').map(Number) });
+    if (dims !== undefined)
+      Object.assign(value, { rank_known: true, dims: dims === '' ? [] : dims.split(',').map(Number) });
     return this.index.get(name);
   }
 }
@@ -52,7 +65,10 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
     const index = graphs.push(null) - 1;
     const ids = (source.inputs ?? []).map((name) => names.of(name));
     const made = (source.nodes ?? []).map((n, i) => ({
-      name: n.name ?? `${n.opType}_${i}`, op_type: n.opType, domain: n.domain ?? '', provider: n.provider,
+      name: n.name ?? `${n.opType}_${i}`,
+      op_type: n.opType,
+      domain: n.domain ?? '',
+      provider: n.provider,
       inputs: n.inputs.map((name) => names.of(name)),
       uses: n.uses?.map((use) => USE[use]),
       attributes: n.attributes && attributesOf(n.attributes),
@@ -60,7 +76,12 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
       outputs: n.outputs.map((name) => names.of(name)),
       origin: n.origin,
     }));
-    graphs[index] = { name: source.name ?? `graph_${index}`, inputs: ids, outputs: (source.outputs ?? []).map((name) => names.of(name)), nodes: made };
+    graphs[index] = {
+      name: source.name ?? `graph_${index}`,
+      inputs: ids,
+      outputs: (source.outputs ?? []).map((name) => names.of(name)),
+      nodes: made,
+    };
     return index;
   };
   graph({ inputs, outputs, nodes });

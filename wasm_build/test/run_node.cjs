@@ -55,7 +55,15 @@ async function main(folders) {
     } catch (error) {
       // A trap leaves the heap as it was in the middle of it: the next folder gets a new core.
       if (!(error instanceof CoreError)) core = undefined;
-      answer = { error: error.fields ?? { code: 1, message: `the core crashed: ${error.stack}`, node: '', op_type: '', provider: '' } };
+      answer = {
+        error: error.fields ?? {
+          code: 1,
+          message: `the core crashed: ${error.stack}`,
+          node: '',
+          op_type: '',
+          provider: '',
+        },
+      };
     }
     fs.writeFileSync(path.join(folder, 'outputs.json'), JSON.stringify(answer));
   }

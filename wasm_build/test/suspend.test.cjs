@@ -6,13 +6,19 @@ const { DTYPE } = require('./core.cjs');
 const { bytesOf, elements, f32, fails, noBuffersLeft, runOnce, start } = require('./harness.cjs');
 const { cpu, js, planOf } = require('./plan_of.cjs');
 
-const INVALID_ARGUMENT = 2, CANCELLED = 10;
-const plan = planOf({ inputs: ['x:float32[-1]'], outputs: ['c'], nodes: [js('Neg', 'x', 'a'), cpu('Relu', 'a', 'b'), js('Neg', 'b', 'c')] });
-let it;
-const test = (name, body) => plainTest(name, async (t) => {
-  it = await start();
-  await body(t);
+const INVALID_ARGUMENT = 2,
+  CANCELLED = 10;
+const plan = planOf({
+  inputs: ['x:float32[-1]'],
+  outputs: ['c'],
+  nodes: [js('Neg', 'x', 'a'), cpu('Relu', 'a', 'b'), js('Neg', 'b', 'c')],
 });
+let it;
+const test = (name, body) =>
+  plainTest(name, async (t) => {
+    it = await start();
+    await body(t);
+  });
 
 /** Starts a run that stays suspended until the gate is opened. */
 function suspended(session, ...values) {
@@ -43,7 +49,12 @@ test('another run cannot execute meanwhile, but may be prepared', async () => {
   const first = suspended(session, -1, 2);
   const second = core.begin(session);
   core.feed(second, 0, DTYPE.float32, [3], bytesOf(f32(-7, 8, -9)));
-  await fails(() => core.check(core.module._ort_run_execute(second)), INVALID_ARGUMENT, `run ${first.run} is under way`, 'one run at a time');
+  await fails(
+    () => core.check(core.module._ort_run_execute(second)),
+    INVALID_ARGUMENT,
+    `run ${first.run} is under way`,
+    'one run at a time',
+  );
   // The heap is used as usual: sessions come and go, and the suspended frames must not notice.
   for (let i = 0; i < 50; i++) core.module._ort_session_release(core.session(plan));
   first.open();
@@ -65,7 +76,10 @@ test('runs queued one behind the other keep their values apart', async () => {
     return run;
   });
   for (const run of runs) await core.execute(run);
-  assert.deepEqual(runs.map((run) => elements(core.output(run, 0), provider)), [[-1], [-2, -2], [-3, -3, -3]]);
+  assert.deepEqual(
+    runs.map((run) => elements(core.output(run, 0), provider)),
+    [[-1], [-2, -2], [-3, -3, -3]],
+  );
   runs.forEach((run) => core.module._ort_run_end(run));
   noBuffersLeft(provider);
 });
@@ -86,7 +100,13 @@ test('a loop without end on the CPU can be cancelled from outside', async () => 
   const endless = { inputs: ['i:int64', 'go:bool', 'v'], outputs: ['go', 'w'], nodes: [cpu('Relu', 'v', 'w')] };
   const empty = { inputs: ['i:int64', 'go:bool', 'v'], outputs: ['go', 'v'], nodes: [] };
   for (const body of [endless, empty]) {
-    const session = core.session(planOf({ inputs: ['x:float32[1]'], outputs: ['y'], nodes: [cpu('Loop', ['', '', 'x'], 'y', { subgraphs: { body } })] }));
+    const session = core.session(
+      planOf({
+        inputs: ['x:float32[1]'],
+        outputs: ['y'],
+        nodes: [cpu('Loop', ['', '', 'x'], 'y', { subgraphs: { body } })],
+      }),
+    );
     const run = core.begin(session);
     core.feed(run, 0, DTYPE.float32, [1], bytesOf(f32(1)));
     setTimeout(() => core.module._ort_run_cancel(run), 50);

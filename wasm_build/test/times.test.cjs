@@ -30,17 +30,28 @@ async function timesOf(session, feeds, ask = true) {
   }
 }
 
-const mixed = () => it.core.session(planOf({
-  inputs: ['x:float32[-1]'], outputs: ['y'], nodes: [cpu('Relu', 'x', 'a'), js('Neg', 'a', 'b'), cpu('Relu', 'b', 'y')],
-}));
+const mixed = () =>
+  it.core.session(
+    planOf({
+      inputs: ['x:float32[-1]'],
+      outputs: ['y'],
+      nodes: [cpu('Relu', 'x', 'a'), js('Neg', 'a', 'b'), cpu('Relu', 'b', 'y')],
+    }),
+  );
 
 test('each node in order, on one clock', async () => {
   const session = mixed();
   const { began, ended, nodes } = await timesOf(session, [f32(-1, 2)]);
-  assert.deepEqual(nodes.map(([index]) => index), [0, 1, 2]);
+  assert.deepEqual(
+    nodes.map(([index]) => index),
+    [0, 1, 2],
+  );
   let last = began;
   for (const [, start, ready, end] of nodes) {
-    assert.ok(last <= start && start <= ready && ready <= end && end <= ended, `${last} ${start} ${ready} ${end} ${ended}`);
+    assert.ok(
+      last <= start && start <= ready && ready <= end && end <= ended,
+      `${last} ${start} ${ready} ${end} ${ended}`,
+    );
     last = end;
   }
   noBuffersLeft(it.provider);
@@ -54,9 +65,13 @@ test('none when nobody asks, and none of the run before', async () => {
 });
 
 test('a failed run has the times up to the failure', async () => {
-  const session = it.core.session(planOf({
-    inputs: ['x:float32[-1]', 'z:float32[-1]'], outputs: ['y'], nodes: [cpu('Relu', 'x', 'a'), cpu('Add', ['a', 'z'], 'y')],
-  }));
+  const session = it.core.session(
+    planOf({
+      inputs: ['x:float32[-1]', 'z:float32[-1]'],
+      outputs: ['y'],
+      nodes: [cpu('Relu', 'x', 'a'), cpu('Add', ['a', 'z'], 'y')],
+    }),
+  );
   const { core } = it;
   const run = core.begin(session);
   feedAll(core, run, [f32(1, 2), f32(1, 2, 3)]);

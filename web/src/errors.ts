@@ -10,7 +10,11 @@ export interface ErrorPlace {
 }
 
 export class RuntimeError extends Error {
-  constructor(readonly code: ErrorCode, message: string, readonly place: ErrorPlace = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly place: ErrorPlace = {},
+  ) {
     super(message);
     this.name = `RuntimeError(${ErrorCode[code]})`;
   }
@@ -19,7 +23,8 @@ export class RuntimeError extends Error {
 /** The schema's code for anything that was thrown. */
 export function codeOf(error: unknown): ErrorCode {
   if (error instanceof RuntimeError) return error.code;
-  if (error instanceof KernelError) return error.notImplemented ? ErrorCode.not_implemented : ErrorCode.runtime_exception;
+  if (error instanceof KernelError)
+    return error.notImplemented ? ErrorCode.not_implemented : ErrorCode.runtime_exception;
   if (error instanceof DOMException && error.name === 'AbortError') return ErrorCode.cancelled;
   return ErrorCode.fail;
 }

@@ -6,7 +6,12 @@
 //   console.log(await y.getData());
 //
 // `Session` is the same with bytes instead of typed arrays.
-export { InferenceSession, type InferenceRunOptions, type InferenceSessionOptions, type OnnxValue } from './api/inference_session';
+export {
+  InferenceSession,
+  type InferenceRunOptions,
+  type InferenceSessionOptions,
+  type OnnxValue,
+} from './api/inference_session';
 export { Tensor, type GpuBufferOptions, type TensorLocation } from './api/tensor';
 export type { TensorData, TensorType } from './api/elements';
 export { DType, ErrorCode, ValueKind } from './schema';

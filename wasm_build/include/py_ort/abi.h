@@ -1,6 +1,7 @@
-// The core's C ABI, called by the page (web/src/core). Handles are small integers above 0; 0 means failed, and ort_last_error() says why.
-// Memory handed to the core is the core's from then on, also when the call fails; memory it hands out stays its own.
-// Addresses, sizes and ids are unsigned: in JavaScript `x >>> 0`. Any call may grow the memory: look HEAPU8 up afterwards.
+// The core's C ABI, called by the page (web/src/core). Handles are small integers above 0; 0 means failed, and
+// ort_last_error() says why. Memory handed to the core is the core's from then on, also when the call fails; memory it
+// hands out stays its own. Addresses, sizes and ids are unsigned: in JavaScript `x >>> 0`. Any call may grow the
+// memory: look HEAPU8 up afterwards.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,16 @@
 
 #define ORT_EXPORT extern "C" __attribute__((used, visibility("default")))
 
-// The last failure, as JSON {"code": ErrorCode, "message": ..., "node": ..., "op_type": ..., "provider": ...}; "" after a success.
+// The last failure, as JSON {"code": ErrorCode, "message": ..., "node": ..., "op_type": ..., "provider": ...}; "" after
+// a success.
 ORT_EXPORT const char* ort_last_error();
 // The CPU kernels, as JSON [{"domain", "op_type", "types"}]; written to the manifest that Python places nodes by.
 ORT_EXPORT const char* ort_kernel_manifest();
-ORT_EXPORT void* ort_malloc(size_t size);   // 64-byte aligned; null when out of memory
+ORT_EXPORT void* ort_malloc(size_t size);  // 64-byte aligned; null when out of memory
 ORT_EXPORT void ort_free(void* pointer);
 
-// Bytes of all tensors on the heap: two words, now and the most since the last reset, which is after the answer when asked for.
+// Bytes of all tensors on the heap: two words, now and the most since the last reset, which is after the answer when
+// asked for.
 ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 
 // --- micro-kernels (microkernels.h), by Module.addMicrokernels (microkernels/add.js)
@@ -23,8 +26,9 @@ ORT_EXPORT const uint32_t* ort_tensor_bytes(int reset);
 ORT_EXPORT const char* ort_microkernel_names();
 // Those of relaxed SIMD are functions of the core's table from here on, in that order.
 ORT_EXPORT void ort_microkernels_add(uint32_t first);
-// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core; and on how many threads.
-// With more than one, Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has large work done: 1, or 0 without memory.
+// Which ones run from now on: 1: relaxed SIMD's (if there are none, those of the core), 0: those of the core; and on
+// how many threads. With more than one, Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has
+// large work done: 1, or 0 without memory.
 ORT_EXPORT void ort_microkernels_use(int use_relaxed, int threads);
 
 // --- sessions
@@ -32,8 +36,8 @@ ORT_EXPORT void ort_microkernels_use(int use_relaxed, int threads);
 ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
 // Where the page shall write the bytes of weight `index` (on_cpu weights only; null for others, and out of memory).
 ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);
-// Weight `index` (on_cpu) is weight `other` of session `owner`, which has the same type and size: both read the same bytes, and the last
-// session to go frees them. Instead of ort_session_weight.
+// Weight `index` (on_cpu) is weight `other` of session `owner`, which has the same type and size: both read the same
+// bytes, and the last session to go frees them. Instead of ort_session_weight.
 ORT_EXPORT int ort_session_share_weight(uint32_t session, uint32_t index, uint32_t owner, uint32_t other);
 // Weight `index` (on_gpu) lies in this GPU buffer, made by the page.
 ORT_EXPORT int ort_session_weight_on_gpu(uint32_t session, uint32_t index, uint32_t gpu_id);
@@ -43,10 +47,12 @@ ORT_EXPORT void ort_session_release(uint32_t session);
 
 // --- runs. Several runs of one session may be under way; each has its own values.
 ORT_EXPORT uint32_t ort_run_begin(uint32_t session);
-// Feed `input` of the main graph. dims: int32[rank]. data: from ort_malloc (size 0: may be null), for strings uint32 length + UTF-8 per element.
-// An input wanted in both places gets both calls.
-ORT_EXPORT int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, void* data, size_t size);
-ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, uint32_t gpu_id);
+// Feed `input` of the main graph. dims: int32[rank]. data: from ort_malloc (size 0: may be null), for strings uint32
+// length + UTF-8 per element. An input wanted in both places gets both calls.
+ORT_EXPORT int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, void* data,
+                            size_t size);
+ORT_EXPORT int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims,
+                                uint32_t gpu_id);
 // An input that is a sequence (kind 1) or an optional (kind 2): the feeds of this input that follow are its elements.
 // An optional sequence is two such calls. `dtype`: of the elements, in case there are none.
 ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype);
@@ -57,18 +63,19 @@ ORT_EXPORT int ort_run_feed_container(uint32_t run, uint32_t input, int kind, in
 // them. All other calls are fine meanwhile.
 ORT_EXPORT int ort_run_execute(uint32_t run);
 ORT_EXPORT void ort_run_cancel(uint32_t run);
-// Before ort_run_execute: keep the nodes' times. After it: [0] how many nodes were carried out, then for each, in the order of their ends,
-// four numbers: its index among all nodes of the plan (graph by graph), and in ms of performance.now() when it began, when its inputs
-// were where it reads them, and when it ended. The numbers are valid until ort_run_end. A node on the JS provider is only resolved here.
+// Before ort_run_execute: keep the nodes' times. After it: [0] how many nodes were carried out, then for each, in the
+// order of their ends, four numbers: its index among all nodes of the plan (graph by graph), and in ms of
+// performance.now() when it began, when its inputs were where it reads them, and when it ended. The numbers are valid
+// until ort_run_end. A node on the JS provider is only resolved here.
 ORT_EXPORT void ort_run_profile(uint32_t run);
 ORT_EXPORT const double* ort_run_times(uint32_t run);
 // After ort_run_execute: 1 when no CPU node read anything that depends on the feeds' contents, so that
 // equal shapes mean equal GPU work: the page may replay its recording without the core.
 ORT_EXPORT int ort_run_replayable(uint32_t run);
-// Describes output `output` of the main graph as uint32 words: kind 0, dtype, location, data (address or gpu id), bytes, rank, dims...
-// A sequence: kind 1, element count, then the same words for each element. An optional: kind 2, 0 or 1, then its element's words.
-// Of a tensor on the GPU `bytes` counts its elements as they lie there (gpu_element_size). The words are valid until the next call of
-// this function, the data until ort_run_end.
+// Describes output `output` of the main graph as uint32 words: kind 0, dtype, location, data (address or gpu id),
+// bytes, rank, dims... A sequence: kind 1, element count, then the same words for each element. An optional: kind 2, 0
+// or 1, then its element's words. Of a tensor on the GPU `bytes` counts its elements as they lie there
+// (gpu_element_size). The words are valid until the next call of this function, the data until ort_run_end.
 ORT_EXPORT const uint32_t* ort_run_output(uint32_t run, uint32_t output);
 // Frees the run's values: jsepFree for those on the GPU. A suspended run is cancelled, and freed when it wakes.
 ORT_EXPORT void ort_run_end(uint32_t run);
@@ -80,12 +87,13 @@ ORT_EXPORT void ort_run_end(uint32_t run);
 // Gives output `index` its shape and dtype and returns the id of its GPU buffer (made with jsepAlloc); 0 on failure.
 ORT_EXPORT uint32_t ort_jsep_output(uint32_t context, uint32_t index, int dtype, uint32_t rank, const int32_t* dims);
 // Output `index` is input `input` under another shape: no copy.
-ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t input, uint32_t rank, const int32_t* dims);
+ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t input, uint32_t rank,
+                                    const int32_t* dims);
 // Why jsepRun is going to fail (UTF-8, copied).
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
-// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run}) installs
-// what these call.
+// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run})
+// installs what these call.
 //   jsepAlloc(size) -> gpu id (0: failed)
 //     size: a multiple of 16, above 0
 //   jsepFree(id)

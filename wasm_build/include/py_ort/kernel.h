@@ -48,7 +48,8 @@ struct KernelInfo {
 class KernelContext {
  public:
   // `ending`: by input, whether nobody needs it after this node; empty: none.
-  KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs, std::span<const uint8_t> ending = {})
+  KernelContext(std::span<const Value* const> inputs, std::span<Value* const> outputs,
+                std::span<const uint8_t> ending = {})
       : inputs_(inputs), outputs_(outputs), ending_(ending) {}
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
@@ -57,8 +58,8 @@ class KernelContext {
   const Value* input_value(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   bool wants(size_t i) const { return i < outputs_.size() && outputs_[i]; }
   // Makes output i. An output that nobody wants is made too, and dropped. `out` stays valid until the kernel returns.
-  // `over`: inputs whose memory it may take, if they end here and have its dtype and size. For a kernel that reads an element of such
-  // an input before it writes the one of the same place, and not again.
+  // `over`: inputs whose memory it may take, if they end here and have its dtype and size. For a kernel that reads an
+  // element of such an input before it writes the one of the same place, and not again.
   Status output(size_t i, DType dtype, Dims dims, Tensor*& out, std::initializer_list<size_t> over = {});
   // Output i is an existing tensor (a view, or an input passed through): no copy.
   void output(size_t i, Tensor tensor);
@@ -102,7 +103,9 @@ struct Registration {
 };
 template <class K>
 Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
-  if constexpr (requires(K k) { { K::make(info, k) } -> std::same_as<Status>; }) {
+  if constexpr (requires(K k) {
+                  { K::make(info, k) } -> std::same_as<Status>;
+                }) {
     K k;
     PY_ORT_TRY(K::make(info, k));
     out = std::make_unique<KernelOf<K>>(std::move(k));
@@ -117,11 +120,12 @@ Status make_kernel(const KernelInfo& info, std::unique_ptr<Kernel>& out) {
 
 #define PY_ORT_CONCAT_(a, b) a##b
 #define PY_ORT_CONCAT(a, b) PY_ORT_CONCAT_(a, b)
-// PY_ORT_KERNEL("", "Softmax", "float32,float16", Softmax): Softmax is callable with (KernelContext&) const -> Status and is made from
-// (const KernelInfo&), from `static Status make(const KernelInfo&, Softmax&)` if making it can fail, or from nothing.
-#define PY_ORT_KERNEL(domain, op_type, types, ...)                                   \
-  static const ::py_ort::detail::Registration PY_ORT_CONCAT(registration_, __COUNTER__)( \
-      {domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>})
+// PY_ORT_KERNEL("", "Softmax", "float32,float16", Softmax): Softmax is callable with (KernelContext&) const -> Status
+// and is made from (const KernelInfo&), from `static Status make(const KernelInfo&, Softmax&)` if making it can fail,
+// or from nothing.
+#define PY_ORT_KERNEL(domain, op_type, types, ...)           \
+  static const ::py_ort::detail::Registration PY_ORT_CONCAT( \
+      registration_, __COUNTER__)({domain, op_type, types, &::py_ort::detail::make_kernel<__VA_ARGS__>})
 
 inline constexpr const char* kNhwcDomain = "com.ms.internal.nhwc";
 inline constexpr const char* kMicrosoftDomain = "com.microsoft";

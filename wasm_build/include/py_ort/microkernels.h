@@ -1,5 +1,6 @@
-// The inner loops that decide speed, behind one table, so that variants for other instruction sets can be installed and a pool of
-// threads can run them, without touching an operator. This file is plain data and pointers: side modules include it without a C++ library.
+// The inner loops that decide speed, behind one table, so that variants for other instruction sets can be installed and
+// a pool of threads can run them, without touching an operator. This file is plain data and pointers: side modules
+// include it without a C++ library.
 //
 // A micro-kernel works on units [begin, end) of its arguments. Units are independent: any split over workers is right.
 // Each worker hands in scratch memory of its own (`scratch_bytes` of the arguments, 16-byte aligned).
@@ -13,15 +14,35 @@ namespace py_ort {
 // What is done to a sum before it is stored.
 struct Activation {
   enum Kind : int32_t {
-    none, clamp /* [a, b]: Relu, Clip */, leaky_relu /* slope a */, sigmoid, tanh, hard_sigmoid /* a x + b */, hard_swish, elu /* a */,
-    softplus, softsign, gelu, gelu_tanh, swish /* x sigmoid(a x) */, mish, exp, abs, affine /* a x + b */, scaled_tanh /* a tanh(b x) */,
-    thresholded_relu /* x above a */, selu /* slope b, and alpha a */, celu /* a */, shrink /* by a, beyond b */
+    none,
+    clamp /* [a, b]: Relu, Clip */,
+    leaky_relu /* slope a */,
+    sigmoid,
+    tanh,
+    hard_sigmoid /* a x + b */,
+    hard_swish,
+    elu /* a */,
+    softplus,
+    softsign,
+    gelu,
+    gelu_tanh,
+    swish /* x sigmoid(a x) */,
+    mish,
+    exp,
+    abs,
+    affine /* a x + b */,
+    scaled_tanh /* a tanh(b x) */,
+    thresholded_relu /* x above a */,
+    selu /* slope b, and alpha a */,
+    celu /* a */,
+    shrink /* by a, beyond b */
   };
   Kind kind = none;
   float a = 0, b = 0;
 };
 
-// A window that slides over a channels-last image [batch, in[0], in[1], in[2], channels]; images with fewer axes have leading ones.
+// A window that slides over a channels-last image [batch, in[0], in[1], in[2], channels]; images with fewer axes have
+// leading ones.
 struct Window {
   int32_t batch, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];  // pad: at the beginnings
   int32_t pixel_stride;                                                     // elements between neighbouring pixels
@@ -30,8 +51,9 @@ struct Window {
 };
 
 // C[rows, n] = activation(A B + bias + Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
-// Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with one, rows are
-// the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside of the image.
+// Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with
+// one, rows are the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside
+// of the image.
 struct F32Gemm {
   int32_t rows = 0, n = 0, k = 0, taps = 1;
   const float* a = nullptr;
@@ -39,33 +61,35 @@ struct F32Gemm {
   const Window* window = nullptr;
   const float* zeros = nullptr;
   const float* b = nullptr;
-  const float* bias = nullptr;   // [n], or null
-  const float* z = nullptr;      // [rows, n], or null
+  const float* bias = nullptr;  // [n], or null
+  const float* z = nullptr;     // [rows, n], or null
   int32_t z_stride = 0;
   float* c = nullptr;
   int32_t c_stride = 0;
   Activation activation;
-  int32_t column_pieces = 1;     // units = ceil(rows / 6) * column_pieces
+  int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
   bool packs_rows() const { return taps > 1 && k < 16; }  // short pieces are gathered first
   int32_t units() const { return (rows + kRows - 1) / kRows * column_pieces; }
   size_t scratch_bytes() const {
     const size_t rows_in_block = kRows * kTilesPerBlock;
-    return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) + 16;
+    return rows_in_block * taps * (packs_rows() ? k * sizeof(float) : sizeof(float*)) + rows_in_block * sizeof(float*) +
+           16;
   }
 };
 
-// A convolution of 3x3 taps, stride 1, over the last two axes of the image, by Winograd's F(2x2, 3x3): 16 products of transformed pixels and
-// weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of kTiles tiles of 2x2 output pixels.
+// A convolution of 3x3 taps, stride 1, over the last two axes of the image, by Winograd's F(2x2, 3x3): 16 products of
+// transformed pixels and weights make 2x2 output pixels, 2.25 times fewer multiplications. Units: blocks of kTiles
+// tiles of 2x2 output pixels.
 struct F32Winograd {
   const Window* window = nullptr;
-  int32_t k = 0, n = 0;          // channels in and out
+  int32_t k = 0, n = 0;  // channels in and out
   const float* x = nullptr;
-  const float* zeros = nullptr;  // k of them
+  const float* zeros = nullptr;    // k of them
   const float* weights = nullptr;  // transformed: [16, ceil(n/8), k, 8]
   const float* bias = nullptr;
-  const float* z = nullptr;      // shaped like y
+  const float* z = nullptr;  // shaped like y
   float* y = nullptr;
   Activation activation;
 
@@ -78,7 +102,8 @@ struct F32Winograd {
   size_t scratch_bytes() const { return (static_cast<size_t>(k) + n + 8) * 16 * kTiles * sizeof(float) + kGemmScratch; }
 };
 
-// y[pixel, channel] = activation(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel] + Z). Units: groups of 4 output pixels.
+// y[pixel, channel] = activation(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel] + Z).
+// Units: groups of 4 output pixels.
 struct F32Depthwise {
   const Window* window = nullptr;
   int32_t channels = 0;
@@ -86,8 +111,8 @@ struct F32Depthwise {
   const float* zeros = nullptr;  // `channels` of them
   const float* w = nullptr;      // [taps, channels]
   const float* bias = nullptr;
-  const float* z = nullptr;      // [pixels, channels]
-  float* y = nullptr;            // [pixels, channels]
+  const float* z = nullptr;  // [pixels, channels]
+  float* y = nullptr;        // [pixels, channels]
   Activation activation;
 
   static constexpr int32_t kPixels = 4;
@@ -103,7 +128,7 @@ struct F32Pool {
   Kind kind = maximum;
   const float* x = nullptr;
   float* y = nullptr;
-  bool count_padding = false;    // average: divide by the number of taps inside of the padded image, not of the image
+  bool count_padding = false;  // average: divide by the number of taps inside of the padded image, not of the image
   int32_t pad_end[3] = {0, 0, 0};
 
   int32_t units() const { return window->pixels_out(); }
@@ -115,42 +140,42 @@ struct F32Softmax {
   int32_t outer = 0, n = 0, inner = 1;
   bool log = false;
   const float* x = nullptr;
-  float* y = nullptr;            // may be x
+  float* y = nullptr;  // may be x
 
   int32_t units() const { return outer; }
   size_t scratch_bytes() const { return inner == 1 ? 0 : (static_cast<size_t>(inner) * 2 + 8) * sizeof(float); }
 };
 
-// Rows of n floats, less their mean (if `centered`), times the inverse of their deviation (or root mean square), times scale, plus bias.
-// With `skip`, the row is first made x + skip + skip_bias. Units: rows.
+// Rows of n floats, less their mean (if `centered`), times the inverse of their deviation (or root mean square), times
+// scale, plus bias. With `skip`, the row is first made x + skip + skip_bias. Units: rows.
 struct F32Normalize {
   int32_t rows = 0, n = 0;
   const float* x = nullptr;
-  const float* skip = nullptr;        // [skip_rows, n], repeated
+  const float* skip = nullptr;  // [skip_rows, n], repeated
   int32_t skip_rows = 1;
-  const float* skip_bias = nullptr;   // [n], or null
-  const float* scale = nullptr;       // [scale_rows, n], repeated, or null; scale_per_row: [scale_rows], one number a row
-  const float* bias = nullptr;        // likewise
+  const float* skip_bias = nullptr;  // [n], or null
+  const float* scale = nullptr;  // [scale_rows, n], repeated, or null; scale_per_row: [scale_rows], one number a row
+  const float* bias = nullptr;   // likewise
   int32_t scale_rows = 1;
   bool scale_per_row = false;
   bool centered = true;
   float epsilon = 0;
-  float* y = nullptr;                 // may be x
-  float* sum = nullptr;               // [rows, n]: the rows with skip; may be null
-  float* mean = nullptr;              // [rows], or null
-  float* inverse_deviation = nullptr; // [rows], or null
+  float* y = nullptr;                  // may be x
+  float* sum = nullptr;                // [rows, n]: the rows with skip; may be null
+  float* mean = nullptr;               // [rows], or null
+  float* inverse_deviation = nullptr;  // [rows], or null
 
   int32_t units() const { return rows; }
   size_t scratch_bytes() const { return 0; }
 };
 
-// C[rows, n] = A B in 32-bit sums. A's rows have `pairs` pairs of elements; B lies in panels of 8 columns: [ceil(n/8), pairs, 8, 2]; odd ends
-// are zeros. Units: groups of 4 rows.
+// C[rows, n] = A B in 32-bit sums. A's rows have `pairs` pairs of elements; B lies in panels of 8 columns: [ceil(n/8),
+// pairs, 8, 2]; odd ends are zeros. Units: groups of 4 rows.
 struct I16Gemm {
   int32_t rows = 0, n = 0, pairs = 0;
-  const int16_t* a = nullptr;    // [rows, 2 * pairs]
+  const int16_t* a = nullptr;  // [rows, 2 * pairs]
   const int16_t* b = nullptr;
-  int32_t* c = nullptr;          // [rows, n]
+  int32_t* c = nullptr;  // [rows, n]
 
   static constexpr int32_t kRows = 4, kColumns = 8;
   int32_t units() const { return (rows + kRows - 1) / kRows; }
@@ -159,14 +184,15 @@ struct I16Gemm {
 
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
 
-// All of them: the member of the table, and the name by which each target exports it (microkernels/target.h). Arguments: those above.
-#define PY_ORT_MICROKERNELS(X)             \
-  X(f32_gemm, f32_gemm_6x8)                \
-  X(f32_winograd, f32_winograd_2x2_3x3)    \
-  X(f32_depthwise, f32_depthwise_4x8)      \
-  X(f32_pool, f32_pool_1x4)                \
-  X(f32_softmax, f32_softmax_1x4)          \
-  X(f32_normalize, f32_normalize_1x4)      \
+// All of them: the member of the table, and the name by which each target exports it (microkernels/target.h).
+// Arguments: those above.
+#define PY_ORT_MICROKERNELS(X)          \
+  X(f32_gemm, f32_gemm_6x8)             \
+  X(f32_winograd, f32_winograd_2x2_3x3) \
+  X(f32_depthwise, f32_depthwise_4x8)   \
+  X(f32_pool, f32_pool_1x4)             \
+  X(f32_softmax, f32_softmax_1x4)       \
+  X(f32_normalize, f32_normalize_1x4)   \
   X(i16_gemm, i16_gemm_4x8)
 
 // The micro-kernels of one instruction set.
@@ -176,8 +202,8 @@ struct Microkernels {
 #undef PY_ORT_MEMBER
 };
 
-// Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs another.
-// False: no memory for the scratch space.
+// Runs a micro-kernel over all its units. The default does so at once on the calling thread; a thread pool installs
+// another. False: no memory for the scratch space.
 using MicroKernelRunner = bool (*)(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 
 // Those in use: relaxed SIMD's, where the page added them (abi/microkernels.cc) and the session wants them.

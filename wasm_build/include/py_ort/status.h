@@ -25,7 +25,8 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// to_text("pads ", 3, " of ", name): a message from its parts. Anything with std::to_string, strings, and ranges of those.
+// to_text("pads ", 3, " of ", name): a message from its parts. Anything with std::to_string, strings, and ranges of
+// those.
 inline void append_text(std::string& out, std::string_view text) { out += text; }
 inline void append_text(std::string& out, const char* text) { out += text; }
 template <class T>
@@ -53,27 +54,36 @@ std::string to_text(const Parts&... parts) {
 }
 
 template <class... Parts>
-Status invalid_argument(const Parts&... parts) { return {ErrorCode::invalid_argument, to_text(parts...)}; }
+Status invalid_argument(const Parts&... parts) {
+  return {ErrorCode::invalid_argument, to_text(parts...)};
+}
 template <class... Parts>
-Status invalid_graph(const Parts&... parts) { return {ErrorCode::invalid_graph, to_text(parts...)}; }
+Status invalid_graph(const Parts&... parts) {
+  return {ErrorCode::invalid_graph, to_text(parts...)};
+}
 template <class... Parts>
-Status not_implemented(const Parts&... parts) { return {ErrorCode::not_implemented, to_text(parts...)}; }
+Status not_implemented(const Parts&... parts) {
+  return {ErrorCode::not_implemented, to_text(parts...)};
+}
 template <class... Parts>
-Status runtime_error(const Parts&... parts) { return {ErrorCode::runtime_exception, to_text(parts...)}; }
+Status runtime_error(const Parts&... parts) {
+  return {ErrorCode::runtime_exception, to_text(parts...)};
+}
 template <class... Parts>
-Status out_of_memory(const Parts&... parts) { return {ErrorCode::out_of_memory, to_text(parts...)}; }
+Status out_of_memory(const Parts&... parts) {
+  return {ErrorCode::out_of_memory, to_text(parts...)};
+}
 
 }  // namespace py_ort
 
 // Returns from the function when `expression` is a failed Status.
-#define PY_ORT_TRY(expression)                                   \
-  do {                                                           \
-    if (::py_ort::Status status_ = (expression); !status_.ok())  \
-      return status_;                                            \
+#define PY_ORT_TRY(expression)                                                  \
+  do {                                                                          \
+    if (::py_ort::Status status_ = (expression); !status_.ok()) return status_; \
   } while (0)
 
 // Returns a runtime error made of the further arguments when `condition` does not hold.
-#define PY_ORT_ENSURE(condition, ...)                                  \
-  do {                                                                 \
-    if (!(condition)) return ::py_ort::runtime_error(__VA_ARGS__);     \
+#define PY_ORT_ENSURE(condition, ...)                              \
+  do {                                                             \
+    if (!(condition)) return ::py_ort::runtime_error(__VA_ARGS__); \
   } while (0)

@@ -19,10 +19,11 @@ using schema::gen::Location;
 using Dims = std::vector<int64_t>;
 
 int64_t element_count(std::span<const int64_t> dims);  // INT64_MAX when it does not fit
-// Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a string counts 0.
-// SIZE_MAX when it does not fit.
+// Bytes of `count` elements on the CPU, in ONNX's own layout: int4 and its like are packed two (four) to a byte; a
+// string counts 0. SIZE_MAX when it does not fit.
 size_t byte_size(DType dtype, int64_t count);
-// Whether elements can be on the GPU: int64 as i32, uint64 and bool as u32, floats and integers of at most 32 bits as they are.
+// Whether elements can be on the GPU: int64 as i32, uint64 and bool as u32, floats and integers of at most 32 bits as
+// they are.
 bool has_gpu_form(DType dtype);
 // Bytes of one element on the GPU; 0 without a form there.
 size_t gpu_element_size(DType dtype);
@@ -49,15 +50,17 @@ template <> inline constexpr DType dtype_of<uint64_t> = DType::uint64;
 template <> inline constexpr DType dtype_of<bool> = DType::bool_;
 template <> inline constexpr DType dtype_of<std::string> = DType::string_;
 
-// 64-byte aligned, and 16 bytes more than asked, so that SIMD kernels may read past the end; null when out of memory. For std::free.
+// 64-byte aligned, and 16 bytes more than asked, so that SIMD kernels may read past the end; null when out of memory.
+// For std::free.
 void* allocate(size_t size);
 
-// The bytes of a tensor, shared by views of it: either on the heap (64-byte aligned), borrowed from a longer-lived place, or a GPU buffer's id.
+// The bytes of a tensor, shared by views of it: either on the heap (64-byte aligned), borrowed from a longer-lived
+// place, or a GPU buffer's id.
 class Storage {
  public:
-  static std::shared_ptr<Storage> on_heap(size_t size);                     // null when out of memory
+  static std::shared_ptr<Storage> on_heap(size_t size);  // null when out of memory
   static std::shared_ptr<Storage> borrowed(void* data, size_t size);
-  static std::shared_ptr<Storage> adopted(void* data, size_t size);         // from ort_malloc; freed with the storage
+  static std::shared_ptr<Storage> adopted(void* data, size_t size);  // from ort_malloc; freed with the storage
   static std::shared_ptr<Storage> of_strings(int64_t count);
   // `release` is called with the id when the last holder lets go; may be null.
   static std::shared_ptr<Storage> on_gpu(uint32_t id, size_t size, void (*release)(uint32_t));
@@ -69,7 +72,8 @@ class Storage {
   size_t size() const { return size_; }
   uint32_t gpu_id() const { return gpu_id_; }
   std::vector<std::string>& strings() { return strings_; }
-  // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them (src/kernels/derived.h).
+  // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them
+  // (src/kernels/derived.h).
   void freeze() { constant_ = true; }
   bool constant() const { return constant_; }
   // Whether the bytes are this storage's own, and may change: not a weight's, nor borrowed.
@@ -89,7 +93,7 @@ class Storage {
 struct Tensor {
   DType dtype = DType::undefined;
   Dims dims;
-  Location location = Location::none;   // none: only dtype and dims are known
+  Location location = Location::none;  // none: only dtype and dims are known
   std::shared_ptr<Storage> storage;
 
   int64_t count() const { return element_count(dims); }
@@ -112,12 +116,17 @@ struct Tensor {
 
 struct Value {
   enum class Kind : uint8_t { none, tensor, sequence, optional };
-  Kind kind = Kind::none;               // none: not computed yet, or an omitted optional
+  Kind kind = Kind::none;  // none: not computed yet, or an omitted optional
   Tensor tensor;
   std::shared_ptr<std::vector<Value>> items;  // sequence: its elements; optional: one element, or none
   DType element_dtype = DType::undefined;     // of a sequence that may be empty
 
-  static Value of(Tensor t) { Value v; v.kind = Kind::tensor; v.tensor = std::move(t); return v; }
+  static Value of(Tensor t) {
+    Value v;
+    v.kind = Kind::tensor;
+    v.tensor = std::move(t);
+    return v;
+  }
 };
 
 }  // namespace py_ort

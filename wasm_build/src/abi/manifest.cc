@@ -32,15 +32,18 @@ std::string error_json(std::string_view message) {
 std::string manifest() {
   std::vector<KernelEntry> entries = kernel_registry();
   const auto less = [](const KernelEntry& a, const KernelEntry& b) {
-    return std::pair<std::string_view, std::string_view>(a.domain, a.op_type) < std::pair<std::string_view, std::string_view>(b.domain, b.op_type);
+    return std::pair<std::string_view, std::string_view>(a.domain, a.op_type) <
+           std::pair<std::string_view, std::string_view>(b.domain, b.op_type);
   };
   std::sort(entries.begin(), entries.end(), less);
   for (size_t i = 1; i < entries.size(); ++i)
-    if (!less(entries[i - 1], entries[i])) return error_json(to_text("two CPU kernels are registered for ", entries[i].domain, "::", entries[i].op_type));
+    if (!less(entries[i - 1], entries[i]))
+      return error_json(to_text("two CPU kernels are registered for ", entries[i].domain, "::", entries[i].op_type));
   std::string json = "[";
   for (const KernelEntry& entry : entries) {
     InputTypes types;
-    if (!InputTypes::parse(entry.types, types)) return error_json(to_text("the CPU kernel of ", entry.op_type, " declares bad types: ", entry.types));
+    if (!InputTypes::parse(entry.types, types))
+      return error_json(to_text("the CPU kernel of ", entry.op_type, " declares bad types: ", entry.types));
     append_json(json += json.size() > 1 ? ",{\"domain\":" : "{\"domain\":", entry.domain);
     append_json(json += ",\"op_type\":", entry.op_type);
     json += ",\"types\":" + types_json(types) + "}";

@@ -17,8 +17,8 @@ py_ort::Microkernels relaxed = py_ort::kSimd128Microkernels;
 
 int index_of(const py_ort::Microkernels& table, py_ort::MicroKernel kernel) {
   int index = 0;
-#define PY_ORT_FIND(member, name)            \
-  if (table.member == kernel) return index;  \
+#define PY_ORT_FIND(member, name)           \
+  if (table.member == kernel) return index; \
   ++index;
   PY_ORT_MICROKERNELS(PY_ORT_FIND)
 #undef PY_ORT_FIND
@@ -26,7 +26,8 @@ int index_of(const py_ort::Microkernels& table, py_ort::MicroKernel kernel) {
 }
 
 bool run_on_pool(py_ort::MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
-  return microkernel_share(index_of(py_ort::microkernels(), kernel), reinterpret_cast<uintptr_t>(kernel), arguments, scratch_bytes, units);
+  return microkernel_share(index_of(py_ort::microkernels(), kernel), reinterpret_cast<uintptr_t>(kernel), arguments,
+                           scratch_bytes, units);
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ bool check(int dtype, uint32_t rank, const int32_t* dims) {
 uint32_t ort_run_begin(uint32_t session) {
   auto* found = sessions().find(session);
   if (!found) return settle(Status(ErrorCode::no_such_session, to_text("the core has no session ", session)));
-  if (!(*found)->prepared()) return settle(invalid_argument("session ", session, " is not prepared (ort_session_prepare)"));
+  if (!(*found)->prepared())
+    return settle(invalid_argument("session ", session, " is not prepared (ort_session_prepare)"));
   settle(Status());
   return runs().add({std::make_unique<Run>(*found)});
 }
@@ -56,19 +57,23 @@ int ort_run_feed(uint32_t run, uint32_t input, int dtype, uint32_t rank, const i
 
 int ort_run_feed_gpu(uint32_t run, uint32_t input, int dtype, uint32_t rank, const int32_t* dims, uint32_t gpu_id) {
   Run* found = find(run);
-  return found && check(dtype, rank, dims) && settle(found->feed_gpu(input, static_cast<DType>(dtype), dims_of(rank, dims), gpu_id));
+  return found && check(dtype, rank, dims) &&
+         settle(found->feed_gpu(input, static_cast<DType>(dtype), dims_of(rank, dims), gpu_id));
 }
 
 int ort_run_feed_container(uint32_t run, uint32_t input, int kind, int dtype) {
   Run* found = find(run);
   if (!found) return 0;
-  if (kind != 1 && kind != 2) return settle(invalid_argument("a container has kind 1 (sequence) or 2 (optional), not ", kind));
+  if (kind != 1 && kind != 2)
+    return settle(invalid_argument("a container has kind 1 (sequence) or 2 (optional), not ", kind));
   const auto container = kind == 1 ? Value::Kind::sequence : Value::Kind::optional;
   return settle(found->feed_container(input, container, static_cast<DType>(dtype)));
 }
 
 int ort_run_execute(uint32_t run) {
-  if (executing) return settle(invalid_argument("run ", executing, " is under way: the core executes one run at a time, wait for it to finish"));
+  if (executing)
+    return settle(invalid_argument("run ", executing,
+                                   " is under way: the core executes one run at a time, wait for it to finish"));
   Run* found = find(run);
   if (!found) return 0;
   executing = run;

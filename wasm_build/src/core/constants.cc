@@ -28,7 +28,8 @@ bool Session::compute(const PlanNode& node, size_t& growth) {
   if (!CpuKernel::make(plan_, node, kernel).ok() || !kernel.run(constants_, {}, made).ok()) return false;
   size_t before = 0, after = 0;
   for (int32_t value : node.inputs)
-    if (value != kOmitted && constants_[value].on_cpu() && constants_[value].is_tensor()) before += constants_[value].value.tensor.size_in_bytes();
+    if (value != kOmitted && constants_[value].on_cpu() && constants_[value].is_tensor())
+      before += constants_[value].value.tensor.size_in_bytes();
   for (const Value& value : made) {
     if (value.kind == Value::Kind::none) continue;  // nobody reads it
     if (value.kind != Value::Kind::tensor || value.tensor.location != Location::cpu) return false;

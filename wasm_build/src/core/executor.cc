@@ -24,7 +24,8 @@ Status with_inputs(Run& run, const PlanNode& node, Status status) {
   if (status.code() == ErrorCode::cancelled) return status;
   std::string inputs;
   for (int32_t value : node.inputs)
-    inputs += to_text(inputs.empty() ? "" : ", ", value == kOmitted ? "(omitted)" : to_text(run.name(value), " ", describe(&run.slot(value))));
+    inputs += to_text(inputs.empty() ? "" : ", ",
+                      value == kOmitted ? "(omitted)" : to_text(run.name(value), " ", describe(&run.slot(value))));
   return {status.code(), to_text(status.message(), " [inputs: ", inputs, "]")};
 }
 
@@ -36,7 +37,8 @@ Status run_graph(Run& run, const PlanGraph& graph) {
     const double began_ms = run.profiling() ? jsep::now_ms() : 0;
     if (status.ok()) status = step(run, node);
     // Control flow reads its inputs now and then; the nodes inside it have their own times.
-    if (run.profiling()) run.note_time(node, began_ms, node.form == Form::kernel ? run.ready_ms : began_ms, jsep::now_ms());
+    if (run.profiling())
+      run.note_time(node, began_ms, node.form == Form::kernel ? run.ready_ms : began_ms, jsep::now_ms());
     if (!status.ok()) {
       if (run.failed) return status;
       run.failed = &node;

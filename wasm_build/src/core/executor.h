@@ -1,15 +1,16 @@
 // The walk over a plan's nodes.
 //
-// jsepCopyAsync suspends the core in the middle of the walk. Asyncify instruments every function that may be on the stack then, so
-// these few call each other directly: ort_run_execute, Run::execute, run_graph, keep_going, the steps below, bring_to_cpu. Nothing behind a
-// virtual function or a function pointer may lead back here.
+// jsepCopyAsync suspends the core in the middle of the walk. Asyncify instruments every function that may be on the
+// stack then, so these few call each other directly: ort_run_execute, Run::execute, run_graph, keep_going, the steps
+// below, bring_to_cpu. Nothing behind a virtual function or a function pointer may lead back here.
 #pragma once
 
 #include "core/run.h"
 
 namespace py_ort {
 
-// Carries out the nodes of a graph whose inputs are in their slots. The caller takes its outputs, then calls clear_graph.
+// Carries out the nodes of a graph whose inputs are in their slots. The caller takes its outputs, then calls
+// clear_graph.
 Status run_graph(Run& run, const PlanGraph& graph);
 void clear_graph(Run& run, const PlanGraph& graph);
 
@@ -23,8 +24,8 @@ Status run_sequence_map(Run& run, const PlanNode& node);
 
 // --- for the steps
 
-// Asked before each node and each iteration: a cancelled run fails, and a long one lets the page handle its messages now and then,
-// among which may be the cancellation. May suspend.
+// Asked before each node and each iteration: a cancelled run fails, and a long one lets the page handle its messages
+// now and then, among which may be the cancellation. May suspend.
 Status keep_going(Run& run);
 // The CPU is going to read the contents of this value.
 Status read_on_cpu(Run& run, Slot& slot, std::string_view name);

@@ -17,7 +17,8 @@ Status widen(const Tensor& tensor, std::string_view name, Word<T>* out) {
   for (int64_t i = 0; i < count; ++i) {
     using Limits = std::numeric_limits<Word<T>>;
     if (in[i] < static_cast<T>(Limits::min()) || in[i] > static_cast<T>(Limits::max()))
-      return {ErrorCode::invalid_argument, to_text("element ", i, " of '", name, "' is ", in[i], ", beyond the 32 bits that integers have on the GPU: "
+      return {ErrorCode::invalid_argument, to_text("element ", i, " of '", name, "' is ", in[i],
+                                                   ", beyond the 32 bits that integers have on the GPU: "
                                                    "run this model on the CPU provider")};
     out[i] = static_cast<Word<T>>(in[i]);
   }
@@ -39,16 +40,30 @@ void narrow(const Word<T>* in, int64_t count, T* out) {
 
 bool has_gpu_form(DType dtype) {
   switch (dtype) {
-    case DType::float32: case DType::float16: case DType::int64: case DType::uint64: case DType::int32: case DType::uint32:
-    case DType::int16: case DType::uint16: case DType::int8: case DType::uint8: case DType::bool_: case DType::bfloat16: return true;
+    case DType::float32:
+    case DType::float16:
+    case DType::int64:
+    case DType::uint64:
+    case DType::int32:
+    case DType::uint32:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int8:
+    case DType::uint8:
+    case DType::bool_:
+    case DType::bfloat16: return true;
     default: return false;
   }
 }
 
 size_t gpu_element_size(DType dtype) {
   switch (dtype) {
-    case DType::float16: case DType::bfloat16: case DType::int16: case DType::uint16: return 2;
-    case DType::int8: case DType::uint8: return 1;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int16:
+    case DType::uint16: return 2;
+    case DType::int8:
+    case DType::uint8: return 1;
     default: return has_gpu_form(dtype) ? 4 : 0;
   }
 }
@@ -60,7 +75,8 @@ Status widen_for_gpu(const Tensor& tensor, std::string_view name, void* out) {
     case DType::int64: return widen<int64_t>(tensor, name, static_cast<int32_t*>(out));
     case DType::uint64: return widen<uint64_t>(tensor, name, static_cast<uint32_t*>(out));
     case DType::bool_: return widen_bool(tensor, static_cast<uint32_t*>(out));
-    default: return not_implemented("'", name, "' cannot be on the GPU: ", dtype_name(tensor.dtype), " has no form there");
+    default:
+      return not_implemented("'", name, "' cannot be on the GPU: ", dtype_name(tensor.dtype), " has no form there");
   }
 }
 

@@ -5,9 +5,7 @@
 
 namespace py_ort {
 
-struct HeapUse {
-  size_t now = 0, peak = 0;
-};
+struct HeapUse { size_t now = 0, peak = 0; };
 
 // `reset`: from here on the peak counts anew.
 HeapUse heap_use(bool reset);

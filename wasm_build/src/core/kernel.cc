@@ -48,7 +48,8 @@ std::optional<Tensor> Attributes::tensor(std::string_view name) const {
   if (value->dims()) dims.assign(value->dims()->begin(), value->dims()->end());
   if (!Tensor::make(value->dtype(), std::move(dims), tensor).ok()) return std::nullopt;
   if (value->strings()) {
-    for (flatbuffers::uoffset_t i = 0; i < value->strings()->size(); ++i) tensor.mutable_strings()[i] = value->strings()->Get(i)->str();
+    for (flatbuffers::uoffset_t i = 0; i < value->strings()->size(); ++i)
+      tensor.mutable_strings()[i] = value->strings()->Get(i)->str();
   } else if (value->data()) {
     std::copy(value->data()->begin(), value->data()->end(), tensor.mutable_data<uint8_t>());
   }
@@ -57,13 +58,16 @@ std::optional<Tensor> Attributes::tensor(std::string_view name) const {
 
 bool KernelContext::ends(size_t i) const {
   // Views, copies of a loop's state and what a sequence holds share the storage.
-  return i < ending_.size() && ending_[i] && inputs_[i] && inputs_[i]->tensor.storage.use_count() == 1 && inputs_[i]->tensor.storage->writable();
+  return i < ending_.size() && ending_[i] && inputs_[i] && inputs_[i]->tensor.storage.use_count() == 1 &&
+         inputs_[i]->tensor.storage->writable();
 }
 
 Status KernelContext::output(size_t i, DType dtype, Dims dims, Tensor*& out, std::initializer_list<size_t> over) {
   Tensor tensor;
   const int64_t count = element_count(dims);
-  const auto taken = std::find_if(over.begin(), over.end(), [&](size_t k) { return ends(k) && input(k)->dtype == dtype && input(k)->count() == count; });
+  const auto taken = std::find_if(over.begin(), over.end(), [&](size_t k) {
+    return ends(k) && input(k)->dtype == dtype && input(k)->count() == count;
+  });
   if (taken != over.end()) tensor = {dtype, std::move(dims), Location::cpu, input(*taken)->storage};
   else PY_ORT_TRY(Tensor::make(dtype, std::move(dims), tensor));
   if (wants(i)) {

@@ -39,7 +39,9 @@ double work(const I16Gemm& g) { return 0.25 * g.rows * g.n * g.pairs; }
 constexpr double kWorthSharing = 65536;
 
 template <class Arguments>
-double work_of(const void* arguments) { return work(*static_cast<const Arguments*>(arguments)); }
+double work_of(const void* arguments) {
+  return work(*static_cast<const Arguments*>(arguments));
+}
 double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_gemm) return work_of<F32Gemm>(arguments);
   if (kernel == table.f32_winograd) return work_of<F32Winograd>(arguments);
@@ -50,8 +52,8 @@ double work_of(MicroKernel kernel, const void* arguments) {
   return kernel == table.i16_gemm ? work_of<I16Gemm>(arguments) : 0;
 }
 
-// The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are chunks
-// (web/src/core/thread_pool.ts), or rows only.
+// The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are
+// chunks (web/src/core/thread_pool.ts), or rows only.
 bool share_gemm(const F32Gemm& given) {
   F32Gemm g = given;
   if (g.n > g.rows) g.column_pieces = std::clamp(4 * worker_count, 1, std::max(1, g.n / (2 * F32Gemm::kColumns)));
@@ -68,7 +70,8 @@ void install_microkernel_runner(MicroKernelRunner runner, int workers) {
 }
 bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
   if (units <= 0) return true;
-  if (worker_count == 1 || work_of(kernel, arguments) < kWorthSharing) return run_here(kernel, arguments, scratch_bytes, units);
+  if (worker_count == 1 || work_of(kernel, arguments) < kWorthSharing)
+    return run_here(kernel, arguments, scratch_bytes, units);
   if (kernel == table.f32_gemm) return share_gemm(*static_cast<const F32Gemm*>(arguments));
   return run(kernel, arguments, scratch_bytes, units);
 }

@@ -19,13 +19,16 @@ Status Run::check_feed(uint32_t input, DType dtype, const Dims& dims) const {
   const auto& inputs = session_->plan().main().inputs;
   const gen::Value& value = session_->plan().value(inputs[input]);
   if (value.dtype() != DType::undefined && value.dtype() != dtype)
-    return invalid_argument("input '", name(inputs[input]), "' wants ", dtype_name(value.dtype()), ", not ", dtype_name(dtype));
+    return invalid_argument("input '", name(inputs[input]), "' wants ", dtype_name(value.dtype()), ", not ",
+                            dtype_name(dtype));
   if (!value.rank_known()) return {};
   Dims wanted;
   if (value.dims()) wanted.assign(value.dims()->begin(), value.dims()->end());
   bool fits = wanted.size() == dims.size();
   for (size_t i = 0; fits && i < dims.size(); ++i) fits = wanted[i] == -1 || wanted[i] == dims[i];
-  return fits ? Status{} : invalid_argument("input '", name(inputs[input]), "' wants the shape ", wanted, " (-1: any), not ", dims);
+  return fits
+             ? Status{}
+             : invalid_argument("input '", name(inputs[input]), "' wants the shape ", wanted, " (-1: any), not ", dims);
 }
 
 Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size) {
@@ -36,7 +39,8 @@ Status Run::feed(uint32_t input, DType dtype, Dims dims, void* data, size_t size
   if (dtype == DType::string_) {
     PY_ORT_TRY(decode_strings(data, size, tensor));
   } else if (tensor.size_in_bytes() != size) {
-    return invalid_argument("input '", name(value), "' of ", dtype_name(dtype), tensor.dims, " has ", size, " bytes, not ", tensor.size_in_bytes());
+    return invalid_argument("input '", name(value), "' of ", dtype_name(dtype), tensor.dims, " has ", size,
+                            " bytes, not ", tensor.size_in_bytes());
   } else if (!data) {
     PY_ORT_TRY(Tensor::make(dtype, tensor.dims, tensor));  // kernels may rely on an address
   }
@@ -47,7 +51,8 @@ Status Run::feed_container(uint32_t input, Value::Kind kind, DType dtype) {
   PY_ORT_TRY(check_input(input));
   const int32_t value = session_->plan().main().inputs[input];
   const gen::Value& declared = session_->plan().value(value);
-  if (declared.kind() == gen::ValueKind::tensor && declared.dtype() != DType::undefined) return invalid_argument("input '", name(value), "' is a tensor, not a sequence or an optional");
+  if (declared.kind() == gen::ValueKind::tensor && declared.dtype() != DType::undefined)
+    return invalid_argument("input '", name(value), "' is a tensor, not a sequence or an optional");
   Value container;
   container.kind = kind;
   container.items = std::make_shared<std::vector<Value>>();
@@ -59,7 +64,8 @@ Status Run::put_feed(int32_t value, Value fed) {
   Slot& slot = this->slot(value);
   slot.from_feeds = true;
   Value* place = &slot.value;
-  if (place->kind == Value::Kind::optional && !place->items->empty()) place = &place->items->front();  // an optional sequence
+  if (place->kind == Value::Kind::optional && !place->items->empty())
+    place = &place->items->front();  // an optional sequence
   if (place->items) {
     place->items->push_back(std::move(fed));
   } else {
@@ -70,7 +76,8 @@ Status Run::put_feed(int32_t value, Value fed) {
 
 Status Run::feed_gpu(uint32_t input, DType dtype, Dims dims, uint32_t gpu_id) {
   PY_ORT_TRY(check_feed(input, dtype, dims));
-  if (gpu_id == 0 || !has_gpu_form(dtype)) return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
+  if (gpu_id == 0 || !has_gpu_form(dtype))
+    return invalid_argument("input ", input, " cannot be in a GPU buffer: ", dtype_name(dtype), ", id ", gpu_id);
   Slot& slot = this->slot(session_->plan().main().inputs[input]);
   slot.gpu = {dtype, std::move(dims), Location::gpu, nullptr};
   slot.gpu.storage = Storage::on_gpu(gpu_id, static_cast<size_t>(slot.gpu.count()) * gpu_element_size(dtype), nullptr);
@@ -127,9 +134,11 @@ Status Run::describe_output(uint32_t index, const uint32_t*& words) {
       size = bytes->size();
     }
     const bool on_cpu = tensor.location == Location::cpu;
-    const auto data = on_cpu ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : gpu->storage->gpu_id();
+    const auto data =
+        on_cpu ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes->data())) : gpu->storage->gpu_id();
     if (!on_cpu) size = static_cast<size_t>(tensor.count()) * gpu_element_size(tensor.dtype);
-    for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(tensor.location), static_cast<size_t>(data), size, tensor.dims.size()})
+    for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(tensor.location),
+                        static_cast<size_t>(data), size, tensor.dims.size()})
       words_.push_back(static_cast<uint32_t>(word));
     for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
     return {};

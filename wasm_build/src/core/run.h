@@ -56,11 +56,11 @@ class Run {
   Status check_all_fed() const;
 
   std::shared_ptr<Session> session_;
-  std::vector<Slot> slots_;      // by Plan.values; emptied by execute
+  std::vector<Slot> slots_;  // by Plan.values; emptied by execute
   std::vector<Slot> outputs_;
   std::vector<uint32_t> words_;
   std::vector<std::shared_ptr<Storage>> encoded_;  // string outputs, as bytes
-  std::vector<double> times_{0};  // how many nodes, then their times
+  std::vector<double> times_{0};                   // how many nodes, then their times
   bool started_ = false, cancelled_ = false, replayable_ = true, profiling_ = false;
 };
 

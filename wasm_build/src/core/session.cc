@@ -5,7 +5,9 @@
 namespace py_ort {
 namespace {
 
-Dims dims_of(const gen::Weight& weight) { return weight.dims() ? Dims(weight.dims()->begin(), weight.dims()->end()) : Dims(); }
+Dims dims_of(const gen::Weight& weight) {
+  return weight.dims() ? Dims(weight.dims()->begin(), weight.dims()->end()) : Dims();
+}
 
 // Kernel ids are the core's choice, and no two sessions share one.
 uint32_t next_js_kernel() {
@@ -36,11 +38,13 @@ Status Session::make_weights() {
     Tensor tensor{weight.dtype(), dims_of(weight), Location::none, nullptr};
     const bool strings = weight.dtype() == DType::string_;
     // Others get their memory with weight_bytes, or another session's.
-    if (strings || (weight.on_cpu() && tensor.count() == 0)) PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
+    if (strings || (weight.on_cpu() && tensor.count() == 0))
+      PY_ORT_TRY(Tensor::make(weight.dtype(), dims_of(weight), tensor));
     if (strings) tensor.storage->freeze();
     if (weight.on_cpu()) tensor.location = Location::cpu;
     if (strings && weight.strings())
-      for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k) tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
+      for (flatbuffers::uoffset_t k = 0; k < weight.strings()->size(); ++k)
+        tensor.mutable_strings()[k] = weight.strings()->Get(k)->str();
     slot = Slot::of(Value::of(std::move(tensor)), false);
   }
   return {};
@@ -60,21 +64,27 @@ void* Session::weight_bytes(size_t index) {
 }
 
 Status Session::share_weight(size_t index, const Session& owner, size_t other) {
-  if (index >= plan_.weight_count() || other >= owner.plan_.weight_count()) return invalid_argument("there is no weight ", index, " to share, or no ", other);
+  if (index >= plan_.weight_count() || other >= owner.plan_.weight_count())
+    return invalid_argument("there is no weight ", index, " to share, or no ", other);
   Tensor& tensor = constants_[plan_.weight(index).value()].value.tensor;
   const Tensor& theirs = owner.constants_[owner.plan_.weight(other).value()].value.tensor;
-  const bool same = theirs.storage && theirs.location == Location::cpu && theirs.dtype == tensor.dtype && theirs.size_in_bytes() == tensor.size_in_bytes();
+  const bool same = theirs.storage && theirs.location == Location::cpu && theirs.dtype == tensor.dtype &&
+                    theirs.size_in_bytes() == tensor.size_in_bytes();
   if (!plan_.weight(index).on_cpu() || tensor.dtype == DType::string_ || !same)
-    return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(plan_.weight(index).value())), "' cannot be shared");
+    return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(plan_.weight(index).value())),
+                            "' cannot be shared");
   tensor.storage = theirs.storage;
   return {};
 }
 
 Status Session::weight_on_gpu(size_t index, uint32_t gpu_id) {
-  if (index >= plan_.weight_count()) return invalid_argument("there is no weight ", index, " in this plan of ", plan_.weight_count());
+  if (index >= plan_.weight_count())
+    return invalid_argument("there is no weight ", index, " in this plan of ", plan_.weight_count());
   const gen::Weight& weight = plan_.weight(index);
   Slot& slot = constants_[weight.value()];
-  if (!weight.on_gpu() || gpu_id == 0) return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' is not wanted on the GPU, or the id is 0");
+  if (!weight.on_gpu() || gpu_id == 0)
+    return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())),
+                            "' is not wanted on the GPU, or the id is 0");
   Tensor& tensor = slot.value.tensor;
   slot.gpu = {tensor.dtype, tensor.dims, Location::gpu, Storage::on_gpu(gpu_id, tensor.size_in_bytes(), nullptr)};
   if (!slot.on_cpu()) tensor = slot.gpu;
@@ -86,9 +96,11 @@ Status Session::check_weights() const {
     const gen::Weight& weight = plan_.weight(i);
     const Slot& slot = constants_[weight.value()];
     if (weight.on_cpu() && !slot.value.tensor.storage)
-      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' was not given its bytes (ort_session_weight)");
+      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())),
+                              "' was not given its bytes (ort_session_weight)");
     if (weight.on_gpu() && !constants_[weight.value()].on_gpu())
-      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())), "' was not put on the GPU (ort_session_weight_on_gpu)");
+      return invalid_argument("weight '", plan_.value_name(static_cast<int32_t>(weight.value())),
+                              "' was not put on the GPU (ort_session_weight_on_gpu)");
   }
   return {};
 }
@@ -98,7 +110,8 @@ Status Session::make_kernel(const PlanNode& node) {
   if (node.provider == gen::Provider::cpu) return CpuKernel::make(plan_, node, cpu_kernels_[node.index]);
   const auto* attributes = node.table->attributes();
   const uint32_t id = next_js_kernel();
-  PY_ORT_TRY(jsep::create_kernel(id, node.domain, node.op_type, attributes ? attributes->data() : nullptr, attributes ? attributes->size() : 0));
+  PY_ORT_TRY(jsep::create_kernel(id, node.domain, node.op_type, attributes ? attributes->data() : nullptr,
+                                 attributes ? attributes->size() : 0));
   js_kernels_[node.index] = id;
   return {};
 }

@@ -10,7 +10,8 @@ constexpr size_t kLength = sizeof(uint32_t);
 Status decode_strings(const void* data, size_t size, Tensor& tensor) {
   const Dims dims = tensor.dims;
   // Every element takes a length: a shape that asks for more elements is caught before memory is taken for them.
-  if (static_cast<uint64_t>(element_count(dims)) > size / kLength) return invalid_argument("the strings of a tensor of shape ", dims, " are cut short (", size, " bytes)");
+  if (static_cast<uint64_t>(element_count(dims)) > size / kLength)
+    return invalid_argument("the strings of a tensor of shape ", dims, " are cut short (", size, " bytes)");
   PY_ORT_TRY(Tensor::make(DType::string_, dims, tensor));
   const auto* bytes = static_cast<const char*>(data);
   size_t at = 0;
@@ -23,7 +24,8 @@ Status decode_strings(const void* data, size_t size, Tensor& tensor) {
     tensor.mutable_strings()[i].assign(bytes + at, length);
     at += length;
   }
-  return at == size ? Status{} : invalid_argument("a tensor of shape ", dims, " has ", size - at, " bytes after its last string");
+  return at == size ? Status{}
+                    : invalid_argument("a tensor of shape ", dims, " has ", size - at, " bytes after its last string");
 }
 
 Status encode_strings(const Tensor& tensor, std::shared_ptr<Storage>& bytes) {

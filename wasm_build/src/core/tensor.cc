@@ -20,14 +20,32 @@ int64_t element_count(std::span<const int64_t> dims) {
 namespace {
 int bits_of(DType dtype) {
   switch (dtype) {
-    case DType::undefined: case DType::string_: return 0;
-    case DType::uint2: case DType::int2: return 2;
-    case DType::uint4: case DType::int4: case DType::float4e2m1: return 4;
-    case DType::uint8: case DType::int8: case DType::bool_: case DType::float8e4m3fn: case DType::float8e4m3fnuz:
-    case DType::float8e5m2: case DType::float8e5m2fnuz: case DType::float8e8m0: return 8;
-    case DType::uint16: case DType::int16: case DType::float16: case DType::bfloat16: return 16;
-    case DType::float32: case DType::int32: case DType::uint32: return 32;
-    case DType::float64: case DType::int64: case DType::uint64: case DType::complex64: return 64;
+    case DType::undefined:
+    case DType::string_: return 0;
+    case DType::uint2:
+    case DType::int2: return 2;
+    case DType::uint4:
+    case DType::int4:
+    case DType::float4e2m1: return 4;
+    case DType::uint8:
+    case DType::int8:
+    case DType::bool_:
+    case DType::float8e4m3fn:
+    case DType::float8e4m3fnuz:
+    case DType::float8e5m2:
+    case DType::float8e5m2fnuz:
+    case DType::float8e8m0: return 8;
+    case DType::uint16:
+    case DType::int16:
+    case DType::float16:
+    case DType::bfloat16: return 16;
+    case DType::float32:
+    case DType::int32:
+    case DType::uint32: return 32;
+    case DType::float64:
+    case DType::int64:
+    case DType::uint64:
+    case DType::complex64: return 64;
     case DType::complex128: return 128;
   }
   return 0;
@@ -108,7 +126,9 @@ Status Tensor::make(DType dtype, Dims dims, Tensor& out) {
     if (d < 0) return runtime_error("a tensor cannot have the shape ", dims);
   const int64_t count = element_count(dims);
   auto storage = dtype == DType::string_ ? Storage::of_strings(count) : Storage::on_heap(byte_size(dtype, count));
-  if (!storage) return out_of_memory("no memory for a ", dtype_name(dtype), " tensor of shape ", dims, " (", byte_size(dtype, count), " bytes)");
+  if (!storage)
+    return out_of_memory("no memory for a ", dtype_name(dtype), " tensor of shape ", dims, " (",
+                         byte_size(dtype, count), " bytes)");
   out = {dtype, std::move(dims), Location::cpu, std::move(storage)};
   return {};
 }

@@ -38,7 +38,8 @@ Status make_on_gpu(DType dtype, Dims dims, Tensor& out) {
   for (int64_t d : dims)
     if (d < 0) return runtime_error("a tensor cannot have the shape ", dims);
   out = {dtype, std::move(dims), Location::gpu, nullptr};
-  if (out.count() > int64_t{UINT32_MAX} / 8) return out_of_memory("a tensor of shape ", out.dims, " is too large for a GPU buffer");
+  if (out.count() > int64_t{UINT32_MAX} / 8)
+    return out_of_memory("a tensor of shape ", out.dims, " is too large for a GPU buffer");
   const size_t size = std::max(rounded(gpu_bytes(out), kBindingUnit), kBindingUnit);
   uint32_t id = 0;
   PY_ORT_TRY(jsep::alloc(size, id));
@@ -86,7 +87,8 @@ std::string describe(const Slot* slot) {
   if (!slot || slot->empty()) return "(omitted)";
   if (slot->is_tensor()) return to_text(dtype_name(slot->value.tensor.dtype), slot->value.tensor.dims);
   const size_t count = slot->value.items ? slot->value.items->size() : 0;
-  return slot->value.kind == Value::Kind::sequence ? to_text("sequence of ", count) : std::string(count ? "optional" : "empty optional");
+  return slot->value.kind == Value::Kind::sequence ? to_text("sequence of ", count)
+                                                   : std::string(count ? "optional" : "empty optional");
 }
 
 }  // namespace py_ort

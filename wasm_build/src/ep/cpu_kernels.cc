@@ -23,7 +23,9 @@ bool each_part(std::string_view text, char separator, F f) {
   return true;
 }
 
-std::string full_name(const PlanNode& node) { return to_text(node.domain.empty() ? "ai.onnx" : node.domain, "::", node.op_type); }
+std::string full_name(const PlanNode& node) {
+  return to_text(node.domain.empty() ? "ai.onnx" : node.domain, "::", node.op_type);
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ bool InputTypes::accepts(size_t input, DType dtype) const {
 std::string InputTypes::accepted(size_t input) const {
   std::string out;
   for (int i = 1; i <= static_cast<int>(DType::MAX); ++i)
-    if (accepts(input, static_cast<DType>(i))) out += to_text(out.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
+    if (accepts(input, static_cast<DType>(i)))
+      out += to_text(out.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
   return out;
 }
 
@@ -60,27 +63,34 @@ Status CpuKernel::make(const Plan& plan, const PlanNode& node, CpuKernel& out) {
   if (!entry) {
     std::string types;
     for (int32_t value : node.inputs)
-      types += to_text(types.empty() ? "" : ", ", value == kOmitted ? "(omitted)" : dtype_name(plan.value(value).dtype()));
+      types +=
+          to_text(types.empty() ? "" : ", ", value == kOmitted ? "(omitted)" : dtype_name(plan.value(value).dtype()));
     return not_implemented("the CPU provider has no kernel for ", full_name(node), " (inputs: ", types, ")");
   }
   out.node_ = &node;
-  if (!InputTypes::parse(entry->types, out.types_)) return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(node), " declares bad types: ", entry->types)};
+  if (!InputTypes::parse(entry->types, out.types_))
+    return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(node), " declares bad types: ", entry->types)};
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i] != kOmitted && plan.value(node.inputs[i]).kind() == gen::ValueKind::tensor) PY_ORT_TRY(out.check_type(i, plan.value(node.inputs[i]).dtype()));
+    if (node.inputs[i] != kOmitted && plan.value(node.inputs[i]).kind() == gen::ValueKind::tensor)
+      PY_ORT_TRY(out.check_type(i, plan.value(node.inputs[i]).dtype()));
 
-  KernelInfo info{node.op_type, node.domain, node.name, node.table->since_version(), Attributes(node.attributes), node.inputs.size(), node.outputs.size(), {}};
+  KernelInfo info{
+      node.op_type,       node.domain,         node.name, node.table->since_version(), Attributes(node.attributes),
+      node.inputs.size(), node.outputs.size(), {}};
   for (int32_t value : node.outputs) info.wanted_outputs.push_back(value != kOmitted);
   return entry->make(info, out.kernel_);
 }
 
 Status CpuKernel::check_type(size_t input, DType dtype) const {
   if (dtype == DType::undefined || types_.accepts(input, dtype)) return {};
-  return not_implemented("the CPU kernel of ", full_name(*node_), " takes no ", dtype_name(dtype), " as input ", input, ", only ", types_.accepted(input));
+  return not_implemented("the CPU kernel of ", full_name(*node_), " takes no ", dtype_name(dtype), " as input ", input,
+                         ", only ", types_.accepted(input));
 }
 
 Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> ending, std::vector<Value>& made) const {
   std::vector<const Value*> inputs;
-  for (int32_t value : node_->inputs) inputs.push_back(value == kOmitted || slots[value].empty() ? nullptr : &slots[value].value);
+  for (int32_t value : node_->inputs)
+    inputs.push_back(value == kOmitted || slots[value].empty() ? nullptr : &slots[value].value);
   made.resize(node_->outputs.size());
   std::vector<Value*> outputs;
   for (size_t i = 0; i < made.size(); ++i) outputs.push_back(node_->outputs[i] == kOmitted ? nullptr : &made[i]);
@@ -89,7 +99,8 @@ Status CpuKernel::run(std::span<const Slot> slots, std::span<const uint8_t> endi
   KernelContext context(inputs, outputs, ending);
   PY_ORT_TRY(kernel_->run(context));
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i] && outputs[i]->kind == Value::Kind::none) return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};
+    if (outputs[i] && outputs[i]->kind == Value::Kind::none)
+      return {ErrorCode::fail, to_text("the CPU kernel of ", full_name(*node_), " did not make output ", i)};
   return {};
 }
 

@@ -12,7 +12,8 @@
 
 namespace py_ort {
 
-// The dtypes that each input accepts, as bits by DType; the last entry stands for all further inputs, no entry for anything.
+// The dtypes that each input accepts, as bits by DType; the last entry stands for all further inputs, no entry for
+// anything.
 class InputTypes {
  public:
   // From KernelEntry::types. False: it is misspelt.

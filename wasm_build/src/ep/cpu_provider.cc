@@ -12,7 +12,8 @@ namespace {
 std::vector<uint8_t> ending_inputs(const PlanNode& node) {
   std::vector<uint8_t> ending;
   for (int32_t value : node.inputs)
-    ending.push_back(std::find(node.dying.begin(), node.dying.end(), value) != node.dying.end() && std::count(node.inputs.begin(), node.inputs.end(), value) == 1);
+    ending.push_back(std::find(node.dying.begin(), node.dying.end(), value) != node.dying.end() &&
+                     std::count(node.inputs.begin(), node.inputs.end(), value) == 1);
   return ending;
 }
 
@@ -35,7 +36,8 @@ Status run_cpu_node(Run& run, const PlanNode& node) {
   PY_ORT_TRY(run.session().cpu_kernel(node).run(run.slots(), ending_inputs(node), made));
   for (size_t i = 0; i < made.size(); ++i) {
     Slot slot = Slot::of(std::move(made[i]), from_feeds);
-    if (slot.is_tensor() && slot.value.tensor.location == Location::gpu) slot.gpu = slot.value.tensor;  // a view of a shape input
+    if (slot.is_tensor() && slot.value.tensor.location == Location::gpu)
+      slot.gpu = slot.value.tensor;  // a view of a shape input
     put_output(run, node, i, std::move(slot));
   }
   return {};

@@ -12,9 +12,11 @@ Status bring_inputs(Run& run, const PlanNode& node) {
     if (node.inputs[i] == kOmitted) continue;
     Slot& slot = run.slot(node.inputs[i]);
     const auto name = run.name(node.inputs[i]);
-    if (!slot.is_tensor()) return runtime_error("input ", i, " '", name, "' is ", describe(&slot), ": the JS provider takes tensors only");
+    if (!slot.is_tensor())
+      return runtime_error("input ", i, " '", name, "' is ", describe(&slot), ": the JS provider takes tensors only");
     if (node.uses[i] == gen::InputUse::host) {
-      if (slot.value.tensor.dtype == DType::string_) return not_implemented("input ", i, " '", name, "' has strings: the JS provider takes none");
+      if (slot.value.tensor.dtype == DType::string_)
+        return not_implemented("input ", i, " '", name, "' has strings: the JS provider takes none");
       PY_ORT_TRY(read_on_cpu(run, slot, name));
     } else if (node.uses[i] == gen::InputUse::device) {
       PY_ORT_TRY(read_on_gpu(run, slot, name));

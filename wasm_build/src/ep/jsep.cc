@@ -90,7 +90,8 @@ Status failure(int code, std::string_view otherwise) {
   Status said = std::move(last_error());
   last_error() = {};
   if (!said.ok()) return said;
-  const auto known = code > 0 && code <= static_cast<int>(ErrorCode::MAX) ? static_cast<ErrorCode>(code) : ErrorCode::fail;
+  const auto known =
+      code > 0 && code <= static_cast<int>(ErrorCode::MAX) ? static_cast<ErrorCode>(code) : ErrorCode::fail;
   return {known, std::string(otherwise)};
 }
 
@@ -103,7 +104,8 @@ void set_error(ErrorCode code, const char* message) {
 Status alloc(size_t size, uint32_t& gpu_id) {
   last_error() = {};
   gpu_id = jsep_alloc(size);
-  return gpu_id ? Status{} : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no GPU buffer of ", size, " bytes"));
+  return gpu_id ? Status{}
+                : failure(static_cast<int>(ErrorCode::out_of_memory), to_text("no GPU buffer of ", size, " bytes"));
 }
 
 void free(uint32_t gpu_id) { jsep_free(gpu_id); }
@@ -117,8 +119,10 @@ Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype) {
 
 Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks) {
   last_error() = {};
-  const std::array<uint32_t, 5> words = {static_cast<uint32_t>(blocks.count), static_cast<uint32_t>(blocks.source_offset), static_cast<uint32_t>(blocks.source_step),
-                                         static_cast<uint32_t>(blocks.target_offset), static_cast<uint32_t>(blocks.target_step)};
+  const std::array<uint32_t, 5> words = {
+      static_cast<uint32_t>(blocks.count), static_cast<uint32_t>(blocks.source_offset),
+      static_cast<uint32_t>(blocks.source_step), static_cast<uint32_t>(blocks.target_offset),
+      static_cast<uint32_t>(blocks.target_step)};
   if (jsep_copy(source, target, blocks.size, 0, static_cast<int>(dtype), words.data())) return {};
   return failure(1, to_text("copying ", blocks.count, " times ", blocks.size, " bytes on the GPU failed"));
 }
@@ -132,8 +136,11 @@ Status download(uint32_t gpu_id, void* data, size_t size) {
 void pause() { jsep_copy_async(0, nullptr, 0); }
 double now_ms() { return jsep_now(); }
 
-Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size) {
-  if (!jsep_present()) return {ErrorCode::invalid_graph, "the plan has nodes for the JS provider, but the page installed none (Module.jsepInit)"};
+Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
+                     size_t size) {
+  if (!jsep_present())
+    return {ErrorCode::invalid_graph,
+            "the plan has nodes for the JS provider, but the page installed none (Module.jsepInit)"};
   last_error() = {};
   const std::string op(op_type), of(domain);
   const int code = jsep_create_kernel(op.c_str(), id, attributes, size, of.c_str());
@@ -145,7 +152,8 @@ void release_kernel(uint32_t id) { jsep_release_kernel(id); }
 Status run(uint32_t id, const uint32_t* context) {
   last_error() = {};
   const int code = jsep_run(id, context);
-  return code == 0 && last_error().ok() ? Status{} : failure(code, "the JS provider's kernel failed and did not say why");
+  return code == 0 && last_error().ok() ? Status{}
+                                        : failure(code, "the JS provider's kernel failed and did not say why");
 }
 
 }  // namespace py_ort::jsep

@@ -1,4 +1,5 @@
-// The JSEP seam: the functions that the page installs with Module.jsepInit, as C functions. Exceptions of the page end here.
+// The JSEP seam: the functions that the page installs with Module.jsepInit, as C functions. Exceptions of the page end
+// here.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +14,17 @@ Status alloc(size_t size, uint32_t& gpu_id);
 void free(uint32_t gpu_id);
 // CPU to GPU. The page takes the bytes before it returns.
 Status upload(const void* data, uint32_t gpu_id, size_t size, DType dtype);
-// GPU to GPU: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are multiples of the
-// element's size.
-struct Blocks {
-  size_t size, count, source_offset, source_step, target_offset, target_step;
-};
+// GPU to GPU: `count` blocks of `size` bytes, the first at `offset`, each `step` behind the one before it. All are
+// multiples of the element's size.
+struct Blocks { size_t size, count, source_offset, source_step, target_offset, target_step; };
 Status copy(uint32_t source, uint32_t target, DType dtype, const Blocks& blocks);
 // GPU to CPU. The one call of the core that may suspend: call it directly, all the way from ort_run_execute.
 Status download(uint32_t gpu_id, void* data, size_t size);
 // Suspends for a turn of the page's event loop. Like `download`, by jsepCopyAsync's import, of no buffer.
 void pause();
 double now_ms();
-Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes, size_t size);
+Status create_kernel(uint32_t id, std::string_view domain, std::string_view op_type, const uint8_t* attributes,
+                     size_t size);
 void release_kernel(uint32_t id);
 // `context`: see abi.h.
 Status run(uint32_t id, const uint32_t* context);

@@ -6,7 +6,8 @@ namespace py_ort {
 
 JsepCall* JsepCall::current_ = nullptr;
 
-JsepCall::JsepCall(const PlanNode& node, const std::vector<Slot*>& inputs) : inputs_(inputs), outputs_(node.outputs.size()) {
+JsepCall::JsepCall(const PlanNode& node, const std::vector<Slot*>& inputs)
+    : inputs_(inputs), outputs_(node.outputs.size()) {
   words_ = {static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(outputs_.size())};
   for (size_t i = 0; i < inputs.size(); ++i) append(inputs[i], node.uses[i]);
   for (int32_t value : node.outputs) words_.push_back(value != kOmitted);
@@ -32,7 +33,8 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
     data = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(tensor.storage->data()));
     bytes = tensor.size_in_bytes();
   }
-  for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(location), static_cast<size_t>(data), bytes, tensor.dims.size()})
+  for (size_t word : {static_cast<size_t>(tensor.dtype), static_cast<size_t>(location), static_cast<size_t>(data),
+                      bytes, tensor.dims.size()})
     words_.push_back(static_cast<uint32_t>(word));
   for (int64_t d : tensor.dims) words_.push_back(static_cast<uint32_t>(d));
 }
@@ -40,7 +42,8 @@ void JsepCall::append(const Slot* slot, gen::InputUse use) {
 Status JsepCall::run(uint32_t kernel) { return jsep::run(kernel, words_.data()); }
 
 JsepCall* JsepCall::with_context(uint32_t context) {
-  return current_ && context == static_cast<uint32_t>(reinterpret_cast<uintptr_t>(current_->words_.data())) ? current_ : nullptr;
+  return current_ && context == static_cast<uint32_t>(reinterpret_cast<uintptr_t>(current_->words_.data())) ? current_
+                                                                                                            : nullptr;
 }
 
 bool JsepCall::fail(const Status& status) {
@@ -60,7 +63,9 @@ bool JsepCall::output_view(uint32_t index, uint32_t input, Dims dims) {
   if (index >= outputs_.size() || input >= inputs_.size() || !inputs_[input] || !inputs_[input]->on_gpu())
     return fail(invalid_argument("output ", index, " cannot be a view of input ", input));
   const Tensor& source = inputs_[input]->gpu;
-  if (element_count(dims) != source.count()) return fail(invalid_argument("output ", index, " of shape ", dims, " cannot be a view of an input of shape ", source.dims));
+  if (element_count(dims) != source.count())
+    return fail(
+        invalid_argument("output ", index, " of shape ", dims, " cannot be a view of an input of shape ", source.dims));
   outputs_[index] = source.reshaped(std::move(dims));
   return true;
 }

@@ -33,13 +33,25 @@ const std::vector<Option>& table() {
       {"deviceId", offsetof(Options, device_id), Kind::number, {}, 0},
       {"preferredLayout", offsetof(Options, preferred_layout), Kind::choice, {"NCHW", "NHWC"}, ORT_WEBGPU_LAYOUT_NHWC},
       {"enableGraphCapture", offsetof(Options, enable_graph_capture), Kind::flag, kFlags, 0},
-      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_BUCKET},
-      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_SIMPLE},
-      {"queryResolveBufferCacheMode", offsetof(Options, query_resolve_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_DISABLED},
-      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes, ORT_WEBGPU_BUFFER_CACHE_DISABLED},
+      {"storageBufferCacheMode", offsetof(Options, storage_buffer_cache_mode), Kind::choice, kCacheModes,
+       ORT_WEBGPU_BUFFER_CACHE_BUCKET},
+      {"uniformBufferCacheMode", offsetof(Options, uniform_buffer_cache_mode), Kind::choice, kCacheModes,
+       ORT_WEBGPU_BUFFER_CACHE_SIMPLE},
+      {"queryResolveBufferCacheMode", offsetof(Options, query_resolve_buffer_cache_mode), Kind::choice, kCacheModes,
+       ORT_WEBGPU_BUFFER_CACHE_DISABLED},
+      {"defaultBufferCacheMode", offsetof(Options, default_buffer_cache_mode), Kind::choice, kCacheModes,
+       ORT_WEBGPU_BUFFER_CACHE_DISABLED},
       {"forceCpuNodeNames", offsetof(Options, force_cpu_node_names), Kind::text, {}, 0},
-      {"validationMode", offsetof(Options, validation_mode), Kind::choice, {"disabled", "wgpuOnly", "basic", "full"}, ORT_WEBGPU_VALIDATION_BASIC},
-      {"powerPreference", offsetof(Options, power_preference), Kind::choice, {"", "low-power", "high-performance"}, ORT_WEBGPU_POWER_UNDEFINED},
+      {"validationMode",
+       offsetof(Options, validation_mode),
+       Kind::choice,
+       {"disabled", "wgpuOnly", "basic", "full"},
+       ORT_WEBGPU_VALIDATION_BASIC},
+      {"powerPreference",
+       offsetof(Options, power_preference),
+       Kind::choice,
+       {"", "low-power", "high-performance"},
+       ORT_WEBGPU_POWER_UNDEFINED},
       {"forceFallbackAdapter", offsetof(Options, force_fallback_adapter), Kind::flag, kFlags, 0},
       {"preserveDevice", offsetof(Options, preserve_device), Kind::flag, kFlags, 0},
   };
@@ -110,7 +122,8 @@ Status set(Options& options, std::string_view given, std::string_view value) {
   }
   const int32_t number = number_of(*option, value);
   if (number < 0) {
-    const std::string wanted = option->kind == Kind::number ? "a whole number from 0" : to_text("one of ", listed(option->values));
+    const std::string wanted =
+        option->kind == Kind::number ? "a whole number from 0" : to_text("one of ", listed(option->values));
     return invalid_argument("option ", option->key, " of the webgpu provider is ", wanted, ", not \"", value, "\"");
   }
   *static_cast<int32_t*>(field(options, *option)) = number;
@@ -125,7 +138,8 @@ std::string get(const Options& options, const Option& option) {
 }
 
 std::string table_json() {
-  const std::unique_ptr<Options, decltype(&ort_webgpu_options_release)> defaults(ort_webgpu_options_create(), &ort_webgpu_options_release);
+  const std::unique_ptr<Options, decltype(&ort_webgpu_options_release)> defaults(ort_webgpu_options_create(),
+                                                                                 &ort_webgpu_options_release);
   std::string json = "[";
   for (const Option& option : table()) {
     append_json(json += json.size() > 1 ? ",{\"key\":" : "{\"key\":", option.key);

@@ -13,10 +13,12 @@ class AffineGrid {
     const Tensor& theta = *context.input(0);
     std::vector<int64_t> size;
     PY_ORT_TRY(read_integers(*context.input(1), size));
-    PY_ORT_ENSURE(size.size() == 4 || size.size() == 5, "AffineGrid makes grids for images with two or three spatial axes, not of shape ", size);
+    PY_ORT_ENSURE(size.size() == 4 || size.size() == 5,
+                  "AffineGrid makes grids for images with two or three spatial axes, not of shape ", size);
     const Dims spatial(size.begin() + 2, size.end());
     const auto rank = static_cast<int64_t>(spatial.size());
-    PY_ORT_ENSURE(theta.dims == (Dims{size[0], rank, rank + 1}), "theta of shape ", theta.dims, " does not fit an image of shape ", size);
+    PY_ORT_ENSURE(theta.dims == (Dims{size[0], rank, rank + 1}), "theta of shape ", theta.dims,
+                  " does not fit an image of shape ", size);
     Dims dims{size[0]};
     dims.insert(dims.end(), spatial.begin(), spatial.end());
     dims.push_back(rank);
@@ -42,7 +44,8 @@ class AffineGrid {
           const int64_t length = spatial[rank - 1 - i];
           const auto index = static_cast<T>(rest % length);
           rest /= length;
-          at[i] = align_corners_ ? (length > 1 ? -1 + 2 * index / static_cast<T>(length - 1) : T{0}) : (2 * index + 1) / static_cast<T>(length) - 1;
+          at[i] = align_corners_ ? (length > 1 ? -1 + 2 * index / static_cast<T>(length - 1) : T{0})
+                                 : (2 * index + 1) / static_cast<T>(length) - 1;
         }
         at[rank] = 1;
         for (size_t row = 0; row < rank; ++row) {

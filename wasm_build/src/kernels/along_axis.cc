@@ -9,9 +9,7 @@ namespace py_ort {
 namespace {
 
 // A tensor as [outer, size, inner] around an axis.
-struct Around {
-  int64_t outer, size, inner;
-};
+struct Around { int64_t outer, size, inner; };
 Around around(const Dims& dims, int64_t axis) {
   const auto rank = static_cast<int64_t>(dims.size());
   return {count_between(dims, 0, axis), dims[static_cast<size_t>(axis)], count_between(dims, axis + 1, rank)};
@@ -38,8 +36,8 @@ void arg_best(const T* x, int64_t* y, Around shape, bool last, Better better) {
 class ArgBest {
  public:
   explicit ArgBest(const KernelInfo& info)
-      : max_(info.op_type == "ArgMax"), keep_(info.attributes.integer("keepdims", 1) != 0), last_(info.attributes.integer("select_last_index", 0) != 0),
-        axis_(info.attributes.integer("axis", 0)) {}
+      : max_(info.op_type == "ArgMax"), keep_(info.attributes.integer("keepdims", 1) != 0),
+        last_(info.attributes.integer("select_last_index", 0) != 0), axis_(info.attributes.integer("axis", 0)) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     int64_t axis = 0;
@@ -47,7 +45,8 @@ class ArgBest {
     Dims dims = in.dims;
     if (keep_) dims[axis] = 1;
     else dims.erase(dims.begin() + axis);
-    PY_ORT_ENSURE(in.dim(axis) > 0 || element_count(dims) == 0, "no best element along the empty axis ", axis, " of shape ", in.dims);
+    PY_ORT_ENSURE(in.dim(axis) > 0 || element_count(dims) == 0, "no best element along the empty axis ", axis,
+                  " of shape ", in.dims);
     Tensor wide;
     PY_ORT_TRY(widened(in, wide));
     Tensor* out = nullptr;
@@ -68,7 +67,8 @@ class ArgBest {
 class Cumulative {
  public:
   explicit Cumulative(const KernelInfo& info)
-      : product_(info.op_type == "CumProd"), exclusive_(info.attributes.integer("exclusive", 0) != 0), reverse_(info.attributes.integer("reverse", 0) != 0) {}
+      : product_(info.op_type == "CumProd"), exclusive_(info.attributes.integer("exclusive", 0) != 0),
+        reverse_(info.attributes.integer("reverse", 0) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     int64_t axis = 0;
@@ -77,7 +77,8 @@ class Cumulative {
     Tensor wide, sums, result;
     PY_ORT_TRY(widened(in, wide));
     PY_ORT_TRY(Tensor::make(wide.dtype, in.dims, sums));
-    visit_lane(lane_of(in.dtype), [&]<class T>() { accumulate(wide.data<T>(), sums.mutable_data<T>(), around(in.dims, axis)); });
+    visit_lane(lane_of(in.dtype),
+               [&]<class T>() { accumulate(wide.data<T>(), sums.mutable_data<T>(), around(in.dims, axis)); });
     PY_ORT_TRY(cast(sums, in.dtype, result));
     context.output(0, std::move(result));
     return {};

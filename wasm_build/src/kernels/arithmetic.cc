@@ -8,8 +8,12 @@
 namespace py_ort {
 namespace {
 
-struct AddOp { template <class T> T operator()(T x, T y) const { return static_cast<T>(x + y); } };
-struct SubOp { template <class T> T operator()(T x, T y) const { return static_cast<T>(x - y); } };
+struct AddOp {
+  template <class T> T operator()(T x, T y) const { return static_cast<T>(x + y); }
+};
+struct SubOp {
+  template <class T> T operator()(T x, T y) const { return static_cast<T>(x - y); }
+};
 struct MulOp {
   template <class T> T operator()(T x, T y) const {
     if constexpr (sizeof(T) < 4) return static_cast<T>(uint32_t{x} * uint32_t{y});  // unsigned: int would overflow
@@ -43,18 +47,26 @@ struct ModOp {
   bool c_like;
 };
 // A NaN on either side wins.
-struct MaxOp { template <class T> T operator()(T x, T y) const { return x > y || x != x ? x : y; } };
-struct MinOp { template <class T> T operator()(T x, T y) const { return x < y || x != x ? x : y; } };
-struct PReluOp { template <class T> T operator()(T x, T slope) const { return x < T{0} ? static_cast<T>(x * slope) : x; } };
+struct MaxOp {
+  template <class T> T operator()(T x, T y) const { return x > y || x != x ? x : y; }
+};
+struct MinOp {
+  template <class T> T operator()(T x, T y) const { return x < y || x != x ? x : y; }
+};
+struct PReluOp {
+  template <class T> T operator()(T x, T slope) const { return x < T{0} ? static_cast<T>(x * slope) : x; }
+};
 
-constexpr BinaryLoops kAdd = mixed_loops<AddOp>(), kSub = mixed_loops<SubOp>(), kMul = mixed_loops<MulOp>(), kDiv = lane_loops<DivOp>(),
-                      kMod = lane_loops<ModOp>(), kMax = lane_loops<MaxOp>(), kMin = lane_loops<MinOp>(), kPRelu = lane_loops<PReluOp>();
+constexpr BinaryLoops kAdd = mixed_loops<AddOp>(), kSub = mixed_loops<SubOp>(), kMul = mixed_loops<MulOp>(),
+                      kDiv = lane_loops<DivOp>(), kMod = lane_loops<ModOp>(), kMax = lane_loops<MaxOp>(),
+                      kMin = lane_loops<MinOp>(), kPRelu = lane_loops<PReluOp>();
 
 struct Named {
   std::string_view op_type;
   const BinaryLoops* loops;
 };
-constexpr Named kNamed[] = {{"Add", &kAdd}, {"Sub", &kSub}, {"Mul", &kMul}, {"Div", &kDiv}, {"Max", &kMax}, {"Min", &kMin}, {"Sum", &kAdd}, {"Mean", &kAdd}};
+constexpr Named kNamed[] = {{"Add", &kAdd}, {"Sub", &kSub}, {"Mul", &kMul}, {"Div", &kDiv},
+                            {"Max", &kMax}, {"Min", &kMin}, {"Sum", &kAdd}, {"Mean", &kAdd}};
 
 Status check_divisor(const Tensor& divisor) {
   const Lane lane = lane_of(divisor.dtype);
@@ -63,13 +75,15 @@ Status check_divisor(const Tensor& divisor) {
   const char* bytes = divisor.data<char>();
   for (int64_t i = 0, n = divisor.count(); i < n; ++i, bytes += width)
     if (std::all_of(bytes, bytes + width, [](char c) { return c == 0; }))
-      return runtime_error("integer division by 0: element ", i, " of the divisor (", dtype_name(divisor.dtype), " ", divisor.dims, ")");
+      return runtime_error("integer division by 0: element ", i, " of the divisor (", dtype_name(divisor.dtype), " ",
+                           divisor.dims, ")");
   return {};
 }
 
 class Arithmetic {
  public:
-  explicit Arithmetic(const KernelInfo& info) : loops_(arithmetic_loops(info.op_type)), divides_(info.op_type == "Div") {}
+  explicit Arithmetic(const KernelInfo& info)
+      : loops_(arithmetic_loops(info.op_type)), divides_(info.op_type == "Div") {}
   Status operator()(KernelContext& context) const {
     if (divides_) PY_ORT_TRY(check_divisor(*context.input(1)));
     return run_binary(context, *loops_, *context.input(0), *context.input(1), context.input(0)->dtype);
@@ -97,7 +111,8 @@ struct PRelu {
     const Tensor &x = *context.input(0), &slope = *context.input(1);
     Broadcast broadcast;
     PY_ORT_TRY(Broadcast::make({&x.dims, &slope.dims}, broadcast));
-    PY_ORT_ENSURE(broadcast.dims == x.dims, "PRelu's slope of shape ", slope.dims, " does not broadcast to its input's ", x.dims);
+    PY_ORT_ENSURE(broadcast.dims == x.dims, "PRelu's slope of shape ", slope.dims,
+                  " does not broadcast to its input's ", x.dims);
     return run_binary(context, kPRelu, x, slope, x.dtype);
   }
 };

@@ -1,4 +1,5 @@
-// Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in the middle of wider rows.
+// Attention of ONNX (opsets 23 to 25). With our own attributes `offsets` and `head_sizes`, Q, K and V are columns in
+// the middle of wider rows.
 #include <cmath>
 
 #include "attention_core.h"
@@ -23,11 +24,14 @@ class Attention {
 
   Status operator()(KernelContext& context) const {
     const Tensor &q = *context.input(0), &k = *context.input(1), &v = *context.input(2);
-    const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5), *lengths = context.input(6);
+    const Tensor *mask = context.input(3), *past_key = context.input(4), *past_value = context.input(5),
+                 *lengths = context.input(6);
     const bool by_row = q.rank() == 3;
     PY_ORT_ENSURE((by_row || q.rank() == 4) && k.rank() == q.rank() && v.rank() == q.rank(),
-                  "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ", v.dims);
-    PY_ORT_ENSURE(!by_row || (heads_ > 0 && kv_heads_ > 0), "Q, K and V with three axes need the attributes q_num_heads and kv_num_heads");
+                  "Q, K and V must all have three or four axes, not the shapes ", q.dims, ", ", k.dims, " and ",
+                  v.dims);
+    PY_ORT_ENSURE(!by_row || (heads_ > 0 && kv_heads_ > 0),
+                  "Q, K and V with three axes need the attributes q_num_heads and kv_num_heads");
     PY_ORT_ENSURE(!past_key == !past_value, "past_key and past_value go together");
     AttentionProblem p;
     p.batch = q.dims[0];
@@ -39,7 +43,8 @@ class Attention {
     const bool parts = offsets_.size() == 3 && head_sizes_.size() == 2 && by_row;
     if (parts) p.qk_size = head_sizes_[0], p.v_size = head_sizes_[1];
     PY_ORT_ENSURE(k.dims[0] == p.batch && v.dims[0] == p.batch && v.dim(-2) == new_columns &&
-                      (parts ? offsets_[0] + p.heads * p.qk_size <= q.dims[2] && offsets_[1] + p.kv_heads * p.qk_size <= k.dims[2] &&
+                      (parts ? offsets_[0] + p.heads * p.qk_size <= q.dims[2] &&
+                                   offsets_[1] + p.kv_heads * p.qk_size <= k.dims[2] &&
                                    offsets_[2] + p.kv_heads * p.v_size <= v.dims[2]
                              : k.count() == p.batch * p.kv_heads * new_columns * p.qk_size),
                   "Q, K and V of shapes ", q.dims, ", ", k.dims, " and ", v.dims, " do not fit");
@@ -65,7 +70,9 @@ class Attention {
       p.v = Heads::by_head(present_value.data<float>(), p.kv_heads, p.columns, p.v_size);
     }
     Tensor *y, *scores = nullptr;
-    PY_ORT_TRY(context.output(0, DType::float32, by_row ? Dims{p.batch, p.rows, p.heads * p.v_size} : Dims{p.batch, p.heads, p.rows, p.v_size}, y));
+    PY_ORT_TRY(context.output(
+        0, DType::float32,
+        by_row ? Dims{p.batch, p.rows, p.heads * p.v_size} : Dims{p.batch, p.heads, p.rows, p.v_size}, y));
     p.y = heads_of(*y, p.heads, p.rows, p.v_size);
     if (context.wants(3)) {
       PY_ORT_TRY(context.output(3, DType::float32, {p.batch, p.heads, p.rows, p.columns}, scores));
@@ -79,8 +86,8 @@ class Attention {
     p.offsets.assign(static_cast<size_t>(p.batch), past_columns);
     if (lengths) {
       PY_ORT_TRY(read_integers(*lengths, p.lengths));
-      PY_ORT_ENSURE(static_cast<int64_t>(p.lengths.size()) == p.batch, "nonpad_kv_seqlen of shape ", lengths->dims, " does not fit ", p.batch,
-                    " batches");
+      PY_ORT_ENSURE(static_cast<int64_t>(p.lengths.size()) == p.batch, "nonpad_kv_seqlen of shape ", lengths->dims,
+                    " does not fit ", p.batch, " batches");
       if (!past_key)
         for (size_t b = 0; b < p.offsets.size(); ++b) p.offsets[b] = p.lengths[b] - p.rows;
     }
@@ -102,7 +109,8 @@ class Attention {
 };
 
 PY_ORT_KERNEL("", "Attention",
-              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;*;float32,float16,bfloat16;float32,float16,bfloat16;int64",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;*;float32,float16,bfloat16;"
+              "float32,float16,bfloat16;int64",
               WithHalf<Attention>);
 
 }  // namespace

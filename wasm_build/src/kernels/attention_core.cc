@@ -40,13 +40,15 @@ void add_bias(const std::vector<float>& bias, float* scores, int64_t columns) {
     // What is masked stays so whatever the score is, infinity and NaN too.
     simd::store(scores + j, simd::select(wasm_f32x4_eq(b, masked), masked, simd::add(simd::load(scores + j), b)));
   }
-  for (; j < columns; ++j) scores[j] = bias[static_cast<size_t>(j)] == kMasked ? kMasked : scores[j] + bias[static_cast<size_t>(j)];
+  for (; j < columns; ++j)
+    scores[j] = bias[static_cast<size_t>(j)] == kMasked ? kMasked : scores[j] + bias[static_cast<size_t>(j)];
 }
 
 void cap(float limit, float* scores, int64_t count) {
   const v128_t factor = simd::splat(limit);
   int64_t i = 0;
-  for (; i + 4 <= count; i += 4) simd::store(scores + i, simd::mul(simd::tanh(simd::div(simd::load(scores + i), factor)), factor));
+  for (; i + 4 <= count; i += 4)
+    simd::store(scores + i, simd::mul(simd::tanh(simd::div(simd::load(scores + i), factor)), factor));
   for (; i < count; ++i) scores[i] = std::tanh(scores[i] / limit) * limit;
 }
 
@@ -67,8 +69,8 @@ Status ScoreBias::of(const Tensor& mask, int64_t batch, int64_t heads, int64_t r
   int64_t step = out.columns;
   for (int64_t axis = rank - 2, i = 2; axis >= 0; --axis, --i) {
     const int64_t size = mask.dims[static_cast<size_t>(axis)];
-    PY_ORT_ENSURE(size == 1 || size == wanted[i], "the attention mask of shape ", mask.dims, " does not broadcast to ", batch, " batches, ", heads,
-                  " heads and ", rows, " rows");
+    PY_ORT_ENSURE(size == 1 || size == wanted[i], "the attention mask of shape ", mask.dims, " does not broadcast to ",
+                  batch, " batches, ", heads, " heads and ", rows, " rows");
     *steps[i] = size == 1 ? 0 : step;
     step *= size;
   }
@@ -81,7 +83,8 @@ namespace {
 constexpr int64_t kBlockScores = 16384, kBlockRows = 24;
 
 int64_t rows_at_once(const AttentionProblem& p) {
-  return std::min(p.rows, std::max(kBlockRows, kBlockScores / std::max<int64_t>(p.columns, 1) / kBlockRows * kBlockRows));
+  return std::min(p.rows,
+                  std::max(kBlockRows, kBlockScores / std::max<int64_t>(p.columns, 1) / kBlockRows * kBlockRows));
 }
 
 // Whether all rows of a head have one bias, and all heads of a batch.
@@ -97,7 +100,8 @@ bool same_for_heads(const AttentionProblem& p) {
 
 Status attend(const AttentionProblem& p) {
   if (p.batch * p.heads * p.rows == 0) return {};
-  PY_ORT_ENSURE(p.kv_heads > 0 && p.heads % p.kv_heads == 0, p.heads, " heads of queries do not fit ", p.kv_heads, " of keys");
+  PY_ORT_ENSURE(p.kv_heads > 0 && p.heads % p.kv_heads == 0, p.heads, " heads of queries do not fit ", p.kv_heads,
+                " of keys");
   const int64_t sharing = p.heads / p.kv_heads, block = rows_at_once(p);
   const bool plain = p.biases.empty() && !p.causal && p.left_window < 0 && p.right_window < 0 && p.lengths.empty();
   const bool by_row = !same_for_rows(p), by_head = !same_for_heads(p);
@@ -116,7 +120,8 @@ Status attend(const AttentionProblem& p) {
   for (int64_t batch = 0; batch < p.batch; ++batch) {
     for (int64_t head = 0; head < p.heads; ++head) {
       const Matrix<float> q{p.q.at(batch, head), p.rows, p.qk_size, p.q.row_step, 1};
-      const Matrix<float> k = Matrix<float>{p.k.at(batch, head / sharing), p.columns, p.qk_size, p.k.row_step, 1}.transposed();
+      const Matrix<float> k =
+          Matrix<float>{p.k.at(batch, head / sharing), p.columns, p.qk_size, p.k.row_step, 1}.transposed();
       const Matrix<float> v{p.v.at(batch, head / sharing), p.columns, p.v_size, p.v.row_step, 1};
       if (pack && head % sharing == 0) {
         pack_panels(k, p.scale, packed_k.mutable_data<float>());
@@ -133,7 +138,8 @@ Status attend(const AttentionProblem& p) {
         const Matrix<float> part{q.data + first * q.row_step, rows, p.qk_size, q.row_step, 1};
         ProductEnd end;
         end.c = scores, end.c_stride = width;
-        PY_ORT_TRY(pack ? multiply_panels(part, packed_k.data<float>(), p.columns, end) : multiply(part, k, p.scale, end));
+        PY_ORT_TRY(pack ? multiply_panels(part, packed_k.data<float>(), p.columns, end)
+                        : multiply(part, k, p.scale, end));
         show(AttentionProblem::product);
         for (int64_t row = 0; row < rows && !p.sinks.empty(); ++row) scores[row * width + p.columns] = 0;
         if (p.softcap > 0) cap(p.softcap, scores, rows * width);
@@ -144,27 +150,32 @@ Status attend(const AttentionProblem& p) {
           if (!seen) empty_rows.push_back(row);
           add_bias(bias, scores + row * width, p.columns);
         }
-        for (int64_t row = 0; row < rows && !p.sinks.empty(); ++row) scores[row * width + p.columns] = p.sinks[static_cast<size_t>(head)];
+        for (int64_t row = 0; row < rows && !p.sinks.empty(); ++row)
+          scores[row * width + p.columns] = p.sinks[static_cast<size_t>(head)];
         show(AttentionProblem::biased);
         F32Softmax softmax;
         softmax.outer = static_cast<int32_t>(rows), softmax.n = static_cast<int32_t>(width);
         softmax.x = scores, softmax.y = scores;
-        if (!run_microkernel(microkernels().f32_softmax, softmax)) return out_of_memory("no memory for the scratch space of a softmax");
+        if (!run_microkernel(microkernels().f32_softmax, softmax))
+          return out_of_memory("no memory for the scratch space of a softmax");
         for (int64_t row : empty_rows) std::fill_n(scores + row * width, p.columns, 0.0f);  // nothing to attend to
         show(AttentionProblem::softmax);
         end.c = const_cast<float*>(p.y.at(batch, head)) + first * p.y.row_step, end.c_stride = p.y.row_step;
         const Matrix<float> weights{scores, rows, p.columns, width, 1};
-        PY_ORT_TRY(pack ? multiply_panels(weights, packed_v.data<float>(), p.v_size, end) : multiply(weights, v, 1, end));
+        PY_ORT_TRY(pack ? multiply_panels(weights, packed_v.data<float>(), p.v_size, end)
+                        : multiply(weights, v, 1, end));
       }
     }
   }
   return {};
 }
 
-Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out, int64_t used) {
-  const int64_t known = past ? past->dim(2) : 0, before = used < 0 ? known : used, total = used < 0 ? known + rows : known;
-  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ", past->dims, " do not fit ", batch,
-                " batches, ", heads, " heads of size ", columns);
+Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows,
+                         int64_t columns, Tensor& out, int64_t used) {
+  const int64_t known = past ? past->dim(2) : 0, before = used < 0 ? known : used,
+                total = used < 0 ? known + rows : known;
+  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ",
+                past->dims, " do not fit ", batch, " batches, ", heads, " heads of size ", columns);
   PY_ORT_ENSURE(before + rows <= total, rows, " rows behind ", before, " do not fit a cache of ", total);
   PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, total, columns}, out));
   float* to = out.mutable_data<float>();
@@ -173,7 +184,8 @@ Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, in
       const float* old = past ? past->data<float>() + (b * heads + h) * known * columns : nullptr;
       if (past) to = std::copy_n(old, before * columns, to);
       for (int64_t row = 0; row < rows; ++row) to = std::copy_n(now.at(b, h) + row * now.row_step, columns, to);
-      if (past && before + rows < total) to = std::copy_n(old + (before + rows) * columns, (total - before - rows) * columns, to);
+      if (past && before + rows < total)
+        to = std::copy_n(old + (before + rows) * columns, (total - before - rows) * columns, to);
     }
   }
   return {};

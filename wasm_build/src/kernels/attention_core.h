@@ -32,20 +32,21 @@ struct Heads {
 struct ScoreBias {
   const float* data = nullptr;
   int64_t batch_step = 0, head_step = 0, row_step = 0;
-  int64_t columns = 0;       // columns behind are masked
-  // From a tensor that broadcasts to [batch, heads, rows, columns] but for its last axis, which may be shorter; bool: false is masked.
+  int64_t columns = 0;  // columns behind are masked
+  // From a tensor that broadcasts to [batch, heads, rows, columns] but for its last axis, which may be shorter; bool:
+  // false is masked.
   static Status of(const Tensor& mask, int64_t batch, int64_t heads, int64_t rows, ScoreBias& out, Tensor& keep);
 };
 
 struct AttentionProblem {
   int64_t batch = 0, heads = 0, kv_heads = 0, rows = 0, columns = 0, qk_size = 0, v_size = 0;
-  Heads q, k, v, y;          // y is written
+  Heads q, k, v, y;  // y is written
   float scale = 1, softcap = 0;
   std::vector<ScoreBias> biases;
-  bool causal = false;       // row i sees columns up to i + offset
-  int64_t left_window = -1, right_window = -1;   // and only those within these distances of i + offset; -1: any
-  std::vector<int64_t> offsets;                  // per batch
-  std::vector<int64_t> lengths;                  // per batch: columns behind are masked; empty: none
+  bool causal = false;                          // row i sees columns up to i + offset
+  int64_t left_window = -1, right_window = -1;  // and only those within these distances of i + offset; -1: any
+  std::vector<int64_t> offsets;                 // per batch
+  std::vector<int64_t> lengths;                 // per batch: columns behind are masked; empty: none
   // Per head, a score that takes part in the softmax without a value; empty: none.
   std::vector<float> sinks;
   // Wanted scores, [batch, heads, rows, columns]: as they come, after softcap, after bias, after softmax.
@@ -55,9 +56,9 @@ struct AttentionProblem {
 };
 Status attend(const AttentionProblem& problem);
 
-// [batch, rows, heads * columns] or a view of such -> [batch, heads, rows, columns], behind `past` ([batch, heads, past rows, columns]) if there is one;
-// with `used` behind so many rows of it, and as long as it is.
-Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows, int64_t columns, Tensor& out,
-                         int64_t used = -1);
+// [batch, rows, heads * columns] or a view of such -> [batch, heads, rows, columns], behind `past` ([batch, heads, past
+// rows, columns]) if there is one; with `used` behind so many rows of it, and as long as it is.
+Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, int64_t heads, int64_t rows,
+                         int64_t columns, Tensor& out, int64_t used = -1);
 
 }  // namespace py_ort

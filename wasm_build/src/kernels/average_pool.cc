@@ -16,7 +16,8 @@ class AveragePool {
   }
 
   Status operator()(KernelContext& context) const {
-    return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
+    return pool_image<kChannelsLast>(context, spatial_,
+                                     [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
       if (y.count() == 0) return {};
       if (x.dtype == DType::float64) {
         run<double>(plan, x, y);
@@ -29,7 +30,8 @@ class AveragePool {
       pool.x = x.data<float>(), pool.y = y.mutable_data<float>();
       pool.count_padding = count_padding_;
       for (int axis = 0; axis < 3; ++axis) pool.pad_end[axis] = plan.pad_end[axis];
-      if (!run_microkernel(microkernels().f32_pool, pool)) return out_of_memory("no memory for the scratch space of AveragePool");
+      if (!run_microkernel(microkernels().f32_pool, pool))
+        return out_of_memory("no memory for the scratch space of AveragePool");
       return {};
     });
   }
@@ -38,9 +40,11 @@ class AveragePool {
   template <class T>
   void run(const SpatialPlan& plan, const Tensor& x, Tensor& y) const {
     const int64_t channels = plan.window.pixel_stride;
-    for_windows(plan.window, x.data<T>(), [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
+    for_windows(plan.window, x.data<T>(),
+                [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
       T* to = y.mutable_data<T>() + pixel * channels;
-      const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end) : static_cast<int64_t>(taps.size());
+      const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end)
+                                             : static_cast<int64_t>(taps.size());
       for (int64_t c = 0; c < channels; ++c) {
         T sum = 0;
         for (const T* from : taps) sum += from[c];
@@ -62,7 +66,8 @@ class LpPool {
   }
 
   Status operator()(KernelContext& context) const {
-    return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
+    return pool_image<kChannelsLast>(context, spatial_,
+                                     [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
       if (y.count() == 0) return {};
       if (x.dtype == DType::float64) run<double>(plan, x, y);
       else run<float>(plan, x, y);
@@ -75,11 +80,13 @@ class LpPool {
   void run(const SpatialPlan& plan, const Tensor& x, Tensor& y) const {
     const int64_t channels = plan.window.pixel_stride;
     const T p = static_cast<T>(p_);
-    for_windows(plan.window, x.data<T>(), [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel&, std::span<const T* const> taps) {
+    for_windows(plan.window, x.data<T>(),
+                [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel&, std::span<const T* const> taps) {
       T* to = y.mutable_data<T>() + pixel * channels;
       for (int64_t c = 0; c < channels; ++c) {
         T sum = 0;
-        for (const T* from : taps) sum += p_ == 1 ? std::abs(from[c]) : p_ == 2 ? from[c] * from[c] : std::pow(std::abs(from[c]), p);
+        for (const T* from : taps)
+          sum += p_ == 1 ? std::abs(from[c]) : p_ == 2 ? from[c] * from[c] : std::pow(std::abs(from[c]), p);
         to[c] = p_ == 1 ? sum : p_ == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p);
       }
     });

@@ -14,7 +14,9 @@ Status read_integers(const Tensor& tensor, std::vector<int64_t>& out) {
 }
 
 Status read_integers(const Tensor* tensor, std::vector<int64_t>& out) {
-  if (!tensor) return invalid_graph("an input that holds axes, sizes or indices is missing: older forms of an operator must be brought to the newest one first");
+  if (!tensor)
+    return invalid_graph("an input that holds axes, sizes or indices is missing: older forms of an operator must be "
+                         "brought to the newest one first");
   return read_integers(*tensor, out);
 }
 
@@ -39,7 +41,8 @@ Status normalize_axes(std::vector<int64_t>& axes, int64_t rank) {
 
 Status normalize_indices(std::vector<int64_t>& indices, int64_t size, std::string_view what) {
   for (size_t i = 0; i < indices.size(); ++i) {
-    PY_ORT_ENSURE(indices[i] >= -size && indices[i] < size, "index ", indices[i], " (element ", i, " of ", what, ") is out of range for an axis of ", size);
+    PY_ORT_ENSURE(indices[i] >= -size && indices[i] < size, "index ", indices[i], " (element ", i, " of ", what,
+                  ") is out of range for an axis of ", size);
     if (indices[i] < 0) indices[i] += size;
   }
   return {};

@@ -1,4 +1,5 @@
-// com.microsoft BiasGelu, FastGelu, BiasAdd, BiasSplitGelu, and SwiGLU: an activation with an addition or a product around it.
+// com.microsoft BiasGelu, FastGelu, BiasAdd, BiasSplitGelu, and SwiGLU: an activation with an addition or a product
+// around it.
 #include "axes.h"
 #include "binary.h"
 #include "dtypes.h"
@@ -73,7 +74,8 @@ struct BiasSplitGelu {
   Status operator()(KernelContext& context) const {
     Tensor sum, left, right, result;
     PY_ORT_TRY(combine("Add", *context.input(0), *context.input(1), sum));
-    PY_ORT_ENSURE(sum.rank() >= 1 && sum.dim(-1) % 2 == 0, "BiasSplitGelu cannot halve the last axis of shape ", sum.dims);
+    PY_ORT_ENSURE(sum.rank() >= 1 && sum.dim(-1) % 2 == 0, "BiasSplitGelu cannot halve the last axis of shape ",
+                  sum.dims);
     const int64_t half = sum.dim(-1) / 2, rows = count_between(sum.dims, 0, sum.rank() - 1);
     Dims dims = sum.dims;
     dims.back() = half;

@@ -11,24 +11,28 @@ class BifurcationDetector {
   static Status make(const KernelInfo& info, BifurcationDetector& out) {
     out.least_ = info.attributes.integer("min_ngram_size", 0);
     out.most_ = info.attributes.integer("max_ngram_size", 0);
-    PY_ORT_ENSURE(out.least_ > 0 && out.most_ >= out.least_, "BifurcationDetector needs min_ngram_size above 0 and not above max_ngram_size, not ",
-                  out.least_, " and ", out.most_);
+    PY_ORT_ENSURE(out.least_ > 0 && out.most_ >= out.least_,
+                  "BifurcationDetector needs min_ngram_size above 0 and not above max_ngram_size, not ", out.least_,
+                  " and ", out.most_);
     return {};
   }
 
-  // Inputs: the source, what was written, the place in the source where it went on, what was predicted for the rest of the source.
+  // Inputs: the source, what was written, the place in the source where it went on, what was predicted for the rest of
+  // the source.
   Status operator()(KernelContext& context) const {
     const Tensor &source = *context.input(0), &written = *context.input(1), &place = *context.input(2);
     const Tensor* predicted = context.input(3);
-    PY_ORT_ENSURE(source.rank() == 1 && written.rank() == 1 && place.count() == 1, "BifurcationDetector got tokens of shapes ", source.dims, " and ",
-                  written.dims, " and a match of shape ", place.dims);
+    PY_ORT_ENSURE(source.rank() == 1 && written.rank() == 1 && place.count() == 1,
+                  "BifurcationDetector got tokens of shapes ", source.dims, " and ", written.dims,
+                  " and a match of shape ", place.dims);
     const std::span from(source.data<int64_t>(), static_cast<size_t>(source.count()));
     size_t taken = 0;
     if (predicted) {
       const int64_t start = *place.data<int64_t>(), rest = source.count() - start;
-      PY_ORT_ENSURE(start >= 0 && rest >= 0, "prev_suffix_match_idx is ", start, " in a source of ", source.count(), " tokens");
-      PY_ORT_ENSURE(predicted->rank() == 1 && predicted->count() == rest + 1, "pred_tokens must have ", rest + 1, " tokens, not shape ",
-                    predicted->dims);
+      PY_ORT_ENSURE(start >= 0 && rest >= 0, "prev_suffix_match_idx is ", start, " in a source of ", source.count(),
+                    " tokens");
+      PY_ORT_ENSURE(predicted->rank() == 1 && predicted->count() == rest + 1, "pred_tokens must have ", rest + 1,
+                    " tokens, not shape ", predicted->dims);
       const int64_t* guess = predicted->data<int64_t>();
       // As long as it is the source's, and the first one that is not.
       taken = static_cast<size_t>(std::mismatch(from.begin() + start, from.end(), guess).second - guess) + 1;

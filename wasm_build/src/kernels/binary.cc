@@ -4,7 +4,8 @@
 
 namespace py_ort {
 
-void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Tensor& a, const Tensor& b, Tensor& out, int64_t extra) {
+void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Tensor& a, const Tensor& b, Tensor& out,
+                  int64_t extra) {
   const DType dtype = a.dtype;
   const Lane lane = lane_of(dtype);
   const bool is_float = lane == Lane::f32 || lane == Lane::f64;
@@ -14,8 +15,10 @@ void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Te
   const bool a_moves = broadcast.steps[0] != 0, b_moves = broadcast.steps[1] != 0;
   if (by_width || is_native(dtype)) {
     broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
-      loop(a.data<char>() + static_cast<size_t>(offsets[0]) * width, b.data<char>() + static_cast<size_t>(offsets[1]) * width,
-           out.mutable_data<char>() + static_cast<size_t>(at) * out_width, static_cast<size_t>(broadcast.inner), a_moves, b_moves, extra);
+      loop(a.data<char>() + static_cast<size_t>(offsets[0]) * width,
+           b.data<char>() + static_cast<size_t>(offsets[1]) * width,
+           out.mutable_data<char>() + static_cast<size_t>(at) * out_width, static_cast<size_t>(broadcast.inner),
+           a_moves, b_moves, extra);
     });
     return;
   }
@@ -26,13 +29,15 @@ void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Te
       const auto n = static_cast<size_t>(std::min<int64_t>(kChunk, broadcast.inner - i));
       const void* x = widen(dtype, a.storage->data(), offsets[0] + (a_moves ? i : 0), a_moves ? n : 1, x_wide);
       const void* y = widen(dtype, b.storage->data(), offsets[1] + (b_moves ? i : 0), b_moves ? n : 1, y_wide);
-      loop(x, y, writes_bytes ? static_cast<void*>(out.mutable_data<char>() + at + i) : z_wide, n, a_moves, b_moves, extra);
+      loop(x, y, writes_bytes ? static_cast<void*>(out.mutable_data<char>() + at + i) : z_wide, n, a_moves, b_moves,
+           extra);
       if (!writes_bytes) narrow(dtype, z_wide, out.storage->data(), at + i, n);
     }
   });
 }
 
-Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor& a, const Tensor& b, DType to, int64_t extra) {
+Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor& a, const Tensor& b, DType to,
+                  int64_t extra) {
   Broadcast broadcast;
   PY_ORT_TRY(Broadcast::make({&a.dims, &b.dims}, broadcast));
   Tensor* out = nullptr;

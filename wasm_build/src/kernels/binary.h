@@ -8,7 +8,8 @@
 namespace py_ort {
 
 // `count` results; an operand of step 0 is one element. `extra` is the operator's own.
-using BinaryLoop = void (*)(const void* a, const void* b, void* out, size_t count, bool a_moves, bool b_moves, int64_t extra);
+using BinaryLoop = void (*)(const void* a, const void* b, void* out, size_t count, bool a_moves, bool b_moves,
+                            int64_t extra);
 
 // An operator's loops: for integers by width where signs do not matter, else by lane. Null: there is none.
 struct BinaryLoops {
@@ -17,11 +18,14 @@ struct BinaryLoops {
 };
 
 // a op b, into a new output 0 of dtype `to`: the operands' own, or bool for loops that write bytes.
-Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor& a, const Tensor& b, DType to, int64_t extra = 0);
+Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor& a, const Tensor& b, DType to,
+                  int64_t extra = 0);
 // The same into any tensor that has the right dtype and shape.
-void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Tensor& a, const Tensor& b, Tensor& out, int64_t extra = 0);
+void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Tensor& a, const Tensor& b, Tensor& out,
+                  int64_t extra = 0);
 
-// Add, Sub, Mul, Div, Max, Min, for kernels that combine elements (variadic, scatter). Null when there is no such operator.
+// Add, Sub, Mul, Div, Max, Min, for kernels that combine elements (variadic, scatter). Null when there is no such
+// operator.
 const BinaryLoops* arithmetic_loops(std::string_view op_type);
 
 namespace detail {
@@ -58,13 +62,16 @@ constexpr BinaryLoops float_loops() {
 }
 template <class Op>
 constexpr BinaryLoops lane_loops() {
-  return {{&detail::binary_loop<float, float, Op>, &detail::binary_loop<double, double, Op>, &detail::binary_loop<int32_t, int32_t, Op>,
-           &detail::binary_loop<int64_t, int64_t, Op>, &detail::binary_loop<uint64_t, uint64_t, Op>}, {}};
+  return {{&detail::binary_loop<float, float, Op>, &detail::binary_loop<double, double, Op>,
+           &detail::binary_loop<int32_t, int32_t, Op>, &detail::binary_loop<int64_t, int64_t, Op>,
+           &detail::binary_loop<uint64_t, uint64_t, Op>},
+          {}};
 }
 template <class Op>
 constexpr BinaryLoops width_loops() {
-  return {{}, {&detail::binary_loop<uint8_t, uint8_t, Op>, &detail::binary_loop<uint16_t, uint16_t, Op>,
-               &detail::binary_loop<uint32_t, uint32_t, Op>, &detail::binary_loop<uint64_t, uint64_t, Op>}};
+  return {{},
+          {&detail::binary_loop<uint8_t, uint8_t, Op>, &detail::binary_loop<uint16_t, uint16_t, Op>,
+           &detail::binary_loop<uint32_t, uint32_t, Op>, &detail::binary_loop<uint64_t, uint64_t, Op>}};
 }
 // Floats by lane, all else by width.
 template <class Op>

@@ -9,7 +9,8 @@ Status broadcast_dims(const Dims& a, const Dims& b, Dims& out) {
   Dims dims(rank);
   for (size_t back = 1; back <= rank; ++back) {
     const int64_t x = back <= a.size() ? a[a.size() - back] : 1, y = back <= b.size() ? b[b.size() - back] : 1;
-    if (x != y && x != 1 && y != 1) return runtime_error("the shapes ", a, " and ", b, " do not broadcast: ", x, " against ", y);
+    if (x != y && x != 1 && y != 1)
+      return runtime_error("the shapes ", a, " and ", b, " do not broadcast: ", x, " against ", y);
     dims[rank - back] = x == 1 ? y : x;
   }
   out = std::move(dims);

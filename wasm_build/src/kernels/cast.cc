@@ -51,7 +51,8 @@ Status from_strings(const Tensor& in, DType to, Tensor& out) {
       } else if constexpr (std::is_same_v<T, double>) {
         element = std::strtod(begin, &end);
       } else {
-        element = static_cast<T>(std::is_same_v<T, uint64_t> ? std::strtoull(begin, &end, 10) : static_cast<uint64_t>(std::strtoll(begin, &end, 10)));
+        element = static_cast<T>(std::is_same_v<T, uint64_t> ? std::strtoull(begin, &end, 10)
+                                                             : static_cast<uint64_t>(std::strtoll(begin, &end, 10)));
         if (end != expected) element = static_cast<T>(std::strtod(begin, &end));  // "100.5" may become 100
       }
     });
@@ -72,7 +73,9 @@ Status to_small_float(const Tensor& in, DType to, Rounding rounding, Tensor& out
   PY_ORT_TRY(Tensor::make(to, in.dims, out));
   const SmallFloat* format = small_float(to);
   auto* bits = out.mutable_data<uint8_t>();
-  for (const float x : wide.values<float>()) *bits++ = format ? encode_small_float(*format, x, rounding.saturate) : encode_e8m0(x, rounding.saturate, rounding.e8m0);
+  for (const float x : wide.values<float>())
+    *bits++ =
+        format ? encode_small_float(*format, x, rounding.saturate) : encode_e8m0(x, rounding.saturate, rounding.e8m0);
   return {};
 }
 
@@ -94,7 +97,8 @@ class Cast {
     out.rounding_.saturate = info.attributes.integer("saturate", 1) != 0;
     const std::string mode = info.attributes.text("round_mode", "up");
     out.rounding_.e8m0 = mode == "down" ? E8M0Round::down : mode == "nearest" ? E8M0Round::nearest : E8M0Round::up;
-    if (info.op_type != "CastLike" && (out.to_ == DType::undefined || out.to_ > DType::int2)) return not_implemented(info.op_type, " to dtype number ", static_cast<int>(out.to_));
+    if (info.op_type != "CastLike" && (out.to_ == DType::undefined || out.to_ > DType::int2))
+      return not_implemented(info.op_type, " to dtype number ", static_cast<int>(out.to_));
     return {};
   }
   Status operator()(KernelContext& context) const {
@@ -114,7 +118,8 @@ class BitCast {
   explicit BitCast(const KernelInfo& info) : to_(static_cast<DType>(info.attributes.integer("to", 0))) {}
   Status operator()(KernelContext& context) const {
     Tensor out = *context.input(0);
-    PY_ORT_ENSURE(out.dtype != DType::string_ && byte_size(out.dtype, 4) == byte_size(to_, 4), "BitCast from ", dtype_name(out.dtype), " to ", dtype_name(to_), ": their sizes differ");
+    PY_ORT_ENSURE(out.dtype != DType::string_ && byte_size(out.dtype, 4) == byte_size(to_, 4), "BitCast from ",
+                  dtype_name(out.dtype), " to ", dtype_name(to_), ": their sizes differ");
     out.dtype = to_;
     context.output(0, std::move(out));
     return {};

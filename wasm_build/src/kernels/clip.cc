@@ -49,7 +49,8 @@ struct Clip {
       const T least = low.storage ? *low.data<T>() : lowest<T>(in.dtype);
       const T most = high.storage ? *high.data<T>() : largest<T>(in.dtype);
       const int64_t count = in.count();
-      if (is_native(in.dtype)) return clamp(in.data<T>(), out->mutable_data<T>(), static_cast<size_t>(count), least, most);
+      if (is_native(in.dtype))
+        return clamp(in.data<T>(), out->mutable_data<T>(), static_cast<size_t>(count), least, most);
       alignas(16) T wide[kChunk];
       for (int64_t at = 0; at < count; at += kChunk) {
         const auto n = static_cast<size_t>(std::min<int64_t>(kChunk, count - at));

@@ -5,16 +5,24 @@
 namespace py_ort {
 namespace {
 
-struct EqualOp { template <class T> uint8_t operator()(T x, T y) const { return x == y; } };
-struct LessOp { template <class T> uint8_t operator()(T x, T y) const { return x < y; } };
-struct LessOrEqualOp { template <class T> uint8_t operator()(T x, T y) const { return x <= y; } };
+struct EqualOp {
+  template <class T> uint8_t operator()(T x, T y) const { return x == y; }
+};
+struct LessOp {
+  template <class T> uint8_t operator()(T x, T y) const { return x < y; }
+};
+struct LessOrEqualOp {
+  template <class T> uint8_t operator()(T x, T y) const { return x <= y; }
+};
 
 template <class T, class Op>
 inline constexpr BinaryLoop kTest = &detail::binary_loop<T, uint8_t, Op>;
 template <class Op>
-constexpr BinaryLoops kOrder{{kTest<float, Op>, kTest<double, Op>, kTest<int32_t, Op>, kTest<int64_t, Op>, kTest<uint64_t, Op>}, {}};
-constexpr BinaryLoops kEqual{{kTest<float, EqualOp>, kTest<double, EqualOp>},
-                             {kTest<uint8_t, EqualOp>, kTest<uint16_t, EqualOp>, kTest<uint32_t, EqualOp>, kTest<uint64_t, EqualOp>}};
+constexpr BinaryLoops kOrder{
+    {kTest<float, Op>, kTest<double, Op>, kTest<int32_t, Op>, kTest<int64_t, Op>, kTest<uint64_t, Op>}, {}};
+constexpr BinaryLoops kEqual{
+    {kTest<float, EqualOp>, kTest<double, EqualOp>},
+    {kTest<uint8_t, EqualOp>, kTest<uint16_t, EqualOp>, kTest<uint32_t, EqualOp>, kTest<uint64_t, EqualOp>}};
 
 Status equal_strings(KernelContext& context, const Tensor& a, const Tensor& b) {
   Broadcast broadcast;
@@ -32,7 +40,9 @@ Status equal_strings(KernelContext& context, const Tensor& a, const Tensor& b) {
 class Comparison {
  public:
   explicit Comparison(const KernelInfo& info)
-      : loops_(info.op_type == "Equal" ? &kEqual : info.op_type.ends_with("OrEqual") ? &kOrder<LessOrEqualOp> : &kOrder<LessOp>),
+      : loops_(info.op_type == "Equal"             ? &kEqual
+               : info.op_type.ends_with("OrEqual") ? &kOrder<LessOrEqualOp>
+                                                   : &kOrder<LessOp>),
         swapped_(info.op_type.starts_with("Greater")) {}
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(swapped_ ? 1 : 0), &b = *context.input(swapped_ ? 0 : 1);

@@ -20,14 +20,18 @@ class Concat {
       PY_ORT_ENSURE(other.size() == dims.size(), "Concat of shapes ", first.dims, " and ", other, ": ranks differ");
       const int64_t total = dims[axis] + other[axis];
       other[axis] = dims[axis];
-      PY_ORT_ENSURE(other == dims, "Concat along axis ", axis, " of shapes ", first.dims, " and ", context.input(i)->dims, ": other axes differ");
+      PY_ORT_ENSURE(other == dims, "Concat along axis ", axis, " of shapes ", first.dims, " and ",
+                    context.input(i)->dims, ": other axes differ");
       dims[axis] = total;
     }
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, first.dtype, dims, out));
     // Written from end to end: the inputs are read side by side.
     visit_width(first.dtype, [&]<class T>() {
-      struct Source { const T* at; ptrdiff_t length; };
+      struct Source {
+        const T* at;
+        ptrdiff_t length;
+      };
       std::vector<Source> sources;
       for (size_t i = 0; i < context.input_count(); ++i) {
         const Tensor& in = *context.input(i);
@@ -65,7 +69,8 @@ class Split {
       for (int64_t i = 0; i < parts; ++i) split.push_back(std::min(each, std::max<int64_t>(size - i * each, 0)));
     }
     const int64_t sum = std::accumulate(split.begin(), split.end(), int64_t{0});
-    PY_ORT_ENSURE(static_cast<int64_t>(split.size()) == parts && sum == size, "Split of axis ", axis, " of shape ", in.dims, " into ", split, " for ", parts, " outputs");
+    PY_ORT_ENSURE(static_cast<int64_t>(split.size()) == parts && sum == size, "Split of axis ", axis, " of shape ",
+                  in.dims, " into ", split, " for ", parts, " outputs");
     const int64_t outer = count_between(in.dims, 0, axis), inner = count_between(in.dims, axis + 1, in.rank());
     int64_t at = 0;
     for (size_t i = 0; i < split.size(); ++i) {

@@ -49,7 +49,8 @@ class ConstantOfShape {
 
 class EyeLike {
  public:
-  explicit EyeLike(const KernelInfo& info) : dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))), k_(info.attributes.integer("k", 0)) {}
+  explicit EyeLike(const KernelInfo& info)
+      : dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))), k_(info.attributes.integer("k", 0)) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     PY_ORT_ENSURE(in.rank() == 2, "EyeLike needs a matrix, got shape ", in.dims);
@@ -76,13 +77,15 @@ struct Range {
     PY_ORT_TRY(widened(*context.input(0), start));
     PY_ORT_TRY(widened(*context.input(1), limit));
     PY_ORT_TRY(widened(*context.input(2), delta));
-    PY_ORT_ENSURE(start.count() == 1 && limit.count() == 1 && delta.count() == 1, "Range needs scalars, got shapes ", start.dims, ", ", limit.dims, " and ", delta.dims);
+    PY_ORT_ENSURE(start.count() == 1 && limit.count() == 1 && delta.count() == 1, "Range needs scalars, got shapes ",
+                  start.dims, ", ", limit.dims, " and ", delta.dims);
     Tensor wide, result;
     PY_ORT_TRY(visit_lane(lane_of(dtype), [&]<class T>() -> Status {
       const T from = *start.data<T>(), to = *limit.data<T>(), step = *delta.data<T>();
       PY_ORT_ENSURE(step != 0, "Range from ", from, " to ", to, ": the step is 0");
       int64_t count = 0;
-      if constexpr (std::is_floating_point_v<T>) count = static_cast<int64_t>(std::ceil((static_cast<double>(to) - from) / step));
+      if constexpr (std::is_floating_point_v<T>)
+        count = static_cast<int64_t>(std::ceil((static_cast<double>(to) - from) / step));
       else if (step > 0) count = to > from ? static_cast<int64_t>((to - from - 1) / step + 1) : 0;
       else count = from > to ? static_cast<int64_t>((from - to - 1) / (T{0} - step) + 1) : 0;
       PY_ORT_TRY(Tensor::make(start.dtype, {std::max<int64_t>(count, 0)}, wide));

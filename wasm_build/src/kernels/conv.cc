@@ -28,9 +28,11 @@ class Conv {
     else if (layout == "HWIO") out.layout_ = WeightLayout::hwio;
     else if (!layout.empty()) return invalid_graph("weight_layout cannot be ", layout);
     else if (info.domain == kMicrosoftDomain && info.op_type == "NhwcConv") out.layout_ = WeightLayout::channels_last;
-    if (out.layout_ == WeightLayout::panel8 && out.out_channels_ <= 0) return invalid_graph("panel8 weights need the attribute out_channels");
+    if (out.layout_ == WeightLayout::panel8 && out.out_channels_ <= 0)
+      return invalid_graph("panel8 weights need the attribute out_channels");
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
-    if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty()) return invalid_graph("panel8 weights need the attribute kernel_shape");
+    if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty())
+      return invalid_graph("panel8 weights need the attribute kernel_shape");
     out.residual_last_ = a.integer("residual_last", 0) != 0;
     return read_activation(a, out.activation_);
   }
@@ -42,12 +44,13 @@ class Conv {
     Job job;
     Dims kernel;
     PY_ORT_TRY(describe_weights(w, image, kernel, job));
-    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels,
-                  " output channels");
+    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
+                  job.out_channels, " output channels");
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
     const Image result{image.batch, job.out_channels, job.plan.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims,
-                  " is not shaped like the result: ", Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
+    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
+                  "the addend of shape ", z->dims, " is not shaped like the result: ",
+                  Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
     Tensor input, addend;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
@@ -61,7 +64,8 @@ class Conv {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>();
       if (job.depthwise) PY_ORT_TRY(run_depthwise(job));
-      else if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels)) PY_ORT_TRY(run_winograd(job, w));
+      else if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels))
+        PY_ORT_TRY(run_winograd(job, w));
       else PY_ORT_TRY(run_groups(job));
       if (z && residual_last_) {
         const float* more = addend.data<float>();
@@ -69,7 +73,8 @@ class Conv {
       }
       return {};
     };
-    if (!job.z || !kChannelsLast) return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
+    if (!job.z || !kChannelsLast)
+      return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
     // The result may lie where the addend does: each element of that is read just before its sum is written.
     addend = {};
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve, {3});
@@ -87,7 +92,8 @@ class Conv {
   // Sizes from the weights, whatever their layout.
   Status describe_weights(const Tensor& w, const Image& image, Dims& kernel, Job& job) const {
     job.in_channels = image.channels;
-    PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_, " groups");
+    PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_,
+                  " groups");
     const int64_t per_group = image.channels / group_;
     int64_t weights_per_group = per_group;
     if (layout_ == WeightLayout::panel8) {
@@ -97,8 +103,8 @@ class Conv {
       const Dims expected{group_, (columns + 7) / 8, element_count(kernel) * per_group, 8};
       PY_ORT_ENSURE(w.dims == expected, "panel8 weights should have the shape ", expected, ", not ", w.dims);
     } else {
-      PY_ORT_ENSURE(w.rank() == static_cast<int64_t>(image.spatial.size()) + 2, "weights of shape ", w.dims, " do not fit an image with ",
-                    image.spatial.size(), " spatial axes");
+      PY_ORT_ENSURE(w.rank() == static_cast<int64_t>(image.spatial.size()) + 2, "weights of shape ", w.dims,
+                    " do not fit an image with ", image.spatial.size(), " spatial axes");
       switch (layout_) {
         case WeightLayout::hwio:
           kernel.assign(w.dims.begin(), w.dims.end() - 2);
@@ -113,8 +119,8 @@ class Conv {
           job.out_channels = w.dims[0], weights_per_group = w.dims[1];
       }
     }
-    PY_ORT_ENSURE(weights_per_group == per_group && job.out_channels % group_ == 0, "weights of shape ", w.dims, " do not fit ", image.channels,
-                  " channels in ", group_, " groups");
+    PY_ORT_ENSURE(weights_per_group == per_group && job.out_channels % group_ == 0, "weights of shape ", w.dims,
+                  " do not fit ", image.channels, " channels in ", group_, " groups");
     job.depthwise = per_group == 1 && job.out_channels == group_ && layout_ != WeightLayout::panel8;
     return {};
   }
@@ -125,7 +131,8 @@ class Conv {
       out = w;
       return {};
     }
-    const int64_t m = job.out_channels, channels = job.in_channels / group_, taps = job.plan.window.taps(), columns = m / group_;
+    const int64_t m = job.out_channels, channels = job.in_channels / group_, taps = job.plan.window.taps(),
+                  columns = m / group_;
     if (job.depthwise) {
       PY_ORT_TRY(Tensor::make(DType::float32, {taps, m}, out));
       strided_copy(w, {0, {1, taps}}, out, {0, {m, 1}}, out.dims);
@@ -155,20 +162,23 @@ class Conv {
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.out_channels + 8), d.zeros));
     d.x = job.x, d.w = job.w, d.bias = job.bias, d.z = job.z, d.y = job.y;
     d.activation = activation_;
-    if (!run_microkernel(microkernels().f32_depthwise, d)) return out_of_memory("no memory for the scratch space of a depthwise convolution");
+    if (!run_microkernel(microkernels().f32_depthwise, d))
+      return out_of_memory("no memory for the scratch space of a depthwise convolution");
     return {};
   }
 
   Status run_winograd(const Job& job, const Tensor& w) const {
     const Tensor* transformed;
-    PY_ORT_TRY(winograd_.get(w, transformed, [&](Tensor& out) { return winograd_weights(job.w, job.in_channels, job.out_channels, out); }));
+    PY_ORT_TRY(winograd_.get(
+        w, transformed, [&](Tensor& out) { return winograd_weights(job.w, job.in_channels, job.out_channels, out); }));
     F32Winograd f;
     f.window = &job.plan.window;
     f.k = static_cast<int32_t>(job.in_channels), f.n = static_cast<int32_t>(job.out_channels);
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.in_channels), f.zeros));
     f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias, f.z = job.z, f.y = job.y;
     f.activation = activation_;
-    if (!run_microkernel(microkernels().f32_winograd, f)) return out_of_memory("no memory for the scratch space of a convolution");
+    if (!run_microkernel(microkernels().f32_winograd, f))
+      return out_of_memory("no memory for the scratch space of a convolution");
     return {};
   }
 
@@ -176,7 +186,8 @@ class Conv {
     const Window& window = job.plan.window;
     const int64_t channels = job.in_channels / group_, columns = job.out_channels / group_;
     bool pointwise = window.taps() == 1;
-    for (int axis = 0; axis < 3; ++axis) pointwise = pointwise && window.stride[axis] == 1 && window.pad[axis] == 0 && job.plan.pad_end[axis] == 0;
+    for (int axis = 0; axis < 3; ++axis)
+      pointwise = pointwise && window.stride[axis] == 1 && window.pad[axis] == 0 && job.plan.pad_end[axis] == 0;
     F32Gemm g;
     g.rows = window.pixels_out();
     g.n = static_cast<int32_t>(columns), g.k = static_cast<int32_t>(channels), g.taps = window.taps();

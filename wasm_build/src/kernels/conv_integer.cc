@@ -20,10 +20,11 @@ class IntegerConvolution {
   // Calls store(where in the output, output channel, sum) for each element.
   // keep: whether the weights' zero points are constant.
   template <class Store>
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image, const SpatialPlan& plan,
-             Store store) const {
+  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image,
+             const SpatialPlan& plan, Store store) const {
     const Window& window = plan.window;
-    const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), k = channels * taps, columns = m / group_;
+    const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), k = channels * taps,
+                  columns = m / group_;
     const int64_t pixels = window.pixels_out(), pixels_in_image = element_count(plan.out);
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, false, last));
@@ -32,7 +33,8 @@ class IntegerConvolution {
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
       out.resize(static_cast<size_t>(group_));
       for (int64_t g = 0; g < group_; ++g) {
-        out[static_cast<size_t>(g)].fill(k, columns, [&](int64_t row, int64_t column) {  // rows in the order (tap, channel)
+        out[static_cast<size_t>(g)].fill(k, columns,
+                                         [&](int64_t row, int64_t column) {  // rows in the order (tap, channel)
           const int64_t of = g * columns + column;
           return integer_at(w, (of * channels + row % channels) * taps + row / channels) - w_zero.integer(of);
         });
@@ -70,18 +72,20 @@ class IntegerConvolution {
 
   Status plan(const Tensor& x, const Tensor& w, Image& image, SpatialPlan& plan, Dims& dims) const {
     PY_ORT_TRY(Image::of(x, false, image));
-    PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0, "weights of shape ", w.dims,
-                  " in ", group_, " groups do not fit an image of shape ", x.dims);
-    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()), image.channels, plan));
+    PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
+                  "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
+    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()),
+                                 image.channels, plan));
     dims = Image::dims(false, image.batch, w.dims[0], plan.out);
     return {};
   }
 
  private:
-  // A window of its own for each channel: no products of matrices, but all channels of a pixel at once. `last` is x with its channels last.
+  // A window of its own for each channel: no products of matrices, but all channels of a pixel at once. `last` is x
+  // with its channels last.
   template <class Store>
-  Status each_channel(const Tensor& last, const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const SpatialPlan& plan,
-                      Store store) const {
+  Status each_channel(const Tensor& last, const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero,
+                      bool keep, const SpatialPlan& plan, Store store) const {
     const Window& window = plan.window;
     const int64_t m = w.dims[0], taps = window.taps(), pixels_in_image = element_count(plan.out);
     const std::vector<int16_t>* weights;  // [taps, m]
@@ -89,7 +93,8 @@ class IntegerConvolution {
       out.resize(static_cast<size_t>(taps * m));
       for (int64_t of = 0; of < m; ++of)
         for (int64_t tap = 0; tap < taps; ++tap)
-          out[static_cast<size_t>(tap * m + of)] = static_cast<int16_t>(integer_at(w, of * taps + tap) - w_zero.integer(of));
+          out[static_cast<size_t>(tap * m + of)] =
+              static_cast<int16_t>(integer_at(w, of * taps + tap) - w_zero.integer(of));
       return {};
     }, keep));
     std::vector<int32_t> sums(static_cast<size_t>(m));
@@ -106,7 +111,8 @@ class IntegerConvolution {
         else add(reinterpret_cast<const int8_t*>(from), weights->data() + tap * m);
       });
       for (int64_t c = 0; c < m; ++c)
-        store((pixel / pixels_in_image * m + c) * pixels_in_image + pixel % pixels_in_image, c, sums[static_cast<size_t>(c)]);
+        store((pixel / pixels_in_image * m + c) * pixels_in_image + pixel % pixels_in_image, c,
+              sums[static_cast<size_t>(c)]);
     }
     return {};
   }
@@ -163,11 +169,12 @@ class QLinearConv {
     Tensor* y;
     PY_ORT_TRY(context.output(0, context.input(7)->dtype, dims, y));
     const int32_t* plus = bias ? bias->data<int32_t>() : nullptr;
-    return convolution_.run(
-        x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan, [&](int64_t at, int64_t channel, int32_t sum) {
-          store_quantized(*y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]),
-                          y_zero.integer(0));
-        });
+    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan,
+                            [&](int64_t at, int64_t channel, int32_t sum) {
+      store_quantized(
+          *y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]),
+          y_zero.integer(0));
+    });
   }
 
  private:
@@ -175,7 +182,8 @@ class QLinearConv {
 };
 
 PY_ORT_KERNEL("", "ConvInteger", "int8,uint8", ConvInteger);
-PY_ORT_KERNEL("", "QLinearConv", "int8,uint8;float32;int8,uint8;int8,uint8;float32;int8,uint8;float32;int8,uint8;int32", QLinearConv);
+PY_ORT_KERNEL("", "QLinearConv", "int8,uint8;float32;int8,uint8;int8,uint8;float32;int8,uint8;float32;int8,uint8;int32",
+              QLinearConv);
 
 }  // namespace
 }  // namespace py_ort

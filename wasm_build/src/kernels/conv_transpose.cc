@@ -1,5 +1,5 @@
-// Transposed convolution: a matrix product gives each input pixel's share in all the output pixels below the window, which are then added
-// up in place. Channels-first images are turned before and after.
+// Transposed convolution: a matrix product gives each input pixel's share in all the output pixels below the window,
+// which are then added up in place. Channels-first images are turned before and after.
 #include <algorithm>
 
 #include "derived.h"
@@ -43,25 +43,27 @@ class ConvTranspose {
     PY_ORT_TRY(Image::of(x, kChannelsLast, image));
     Job job;
     job.channels = image.channels;
-    PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_, " groups");
+    PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_,
+                  " groups");
     Dims kernel = spatial_.kernel;
     if (panels_) {
       job.out_channels = out_channels_;
     } else {
       const auto rank = static_cast<int64_t>(image.spatial.size());
-      PY_ORT_ENSURE(w.rank() == rank + 2 && w.dims[hwio_ ? rank : 0] == image.channels, "weights of shape ", w.dims, " do not fit ", image.channels,
-                    " channels and ", rank, " spatial axes");
+      PY_ORT_ENSURE(w.rank() == rank + 2 && w.dims[hwio_ ? rank : 0] == image.channels, "weights of shape ", w.dims,
+                    " do not fit ", image.channels, " channels and ", rank, " spatial axes");
       job.out_channels = (hwio_ ? w.dim(-1) : w.dims[1]) * group_;
       kernel.assign(w.dims.begin() + (hwio_ ? 0 : 2), w.dims.end() - (hwio_ ? 2 : 0));
     }
-    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ", job.out_channels,
-                  " output channels");
+    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
+                  job.out_channels, " output channels");
     PY_ORT_TRY(place(image, kernel, job));
-    PY_ORT_ENSURE(!panels_ || w.dims == (Dims{group_, (job.columns() / group_ + 7) / 8, job.channels / group_, 8}), "panel8 weights of shape ",
-                  w.dims, " do not fit ", job.channels, " channels and ", job.out_channels, " output channels");
+    PY_ORT_ENSURE(!panels_ || w.dims == (Dims{group_, (job.columns() / group_ + 7) / 8, job.channels / group_, 8}),
+                  "panel8 weights of shape ", w.dims, " do not fit ", job.channels, " channels and ", job.out_channels,
+                  " output channels");
     const Image result{image.batch, job.out_channels, job.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), "the addend of shape ", z->dims,
-                  " is not shaped like the result");
+    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
+                  "the addend of shape ", z->dims, " is not shaped like the result");
     Tensor input, addend;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
@@ -76,7 +78,8 @@ class ConvTranspose {
       PY_ORT_TRY(job.depthwise ? run_depthwise(job) : run_groups(job));
       if (activation_.kind != Activation::none) {
         const auto count = static_cast<int32_t>(y.count());
-        for (int32_t i = 0; i < count; i += 4) store_some(job.y + i, activate(activation_, load_some(job.y + i, count - i)), count - i);
+        for (int32_t i = 0; i < count; i += 4)
+          store_some(job.y + i, activate(activation_, load_some(job.y + i, count - i)), count - i);
       }
       return {};
     });
@@ -84,7 +87,8 @@ class ConvTranspose {
 
  private:
   struct Job {
-    Window window{};  // of the convolution that this one is the transpose of: `out` are the input's pixels here, `in` the output's
+    Window window{};  // of the convolution that this one is the transpose of: `out` are the input's pixels here, `in`
+                      // the output's
     Dims out;
     int64_t channels = 0, out_channels = 0;
     const float *x = nullptr, *w = nullptr;
@@ -97,15 +101,21 @@ class ConvTranspose {
     using AutoPad = SpatialAttributes::AutoPad;
     const size_t rank = image.spatial.size();
     if (rank < 1 || rank > 3) return not_implemented("ConvTranspose over ", rank, " spatial axes (1 to 3 are)");
-    const auto number = [](const Dims& values, size_t i, int64_t otherwise) { return i < values.size() ? values[i] : otherwise; };
-    const Dims wanted(output_shape_.size() > rank ? output_shape_.end() - static_cast<ptrdiff_t>(rank) : output_shape_.begin(), output_shape_.end());
+    const auto number = [](const Dims& values, size_t i, int64_t otherwise) {
+      return i < values.size() ? values[i] : otherwise;
+    };
+    const Dims wanted(
+        output_shape_.size() > rank ? output_shape_.end() - static_cast<ptrdiff_t>(rank) : output_shape_.begin(),
+        output_shape_.end());
     Window& w = job.window;
     w.batch = static_cast<int32_t>(image.batch);
     w.pixel_stride = static_cast<int32_t>(job.out_channels);
-    for (int axis = 0; axis < 3; ++axis) w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1, w.pad[axis] = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1, w.pad[axis] = 0;
     for (size_t i = 0; i < rank; ++i) {
       const int64_t stride = number(spatial_.strides, i, 1), dilation = number(spatial_.dilations, i, 1);
-      const int64_t full = stride * (image.spatial[i] - 1) + number(output_padding_, i, 0) + (kernel[i] - 1) * dilation + 1;  // without pads
+      const int64_t full = stride * (image.spatial[i] - 1) + number(output_padding_, i, 0) +
+                           (kernel[i] - 1) * dilation + 1;  // without pads
       int64_t begin = 0, size = full;
       if (!wanted.empty() || spatial_.auto_pad == AutoPad::same_upper || spatial_.auto_pad == AutoPad::same_lower) {
         size = wanted.empty() ? image.spatial[i] * stride : wanted[i];
@@ -116,11 +126,13 @@ class ConvTranspose {
         begin = number(spatial_.pads, i, 0);
         size = full - begin - number(spatial_.pads, i + rank, 0);
       }
-      PY_ORT_ENSURE(size > 0 || image.spatial[i] == 0, "the pads leave nothing of spatial axis ", i, " (", full, " before them)");
+      PY_ORT_ENSURE(size > 0 || image.spatial[i] == 0, "the pads leave nothing of spatial axis ", i, " (", full,
+                    " before them)");
       const size_t axis = i + 3 - rank;
-      w.in[axis] = static_cast<int32_t>(std::max<int64_t>(0, size)), w.out[axis] = static_cast<int32_t>(image.spatial[i]),
-      w.kernel[axis] = static_cast<int32_t>(kernel[i]);
-      w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation), w.pad[axis] = static_cast<int32_t>(begin);
+      w.in[axis] = static_cast<int32_t>(std::max<int64_t>(0, size)),
+      w.out[axis] = static_cast<int32_t>(image.spatial[i]), w.kernel[axis] = static_cast<int32_t>(kernel[i]);
+      w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation),
+      w.pad[axis] = static_cast<int32_t>(begin);
       job.out.push_back(w.in[axis]);
     }
     job.depthwise = !panels_ && group_ == job.channels && group_ == job.out_channels && group_ > 1;
@@ -129,7 +141,8 @@ class ConvTranspose {
 
   // To [taps, M] for depthwise, else to panels of K = C/g rows and (tap, output channel) columns for each group.
   Status prepare_weights(const Tensor& w, const Job& job, Tensor& out) const {
-    const int64_t taps = job.window.taps(), k = job.channels / group_, n = job.out_channels / group_, columns = taps * n;
+    const int64_t taps = job.window.taps(), k = job.channels / group_, n = job.out_channels / group_,
+                  columns = taps * n;
     if (panels_) {
       out = w;
       return {};
@@ -159,7 +172,8 @@ class ConvTranspose {
       for (int64_t c = 0; c < job.out_channels; ++c) y[c] = (bias ? bias[c] : 0.0f) + (z ? *z++ : 0.0f);
   }
 
-  // Calls add(input pixel, tap, where in y) for input pixels [first, last) and each tap that falls inside of the output.
+  // Calls add(input pixel, tap, where in y) for input pixels [first, last) and each tap that falls inside of the
+  // output.
   template <class Add>
   static void for_shares(const Job& job, int64_t first, int64_t last, Add add) {
     const Window& w = job.window;
@@ -171,9 +185,10 @@ class ConvTranspose {
   }
 
   Status run_groups(const Job& job) const {
-    const int64_t pixels = job.window.pixels_out(), k = job.channels / group_, n = job.out_channels / group_, columns = job.window.taps() * n;
-    const int64_t chunk =
-        std::clamp<int64_t>((1 << 17) / std::max<int64_t>(1, columns) / 6 * 6, 6, std::max<int64_t>(6, pixels));  // shares stay in the cache
+    const int64_t pixels = job.window.pixels_out(), k = job.channels / group_, n = job.out_channels / group_,
+                  columns = job.window.taps() * n;
+    const int64_t chunk = std::clamp<int64_t>((1 << 17) / std::max<int64_t>(1, columns) / 6 * 6, 6,
+                                              std::max<int64_t>(6, pixels));  // shares stay in the cache
     Tensor shares;
     PY_ORT_TRY(Tensor::make(DType::float32, {chunk, columns}, shares));
     ProductEnd end;
@@ -183,7 +198,8 @@ class ConvTranspose {
       const float* panels = job.w + group * static_cast<int64_t>(panels_size(k, columns));
       for (int64_t first = 0; first < pixels; first += chunk) {
         const int64_t last = std::min(pixels, first + chunk);
-        PY_ORT_TRY(multiply_panels({job.x + first * job.channels + group * k, last - first, k, job.channels, 1}, panels, columns, end));
+        PY_ORT_TRY(multiply_panels({job.x + first * job.channels + group * k, last - first, k, job.channels, 1}, panels,
+                                   columns, end));
         for_shares(job, first, last, [&](int64_t pixel, int32_t tap, float* to) {
           const float* from = end.c + (pixel - first) * columns + tap * n;
           to += group * n;
@@ -201,7 +217,8 @@ class ConvTranspose {
     for_shares(job, 0, job.window.pixels_out(), [&](int64_t pixel, int32_t tap, float* to) {
       const float *x = job.x + pixel * n, *w = job.w + int64_t{tap} * n;
       for (int32_t c = 0; c < n; c += 4)
-        store_some(to + c, simd::mul_add(load_some(x + c, n - c), load_some(w + c, n - c), load_some(to + c, n - c)), n - c);
+        store_some(to + c, simd::mul_add(load_some(x + c, n - c), load_some(w + c, n - c), load_some(to + c, n - c)),
+                   n - c);
     });
     return {};
   }

@@ -28,7 +28,8 @@ class DepthSpace {
   }
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    PY_ORT_ENSURE(in.rank() == 4, to_space_ ? "DepthToSpace" : "SpaceToDepth", " needs [N, C, H, W], got shape ", in.dims);
+    PY_ORT_ENSURE(in.rank() == 4, to_space_ ? "DepthToSpace" : "SpaceToDepth", " needs [N, C, H, W], got shape ",
+                  in.dims);
     const int64_t n = in.dim(0), c = in.dim(1), h = in.dim(2), w = in.dim(3), b = block_;
     Tensor* out = nullptr;
     if (to_space_) {

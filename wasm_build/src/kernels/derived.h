@@ -1,4 +1,5 @@
-// What a kernel makes of an input before it uses it (packed weights, say): kept from run to run when the input is a constant of the model.
+// What a kernel makes of an input before it uses it (packed weights, say): kept from run to run when the input is a
+// constant of the model.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@ namespace py_ort {
 template <class T>
 class Derived {
  public:
-  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns. keep: whether all else that it is made of is constant.
+  // `made` is what make(T&) made of `from`, now or earlier. Valid until the kernel returns. keep: whether all else that
+  // it is made of is constant.
   template <class Make>
   Status get(const Tensor& from, const T*& made, Make make, bool keep = true) const {
     if (source_ && source_ == from.storage) {

@@ -10,7 +10,8 @@
 namespace py_ort {
 namespace {
 
-// Eliminates below (and, for an inverse, above) the diagonal with the largest pivots; the same steps are done to `right`. Returns the determinant.
+// Eliminates below (and, for an inverse, above) the diagonal with the largest pivots; the same steps are done to
+// `right`. Returns the determinant.
 double eliminate(double* a, double* right, int64_t n) {
   double determinant = 1;
   for (int64_t column = 0; column < n; ++column) {
@@ -42,7 +43,8 @@ class Elimination {
   explicit Elimination(const KernelInfo& info) : inverse_(info.op_type == "Inverse") {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    PY_ORT_ENSURE(in.rank() >= 2 && in.dim(-1) == in.dim(-2), inverse_ ? "Inverse" : "Det", " needs square matrices, got shape ", in.dims);
+    PY_ORT_ENSURE(in.rank() >= 2 && in.dim(-1) == in.dim(-2), inverse_ ? "Inverse" : "Det",
+                  " needs square matrices, got shape ", in.dims);
     const int64_t n = in.dim(-1), matrices = count_between(in.dims, 0, in.rank() - 2);
     Tensor work, values, result;
     PY_ORT_TRY(cast(in, DType::float64, work));

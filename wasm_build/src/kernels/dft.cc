@@ -9,7 +9,9 @@ namespace py_ort {
 namespace {
 
 // Tensors of float or double, read and written as double.
-double number_at(const Tensor& t, int64_t i) { return t.dtype == DType::float64 ? t.data<double>()[i] : static_cast<double>(t.data<float>()[i]); }
+double number_at(const Tensor& t, int64_t i) {
+  return t.dtype == DType::float64 ? t.data<double>()[i] : static_cast<double>(t.data<float>()[i]);
+}
 void put_number(Tensor& t, int64_t i, double value) {
   if (t.dtype == DType::float64) t.mutable_data<double>()[i] = value;
   else t.mutable_data<float>()[i] = static_cast<float>(value);
@@ -23,8 +25,8 @@ class DFT {
   // Inputs: x [..., n, ..., 1 or 2], the length, the axis.
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
-    PY_ORT_ENSURE(x.rank() >= 2 && (x.dims.back() == 1 || x.dims.back() == 2), "DFT takes real or complex numbers in the last axis, not the shape ",
-                  x.dims);
+    PY_ORT_ENSURE(x.rank() >= 2 && (x.dims.back() == 1 || x.dims.back() == 2),
+                  "DFT takes real or complex numbers in the last axis, not the shape ", x.dims);
     int64_t axis = -2;
     if (context.input(2)) PY_ORT_TRY(read_integer(*context.input(2), "DFT's axis", axis));
     PY_ORT_TRY(normalize_axis(axis, x.rank(), axis));
@@ -79,13 +81,14 @@ class STFT {
   // Inputs: signal [batch, length, 1 or 2], the step between frames, a window, the length of frames.
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), *window = context.input(2);
-    PY_ORT_ENSURE(x.rank() == 3 || x.rank() == 2, "STFT takes a signal [batch, length, 1 or 2], not the shape ", x.dims);
+    PY_ORT_ENSURE(x.rank() == 3 || x.rank() == 2, "STFT takes a signal [batch, length, 1 or 2], not the shape ",
+                  x.dims);
     const int64_t length = x.dims[1], parts = x.rank() == 3 ? x.dims[2] : 1;
     int64_t step, n = window ? window->count() : length;
     PY_ORT_TRY(read_integer(*context.input(1), "STFT's frame_step", step));
     if (context.input(3)) PY_ORT_TRY(read_integer(*context.input(3), "STFT's frame_length", n));
-    PY_ORT_ENSURE(step > 0 && n > 0 && n <= length && (!window || window->count() == n), "STFT cannot cut frames of ", n, " with a step of ", step,
-                  " from a signal of shape ", x.dims);
+    PY_ORT_ENSURE(step > 0 && n > 0 && n <= length && (!window || window->count() == n), "STFT cannot cut frames of ",
+                  n, " with a step of ", step, " from a signal of shape ", x.dims);
     PY_ORT_ENSURE(!onesided_ || parts == 1, "STFT of a complex signal has no one-sided result");
     const int64_t frames = 1 + (length - n) / step, out = onesided_ ? n / 2 + 1 : n;
     Tensor* y;
@@ -115,7 +118,8 @@ class STFT {
 };
 
 PY_ORT_KERNEL("", "DFT", "float32,float16,bfloat16,float64;int32,int64", WithHalf<DFT>);
-PY_ORT_KERNEL("", "STFT", "float32,float16,bfloat16,float64;int32,int64;float32,float16,bfloat16,float64;int32,int64", WithHalf<STFT>);
+PY_ORT_KERNEL("", "STFT", "float32,float16,bfloat16,float64;int32,int64;float32,float16,bfloat16,float64;int32,int64",
+              WithHalf<STFT>);
 
 }  // namespace
 }  // namespace py_ort

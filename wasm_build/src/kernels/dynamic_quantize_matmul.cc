@@ -1,4 +1,5 @@
-// com.microsoft's DynamicQuantizeMatMul: A is quantised to uint8 by its own range, the product made of integers, the result is float.
+// com.microsoft's DynamicQuantizeMatMul: A is quantised to uint8 by its own range, the product made of integers, the
+// result is float.
 #include <algorithm>
 #include <cmath>
 
@@ -31,11 +32,11 @@ class DynamicQuantizeMatMul {
     PY_ORT_TRY(context.output(0, DType::float32, s.dims, y));
     return multiply_stacks(quantized, b, s, a_zero, b_zero, panels_, KeptPanels::constant(context.input(3)),
                            [&](int64_t at, const int32_t* sums, int64_t, int64_t at_b) {
-                             float* to = y->mutable_data<float>() + at;
-                             for (int64_t i = 0; i < s.m; ++i)
-                               for (int64_t j = 0; j < s.n; ++j)
-                                 *to++ = static_cast<float>(*sums++) * (scale * b_scale.at(at_b, j)) + (bias ? bias->data<float>()[j] : 0.0f);
-                           });
+      float* to = y->mutable_data<float>() + at;
+      for (int64_t i = 0; i < s.m; ++i)
+        for (int64_t j = 0; j < s.n; ++j)
+          *to++ = static_cast<float>(*sums++) * (scale * b_scale.at(at_b, j)) + (bias ? bias->data<float>()[j] : 0.0f);
+    });
   }
 
  private:
@@ -53,7 +54,8 @@ class DynamicQuantizeMatMul {
   KeptPanels panels_;
 };
 
-PY_ORT_KERNEL(kMicrosoftDomain, "DynamicQuantizeMatMul", "float32;int8,uint8;float32;int8,uint8;float32", DynamicQuantizeMatMul);
+PY_ORT_KERNEL(kMicrosoftDomain, "DynamicQuantizeMatMul", "float32;int8,uint8;float32;int8,uint8;float32",
+              DynamicQuantizeMatMul);
 
 }  // namespace
 }  // namespace py_ort

@@ -11,7 +11,8 @@ class DynamicTimeWarping {
  public:
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
-    PY_ORT_ENSURE(x.rank() == 2 || (x.rank() == 3 && x.dims[0] == 1), "DynamicTimeWarping takes costs [rows, columns], not the shape ", x.dims);
+    PY_ORT_ENSURE(x.rank() == 2 || (x.rank() == 3 && x.dims[0] == 1),
+                  "DynamicTimeWarping takes costs [rows, columns], not the shape ", x.dims);
     const int64_t rows = x.dim(-2), columns = x.dim(-1), stride = columns + 1;
     // Of each element with a border before it: the cost up to it, and where the path came from.
     std::vector<float> cost(static_cast<size_t>((rows + 1) * stride), std::numeric_limits<float>::infinity());

@@ -17,12 +17,15 @@ struct Term {
 };
 using Sizes = std::map<char, int64_t>;
 
-bool contains(const Labels& labels, char label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool contains(const Labels& labels, char label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 void add_label(Labels& labels, char label) {
   if (!contains(labels, label)) labels.push_back(label);
 }
 
-// `term` with its axes in the order of `labels`; a label that it does not have (or has with size 1) is repeated, one it has twice means its diagonal.
+// `term` with its axes in the order of `labels`; a label that it does not have (or has with size 1) is repeated, one it
+// has twice means its diagonal.
 Status arrange(const Term& term, const Labels& labels, const Sizes& sizes, Tensor& out) {
   const Dims strides = strides_of(term.tensor.dims);
   Dims dims;
@@ -55,7 +58,10 @@ void multiply(const T* a, const T* b, T* c, int64_t batch, int64_t rows, int64_t
 // The product of two terms, summed over all labels that are not in `keep`.
 Status contract(const Term& a, const Term& b, const Labels& keep, const Sizes& sizes, Term& out) {
   Labels batch, rows, columns, depth;
-  for (const char label : a.labels) add_label(contains(b.labels, label) ? (contains(keep, label) ? batch : depth) : (contains(keep, label) ? rows : depth), label);
+  for (const char label : a.labels)
+    add_label(
+        contains(b.labels, label) ? (contains(keep, label) ? batch : depth) : (contains(keep, label) ? rows : depth),
+        label);
   for (const char label : b.labels)
     if (!contains(a.labels, label)) add_label(contains(keep, label) ? columns : depth, label);
   const auto joined = [](std::initializer_list<const Labels*> parts) {
@@ -78,7 +84,8 @@ Status contract(const Term& a, const Term& b, const Labels& keep, const Sizes& s
   visit_lane(lane_of(a.tensor.dtype), [&]<class T>() {
     // Integers wrap, as unsigned ones may.
     using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
-    multiply(left.data<U>(), right.data<U>(), out.tensor.mutable_data<U>(), count(batch), count(rows), count(depth), count(columns));
+    multiply(left.data<U>(), right.data<U>(), out.tensor.mutable_data<U>(), count(batch), count(rows), count(depth),
+             count(columns));
   });
   return {};
 }
@@ -98,7 +105,9 @@ class Einsum {
       out.inputs_.push_back(inputs.substr(at, comma - at));
       at = comma + 1;
     }
-    if (out.inputs_.size() != info.input_count) return invalid_graph("Einsum '", equation, "' has ", out.inputs_.size(), " terms for ", info.input_count, " inputs");
+    if (out.inputs_.size() != info.input_count)
+      return invalid_graph("Einsum '", equation, "' has ", out.inputs_.size(), " terms for ", info.input_count,
+                           " inputs");
     return {};
   }
   Status operator()(KernelContext& context) const {
@@ -109,14 +118,17 @@ class Einsum {
     for (size_t i = 0; i < terms.size(); ++i) {
       PY_ORT_TRY(widened(*context.input(i), terms[i].tensor));
       const Dims& dims = terms[i].tensor.dims;
-      const auto letters = static_cast<size_t>(std::count_if(inputs_[i].begin(), inputs_[i].end(), [](char c) { return c != '.'; }));
+      const auto letters =
+          static_cast<size_t>(std::count_if(inputs_[i].begin(), inputs_[i].end(), [](char c) { return c != '.'; }));
       const bool dots = letters != inputs_[i].size();
-      PY_ORT_ENSURE(dots ? letters <= dims.size() : letters == dims.size(), "Einsum: '", inputs_[i], "' does not fit shape ", dims);
+      PY_ORT_ENSURE(dots ? letters <= dims.size() : letters == dims.size(), "Einsum: '", inputs_[i],
+                    "' does not fit shape ", dims);
       ellipsis = std::max(ellipsis, dots ? dims.size() - letters : 0);
       terms[i].labels = parse(inputs_[i], dims.size() - letters);
       for (size_t d = 0; d < dims.size(); ++d) {
         int64_t& size = sizes.try_emplace(terms[i].labels[d], 1).first->second;
-        PY_ORT_ENSURE(size == 1 || dims[d] == 1 || size == dims[d], "Einsum: '", inputs_[i], "' of shape ", dims, " against a size of ", size);
+        PY_ORT_ENSURE(size == 1 || dims[d] == 1 || size == dims[d], "Einsum: '", inputs_[i], "' of shape ", dims,
+                      " against a size of ", size);
         if (dims[d] != 1) size = dims[d];
       }
     }
@@ -132,12 +144,14 @@ class Einsum {
       for (const auto& [label, n] : times)
         if (label >= 'A' && n == 1) output.push_back(label);
     }
-    for (const char label : output) PY_ORT_ENSURE(sizes.contains(label), "Einsum: the output has a label that no input has");
+    for (const char label : output)
+      PY_ORT_ENSURE(sizes.contains(label), "Einsum: the output has a label that no input has");
 
     Term total = std::move(terms[0]);
     for (size_t i = 1; i < terms.size(); ++i) {
       Labels keep = output;
-      for (size_t later = i + 1; later < terms.size(); ++later) keep.insert(keep.end(), terms[later].labels.begin(), terms[later].labels.end());
+      for (size_t later = i + 1; later < terms.size(); ++later)
+        keep.insert(keep.end(), terms[later].labels.begin(), terms[later].labels.end());
       Term next;
       PY_ORT_TRY(contract(total, terms[i], keep, sizes, next));
       total = std::move(next);

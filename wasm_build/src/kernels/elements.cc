@@ -13,12 +13,13 @@ void copy_elements(const Tensor& from, int64_t from_at, Tensor& to, int64_t to_a
     return;
   }
   const size_t width = byte_size(from.dtype, 1);
-  std::memcpy(to.mutable_data<char>() + static_cast<size_t>(to_at) * width, from.data<char>() + static_cast<size_t>(from_at) * width,
-              static_cast<size_t>(count) * width);
+  std::memcpy(to.mutable_data<char>() + static_cast<size_t>(to_at) * width,
+              from.data<char>() + static_cast<size_t>(from_at) * width, static_cast<size_t>(count) * width);
 }
 
 void fill_elements(Tensor& to, const Tensor& from, int64_t from_at) {
-  visit_width(to.dtype, [&]<class T>() { std::fill_n(mutable_elements<T>(to), to.count(), elements<T>(from)[from_at]); });
+  visit_width(to.dtype,
+              [&]<class T>() { std::fill_n(mutable_elements<T>(to), to.count(), elements<T>(from)[from_at]); });
 }
 
 void fill_zero(Tensor& to) {

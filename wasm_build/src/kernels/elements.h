@@ -1,4 +1,5 @@
-// Moving elements without knowing their dtype: one implementation per width, plus one for strings. Sub-byte types are moved as bytes.
+// Moving elements without knowing their dtype: one implementation per width, plus one for strings. Sub-byte types are
+// moved as bytes.
 #pragma once
 
 #include <optional>
@@ -41,17 +42,22 @@ void fill_elements(Tensor& to, const Tensor& from, int64_t from_at);
 void fill_zero(Tensor& to);  // "" in a string tensor
 
 // Whether elements are smaller than a byte.
-inline bool is_sub_byte(DType dtype) { return dtype >= DType::uint4 && dtype != DType::float8e8m0 && dtype != DType::undefined; }
+inline bool is_sub_byte(DType dtype) {
+  return dtype >= DType::uint4 && dtype != DType::float8e8m0 && dtype != DType::undefined;
+}
 // One byte per element (dtype uint8; the bits as they are), and back.
 Status spread_bytes(const Tensor& packed, Tensor& out);
 Status gather_bits(const Tensor& bytes, DType dtype, Tensor& out);
 
-// Lets a data movement kernel K work on sub-byte tensors: those that have input 0's dtype are spread to bytes before, and packed after.
+// Lets a data movement kernel K work on sub-byte tensors: those that have input 0's dtype are spread to bytes before,
+// and packed after.
 template <class K>
 class OnBytes {
  public:
   static Status make(const KernelInfo& info, OnBytes& out) {
-    if constexpr (requires(K k) { { K::make(info, k) } -> std::same_as<Status>; }) {
+    if constexpr (requires(K k) {
+                    { K::make(info, k) } -> std::same_as<Status>;
+                  }) {
       out.kernel_.emplace();
       return K::make(info, *out.kernel_);
     } else if constexpr (std::is_constructible_v<K, const KernelInfo&>) {

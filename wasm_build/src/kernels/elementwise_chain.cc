@@ -1,8 +1,8 @@
-// ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between them stays in the
-// cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an operator, the registers it reads, and
-// numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the output; all are
-// floats, truths 0 and 1. With `reduction`, a Reduce operator, that last one is reduced along `axes`, block by block, and is no tensor;
-// what it gives goes through the program `finish`.
+// ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between
+// them stays in the cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an
+// operator, the registers it reads, and numbers with a # in front. Registers are the inputs, then the instructions'
+// results, the last of which is the output; all are floats, truths 0 and 1. With `reduction`, a Reduce operator, that
+// last one is reduced along `axes`, block by block, and is no tensor; what it gives goes through the program `finish`.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -23,17 +23,62 @@ namespace {
 constexpr int64_t kBlock = 768;  // a multiple of common channel counts
 
 enum class Op {
-  function, number, copy, add, sub, mul, div, clip, max, min, mod, pow, prelu, less, less_equal, greater, greater_equal, equal, both, either, differ, inverse,
-  where, is_nan, is_inf,
+  function,
+  number,
+  copy,
+  add,
+  sub,
+  mul,
+  div,
+  clip,
+  max,
+  min,
+  mod,
+  pow,
+  prelu,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  both,
+  either,
+  differ,
+  inverse,
+  where,
+  is_nan,
+  is_inf,
 };
-struct Named { std::string_view name; Op op; int registers; };
+struct Named {
+  std::string_view name;
+  Op op;
+  int registers;
+};
 constexpr Named kNames[] = {
-    {"Number", Op::number, 0},     {"Cast", Op::copy, 1},  {"Add", Op::add, 2},       {"Sub", Op::sub, 2},
-    {"Mul", Op::mul, 2},           {"Div", Op::div, 2},    {"Clip", Op::clip, 1},     {"Less", Op::less, 2},
-    {"LessOrEqual", Op::less_equal, 2}, {"Greater", Op::greater, 2}, {"GreaterOrEqual", Op::greater_equal, 2}, {"Equal", Op::equal, 2},
-    {"And", Op::both, 2},          {"Or", Op::either, 2},  {"Not", Op::inverse, 1},   {"Where", Op::where, 3},
-    {"Xor", Op::differ, 2},        {"Max", Op::max, 2},    {"Min", Op::min, 2},       {"Mod", Op::mod, 2},
-    {"Pow", Op::pow, 1},           {"PRelu", Op::prelu, 2}, {"IsNaN", Op::is_nan, 1}, {"IsInf", Op::is_inf, 1},
+    {"Number", Op::number, 0},
+    {"Cast", Op::copy, 1},
+    {"Add", Op::add, 2},
+    {"Sub", Op::sub, 2},
+    {"Mul", Op::mul, 2},
+    {"Div", Op::div, 2},
+    {"Clip", Op::clip, 1},
+    {"Less", Op::less, 2},
+    {"LessOrEqual", Op::less_equal, 2},
+    {"Greater", Op::greater, 2},
+    {"GreaterOrEqual", Op::greater_equal, 2},
+    {"Equal", Op::equal, 2},
+    {"And", Op::both, 2},
+    {"Or", Op::either, 2},
+    {"Not", Op::inverse, 1},
+    {"Where", Op::where, 3},
+    {"Xor", Op::differ, 2},
+    {"Max", Op::max, 2},
+    {"Min", Op::min, 2},
+    {"Mod", Op::mod, 2},
+    {"Pow", Op::pow, 1},
+    {"PRelu", Op::prelu, 2},
+    {"IsNaN", Op::is_nan, 1},
+    {"IsInf", Op::is_inf, 1},
 };
 
 struct Instruction {
@@ -44,9 +89,7 @@ struct Instruction {
 };
 
 // How an input is walked beside the output: loops from the outermost to the innermost.
-struct Walk {
-  Dims sizes, steps;
-};
+struct Walk { Dims sizes, steps; };
 
 Walk walk_of(const Dims& dims, const Dims& target) {
   Walk walk;
@@ -133,14 +176,27 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
     case Op::sub: return each(y, [&](int64_t i) { return sub(load(a + i), load(b + i)); });
     case Op::mul: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
     case Op::div: return each(y, [&](int64_t i) { return div(load(a + i), load(b + i)); });
-    case Op::clip: return each(y, [&](int64_t i) { return at_most(at_least(load(a + i), splat(step.numbers[0])), splat(step.numbers[1])); });
-    case Op::max: return each(y, [&](int64_t i) { return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_gt(load(a + i), load(b + i))), load(a + i), load(b + i)); });
-    case Op::min: return each(y, [&](int64_t i) { return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_lt(load(a + i), load(b + i))), load(a + i), load(b + i)); });
+    case Op::clip:
+      return each(
+          y, [&](int64_t i) { return at_most(at_least(load(a + i), splat(step.numbers[0])), splat(step.numbers[1])); });
+    case Op::max:
+      return each(y, [&](int64_t i) {
+        return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_gt(load(a + i), load(b + i))), load(a + i),
+                      load(b + i));
+      });
+    case Op::min:
+      return each(y, [&](int64_t i) {
+        return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_lt(load(a + i), load(b + i))), load(a + i),
+                      load(b + i));
+      });
     case Op::mod:
       for (int64_t i = 0; i < kBlock; ++i) y[i] = std::fmod(a[i], b[i]);
       return;
     case Op::pow: return powers(a, step.numbers[0], y, kBlock);
-    case Op::prelu: return each(y, [&](int64_t i) { return select(wasm_f32x4_lt(load(a + i), splat(0)), mul(load(a + i), load(b + i)), load(a + i)); });
+    case Op::prelu:
+      return each(y, [&](int64_t i) {
+        return select(wasm_f32x4_lt(load(a + i), splat(0)), mul(load(a + i), load(b + i)), load(a + i));
+      });
     case Op::less: return each(y, [&](int64_t i) { return truth(wasm_f32x4_lt(load(a + i), load(b + i))); });
     case Op::less_equal: return each(y, [&](int64_t i) { return truth(wasm_f32x4_le(load(a + i), load(b + i))); });
     case Op::greater: return each(y, [&](int64_t i) { return truth(wasm_f32x4_gt(load(a + i), load(b + i))); });
@@ -150,13 +206,16 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
     case Op::either: return each(y, [&](int64_t i) { return at_least(load(a + i), load(b + i)); });
     case Op::differ: return each(y, [&](int64_t i) { return truth(wasm_f32x4_ne(load(a + i), load(b + i))); });
     case Op::inverse: return each(y, [&](int64_t i) { return sub(splat(1), load(a + i)); });
-    case Op::where: return each(y, [&](int64_t i) { return select(wasm_f32x4_ne(load(a + i), splat(0)), load(b + i), load(c + i)); });
+    case Op::where:
+      return each(y, [&](int64_t i) { return select(wasm_f32x4_ne(load(a + i), splat(0)), load(b + i), load(c + i)); });
     case Op::is_nan: return each(y, [&](int64_t i) { return truth(is_nan(load(a + i))); });
     case Op::is_inf: {  // numbers: whether the positive and the negative one count
-      const v128_t infinity = splat(__builtin_inff()), positive = splat(step.numbers[0]), negative = splat(step.numbers[1]);
+      const v128_t infinity = splat(__builtin_inff()), positive = splat(step.numbers[0]),
+                   negative = splat(step.numbers[1]);
       return each(y, [&](int64_t i) {
         const v128_t x = load(a + i);
-        return add(wasm_v128_and(wasm_f32x4_eq(x, infinity), positive), wasm_v128_and(wasm_f32x4_eq(x, wasm_f32x4_neg(infinity)), negative));
+        return add(wasm_v128_and(wasm_f32x4_eq(x, infinity), positive),
+                   wasm_v128_and(wasm_f32x4_eq(x, wasm_f32x4_neg(infinity)), negative));
       });
     }
   }
@@ -181,11 +240,13 @@ class Program {
   Status check(size_t inputs) const {
     for (size_t i = 0; i < steps_.size(); ++i)
       for (int source : steps_[i].registers)
-        PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || steps_[i].op == Op::number, "instruction ", i, " reads register ", source);
+        PY_ORT_ENSURE(static_cast<size_t>(source) < inputs + i || steps_[i].op == Op::number, "instruction ", i,
+                      " reads register ", source);
     return {};
   }
 
-  // A block: the inputs are in `at`, which gets the results too. Each register has kBlock floats of its own in `space`; the last result goes to `to`.
+  // A block: the inputs are in `at`, which gets the results too. Each register has kBlock floats of its own in `space`;
+  // the last result goes to `to`.
   void run(std::vector<const float*>& at, size_t inputs, float* space, float* to) const {
     for (size_t i = 0; i < steps_.size(); ++i) {
       const auto source = [&](int k) { return at[static_cast<size_t>(steps_[i].registers[k])]; };
@@ -203,7 +264,8 @@ class Program {
       const std::string text(line.substr(at, end - at));
       at = end + 1;
       if (word == 0) {
-        const auto* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const Named& n) { return n.name == text; });
+        const auto* found =
+            std::find_if(std::begin(kNames), std::end(kNames), [&](const Named& n) { return n.name == text; });
         if (found != std::end(kNames)) {
           out.op = found->op, expected = found->registers;
         } else {
@@ -216,7 +278,8 @@ class Program {
         out.registers[registers++] = std::atoi(text.c_str());
       }
     }
-    PY_ORT_ENSURE(registers == expected, "an instruction of ElementwiseChain reads ", expected, " registers: ", std::string(line));
+    PY_ORT_ENSURE(registers == expected, "an instruction of ElementwiseChain reads ", expected,
+                  " registers: ", std::string(line));
     return {};
   }
   std::vector<Instruction> steps_;
@@ -230,7 +293,8 @@ class ElementwiseChain {
     const std::string reduction = info.attributes.text("reduction", "");
     if (reduction.empty()) return {};
     out.reduction_ = find_reduction(reduction);
-    if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps) return not_implemented("ElementwiseChain with ", reduction);
+    if (!out.reduction_ || out.reduction_->finish == Finish::log_of_exps)
+      return not_implemented("ElementwiseChain with ", reduction);
     out.axes_ = info.attributes.integers("axes");
     out.keep_ = info.attributes.integer("keepdims", 1) != 0;
     PY_ORT_TRY(Program::make(info.attributes.text("finish", ""), out.finish_));
@@ -254,8 +318,11 @@ class ElementwiseChain {
     if (!reduction_) {
       PY_ORT_TRY(context.output(0, DType::float32, dims, y));
       float* const result = y->mutable_data<float>();
-      compute(context, dims, space, at, [&](int64_t start, int64_t count) { return count == kBlock ? result + start : nullptr; },
-              [&](const float* made, int64_t start, int64_t count) { if (count < kBlock) std::copy_n(made, count, result + start); });
+      compute(context, dims, space, at, [&](int64_t start, int64_t count) {
+        return count == kBlock ? result + start : nullptr;
+      }, [&](const float* made, int64_t start, int64_t count) {
+        if (count < kBlock) std::copy_n(made, count, result + start);
+      });
       return {};
     }
     std::vector<int64_t> axes = axes_;
@@ -263,7 +330,8 @@ class ElementwiseChain {
     const ReducedAxes reduced = reduced_axes(dims, axes, keep_);
     PY_ORT_TRY(context.output(0, DType::float32, reduced.dims, y));
     ReduceStream stream(reduction_->step, dims, reduced, y->mutable_data<float>(), y->count());
-    compute(context, dims, space, at, [](int64_t, int64_t) { return nullptr; }, [&](const float* made, int64_t, int64_t count) { stream.take(made, count); });
+    compute(context, dims, space, at, [](int64_t, int64_t) { return nullptr; },
+            [&](const float* made, int64_t, int64_t count) { stream.take(made, count); });
     finish_totals(reduction_->finish, y->mutable_data<float>(), y->count(), reduced.count);
     if (!finish_.empty()) finish(*y, space, at);
     return {};
@@ -272,7 +340,8 @@ class ElementwiseChain {
  private:
   // Block by block. `place`: where a block shall be made, or null; `take`: what becomes of it.
   template <class Place, class Take>
-  void compute(KernelContext& context, const Dims& dims, Tensor& space, std::vector<const float*>& at, Place place, Take take) const {
+  void compute(KernelContext& context, const Dims& dims, Tensor& space, std::vector<const float*>& at, Place place,
+               Take take) const {
     const size_t inputs = context.input_count();
     std::vector<Walk> walks;
     for (size_t i = 0; i < inputs; ++i) walks.push_back(walk_of(context.input(i)->dims, dims));

@@ -32,7 +32,8 @@ struct Tile {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> repeats;
     PY_ORT_TRY(read_integers(context.input(1), repeats));
-    PY_ORT_ENSURE(repeats.size() == in.dims.size(), "Tile: repeats ", repeats, " do not have one entry per axis of shape ", in.dims);
+    PY_ORT_ENSURE(repeats.size() == in.dims.size(), "Tile: repeats ", repeats,
+                  " do not have one entry per axis of shape ", in.dims);
     // Each axis becomes two: a repeating one that goes nowhere in the input, and its own.
     const Dims steps = strides_of(in.dims);
     Dims dims, split;

@@ -7,9 +7,7 @@
 
 namespace py_ort {
 
-struct Complex {
-  double re = 0, im = 0;
-};
+struct Complex { double re = 0, im = 0; };
 inline Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
 inline Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
 inline Complex operator*(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
@@ -21,13 +19,15 @@ class Fft {
   explicit Fft(size_t n) : n_(n) {
     constexpr double pi = 3.14159265358979323846;
     if ((n & (n - 1)) == 0) {
-      for (size_t i = 0; i < n / 2; ++i) roots_.push_back(turn(-2 * pi * static_cast<double>(i) / static_cast<double>(n)));
+      for (size_t i = 0; i < n / 2; ++i)
+        roots_.push_back(turn(-2 * pi * static_cast<double>(i) / static_cast<double>(n)));
       return;
     }
     size_t wide = 1;
     while (wide < 2 * n - 1) wide *= 2;
     inner_.emplace_back(wide);
-    for (size_t i = 0; i < n; ++i) chirp_.push_back(turn(-pi * static_cast<double>(i * i % (2 * n)) / static_cast<double>(n)));
+    for (size_t i = 0; i < n; ++i)
+      chirp_.push_back(turn(-pi * static_cast<double>(i * i % (2 * n)) / static_cast<double>(n)));
     kernel_.resize(wide);
     for (size_t i = 0; i < n; ++i) kernel_[i] = kernel_[(wide - i) % wide] = {chirp_[i].re, -chirp_[i].im};
     inner_[0].forward(kernel_);

@@ -31,7 +31,8 @@ float decode_small_float(const SmallFloat& format, uint8_t bits) {
   if (format.nan == magnitude && format.nan) return negative ? -nan : nan;
   const int exponent = magnitude >> format.mantissa_bits;
   const int mantissa = magnitude & ((1 << format.mantissa_bits) - 1);
-  const float value = exponent ? std::ldexp(static_cast<float>(mantissa + (1 << format.mantissa_bits)), exponent - format.bias - format.mantissa_bits)
+  const float value = exponent ? std::ldexp(static_cast<float>(mantissa + (1 << format.mantissa_bits)),
+                                            exponent - format.bias - format.mantissa_bits)
                                : std::ldexp(static_cast<float>(mantissa), 1 - format.bias - format.mantissa_bits);
   return negative ? -value : value;
 }
@@ -39,8 +40,12 @@ float decode_small_float(const SmallFloat& format, uint8_t bits) {
 uint8_t encode_small_float(const SmallFloat& format, float x, bool saturate) {
   const int sign_bit = format.exponent_bits + format.mantissa_bits;
   const auto sign = static_cast<uint8_t>(std::signbit(x) << sign_bit);
-  const auto with_sign = [&](int magnitude) { return static_cast<uint8_t>(magnitude || format.negative_zero ? sign | magnitude : 0); };
-  if (x != x) return format.nan ? static_cast<uint8_t>(format.negative_zero ? sign | format.nan : format.nan) : static_cast<uint8_t>(1 << sign_bit);
+  const auto with_sign = [&](int magnitude) {
+    return static_cast<uint8_t>(magnitude || format.negative_zero ? sign | magnitude : 0);
+  };
+  if (x != x)
+    return format.nan ? static_cast<uint8_t>(format.negative_zero ? sign | format.nan : format.nan)
+                      : static_cast<uint8_t>(1 << sign_bit);
   const auto too_large = [&] {
     if (saturate || !format.nan) return with_sign(format.max);
     if (format.infinity) return with_sign(format.max + 1);
@@ -49,7 +54,7 @@ uint8_t encode_small_float(const SmallFloat& format, float x, bool saturate) {
   const float magnitude = std::fabs(x);
   if (std::isinf(magnitude)) return too_large();
   int exponent = 0;
-  std::frexp(magnitude, &exponent);                                   // magnitude = 0.5..1 * 2^exponent
+  std::frexp(magnitude, &exponent);  // magnitude = 0.5..1 * 2^exponent
   const int unit = std::max(exponent - 1, 1 - format.bias) - format.mantissa_bits;
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));  // below 2^(mantissa_bits + 1) + 1
   // Adding the exponent to a mantissa with its leading one carries as it should, from subnormals to normals too.
@@ -65,7 +70,7 @@ uint8_t encode_e8m0(float x, bool saturate, E8M0Round round) {
   if (std::isinf(magnitude)) return saturate ? 254 : 255;
   if (magnitude == 0) return saturate ? 0 : 255;
   int exponent = 0;
-  const float fraction = std::frexp(magnitude, &exponent) * 2;         // 1..2
+  const float fraction = std::frexp(magnitude, &exponent) * 2;  // 1..2
   int code = exponent - 1 + 127;
   if (round == E8M0Round::up ? fraction > 1 : round == E8M0Round::nearest && fraction >= 1.5f) ++code;
   if (code < 0) return saturate ? 0 : 255;

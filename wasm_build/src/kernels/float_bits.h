@@ -11,7 +11,9 @@ namespace py_ort {
 
 // std::bit_cast, which the pinned libc++ does not have yet.
 template <class To, class From>
-constexpr To bits_as(const From& from) { return __builtin_bit_cast(To, from); }
+constexpr To bits_as(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
 
 inline float to_float(float x) { return x; }
 inline float to_float(double x) { return static_cast<float>(x); }
@@ -19,7 +21,8 @@ inline float to_float(double x) { return static_cast<float>(x); }
 inline float to_float(BFloat16 x) { return bits_as<float>(static_cast<uint32_t>(x.bits) << 16); }
 
 inline float to_float(Float16 x) {
-  // Shift exponent and mantissa into place, then multiply by 2^112 to move the bias from 15 to 127: subnormals come out right by themselves.
+  // Shift exponent and mantissa into place, then multiply by 2^112 to move the bias from 15 to 127: subnormals come out
+  // right by themselves.
   const uint32_t magnitude = static_cast<uint32_t>(x.bits & 0x7fff) << 13;
   const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16;
   const float scaled = bits_as<float>(magnitude) * 0x1p112f;
@@ -38,9 +41,9 @@ inline Float16 to_float16(float x) {
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
-  if (magnitude >= 0x477ff000) return {static_cast<uint16_t>(sign | 0x7c00)};   // rounds to 2^16 or more
-  if (magnitude < 0x38800000) {                                                 // below 2^-14: subnormal; the adder rounds
-    const float shifted = bits_as<float>(magnitude) + 0.5f;               // 0.5 has a unit of 2^-24 in its last place
+  if (magnitude >= 0x477ff000) return {static_cast<uint16_t>(sign | 0x7c00)};  // rounds to 2^16 or more
+  if (magnitude < 0x38800000) {                              // below 2^-14: subnormal; the adder rounds
+    const float shifted = bits_as<float>(magnitude) + 0.5f;  // 0.5 has a unit of 2^-24 in its last place
     return {static_cast<uint16_t>(sign | (bits_as<uint32_t>(shifted) - 0x3f000000u))};
   }
   const uint32_t rounded = magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1);
@@ -70,7 +73,9 @@ struct SmallFloat {
 const SmallFloat* small_float(DType dtype);
 float decode_small_float(const SmallFloat& format, uint8_t bits);
 uint8_t encode_small_float(const SmallFloat& format, float x, bool saturate);
-inline float decode_e8m0(uint8_t bits) { return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127); }
+inline float decode_e8m0(uint8_t bits) {
+  return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
+}
 enum class E8M0Round : uint8_t { up, down, nearest };
 uint8_t encode_e8m0(float x, bool saturate, E8M0Round round);
 

@@ -45,7 +45,8 @@ constexpr Known kKnown[] = {
 
 bool same_letters(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 const Known* find(std::string_view name) {
   for (const Known& known : kKnown)
@@ -75,9 +76,12 @@ Status read_activation(const Attributes& attributes, Activation& out) {
   PY_ORT_TRY(make_activation(attributes.text("activation", ""), params, out));
   if (!attributes.has("activation_offset")) return {};
   switch (out.kind) {
-    case Activation::leaky_relu: case Activation::sigmoid: case Activation::tanh: case Activation::hard_swish: case Activation::gelu: case Activation::swish:
-      out.b = attributes.number("activation_offset", 0);
-      return {};
+    case Activation::leaky_relu:
+    case Activation::sigmoid:
+    case Activation::tanh:
+    case Activation::hard_swish:
+    case Activation::gelu:
+    case Activation::swish: out.b = attributes.number("activation_offset", 0); return {};
     default: return not_implemented("activation_offset behind ", attributes.text("activation", ""));
   }
 }

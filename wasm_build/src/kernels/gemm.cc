@@ -26,24 +26,26 @@ class Gemm {
     PY_ORT_ENSURE(a.rank() == 2, "Gemm's A must be a matrix, but its shape is ", a.dims);
     Shape s{a.dims[transposed_[0]], 0, a.dims[!transposed_[0]]};
     if (packed_columns_ >= 0) {
-      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[1] == s.k && b.dims[2] == 8, "packed B of ", packed_columns_,
-                    " columns has the shape ", b.dims, " and A ", a.dims);
+      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[1] == s.k && b.dims[2] == 8,
+                    "packed B of ", packed_columns_, " columns has the shape ", b.dims, " and A ", a.dims);
       s.n = packed_columns_;
     } else {
-      PY_ORT_ENSURE(b.rank() == 2 && b.dims[transposed_[1]] == s.k, "cannot multiply ", a.dims, transposed_[0] ? " (transposed)" : "", " by ", b.dims,
-                    transposed_[1] ? " (transposed)" : "");
+      PY_ORT_ENSURE(b.rank() == 2 && b.dims[transposed_[1]] == s.k, "cannot multiply ", a.dims,
+                    transposed_[0] ? " (transposed)" : "", " by ", b.dims, transposed_[1] ? " (transposed)" : "");
       s.n = b.dims[!transposed_[1]];
     }
     if (c) {
       const int64_t rows = c->rank() > 1 ? c->dim(-2) : 1, columns = c->rank() > 0 ? c->dim(-1) : 1;
-      PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n), "Gemm's C of shape ", c->dims,
-                    " does not broadcast to [", s.m, ",", s.n, "]");
+      PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n),
+                    "Gemm's C of shape ", c->dims, " does not broadcast to [", s.m, ",", s.n, "]");
     }
     const Tensor* z = Residual::of(context);
     PY_ORT_TRY(Residual::check(z, {s.m, s.n}));
-    if (z && c && c->rank() > 1 && c->dim(-2) != 1) return not_implemented("a residual fused into a Gemm whose C has rows of its own");
+    if (z && c && c->rank() > 1 && c->dim(-2) != 1)
+      return not_implemented("a residual fused into a Gemm whose C has rows of its own");
     Tensor* y;
-    if (residual_.may_hold_result(z) && (packed_columns_ >= 0 || b.storage->constant())) PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y, {3}));
+    if (residual_.may_hold_result(z) && (packed_columns_ >= 0 || b.storage->constant()))
+      PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));
     if (y->count() == 0) return {};
     if (z && a.dtype != DType::float32) return not_implemented("a residual fused into a Gemm of ", dtype_name(a.dtype));
@@ -121,7 +123,9 @@ class Gemm {
     for (int64_t i = 0; i < s.m; ++i) {
       for (int64_t j = 0; j < s.n; ++j, ++to) {
         const T sum = static_cast<T>(alpha_ * static_cast<double>(*to));
-        *to = c ? static_cast<T>(sum + static_cast<T>(beta_ * static_cast<double>(plus.data[i * plus.row_step + j * plus.column_step]))) : sum;
+        *to = c ? static_cast<T>(sum + static_cast<T>(beta_ * static_cast<double>(
+                                                                  plus.data[i * plus.row_step + j * plus.column_step])))
+                : sum;
       }
     }
     return {};

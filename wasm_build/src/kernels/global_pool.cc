@@ -10,7 +10,8 @@
 namespace py_ort {
 namespace {
 
-// How a pool starts, takes an element in, and ends after `count` of them. Each also exists for four floats at once, except Lp.
+// How a pool starts, takes an element in, and ends after `count` of them. Each also exists for four floats at once,
+// except Lp.
 struct Average {
   explicit Average(const Attributes&) {}
   template <class T> T start() const { return 0; }
@@ -74,7 +75,8 @@ class GlobalPool {
     Image image;
     PY_ORT_TRY(Image::of(x, kChannelsLast, image));
     Tensor* y;
-    PY_ORT_TRY(context.output(0, x.dtype, Image::dims(kChannelsLast, image.batch, image.channels, Dims(image.spatial.size(), 1)), y));
+    PY_ORT_TRY(context.output(
+        0, x.dtype, Image::dims(kChannelsLast, image.batch, image.channels, Dims(image.spatial.size(), 1)), y));
     if (x.dtype == DType::float64) run<double>(image, x, *y);
     else run<float>(image, x, *y);
     return {};
@@ -86,7 +88,9 @@ class GlobalPool {
     const int64_t pixels = image.pixels(), rows = kChannelsLast ? image.batch : image.batch * image.channels;
     const int64_t step = kChannelsLast ? pixels * image.channels : pixels;
     for (int64_t row = 0; row < rows; ++row) {
-      if constexpr (kChannelsLast) pool_pixels(pool_, x.data<T>() + row * step, pixels, image.channels, y.mutable_data<T>() + row * image.channels);
+      if constexpr (kChannelsLast)
+        pool_pixels(pool_, x.data<T>() + row * step, pixels, image.channels,
+                    y.mutable_data<T>() + row * image.channels);
       else y.mutable_data<T>()[row] = pool_row(pool_, x.data<T>() + row * step, pixels);
     }
   }

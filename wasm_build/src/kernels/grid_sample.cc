@@ -30,7 +30,8 @@ struct Taps {
 class GridSample {
  public:
   static Status make(const KernelInfo& info, GridSample& out) {
-    const std::string mode = info.attributes.text("mode", "linear"), padding = info.attributes.text("padding_mode", "zeros");
+    const std::string mode = info.attributes.text("mode", "linear"),
+                      padding = info.attributes.text("padding_mode", "zeros");
     if (mode == "linear" || mode == "bilinear") out.mode_ = Mode::linear;
     else if (mode == "nearest") out.mode_ = Mode::nearest;
     else if (mode == "cubic" || mode == "bicubic") out.mode_ = Mode::cubic;
@@ -48,7 +49,8 @@ class GridSample {
     Image image;
     PY_ORT_TRY(Image::of(x, false, image));
     const size_t rank = image.spatial.size();
-    PY_ORT_ENSURE(rank <= 3 && grid.rank() == x.rank() && grid.dims[0] == image.batch && grid.dims.back() == static_cast<int64_t>(rank),
+    PY_ORT_ENSURE(rank <= 3 && grid.rank() == x.rank() && grid.dims[0] == image.batch &&
+                      grid.dims.back() == static_cast<int64_t>(rank),
                   "a grid of shape ", grid.dims, " does not fit an image of shape ", x.dims);
     const Dims out_spatial(grid.dims.begin() + 1, grid.dims.end() - 1);
     Tensor* y;
@@ -101,7 +103,8 @@ class GridSample {
         const auto near = [](float d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
         const auto far = [](float d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
         taps.count = 4, first = floor - 1;
-        taps.weight[0] = far(1 + r), taps.weight[1] = near(r), taps.weight[2] = near(1 - r), taps.weight[3] = far(2 - r);
+        taps.weight[0] = far(1 + r), taps.weight[1] = near(r), taps.weight[2] = near(1 - r),
+        taps.weight[3] = far(2 - r);
         break;
       }
     }

@@ -7,16 +7,13 @@ namespace {
 
 class GruCell : public Cell {
  public:
-  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
+  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction,
+                                    int64_t batch) {
     return std::make_unique<GruCell>(net, weights, direction, batch);
   }
   GruCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
-      : net_(net),
-        weights_(weights),
-        direction_(direction),
-        batch_(batch),
-        turned_(static_cast<size_t>(batch * weights.hidden)),
-        product_(turned_.size()) {}
+      : net_(net), weights_(weights), direction_(direction), batch_(batch),
+        turned_(static_cast<size_t>(batch * weights.hidden)), product_(turned_.size()) {}
 
   Status step(float* gates, const std::vector<bool>& active, float* h, float*) override {
     const int64_t n = weights_.hidden;
@@ -63,7 +60,8 @@ class GRU {
 };
 
 PY_ORT_KERNEL("", "GRU",
-              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;"
+              "int32;float32,float16,bfloat16",
               WithHalf<GRU>);
 
 }  // namespace

@@ -11,7 +11,8 @@ v128_t all(uint32_t bits) { return wasm_i32x4_splat(static_cast<int32_t>(bits));
 v128_t pick(v128_t mask, v128_t a, v128_t b) { return wasm_v128_bitselect(a, b, mask); }
 
 v128_t widen4(v128_t x) {  // float16s in the low halves of the lanes
-  const v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(x, all(0x7fff)), 13), sign = wasm_i32x4_shl(wasm_v128_and(x, all(0x8000)), 16);
+  const v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(x, all(0x7fff)), 13),
+               sign = wasm_i32x4_shl(wasm_v128_and(x, all(0x8000)), 16);
   const v128_t scaled = wasm_f32x4_mul(magnitude, wasm_f32x4_splat(0x1p112f));
   const v128_t infinite = wasm_v128_and(wasm_i32x4_ge(magnitude, all(0x0f800000)), all(0x7f800000));
   return wasm_v128_or(scaled, wasm_v128_or(infinite, sign));
@@ -37,7 +38,8 @@ v128_t to_bfloat16_4(v128_t x) {
 template <v128_t (*To)(v128_t), class Half, Half (*One)(float)>
 void narrow_halves(const float* from, uint16_t* to, size_t count) {
   size_t i = 0;
-  for (; i + 8 <= count; i += 8) wasm_v128_store(to + i, wasm_u16x8_narrow_i32x4(To(wasm_v128_load(from + i)), To(wasm_v128_load(from + i + 4))));
+  for (; i + 8 <= count; i += 8)
+    wasm_v128_store(to + i, wasm_u16x8_narrow_i32x4(To(wasm_v128_load(from + i)), To(wasm_v128_load(from + i + 4))));
   for (; i < count; ++i) to[i] = One(from[i]).bits;
 }
 
@@ -53,7 +55,11 @@ void widen_float16(const uint16_t* from, float* to, size_t count) {
   for (; i < count; ++i) to[i] = to_float(Float16{from[i]});
 }
 
-void narrow_float16(const float* from, uint16_t* to, size_t count) { narrow_halves<to_float16_4, Float16, to_float16>(from, to, count); }
-void narrow_bfloat16(const float* from, uint16_t* to, size_t count) { narrow_halves<to_bfloat16_4, BFloat16, to_bfloat16>(from, to, count); }
+void narrow_float16(const float* from, uint16_t* to, size_t count) {
+  narrow_halves<to_float16_4, Float16, to_float16>(from, to, count);
+}
+void narrow_bfloat16(const float* from, uint16_t* to, size_t count) {
+  narrow_halves<to_bfloat16_4, BFloat16, to_bfloat16>(from, to, count);
+}
 
 }  // namespace py_ort

@@ -19,7 +19,9 @@ template <class K>
 class WithHalf {
  public:
   static Status make(const KernelInfo& info, WithHalf& out) {
-    if constexpr (requires(K k) { { K::make(info, k) } -> std::same_as<Status>; }) {
+    if constexpr (requires(K k) {
+                    { K::make(info, k) } -> std::same_as<Status>;
+                  }) {
       out.kernel_.emplace();
       return K::make(info, *out.kernel_);
     } else if constexpr (std::is_constructible_v<K, const KernelInfo&>) {

@@ -12,14 +12,16 @@ namespace py_ort {
 namespace {
 
 Status run_normalize(const F32Normalize& f) {
-  if (!run_microkernel(microkernels().f32_normalize, f)) return out_of_memory("no memory for the scratch space of a normalisation");
+  if (!run_microkernel(microkernels().f32_normalize, f))
+    return out_of_memory("no memory for the scratch space of a normalisation");
   return {};
 }
 
 Status check_channels(const Tensor& x, const Tensor& scale, const Tensor& bias, int64_t expected) {
   PY_ORT_ENSURE(x.rank() >= 2, "expected an image with batch and channels, got the shape ", x.dims);
-  PY_ORT_ENSURE(scale.count() == expected && bias.count() == expected, "scale of shape ", scale.dims, " and bias of shape ", bias.dims,
-                " should have ", expected, " elements for an image of shape ", x.dims);
+  PY_ORT_ENSURE(scale.count() == expected && bias.count() == expected, "scale of shape ", scale.dims,
+                " and bias of shape ", bias.dims, " should have ", expected, " elements for an image of shape ",
+                x.dims);
   return {};
 }
 
@@ -50,14 +52,13 @@ class InstanceNormalization {
 class GroupNormalization {
  public:
   explicit GroupNormalization(const KernelInfo& info)
-      : groups_(info.attributes.integer("num_groups", 1)),
-        epsilon_(info.attributes.number("epsilon", 1e-5f)),
+      : groups_(info.attributes.integer("num_groups", 1)), epsilon_(info.attributes.number("epsilon", 1e-5f)),
         scale_per_group_(info.since_version < 21) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &scale = *context.input(1), &bias = *context.input(2);
-    PY_ORT_ENSURE(x.rank() >= 2 && groups_ > 0 && x.dims[1] % groups_ == 0, "an image of shape ", x.dims, " cannot be split into ", groups_,
-                  " groups");
+    PY_ORT_ENSURE(x.rank() >= 2 && groups_ > 0 && x.dims[1] % groups_ == 0, "an image of shape ", x.dims,
+                  " cannot be split into ", groups_, " groups");
     const bool per_group = scale_per_group_ && scale.count() == groups_;
     PY_ORT_TRY(check_channels(x, scale, bias, per_group ? groups_ : x.dims[1]));
     Tensor* y;
@@ -84,9 +85,11 @@ class GroupNormalization {
   bool scale_per_group_;
 };
 
-// Adds the rows of x, `f` of each element, to one sum a channel: in floats for a while, as their sum loses digits when it is long.
+// Adds the rows of x, `f` of each element, to one sum a channel: in floats for a while, as their sum loses digits when
+// it is long.
 template <class F>
-void sum_channels(const float* x, int64_t pixels, int64_t channels, std::vector<float>& block, std::vector<double>& sums, F f) {
+void sum_channels(const float* x, int64_t pixels, int64_t channels, std::vector<float>& block,
+                  std::vector<double>& sums, F f) {
   constexpr int64_t kBlock = 64;
   std::fill(sums.begin(), sums.end(), 0.0);
   for (int64_t first = 0; first < pixels; first += kBlock) {
@@ -109,7 +112,8 @@ class ChannelsLastNormalization {
     Image image;
     PY_ORT_TRY(Image::of(x, true, image));
     const int64_t channels = image.channels, groups = groups_ > 0 ? groups_ : channels;
-    PY_ORT_ENSURE(groups > 0 && channels % groups == 0, "an image of shape ", x.dims, " cannot be split into ", groups, " groups");
+    PY_ORT_ENSURE(groups > 0 && channels % groups == 0, "an image of shape ", x.dims, " cannot be split into ", groups,
+                  " groups");
     PY_ORT_TRY(check_channels(x, scale, bias, channels));
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, x.dims, y));
@@ -123,9 +127,11 @@ class ChannelsLastNormalization {
       sum_channels(from, pixels, channels, block, sums, [](float v, int64_t) { return v; });
       over_groups(sums, groups, pixels, [&](size_t c, double mean) { means[c] = static_cast<float>(mean); });
       const float* mean = means.data();
-      sum_channels(from, pixels, channels, block, sums, [mean](float v, int64_t c) { return (v - mean[c]) * (v - mean[c]); });
+      sum_channels(from, pixels, channels, block, sums,
+                   [mean](float v, int64_t c) { return (v - mean[c]) * (v - mean[c]); });
       over_groups(sums, groups, pixels, [&](size_t c, double variance) {
-        factor[c] = static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon_))) * scale.data<float>()[c];
+        factor[c] =
+            static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon_))) * scale.data<float>()[c];
       });
       float* to = y->mutable_data<float>() + i * pixels * channels;
       const float *a = factor.data(), *b = bias.data<float>();
@@ -143,7 +149,8 @@ class ChannelsLastNormalization {
     for (size_t first = 0; first < sums.size(); first += each) {
       double total = 0;
       for (size_t c = first; c < first + each; ++c) total += sums[c];
-      for (size_t c = first; c < first + each; ++c) take(c, total / static_cast<double>(static_cast<int64_t>(each) * pixels));
+      for (size_t c = first; c < first + each; ++c)
+        take(c, total / static_cast<double>(static_cast<int64_t>(each) * pixels));
     }
   }
 

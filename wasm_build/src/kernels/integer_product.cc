@@ -32,13 +32,15 @@ void fill_panels(IntegerPanels& panels, const T* from, int64_t k, int64_t column
     const v128_t zero = wasm_v128_load(zeros + j);
     for (int64_t i = 0; i < k; i += 2, to += 16) {
       const T* row = from + i * columns + j;
-      const v128_t even = wasm_i16x8_sub(eight(row), zero), odd = i + 1 < k ? wasm_i16x8_sub(eight(row + columns), zero) : wasm_i16x8_splat(0);
+      const v128_t even = wasm_i16x8_sub(eight(row), zero),
+                   odd = i + 1 < k ? wasm_i16x8_sub(eight(row + columns), zero) : wasm_i16x8_splat(0);
       wasm_v128_store(to, wasm_i16x8_shuffle(even, odd, 0, 8, 1, 9, 2, 10, 3, 11));
       wasm_v128_store(to + 8, wasm_i16x8_shuffle(even, odd, 4, 12, 5, 13, 6, 14, 7, 15));
     }
   }
   for (int64_t j = columns / 8 * 8; j < columns; ++j)
-    for (int64_t i = 0; i < k; ++i) to[i / 2 * 16 + j % 8 * 2 + i % 2] = static_cast<int16_t>(from[i * columns + j] - zeros[j]);
+    for (int64_t i = 0; i < k; ++i)
+      to[i / 2 * 16 + j % 8 * 2 + i % 2] = static_cast<int16_t>(from[i * columns + j] - zeros[j]);
 }
 }  // namespace
 
@@ -50,7 +52,8 @@ void subtract_zero(const Tensor& tensor, int64_t first, int64_t count, int32_t z
   else run(tensor.data<int8_t>() + first);
 }
 
-void IntegerPanels::fill(const Tensor& tensor, int64_t first, int64_t k, int64_t columns, const std::vector<int16_t>& zeros) {
+void IntegerPanels::fill(const Tensor& tensor, int64_t first, int64_t k, int64_t columns,
+                         const std::vector<int16_t>& zeros) {
   n = static_cast<int32_t>(columns), pairs = static_cast<int32_t>((k + 1) / 2);
   data.assign(static_cast<size_t>((columns + 7) / 8 * 8 * 2 * pairs), 0);
   if (tensor.dtype == DType::uint8) fill_panels(*this, tensor.data<uint8_t>() + first, k, columns, zeros.data());
@@ -61,13 +64,15 @@ Status multiply_integers(const IntegerRows& a, const IntegerPanels& b, int32_t* 
   I16Gemm g;
   g.rows = a.rows, g.n = b.n, g.pairs = a.pairs;
   g.a = a.data.data(), g.b = b.data.data(), g.c = c;
-  if (!run_microkernel(microkernels().i16_gemm, g)) return out_of_memory("no memory for the scratch space of an integer product");
+  if (!run_microkernel(microkernels().i16_gemm, g))
+    return out_of_memory("no memory for the scratch space of an integer product");
   return {};
 }
 
 Status PerAxis::read(const Tensor* tensor, int64_t size, std::string_view what, PerAxis& out) {
   if (!tensor) return {};
-  PY_ORT_ENSURE(tensor->count() == 1 || tensor->count() == size, what, " of shape ", tensor->dims, " should have one element or ", size);
+  PY_ORT_ENSURE(tensor->count() == 1 || tensor->count() == size, what, " of shape ", tensor->dims,
+                " should have one element or ", size);
   Tensor wide;
   PY_ORT_TRY(cast(*tensor, DType::float32, wide));
   const auto values = wide.values<float>();
@@ -78,7 +83,8 @@ Status PerAxis::read(const Tensor* tensor, int64_t size, std::string_view what, 
 
 void store_quantized(Tensor& to, int64_t at, float value, int32_t zero_point) {
   const float rounded = std::nearbyintf(value) + static_cast<float>(zero_point);
-  if (to.dtype == DType::uint8) to.mutable_data<uint8_t>()[at] = static_cast<uint8_t>(std::clamp(rounded, 0.0f, 255.0f));
+  if (to.dtype == DType::uint8)
+    to.mutable_data<uint8_t>()[at] = static_cast<uint8_t>(std::clamp(rounded, 0.0f, 255.0f));
   else to.mutable_data<int8_t>()[at] = static_cast<int8_t>(std::clamp(rounded, -128.0f, 127.0f));
 }
 

@@ -34,7 +34,8 @@ struct IntegerPanels {
     n = static_cast<int32_t>(columns), pairs = static_cast<int32_t>((k + 1) / 2);
     data.assign(static_cast<size_t>((columns + 7) / 8 * 8 * 2 * pairs), 0);
     for (int64_t j = 0; j < columns; ++j)
-      for (int64_t i = 0; i < k; ++i) data[static_cast<size_t>((j / 8 * pairs + i / 2) * 16 + j % 8 * 2 + i % 2)] = static_cast<int16_t>(value(i, j));
+      for (int64_t i = 0; i < k; ++i)
+        data[static_cast<size_t>((j / 8 * pairs + i / 2) * 16 + j % 8 * 2 + i % 2)] = static_cast<int16_t>(value(i, j));
   }
 };
 

@@ -11,10 +11,19 @@ namespace py_ort {
 Lane lane_of(DType dtype) {
   switch (dtype) {
     case DType::float64: return Lane::f64;
-    case DType::int64: case DType::uint32: return Lane::i64;
+    case DType::int64:
+    case DType::uint32: return Lane::i64;
     case DType::uint64: return Lane::u64;
-    case DType::int32: case DType::int16: case DType::uint16: case DType::int8: case DType::uint8: case DType::bool_:
-    case DType::int4: case DType::uint4: case DType::int2: case DType::uint2: return Lane::i32;
+    case DType::int32:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int8:
+    case DType::uint8:
+    case DType::bool_:
+    case DType::int4:
+    case DType::uint4:
+    case DType::int2:
+    case DType::uint2: return Lane::i32;
     default: return Lane::f32;
   }
 }
@@ -75,23 +84,29 @@ void pack(int bits, const void* wide, void* data, int64_t offset, size_t count, 
 
 const void* widen(DType dtype, const void* data, int64_t offset, size_t count, void* scratch) {
   switch (dtype) {
-    case DType::float16: widen_float16(static_cast<const uint16_t*>(data) + offset, static_cast<float*>(scratch), count); return scratch;
+    case DType::float16:
+      widen_float16(static_cast<const uint16_t*>(data) + offset, static_cast<float*>(scratch), count);
+      return scratch;
     case DType::bfloat16: return widen_array<BFloat16, float>(data, offset, count, scratch);
     case DType::int16: return widen_array<int16_t, int32_t>(data, offset, count, scratch);
     case DType::uint16: return widen_array<uint16_t, int32_t>(data, offset, count, scratch);
     case DType::int8: return widen_array<int8_t, int32_t>(data, offset, count, scratch);
-    case DType::uint8: case DType::bool_: return widen_array<uint8_t, int32_t>(data, offset, count, scratch);
+    case DType::uint8:
+    case DType::bool_: return widen_array<uint8_t, int32_t>(data, offset, count, scratch);
     case DType::uint32: return widen_array<uint32_t, int64_t>(data, offset, count, scratch);
     case DType::uint4: return unpack<int32_t>(4, data, offset, count, scratch, [](int x) { return x; });
-    case DType::int4: return unpack<int32_t>(4, data, offset, count, scratch, [](int x) { return x >= 8 ? x - 16 : x; });
+    case DType::int4:
+      return unpack<int32_t>(4, data, offset, count, scratch, [](int x) { return x >= 8 ? x - 16 : x; });
     case DType::uint2: return unpack<int32_t>(2, data, offset, count, scratch, [](int x) { return x; });
     case DType::int2: return unpack<int32_t>(2, data, offset, count, scratch, [](int x) { return x >= 2 ? x - 4 : x; });
-    case DType::float8e8m0: return unpack<float>(8, data, offset, count, scratch, [](int x) { return decode_e8m0(static_cast<uint8_t>(x)); });
+    case DType::float8e8m0:
+      return unpack<float>(8, data, offset, count, scratch, [](int x) { return decode_e8m0(static_cast<uint8_t>(x)); });
     default: break;
   }
   if (const SmallFloat* format = small_float(dtype)) {
     const int bits = 1 + format->exponent_bits + format->mantissa_bits;
-    return unpack<float>(bits, data, offset, count, scratch, [&](int x) { return decode_small_float(*format, static_cast<uint8_t>(x)); });
+    return unpack<float>(bits, data, offset, count, scratch,
+                         [&](int x) { return decode_small_float(*format, static_cast<uint8_t>(x)); });
   }
   return static_cast<const char*>(data) + static_cast<size_t>(offset) * lane_size(lane_of(dtype));
 }
@@ -99,15 +114,22 @@ const void* widen(DType dtype, const void* data, int64_t offset, size_t count, v
 void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t count) {
   const auto same = [](int32_t x) { return x; };
   switch (dtype) {
-    case DType::float16: return narrow_float16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
-    case DType::bfloat16: return narrow_bfloat16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
-    case DType::int16: case DType::uint16: return narrow_array<int32_t, uint16_t>(wide, data, offset, count);
-    case DType::int8: case DType::uint8: return narrow_array<int32_t, uint8_t>(wide, data, offset, count);
+    case DType::float16:
+      return narrow_float16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
+    case DType::bfloat16:
+      return narrow_bfloat16(static_cast<const float*>(wide), static_cast<uint16_t*>(data) + offset, count);
+    case DType::int16:
+    case DType::uint16: return narrow_array<int32_t, uint16_t>(wide, data, offset, count);
+    case DType::int8:
+    case DType::uint8: return narrow_array<int32_t, uint8_t>(wide, data, offset, count);
     case DType::bool_: return narrow_array<int32_t, bool>(wide, data, offset, count);
     case DType::uint32: return narrow_array<int64_t, uint32_t>(wide, data, offset, count);
-    case DType::uint4: case DType::int4: return pack<int32_t>(4, wide, data, offset, count, same);
-    case DType::uint2: case DType::int2: return pack<int32_t>(2, wide, data, offset, count, same);
-    case DType::float8e8m0: return pack<float>(8, wide, data, offset, count, [](float x) { return encode_e8m0(x, true, E8M0Round::up); });
+    case DType::uint4:
+    case DType::int4: return pack<int32_t>(4, wide, data, offset, count, same);
+    case DType::uint2:
+    case DType::int2: return pack<int32_t>(2, wide, data, offset, count, same);
+    case DType::float8e8m0:
+      return pack<float>(8, wide, data, offset, count, [](float x) { return encode_e8m0(x, true, E8M0Round::up); });
     default: break;
   }
   if (const SmallFloat* format = small_float(dtype)) {
@@ -137,7 +159,9 @@ void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count) {
 }
 
 namespace {
-bool rounds_to(DType dtype) { return dtype == DType::int4 || dtype == DType::uint4 || dtype == DType::int2 || dtype == DType::uint2; }
+bool rounds_to(DType dtype) {
+  return dtype == DType::int4 || dtype == DType::uint4 || dtype == DType::int2 || dtype == DType::uint2;
+}
 }  // namespace
 
 Status cast(const Tensor& in, DType to, Tensor& out) {
@@ -166,7 +190,9 @@ Status cast(const Tensor& in, DType to, Tensor& out) {
       // As onnxruntime: to the nearest, halves away from 0; wider integers are truncated.
       visit_lane(from_lane, [&]<class T>() {
         if constexpr (std::is_floating_point_v<T>)
-          for (size_t i = 0; i < n; ++i) reinterpret_cast<int32_t*>(converted)[i] = static_cast<int32_t>(static_cast<int64_t>(std::round(static_cast<const T*>(x)[i])));
+          for (size_t i = 0; i < n; ++i)
+            reinterpret_cast<int32_t*>(converted)[i] =
+                static_cast<int32_t>(static_cast<int64_t>(std::round(static_cast<const T*>(x)[i])));
       });
       x = converted;
     } else if (from_lane != to_lane) {

@@ -1,5 +1,5 @@
-// Arithmetic happens in five types only, the lanes; elements of any other dtype are widened to their lane and narrowed again.
-// This keeps a kernel at five loops instead of twenty.
+// Arithmetic happens in five types only, the lanes; elements of any other dtype are widened to their lane and narrowed
+// again. This keeps a kernel at five loops instead of twenty.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace py_ort {
 
-// f32: float32, float16, bfloat16 and the small floats; i32: int32, the 8 and 16-bit integers, bool and the sub-byte integers; i64: int64, uint32.
+// f32: float32, float16, bfloat16 and the small floats; i32: int32, the 8 and 16-bit integers, bool and the sub-byte
+// integers; i64: int64, uint32.
 enum class Lane : uint8_t { f32, f64, i32, i64, u64 };
 inline constexpr size_t kLanes = 5;
 inline constexpr size_t kChunk = 512;  // elements widened at a time
@@ -28,7 +29,8 @@ void narrow(DType dtype, const void* wide, void* data, int64_t offset, size_t co
 // Between lanes: floats to integers by truncation, integers by wrapping.
 void convert_lane(Lane from, const void* in, Lane to, void* out, size_t count);
 
-// Whole tensors. The result is `in` itself when nothing changes. Also between lanes: any numeric dtype to any other, as Cast does.
+// Whole tensors. The result is `in` itself when nothing changes. Also between lanes: any numeric dtype to any other, as
+// Cast does.
 Status cast(const Tensor& in, DType to, Tensor& out);
 inline Status widened(const Tensor& in, Tensor& out) { return cast(in, lane_dtype(lane_of(in.dtype)), out); }
 

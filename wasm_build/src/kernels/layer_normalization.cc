@@ -1,4 +1,5 @@
-// Normalisation over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip connection.
+// Normalisation over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip
+// connection.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,8 @@ namespace py_ort {
 namespace {
 
 Status run_normalize(const F32Normalize& f) {
-  if (!run_microkernel(microkernels().f32_normalize, f)) return out_of_memory("no memory for the scratch space of a normalisation");
+  if (!run_microkernel(microkernels().f32_normalize, f))
+    return out_of_memory("no memory for the scratch space of a normalisation");
   return {};
 }
 
@@ -35,11 +37,13 @@ Status scale_and_shift(Tensor& y, const Tensor* scale, const Tensor* bias) {
     if (!operand) return {};
     Broadcast broadcast;
     PY_ORT_TRY(Broadcast::make({&y.dims, &operand->dims}, broadcast));
-    PY_ORT_ENSURE(broadcast.dims == y.dims, "a scale or bias of shape ", operand->dims, " does not broadcast to ", y.dims);
+    PY_ORT_ENSURE(broadcast.dims == y.dims, "a scale or bias of shape ", operand->dims, " does not broadcast to ",
+                  y.dims);
     T* to = y.mutable_data<T>();
     const T* from = operand->data<T>();
     broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
-      for (int64_t i = 0; i < broadcast.inner; ++i) to[at + i] = combine(to[at + i], from[offsets[1] + i * broadcast.steps[1]]);
+      for (int64_t i = 0; i < broadcast.inner; ++i)
+        to[at + i] = combine(to[at + i], from[offsets[1] + i * broadcast.steps[1]]);
     });
     return {};
   };
@@ -81,7 +85,9 @@ class LayerNormalization {
       return scale_and_shift<double>(*y, scale, bias);
     }
     f.x = x.data<float>(), f.y = y->mutable_data<float>();
-    const auto fits = [&](const Tensor* t) { return !t || t->dims == Dims(x.dims.begin() + static_cast<ptrdiff_t>(axis), x.dims.end()); };
+    const auto fits = [&](const Tensor* t) {
+      return !t || t->dims == Dims(x.dims.begin() + static_cast<ptrdiff_t>(axis), x.dims.end());
+    };
     const bool direct = fits(scale) && fits(bias);
     if (direct) f.scale = scale ? scale->data<float>() : nullptr, f.bias = bias ? bias->data<float>() : nullptr;
     PY_ORT_TRY(run_normalize(f));
@@ -100,7 +106,8 @@ bool repeats(const Dims& small, const Dims& dims) {
   return rank <= static_cast<ptrdiff_t>(dims.size()) && std::equal(own, small.end(), dims.end() - rank);
 }
 
-// Inputs: X, skip, scale, [bias of the normalisation unless it is a root mean square,] bias added to the skip. Outputs: Y, mean, inverse deviation, sum.
+// Inputs: X, skip, scale, [bias of the normalisation unless it is a root mean square,] bias added to the skip. Outputs:
+// Y, mean, inverse deviation, sum.
 template <bool kCentered>
 class SkipLayerNormalization {
  public:
@@ -114,8 +121,8 @@ class SkipLayerNormalization {
     PY_ORT_ENSURE(x.rank() >= 2, "expected X with two or three axes, got the shape ", x.dims);
     const int64_t n = x.dims.back(), rows = n ? x.count() / n : 0;
     const int64_t skip_rows = n ? skip.count() / n : 0;
-    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && repeats(skip.dims, x.dims), "the skip of shape ", skip.dims,
-                  " does not fit X of shape ", x.dims);
+    PY_ORT_ENSURE(skip.rank() >= 1 && skip.dims.back() == n && repeats(skip.dims, x.dims), "the skip of shape ",
+                  skip.dims, " does not fit X of shape ", x.dims);
     for (const Tensor* t : {&scale, bias, skip_bias})
       PY_ORT_ENSURE(!t || t->count() == n, "a scale or bias of shape ", t->dims, " does not fit X of shape ", x.dims);
     Dims reduced = x.dims;
@@ -149,7 +156,8 @@ PY_ORT_KERNEL("", "RMSNormalization", kTypes, WithHalf<LayerNormalization<false>
 PY_ORT_KERNEL("", "SimplifiedLayerNormalization", kTypes, WithHalf<LayerNormalization<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "SimplifiedLayerNormalization", kTypes, WithHalf<LayerNormalization<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "SkipLayerNormalization", kSkipTypes, WithHalf<SkipLayerNormalization<true>>);
-PY_ORT_KERNEL(kMicrosoftDomain, "SkipSimplifiedLayerNormalization", kSkipTypes, WithHalf<SkipLayerNormalization<false>>);
+PY_ORT_KERNEL(kMicrosoftDomain, "SkipSimplifiedLayerNormalization", kSkipTypes,
+              WithHalf<SkipLayerNormalization<false>>);
 
 }  // namespace
 }  // namespace py_ort

@@ -10,10 +10,8 @@ namespace {
 class LRN {
  public:
   explicit LRN(const KernelInfo& info)
-      : alpha_(info.attributes.number("alpha", 1e-4f)),
-        beta_(info.attributes.number("beta", 0.75f)),
-        bias_(info.attributes.number("bias", 1)),
-        size_(info.attributes.integer("size", 1)) {}
+      : alpha_(info.attributes.number("alpha", 1e-4f)), beta_(info.attributes.number("beta", 0.75f)),
+        bias_(info.attributes.number("bias", 1)), size_(info.attributes.integer("size", 1)) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
@@ -28,10 +26,12 @@ class LRN {
       for (int64_t c = 0; c < channels; ++c) {
         std::fill(sums.begin(), sums.end(), 0.0f);
         for (int64_t k = std::max<int64_t>(0, c - before); k <= std::min(channels - 1, c + after); ++k)
-          for (int64_t i = 0; i < pixels; ++i) sums[static_cast<size_t>(i)] += image[k * pixels + i] * image[k * pixels + i];
+          for (int64_t i = 0; i < pixels; ++i)
+            sums[static_cast<size_t>(i)] += image[k * pixels + i] * image[k * pixels + i];
         float* to = y->mutable_data<float>() + (n * channels + c) * pixels;
         for (int64_t i = 0; i < pixels; ++i)
-          to[i] = image[c * pixels + i] * std::pow(bias_ + alpha_ / static_cast<float>(size_) * sums[static_cast<size_t>(i)], -beta_);
+          to[i] = image[c * pixels + i] *
+                  std::pow(bias_ + alpha_ / static_cast<float>(size_) * sums[static_cast<size_t>(i)], -beta_);
       }
     }
     return {};
@@ -44,7 +44,8 @@ class LRN {
 
 class LpNormalization {
  public:
-  explicit LpNormalization(const KernelInfo& info) : axis_(info.attributes.integer("axis", -1)), p_(info.attributes.integer("p", 2)) {}
+  explicit LpNormalization(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", -1)), p_(info.attributes.integer("p", 2)) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
@@ -61,7 +62,8 @@ class LpNormalization {
  private:
   template <class T>
   void run(const Tensor& x, int64_t axis, Tensor& y) const {
-    const int64_t outer = count_between(x.dims, 0, axis), n = x.dims[static_cast<size_t>(axis)], inner = count_between(x.dims, axis + 1, x.rank());
+    const int64_t outer = count_between(x.dims, 0, axis), n = x.dims[static_cast<size_t>(axis)],
+                  inner = count_between(x.dims, axis + 1, x.rank());
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t i = 0; i < inner; ++i) {
         const T* from = x.data<T>() + o * n * inner + i;

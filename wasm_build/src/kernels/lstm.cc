@@ -7,7 +7,8 @@ namespace {
 
 class LstmCell : public Cell {
  public:
-  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
+  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction,
+                                    int64_t batch) {
     return std::make_unique<LstmCell>(net, weights, direction, batch);
   }
   LstmCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
@@ -18,11 +19,13 @@ class LstmCell : public Cell {
     const float* old = h;
     if (net_.quantized_state()) {
       quantized_.resize(static_cast<size_t>(batch_ * n));
-      quantize_states(h, was_active_.empty() ? std::vector<bool>(static_cast<size_t>(batch_), true) : was_active_, n, quantized_.data());
+      quantize_states(h, was_active_.empty() ? std::vector<bool>(static_cast<size_t>(batch_), true) : was_active_, n,
+                      quantized_.data());
       was_active_ = active, old = quantized_.data();
     }
     PY_ORT_TRY(add_recurrent(old, weights_.r[0], batch_, n, 4 * n, gates, 4 * n));
-    const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1), &hidden = net_.activation(direction_, 2);
+    const Activation &f = net_.activation(direction_, 0), &g = net_.activation(direction_, 1),
+                     &hidden = net_.activation(direction_, 2);
     const float clip = net_.clip();
     for (int64_t b = 0; b < batch_; ++b, gates += 4 * n, h += n, c += n) {
       if (!active[static_cast<size_t>(b)]) continue;
@@ -58,7 +61,9 @@ class LstmCell : public Cell {
 
 class LSTM {
  public:
-  static Status make(const KernelInfo& info, LSTM& out) { return out.net_.read(info, {4}, {"Sigmoid", "Tanh", "Tanh"}); }
+  static Status make(const KernelInfo& info, LSTM& out) {
+    return out.net_.read(info, {4}, {"Sigmoid", "Tanh", "Tanh"});
+  }
   Status operator()(KernelContext& context) const { return net_.run(context, LstmCell::make); }
 
  private:
@@ -66,7 +71,8 @@ class LSTM {
 };
 
 PY_ORT_KERNEL("", "LSTM",
-              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;"
+              "int32;float32,float16,bfloat16",
               WithHalf<LSTM>);
 
 }  // namespace

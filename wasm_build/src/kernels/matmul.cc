@@ -1,4 +1,5 @@
-// MatMul, with a bias per column and a residual where Python fused them, and com.microsoft's FusedMatMul. With the attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
+// MatMul, with a bias per column and a residual where Python fused them, and com.microsoft's FusedMatMul. With the
+// attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
 #include "broadcast.h"
 #include "derived.h"
 #include "fused_activation.h"
@@ -17,7 +18,9 @@ struct Stack {
   bool vector = false;
 
   template <class T>
-  Matrix<T> at(const Tensor& tensor, int64_t offset) const { return {tensor.data<T>() + offset, rows, columns, row_step, column_step}; }
+  Matrix<T> at(const Tensor& tensor, int64_t offset) const {
+    return {tensor.data<T>() + offset, rows, columns, row_step, column_step};
+  }
 };
 
 Stack left_stack(const Dims& dims, bool transposed, bool batch_transposed) {
@@ -65,35 +68,41 @@ class MatMul {
     const Stack left = left_stack(a.dims, transposed_[0], batch_transposed_[0]);
     Stack right;
     if (packed_columns_ >= 0) {
-      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[2] == 8, "packed B of ", packed_columns_,
-                    " columns has the shape ", b.dims);
+      PY_ORT_ENSURE(b.rank() == 3 && b.dims[0] == (packed_columns_ + 7) / 8 && b.dims[2] == 8, "packed B of ",
+                    packed_columns_, " columns has the shape ", b.dims);
       right.rows = b.dims[1], right.columns = packed_columns_;
     } else {
       right = right_stack(b.dims, transposed_[1], batch_transposed_[1]);
     }
-    PY_ORT_ENSURE(left.columns == right.rows, "cannot multiply ", a.dims, " by ", b.dims, ": ", left.columns, " columns meet ", right.rows, " rows");
+    PY_ORT_ENSURE(left.columns == right.rows, "cannot multiply ", a.dims, " by ", b.dims, ": ", left.columns,
+                  " columns meet ", right.rows, " rows");
     Dims batch;
     PY_ORT_TRY(broadcast_dims(left.batch, right.batch, batch));
     Dims dims = batch;
     if (!left.vector) dims.push_back(left.rows);
     if (!right.vector) dims.push_back(right.columns);
     const Tensor* bias = context.input(2);
-    PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ", right.columns, " columns");
+    PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ",
+                  right.columns, " columns");
     const Tensor* z = Residual::of(context);
     PY_ORT_TRY(Residual::check(z, dims));
     Tensor* c;
-    if (residual_.may_hold_result(z) && uses_panels(b, right)) PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
+    if (residual_.may_hold_result(z) && uses_panels(b, right))
+      PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
     if (c->count() == 0) return {};
-    if ((bias || z) && a.dtype != DType::float32) return not_implemented("a bias or a residual fused into a MatMul of ", dtype_name(a.dtype));
+    if ((bias || z) && a.dtype != DType::float32)
+      return not_implemented("a bias or a residual fused into a MatMul of ", dtype_name(a.dtype));
     switch (a.dtype) {
       case DType::float32:
         PY_ORT_TRY(floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, z, *c));
         residual_.behind(z, *c);
         return {};
       case DType::float64: return plain<double>(a, left, b, right, batch, *c);
-      case DType::int32: case DType::uint32: return plain<uint32_t>(a, left, b, right, batch, *c);
-      case DType::int64: case DType::uint64: return plain<uint64_t>(a, left, b, right, batch, *c);
+      case DType::int32:
+      case DType::uint32: return plain<uint32_t>(a, left, b, right, batch, *c);
+      case DType::int64:
+      case DType::uint64: return plain<uint64_t>(a, left, b, right, batch, *c);
       default: return not_implemented("MatMul of ", dtype_name(a.dtype));
     }
   }
@@ -123,7 +132,8 @@ class MatMul {
     return {};
   }
 
-  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, const float* bias, const Tensor* z, Tensor& c) const {
+  Status floats(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch,
+                const float* bias, const Tensor* z, Tensor& c) const {
     ProductEnd end;
     end.bias = bias;
     residual_.before(z, right.columns, end);
@@ -134,7 +144,8 @@ class MatMul {
     const bool stacked = left.column_step == 1 && left.row_step == left.columns && !batch_transposed_[0];
     const bool one_tall = one_right && stacked && batch.size() == left.batch.size();
     const Matrix<float> tall = row_major(a.data<float>(), element_count(left.batch) * left.rows, left.columns);
-    if (one_tall && packed_columns_ < 0 && !b.storage->constant()) return multiply(tall, right.at<float>(b, 0), alpha_, end);
+    if (one_tall && packed_columns_ < 0 && !b.storage->constant())
+      return multiply(tall, right.at<float>(b, 0), alpha_, end);
     const float* panels = packed_columns_ >= 0 ? b.data<float>() : nullptr;
     if (!panels && one_right) {
       const Tensor* packed;
@@ -156,7 +167,8 @@ class MatMul {
   }
 
   template <class T>
-  Status plain(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch, Tensor& c) const {
+  Status plain(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch,
+               Tensor& c) const {
     if (packed_columns_ >= 0 || alpha_ != 1 || activation_.kind != Activation::none)
       return not_implemented("packed operands, alpha and activations of a MatMul of ", dtype_name(a.dtype));
     return for_batches(left, right, batch, [&](int64_t at_a, int64_t at_b, int64_t i) -> Status {
@@ -174,7 +186,9 @@ class MatMul {
 };
 
 #define PY_ORT_MATMUL_TYPES "float32,float16,bfloat16,float64,int32,uint32,int64,uint64"
-PY_ORT_KERNEL("", "MatMul", PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16;float32,float16,bfloat16", WithHalf<MatMul>);
+PY_ORT_KERNEL("", "MatMul",
+              PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16;float32,float16,bfloat16",
+              WithHalf<MatMul>);
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedMatMul", "float32,float16,bfloat16", WithHalf<MatMul>);
 
 }  // namespace

@@ -1,12 +1,27 @@
-// com.microsoft's MatMulBnb4: a product with weights of 4 bits that stand for numbers of a table (FP4 or NF4), times the largest of their block.
+// com.microsoft's MatMulBnb4: a product with weights of 4 bits that stand for numbers of a table (FP4 or NF4), times
+// the largest of their block.
 #include "half_precision.h"
 #include "unpacked_product.h"
 
 namespace py_ort {
 namespace {
 
-constexpr float kFp4[16] = {0.0f,  0.005208333488553762f,  0.6666666865348816f,  1.0f,  0.3333333432674408f,  0.5f,  0.1666666716337204f,  0.25f,
-                            0.0f, -0.005208333488553762f, -0.6666666865348816f, -1.0f, -0.3333333432674408f, -0.5f, -0.1666666716337204f, -0.25f};
+constexpr float kFp4[16] = {0.0f,
+                            0.005208333488553762f,
+                            0.6666666865348816f,
+                            1.0f,
+                            0.3333333432674408f,
+                            0.5f,
+                            0.1666666716337204f,
+                            0.25f,
+                            0.0f,
+                            -0.005208333488553762f,
+                            -0.6666666865348816f,
+                            -1.0f,
+                            -0.3333333432674408f,
+                            -0.5f,
+                            -0.1666666716337204f,
+                            -0.25f};
 constexpr float kNf4[16] = {-1.0f,
                             -0.6961928009986877f,
                             -0.5250730514526367f,
@@ -41,9 +56,11 @@ class MatMulBnb4 {
   Status operator()(KernelContext& context) const {
     const Tensor &a = *context.input(0), &b = *context.input(1), &largest = *context.input(2);
     const int64_t depth = transposed_ ? k_ : n_, columns = transposed_ ? n_ : k_, all = n_ * k_;
-    PY_ORT_ENSURE(a.rank() >= 1 && a.dims.back() == depth, "MatMulBnb4 of K = ", k_, " and N = ", n_, " got A of shape ", a.dims);
-    PY_ORT_ENSURE(b.count() == (all + 1) / 2 && largest.count() == (all + block_ - 1) / block_, "MatMulBnb4 of K = ", k_, " and N = ", n_,
-                  " got B of shape ", b.dims, " and absmax of shape ", largest.dims);
+    PY_ORT_ENSURE(a.rank() >= 1 && a.dims.back() == depth, "MatMulBnb4 of K = ", k_, " and N = ", n_,
+                  " got A of shape ", a.dims);
+    PY_ORT_ENSURE(b.count() == (all + 1) / 2 && largest.count() == (all + block_ - 1) / block_,
+                  "MatMulBnb4 of K = ", k_, " and N = ", n_, " got B of shape ", b.dims, " and absmax of shape ",
+                  largest.dims);
     Dims dims = a.dims;
     dims.back() = columns;
     Tensor* y;
@@ -64,7 +81,8 @@ class MatMulBnb4 {
   const float* table_ = kFp4;
 };
 
-PY_ORT_KERNEL(kMicrosoftDomain, "MatMulBnb4", "float32,float16,bfloat16;uint8;float32,float16,bfloat16", WithHalf<MatMulBnb4>);
+PY_ORT_KERNEL(kMicrosoftDomain, "MatMulBnb4", "float32,float16,bfloat16;uint8;float32,float16,bfloat16",
+              WithHalf<MatMulBnb4>);
 
 }  // namespace
 }  // namespace py_ort

@@ -16,17 +16,21 @@ class MaxPool {
   }
 
   Status operator()(KernelContext& context) const {
-    return pool_image<kChannelsLast>(context, spatial_, [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
+    return pool_image<kChannelsLast>(context, spatial_,
+                                     [&](const SpatialPlan& plan, const Tensor& x, Tensor& y) -> Status {
       Tensor* indices = nullptr;
       if (context.wants(1))
-        PY_ORT_TRY(context.output(1, DType::int64, Image::dims(kChannelsLast, plan.window.batch, plan.window.pixel_stride, plan.out), indices));
+        PY_ORT_TRY(context.output(1, DType::int64,
+                                  Image::dims(kChannelsLast, plan.window.batch, plan.window.pixel_stride, plan.out),
+                                  indices));
       if (y.count() == 0) return {};
       if (!indices && x.dtype == DType::float32) {
         F32Pool pool;
         pool.window = &plan.window;
         pool.channels = plan.window.pixel_stride;
         pool.x = x.data<float>(), pool.y = y.mutable_data<float>();
-        if (!run_microkernel(microkernels().f32_pool, pool)) return out_of_memory("no memory for the scratch space of MaxPool");
+        if (!run_microkernel(microkernels().f32_pool, pool))
+          return out_of_memory("no memory for the scratch space of MaxPool");
         return {};
       }
       switch (x.dtype) {
@@ -45,7 +49,8 @@ class MaxPool {
     const int64_t channels = plan.window.pixel_stride;
     std::vector<int64_t> where(static_cast<size_t>(channels));  // pixel of each channel's maximum
     const int64_t pixels_out = element_count(plan.out);
-    for_windows(plan.window, x.data<T>(), [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
+    for_windows(plan.window, x.data<T>(),
+                [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
       T* best = y.mutable_data<T>() + pixel * channels;
       for (int64_t c = 0; c < channels; ++c) best[c] = std::numeric_limits<T>::lowest();
       for (size_t t = 0; t < taps.size(); ++t) {

@@ -12,13 +12,14 @@ class MaxRoiPool {
   static Status make(const KernelInfo& info, MaxRoiPool& out) {
     out.shape_ = info.attributes.integers("pooled_shape");
     out.scale_ = info.attributes.number("spatial_scale", 1);
-    return out.shape_.size() == 2 ? Status{} : invalid_graph("MaxRoiPool's pooled_shape must have two numbers, not ", out.shape_);
+    return out.shape_.size() == 2 ? Status{}
+                                  : invalid_graph("MaxRoiPool's pooled_shape must have two numbers, not ", out.shape_);
   }
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &rois = *context.input(1);
-    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 5, "MaxRoiPool got an image of shape ", x.dims, " and regions of shape ",
-                  rois.dims);
+    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 5, "MaxRoiPool got an image of shape ", x.dims,
+                  " and regions of shape ", rois.dims);
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, {rois.dims[0], x.dims[1], shape_[0], shape_[1]}, y));
     float* to = y->mutable_data<float>();

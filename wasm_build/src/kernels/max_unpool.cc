@@ -11,13 +11,17 @@ namespace {
 
 class MaxUnpool {
  public:
-  static Status make(const KernelInfo& info, MaxUnpool& out) { return SpatialAttributes::read(info.attributes, out.spatial_); }
+  static Status make(const KernelInfo& info, MaxUnpool& out) {
+    return SpatialAttributes::read(info.attributes, out.spatial_);
+  }
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &indices = *context.input(1);
     const Tensor* wanted = context.input(2);
-    PY_ORT_ENSURE(x.dims == indices.dims && x.rank() >= 3 && static_cast<size_t>(x.rank()) == spatial_.kernel.size() + 2, "MaxUnpool got X of shape ",
-                  x.dims, ", indices of shape ", indices.dims, " and kernel_shape ", spatial_.kernel);
+    PY_ORT_ENSURE(
+        x.dims == indices.dims && x.rank() >= 3 && static_cast<size_t>(x.rank()) == spatial_.kernel.size() + 2,
+        "MaxUnpool got X of shape ", x.dims, ", indices of shape ", indices.dims, " and kernel_shape ",
+        spatial_.kernel);
     const size_t rank = spatial_.kernel.size();
     Dims own = x.dims;  // of what the indices count in
     for (size_t i = 0; i < rank; ++i) {
@@ -36,7 +40,8 @@ class MaxUnpool {
     for (int64_t index : indices.values<int64_t>())
       PY_ORT_ENSURE(index >= 0 && index < limit, "MaxUnpool's index ", index, " is outside of the shape ", own);
     visit_width(x.dtype, [&]<class T>() {
-      for (int64_t i = 0; i < x.count(); ++i) mutable_elements<T>(unpooled)[indices.data<int64_t>()[i]] = elements<T>(x)[i];
+      for (int64_t i = 0; i < x.count(); ++i)
+        mutable_elements<T>(unpooled)[indices.data<int64_t>()[i]] = elements<T>(x)[i];
     });
     if (dims == own) {
       context.output(0, std::move(unpooled));

@@ -9,7 +9,9 @@ namespace {
 
 class MaxpoolWithMask {
  public:
-  static Status make(const KernelInfo& info, MaxpoolWithMask& out) { return SpatialAttributes::read(info.attributes, out.spatial_); }
+  static Status make(const KernelInfo& info, MaxpoolWithMask& out) {
+    return SpatialAttributes::read(info.attributes, out.spatial_);
+  }
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &mask = *context.input(1);
@@ -17,8 +19,8 @@ class MaxpoolWithMask {
     PY_ORT_TRY(Image::of(x, false, image));
     PY_ORT_TRY(Image::of(mask, false, masks));
     const int64_t planes = masks.batch * masks.channels, pixels = image.pixels();
-    PY_ORT_ENSURE(masks.spatial == image.spatial && (planes > 0 || x.count() == 0), "MaxpoolWithMask got an image of shape ", x.dims,
-                  " and a mask of shape ", mask.dims);
+    PY_ORT_ENSURE(masks.spatial == image.spatial && (planes > 0 || x.count() == 0),
+                  "MaxpoolWithMask got an image of shape ", x.dims, " and a mask of shape ", mask.dims);
     SpatialPlan plan;
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, spatial_.kernel, image.channels, plan));
     Tensor* y;

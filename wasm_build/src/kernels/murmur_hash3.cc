@@ -30,7 +30,8 @@ uint32_t hash(const uint8_t* bytes, size_t count, uint32_t seed) {
 class MurmurHash3 {
  public:
   explicit MurmurHash3(const KernelInfo& info)
-      : seed_(static_cast<uint32_t>(info.attributes.integer("seed", 0))), positive_(info.attributes.integer("positive", 1) == 1) {}
+      : seed_(static_cast<uint32_t>(info.attributes.integer("seed", 0))),
+        positive_(info.attributes.integer("positive", 1) == 1) {}
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);

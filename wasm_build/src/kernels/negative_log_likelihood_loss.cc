@@ -30,7 +30,8 @@ class Loss {
     out.ignores_ = info.attributes.has("ignore_index");
     out.reduction_ = info.attributes.text("reduction", "mean");
     const bool known = out.reduction_ == "mean" || out.reduction_ == "sum" || out.reduction_ == "none";
-    return known ? Status{} : invalid_graph(info.op_type, "'s reduction must be none, sum or mean, not '", out.reduction_, "'");
+    return known ? Status{}
+                 : invalid_graph(info.op_type, "'s reduction must be none, sum or mean, not '", out.reduction_, "'");
   }
   Status operator()(KernelContext& context) const {
     const Tensor &scores = *context.input(0), &labels = *context.input(1);
@@ -38,21 +39,26 @@ class Loss {
     const int64_t batch = scores.dim(0), classes = scores.dim(1), inner = count_between(scores.dims, 2, scores.rank());
     Dims dims = scores.dims;
     dims.erase(dims.begin() + 1);
-    PY_ORT_ENSURE(labels.dims == dims, "the loss has labels of shape ", labels.dims, " for scores of shape ", scores.dims);
+    PY_ORT_ENSURE(labels.dims == dims, "the loss has labels of shape ", labels.dims, " for scores of shape ",
+                  scores.dims);
     std::vector<int64_t> target;
     PY_ORT_TRY(read_integers(labels, target));
     for (const int64_t label : target)
-      PY_ORT_ENSURE((label >= 0 && label < classes) || is_ignored(label), "label ", label, " is out of range for ", classes, " classes");
+      PY_ORT_ENSURE((label >= 0 && label < classes) || is_ignored(label), "label ", label, " is out of range for ",
+                    classes, " classes");
     Tensor log_probabilities, weights, loss, result;
     PY_ORT_TRY(widened(scores, log_probabilities));
     if (const Tensor* given = context.input(2)) {
-      PY_ORT_ENSURE(given->count() == classes, "the loss has weights of shape ", given->dims, " for ", classes, " classes");
+      PY_ORT_ENSURE(given->count() == classes, "the loss has weights of shape ", given->dims, " for ", classes,
+                    " classes");
       PY_ORT_TRY(cast(*given, log_probabilities.dtype, weights));
     }
     if (softmax_) {
       Tensor normal;
       PY_ORT_TRY(Tensor::make(log_probabilities.dtype, scores.dims, normal));
-      visit_float(normal.dtype, [&]<class T>() { log_softmax(log_probabilities.data<T>(), normal.mutable_data<T>(), batch, classes, inner); });
+      visit_float(normal.dtype, [&]<class T>() {
+        log_softmax(log_probabilities.data<T>(), normal.mutable_data<T>(), batch, classes, inner);
+      });
       log_probabilities = std::move(normal);
       if (context.wants(1)) {
         PY_ORT_TRY(cast(log_probabilities, scores.dtype, result));

@@ -1,4 +1,5 @@
-// com.microsoft's NGramRepeatBlock: scores of tokens that would repeat what was written before become those of the impossible.
+// com.microsoft's NGramRepeatBlock: scores of tokens that would repeat what was written before become those of the
+// impossible.
 #include <algorithm>
 #include <limits>
 
@@ -18,8 +19,8 @@ class NGramRepeatBlock {
 
   Status operator()(KernelContext& context) const {
     const Tensor &ids = *context.input(0), &scores = *context.input(1);
-    PY_ORT_ENSURE(ids.rank() == 2 && scores.rank() == 2 && ids.dims[0] == scores.dims[0], "NGramRepeatBlock got input_ids of shape ", ids.dims,
-                  " and scores of shape ", scores.dims);
+    PY_ORT_ENSURE(ids.rank() == 2 && scores.rank() == 2 && ids.dims[0] == scores.dims[0],
+                  "NGramRepeatBlock got input_ids of shape ", ids.dims, " and scores of shape ", scores.dims);
     Tensor* out;
     PY_ORT_TRY(context.output(0, DType::float32, scores.dims, out, {1}));
     float* y = out->mutable_data<float>();
@@ -31,7 +32,8 @@ class NGramRepeatBlock {
       for (int64_t i = 0; i + length_ <= positions; ++i) {
         if (!std::equal(last, row + positions, row + i)) continue;
         const int64_t token = row[i + before];
-        PY_ORT_ENSURE(token >= 0 && token < vocabulary, "input_ids name token ", token, " of a vocabulary of ", vocabulary);
+        PY_ORT_ENSURE(token >= 0 && token < vocabulary, "input_ids name token ", token, " of a vocabulary of ",
+                      vocabulary);
         y[token] = -std::numeric_limits<float>::infinity();
       }
     }

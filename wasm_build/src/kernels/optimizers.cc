@@ -1,4 +1,5 @@
-// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and the accumulators of each.
+// ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and the accumulators
+// of each.
 #include <cmath>
 
 #include "lanes.h"
@@ -13,7 +14,9 @@ class Optimizer {
  public:
   static Status make(const KernelInfo& info, Optimizer& out) {
     const Attributes& a = info.attributes;
-    out.method_ = info.op_type == "Adagrad" ? Method::adagrad : info.op_type == "Adam" ? Method::adam : Method::momentum;
+    out.method_ = info.op_type == "Adagrad" ? Method::adagrad
+                  : info.op_type == "Adam"  ? Method::adam
+                                            : Method::momentum;
     out.norm_ = a.number("norm_coefficient", 0);
     out.norm_post_ = a.number("norm_coefficient_post", 0);
     out.decay_ = a.number("decay_factor", 0);
@@ -26,7 +29,8 @@ class Optimizer {
   Status operator()(KernelContext& context) const {
     const size_t accumulators = method_ == Method::adam ? 2 : 1, roles = 2 + accumulators;
     const size_t given = context.input_count() - 2, tensors = given / roles;
-    PY_ORT_ENSURE(context.input_count() > 2 && given % roles == 0, "an optimizer got ", given, " tensors, which is no multiple of ", roles);
+    PY_ORT_ENSURE(context.input_count() > 2 && given % roles == 0, "an optimizer got ", given,
+                  " tensors, which is no multiple of ", roles);
     double rate = 0, step = 0;
     PY_ORT_TRY(scalar(*context.input(0), rate));
     PY_ORT_TRY(scalar(*context.input(1), step));
@@ -34,7 +38,8 @@ class Optimizer {
       Tensor parts[4], results[3];
       for (size_t role = 0; role < roles; ++role) {
         const Tensor& part = *context.input(2 + role * tensors + i);
-        PY_ORT_ENSURE(part.dims == context.input(2 + i)->dims, "an optimizer's tensor of shape ", context.input(2 + i)->dims, " comes with one of ", part.dims);
+        PY_ORT_ENSURE(part.dims == context.input(2 + i)->dims, "an optimizer's tensor of shape ",
+                      context.input(2 + i)->dims, " comes with one of ", part.dims);
         PY_ORT_TRY(cast(part, DType::float64, parts[role]));
       }
       for (size_t k = 0; k <= accumulators; ++k) PY_ORT_TRY(Tensor::make(DType::float64, parts[0].dims, results[k]));
@@ -50,7 +55,8 @@ class Optimizer {
           case Method::adam: {
             to(1) = alpha_ * at(2) + (1 - alpha_) * gradient;
             to(2) = beta_ * at(3) + (1 - beta_) * gradient * gradient;
-            const double adjusted = step > 0 ? rate * std::sqrt(1 - std::pow(beta_, step)) / (1 - std::pow(alpha_, step)) : rate;
+            const double adjusted =
+                step > 0 ? rate * std::sqrt(1 - std::pow(beta_, step)) / (1 - std::pow(alpha_, step)) : rate;
             to(0) = (1 - norm_post_) * (x - adjusted * to(1) / (std::sqrt(to(2)) + epsilon_));
             break;
           }

@@ -52,7 +52,8 @@ class Pad {
     static constexpr std::string_view names[] = {"constant", "edge", "reflect", "wrap"};
     const std::string mode = info.attributes.text("mode", "constant");
     const auto found = std::find(std::begin(names), std::end(names), mode);
-    if (found == std::end(names)) return invalid_graph("Pad's mode must be constant, edge, reflect or wrap, not '", mode, "'");
+    if (found == std::end(names))
+      return invalid_graph("Pad's mode must be constant, edge, reflect or wrap, not '", mode, "'");
     out.mode_ = static_cast<PadMode>(found - std::begin(names));
     return {};
   }
@@ -62,7 +63,8 @@ class Pad {
     PY_ORT_TRY(read_integers(context.input(1), pads));
     if (context.input(3)) PY_ORT_TRY(read_integers(context.input(3), given));
     PY_ORT_TRY(listed_axes(context.input(3) ? &given : nullptr, in.rank(), axes));
-    PY_ORT_ENSURE(pads.size() == 2 * axes.size(), "Pad: ", pads.size(), " pads for ", axes.size(), " axes of shape ", in.dims);
+    PY_ORT_ENSURE(pads.size() == 2 * axes.size(), "Pad: ", pads.size(), " pads for ", axes.size(), " axes of shape ",
+                  in.dims);
     const Dims strides = strides_of(in.dims);
     std::vector<Map> maps;
     Dims dims = in.dims;
@@ -70,11 +72,12 @@ class Pad {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], before = pads[i], after = pads[i + axes.size()], size = in.dim(axis);
       dims[axis] = size + before + after;
-      PY_ORT_ENSURE(dims[axis] >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after, " and would have size ", dims[axis]);
+      PY_ORT_ENSURE(dims[axis] >= 0, "Pad: axis ", axis, " of shape ", in.dims, " gets ", before, " and ", after,
+                    " and would have size ", dims[axis]);
       // Negative pads cut first; what is left is repeated.
       const int64_t cut = std::max<int64_t>(-before, 0), left = size - cut + std::min<int64_t>(after, 0);
-      PY_ORT_ENSURE(left > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: nothing is left of axis ", axis, " of shape ", in.dims,
-                    " that could be repeated");
+      PY_ORT_ENSURE(left > 0 || dims[axis] == 0 || mode_ == PadMode::constant, "Pad: nothing is left of axis ", axis,
+                    " of shape ", in.dims, " that could be repeated");
       maps[axis].assign(static_cast<size_t>(dims[axis]), -1);
       for (int64_t k = 0; k < dims[axis]; ++k) {
         const int64_t from = source(mode_, k - std::max<int64_t>(before, 0), left);
@@ -82,7 +85,8 @@ class Pad {
       }
     }
     const Tensor* value = context.input(2);
-    PY_ORT_ENSURE(!value || value->count() == 1, "Pad's constant_value must have one element, but its shape is ", value->dims);
+    PY_ORT_ENSURE(!value || value->count() == 1, "Pad's constant_value must have one element, but its shape is ",
+                  value->dims);
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
     mapped_copy(in, maps, value, *out);
@@ -95,7 +99,8 @@ class Pad {
 
 class CenterCropPad {
  public:
-  explicit CenterCropPad(const KernelInfo& info) : axes_(info.attributes.integers("axes")), given_(info.attributes.has("axes")) {}
+  explicit CenterCropPad(const KernelInfo& info)
+      : axes_(info.attributes.integers("axes")), given_(info.attributes.has("axes")) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> sizes, axes;
@@ -128,7 +133,8 @@ class CenterCropPad {
 
 class ReverseSequence {
  public:
-  explicit ReverseSequence(const KernelInfo& info) : batch_axis_(info.attributes.integer("batch_axis", 1)), time_axis_(info.attributes.integer("time_axis", 0)) {}
+  explicit ReverseSequence(const KernelInfo& info)
+      : batch_axis_(info.attributes.integer("batch_axis", 1)), time_axis_(info.attributes.integer("time_axis", 0)) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> lengths;
@@ -136,13 +142,15 @@ class ReverseSequence {
     int64_t batch = 0, time = 0;
     PY_ORT_TRY(normalize_axis(batch_axis_, in.rank(), batch));
     PY_ORT_TRY(normalize_axis(time_axis_, in.rank(), time));
-    PY_ORT_ENSURE(batch != time && static_cast<int64_t>(lengths.size()) == in.dim(batch), "ReverseSequence: ", lengths.size(), " lengths for axis ", batch, " of shape ", in.dims);
+    PY_ORT_ENSURE(batch != time && static_cast<int64_t>(lengths.size()) == in.dim(batch),
+                  "ReverseSequence: ", lengths.size(), " lengths for axis ", batch, " of shape ", in.dims);
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
     const Dims strides = strides_of(in.dims);
     for (size_t b = 0; b < lengths.size(); ++b) {
       const int64_t length = lengths[b];
-      PY_ORT_ENSURE(length >= 0 && length <= in.dim(time), "ReverseSequence: length ", length, " is out of range for an axis of ", in.dim(time));
+      PY_ORT_ENSURE(length >= 0 && length <= in.dim(time), "ReverseSequence: length ", length,
+                    " is out of range for an axis of ", in.dim(time));
       StridedView from{static_cast<int64_t>(b) * strides[batch], strides}, to = from;
       Dims part = in.dims;
       part[batch] = 1;
@@ -163,7 +171,8 @@ class ReverseSequence {
 
 class Compress {
  public:
-  explicit Compress(const KernelInfo& info) : axis_(info.attributes.integer("axis", 0)), flat_(!info.attributes.has("axis")) {}
+  explicit Compress(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", 0)), flat_(!info.attributes.has("axis")) {}
   Status operator()(KernelContext& context) const {
     Tensor in = *context.input(0);
     if (flat_) in.dims = {in.count()};
@@ -176,7 +185,8 @@ class Compress {
     Map chosen;
     for (size_t i = 0; i < condition.size(); ++i) {
       if (!condition[i]) continue;
-      PY_ORT_ENSURE(i < maps[axis].size(), "Compress: the condition chooses index ", i, ", but axis ", axis, " of shape ", in.dims, " ends before");
+      PY_ORT_ENSURE(i < maps[axis].size(), "Compress: the condition chooses index ", i, ", but axis ", axis,
+                    " of shape ", in.dims, " ends before");
       chosen.push_back(maps[axis][i]);
     }
     Dims dims = in.dims;

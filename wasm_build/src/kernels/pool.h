@@ -33,7 +33,8 @@ Status pool_image(KernelContext& context, const SpatialAttributes& attributes, R
   PY_ORT_TRY(SpatialPlan::make(attributes, image.batch, image.spatial, attributes.kernel, image.channels, plan));
   Tensor input;
   PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
-  return with_channels_last_output(context, 0, x.dtype, kChannelsLast, {image.batch, image.channels, plan.out}, [&](Tensor& y) -> Status { return run(plan, input, y); });
+  return with_channels_last_output(context, 0, x.dtype, kChannelsLast, {image.batch, image.channels, plan.out},
+                                   [&](Tensor& y) -> Status { return run(plan, input, y); });
 }
 
 }  // namespace py_ort

@@ -39,7 +39,8 @@ struct Pow {
       return {};
     }
     const Lane exponent_lane = lane_of(exponent_dtype);
-    const bool float_exponent = exponent_lane == Lane::f32 || exponent_lane == Lane::f64, float_base = lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64;
+    const bool float_exponent = exponent_lane == Lane::f32 || exponent_lane == Lane::f64,
+               float_base = lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64;
     const DType lane = !float_base && float_exponent ? DType::float64 : lane_dtype(lane_of(dtype));
     Tensor x, y, z, result;
     PY_ORT_TRY(cast(base, lane, x));

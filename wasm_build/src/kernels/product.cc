@@ -19,7 +19,10 @@ constexpr int64_t kFewRows = 4;
 
 // A Tensor over floats that somebody else owns, for strided_copy.
 Tensor borrowed_floats(const float* data, int64_t count) {
-  return {DType::float32, {count}, Location::cpu, Storage::borrowed(const_cast<float*>(data), static_cast<size_t>(count) * sizeof(float))};
+  return {DType::float32,
+          {count},
+          Location::cpu,
+          Storage::borrowed(const_cast<float*>(data), static_cast<size_t>(count) * sizeof(float))};
 }
 
 void finish_row(const ProductEnd& end, int64_t row, int64_t n, float alpha) {
@@ -49,7 +52,8 @@ void row_times_rows(const float* a, const Matrix<float>& b, float* c) {
   for (; j < b.columns; j += 4) {
     const auto left = static_cast<int32_t>(b.columns - j);
     v128_t sum = simd::splat(0);
-    for (int64_t k = 0; k < b.rows; ++k) sum = simd::mul_add(load_splat(a + k), load_some(b.data + k * b.row_step + j, left), sum);
+    for (int64_t k = 0; k < b.rows; ++k)
+      sum = simd::mul_add(load_splat(a + k), load_some(b.data + k * b.row_step + j, left), sum);
     store_some(c + j, sum, left);
   }
 }
@@ -107,7 +111,8 @@ void pack_panels(const Matrix<float>& b, float scale, float* out) {
 }
 
 Status run_gemm(F32Gemm g) {
-  if (!run_microkernel(microkernels().f32_gemm, g)) return out_of_memory("no memory for the scratch space of a matrix product");
+  if (!run_microkernel(microkernels().f32_gemm, g))
+    return out_of_memory("no memory for the scratch space of a matrix product");
   return {};
 }
 
@@ -116,7 +121,8 @@ Status multiply_panels(const Matrix<float>& a, const float* panels, int64_t n, c
   Matrix<float> rows = a;
   if (a.column_step != 1 && a.columns > 1) {
     PY_ORT_TRY(Tensor::make(DType::float32, {a.rows, a.columns}, copy));
-    strided_copy(borrowed_floats(a.data, a.rows * a.columns), {0, {a.row_step, a.column_step}}, copy, {0, {a.columns, 1}}, copy.dims);
+    strided_copy(borrowed_floats(a.data, a.rows * a.columns), {0, {a.row_step, a.column_step}}, copy,
+                 {0, {a.columns, 1}}, copy.dims);
     rows = row_major(copy.data<float>(), a.rows, a.columns);
   }
   F32Gemm g;

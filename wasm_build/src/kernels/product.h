@@ -13,7 +13,9 @@ struct Matrix {
   Matrix transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 template <class T>
-Matrix<T> row_major(const T* data, int64_t rows, int64_t columns) { return {data, rows, columns, columns, 1}; }
+Matrix<T> row_major(const T* data, int64_t rows, int64_t columns) {
+  return {data, rows, columns, columns, 1};
+}
 
 // Floats of a [k, n] operand in panels of 8 columns.
 inline size_t panels_size(int64_t k, int64_t n) { return static_cast<size_t>((n + 7) / 8 * 8 * k); }

@@ -1,5 +1,5 @@
-// com.microsoft QLinearAdd, QLinearMul and QLinearSoftmax. A result just between two steps goes where onnxruntime's does:
-// its zero point is added before it is rounded, and sums and products are made in its order.
+// com.microsoft QLinearAdd, QLinearMul and QLinearSoftmax. A result just between two steps goes where onnxruntime's
+// does: its zero point is added before it is rounded, and sums and products are made in its order.
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,8 @@ class QLinearArithmetic {
     const int32_t a_zero = zeros[0].integer(0), b_zero = zeros[1].integer(0);
     broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
       for (int64_t i = 0; i < broadcast.inner; ++i) {
-        const int32_t p = integer_at(a, offsets[0] + i * broadcast.steps[0]), q = integer_at(b, offsets[1] + i * broadcast.steps[1]);
+        const int32_t p = integer_at(a, offsets[0] + i * broadcast.steps[0]),
+                      q = integer_at(b, offsets[1] + i * broadcast.steps[1]);
         const float value = multiply_ ? static_cast<float>((p - a_zero) * (q - b_zero)) * product + zero
                                       : fixed + static_cast<float>(p) * left + static_cast<float>(q) * right;
         store_quantized(*y, at + i, value, 0);
@@ -72,7 +73,8 @@ class QLinearSoftmax {
       float sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += powers[most - integer_at(x, first + i * inner)];
       for (int64_t i = 0; i < length; ++i)
-        store_quantized(*y, first + i * inner, powers[most - integer_at(x, first + i * inner)] * steps / sum, y_zero.integer(0));
+        store_quantized(*y, first + i * inner, powers[most - integer_at(x, first + i * inner)] * steps / sum,
+                        y_zero.integer(0));
     }
     return {};
   }

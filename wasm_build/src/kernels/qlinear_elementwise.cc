@@ -17,7 +17,8 @@ struct Quantization {
 Status read_scalar(const Tensor* given, float otherwise, float& out) {
   out = otherwise;
   if (!given) return {};
-  PY_ORT_ENSURE(given->count() == 1, "only one scale and one zero point per tensor are supported here, got shape ", given->dims);
+  PY_ORT_ENSURE(given->count() == 1, "only one scale and one zero point per tensor are supported here, got shape ",
+                given->dims);
   Tensor wide;
   PY_ORT_TRY(cast(*given, DType::float32, wide));
   out = *wide.data<float>();
@@ -49,7 +50,8 @@ Status quantize(Tensor& x, Quantization q, DType dtype, Tensor& out) {
   return cast(x, dtype, out);
 }
 
-// Where the inputs of each operator are: indices of data inputs, each followed by its scale and zero point; and those of the output.
+// Where the inputs of each operator are: indices of data inputs, each followed by its scale and zero point; and those
+// of the output.
 struct Form {
   std::string_view op_type, float_op;
   std::vector<size_t> data, plain;  // plain: passed on as they are
@@ -57,8 +59,10 @@ struct Form {
 };
 const Form* find_form(std::string_view op_type) {
   static const Form forms[] = {
-      {"QLinearSigmoid", "Sigmoid", {0}, {}, 3},     {"QLinearLeakyRelu", "LeakyRelu", {0}, {}, 3},
-      {"QLinearWhere", "Where", {1, 4}, {0}, 7},     {"QLinearConcat", "Concat", {}, {}, 0},
+      {"QLinearSigmoid", "Sigmoid", {0}, {}, 3},
+      {"QLinearLeakyRelu", "LeakyRelu", {0}, {}, 3},
+      {"QLinearWhere", "Where", {1, 4}, {0}, 7},
+      {"QLinearConcat", "Concat", {}, {}, 0},
   };
   for (const Form& form : forms)
     if (form.op_type == op_type) return &form;
@@ -75,7 +79,8 @@ class QLinear {
     inner.domain = "";
     inner.op_type = out.form_.float_op;
     const KernelEntry* entry = find_kernel("", inner.op_type);
-    return entry ? entry->make(inner, out.kernel_) : not_implemented(info.op_type, " needs ", inner.op_type, ", which is not in this build");
+    return entry ? entry->make(inner, out.kernel_)
+                 : not_implemented(info.op_type, " needs ", inner.op_type, ", which is not in this build");
   }
   Status operator()(KernelContext& context) const {
     std::vector<Value> values(form_.data.size());
@@ -94,7 +99,8 @@ class QLinear {
     PY_ORT_TRY(kernel_->run(inner));
     const Tensor* zero_point = context.input(form_.output_scale + 1);
     Tensor quantized;
-    PY_ORT_TRY(quantize(result.tensor, {context.input(form_.output_scale), zero_point}, zero_point ? zero_point->dtype : context.input(form_.data[0])->dtype, quantized));
+    PY_ORT_TRY(quantize(result.tensor, {context.input(form_.output_scale), zero_point},
+                        zero_point ? zero_point->dtype : context.input(form_.data[0])->dtype, quantized));
     context.output(0, std::move(quantized));
     return {};
   }

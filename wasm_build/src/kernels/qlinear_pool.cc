@@ -28,19 +28,23 @@ class QLinearPool {
     Image image;
     PY_ORT_TRY(Image::of(x, channels_last_, image));
     SpatialPlan plan;
-    PY_ORT_TRY(SpatialPlan::make(global_ ? SpatialAttributes{} : spatial_, image.batch, image.spatial, global_ ? image.spatial : spatial_.kernel,
-                                 image.channels, plan));
+    PY_ORT_TRY(SpatialPlan::make(global_ ? SpatialAttributes{} : spatial_, image.batch, image.spatial,
+                                 global_ ? image.spatial : spatial_.kernel, image.channels, plan));
     Tensor input;
     PY_ORT_TRY(channels_last_of(x, image, channels_last_, input));
     const Image result{image.batch, image.channels, plan.out};
     const float factor = x_scale[0] / y_scale[0];
     return with_channels_last_output(context, 0, x.dtype, channels_last_, result, [&](Tensor& y) -> Status {
       const uint8_t* first = input.data<uint8_t>();
-      for_windows(plan.window, first, [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const uint8_t* const> taps) {
-        const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end) : static_cast<int64_t>(taps.size());
+      for_windows(plan.window, first,
+                  [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const uint8_t* const> taps) {
+        const int64_t divisor = count_padding_ ? PY_ORT_TARGET::padded_taps(plan.window, at, plan.pad_end)
+                                               : static_cast<int64_t>(taps.size());
         for (int64_t c = 0; c < image.channels; ++c) {
           const int64_t to = pixel * image.channels + c;
-          const auto element = [&](const uint8_t* tap) { return integer_at(input, tap - first + c) - x_zero.integer(0); };
+          const auto element = [&](const uint8_t* tap) {
+            return integer_at(input, tap - first + c) - x_zero.integer(0);
+          };
           if (divisor == 0) {
             store_quantized(y, to, 0, y_zero.integer(0));
           } else if (global_) {
@@ -48,7 +52,8 @@ class QLinearPool {
             for (const uint8_t* tap : taps) sum += element(tap);
             store_quantized(y, to, static_cast<float>(sum) * (factor / static_cast<float>(divisor)), y_zero.integer(0));
           } else {
-            // A mean is often just between two steps. Then it matters that onnxruntime adds floats here, and rounds with the zero point added.
+            // A mean is often just between two steps. Then it matters that onnxruntime adds floats here, and rounds
+            // with the zero point added.
             float sum = 0;
             for (const uint8_t* tap : taps) sum += static_cast<float>(element(tap)) * x_scale[0];
             const float mean = sum / static_cast<float>(divisor);

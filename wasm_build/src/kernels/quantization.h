@@ -8,11 +8,12 @@ namespace py_ort {
 // Which scale belongs to an element. The tensor is seen as [outer, size, inner] around the axis.
 struct Granularity {
   int64_t outer = 1, size = 1, inner = 1;
-  int64_t blocks = 1;      // scales along the axis; 1 with one_scale: a single one
+  int64_t blocks = 1;  // scales along the axis; 1 with one_scale: a single one
   int64_t block_size = 1;
   bool one_scale = true, blocked = false;
 
-  static Status make(const Tensor& x, const Tensor& scale, const Tensor* zero_point, int64_t axis, int64_t block_size, Granularity& out);
+  static Status make(const Tensor& x, const Tensor& scale, const Tensor* zero_point, int64_t axis, int64_t block_size,
+                     Granularity& out);
   // Calls f(first element, count, scale index, step of the scale index per element) for runs of elements.
   template <class F>
   void for_each_run(F f) const {
@@ -26,7 +27,8 @@ struct Granularity {
   }
 };
 
-// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a NaN never.
+// What DynamicQuantizeLinear takes for the scale and the zero point of uint8: zero is always among the numbers, and a
+// NaN never.
 struct DynamicRange {
   float scale, zero;
   static DynamicRange of(float low, float high);  // low <= 0 <= high

@@ -12,8 +12,10 @@
 
 namespace py_ort {
 
-Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zero_point, int64_t axis, int64_t block_size, Granularity& out) {
-  PY_ORT_ENSURE(!zero_point || zero_point->count() == scale.count(), "a zero point of shape ", zero_point->dims, " for scales of shape ", scale.dims);
+Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zero_point, int64_t axis,
+                         int64_t block_size, Granularity& out) {
+  PY_ORT_ENSURE(!zero_point || zero_point->count() == scale.count(), "a zero point of shape ", zero_point->dims,
+                " for scales of shape ", scale.dims);
   out = {};
   if (scale.count() == 1 && scale.rank() <= 1) {
     out.outer = x.count();
@@ -35,7 +37,8 @@ Status Granularity::make(const Tensor& x, const Tensor& scale, const Tensor* zer
   out.blocks = expected[axis] = scale.dim(axis);
   out.block_size = block_size > 0 ? block_size : (out.size + out.blocks - 1) / std::max<int64_t>(out.blocks, 1);
   PY_ORT_ENSURE(scale.dims == expected && (out.size + out.block_size - 1) / out.block_size <= out.blocks,
-                "scales of shape ", scale.dims, " for blocks of ", out.block_size, " along axis ", axis, " of shape ", x.dims);
+                "scales of shape ", scale.dims, " for blocks of ", out.block_size, " along axis ", axis, " of shape ",
+                x.dims);
   return {};
 }
 
@@ -65,13 +68,17 @@ namespace {
 template <class T>
 void quantize_bytes(const float* x, int64_t count, float scale, float zero, IntegerRange range, T* y) {
   const auto four = [&](const float* from) {
-    const v128_t rounded = simd::add(wasm_f32x4_nearest(simd::div(simd::load(from), simd::splat(scale))), simd::splat(zero));
-    return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_pmin(simd::splat(range.high), wasm_f32x4_pmax(simd::splat(range.low), rounded)));
+    const v128_t rounded =
+        simd::add(wasm_f32x4_nearest(simd::div(simd::load(from), simd::splat(scale))), simd::splat(zero));
+    return wasm_i32x4_trunc_sat_f32x4(
+        wasm_f32x4_pmin(simd::splat(range.high), wasm_f32x4_pmax(simd::splat(range.low), rounded)));
   };
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    const v128_t low = wasm_i16x8_narrow_i32x4(four(x + i), four(x + i + 4)), high = wasm_i16x8_narrow_i32x4(four(x + i + 8), four(x + i + 12));
-    wasm_v128_store(y + i, std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high));
+    const v128_t low = wasm_i16x8_narrow_i32x4(four(x + i), four(x + i + 4)),
+                 high = wasm_i16x8_narrow_i32x4(four(x + i + 8), four(x + i + 12));
+    wasm_v128_store(y + i,
+                    std::is_signed_v<T> ? wasm_i8x16_narrow_i16x8(low, high) : wasm_u8x16_narrow_i16x8(low, high));
   }
   for (; i < count; ++i) y[i] = static_cast<T>(std::clamp(std::nearbyint(x[i] / scale) + zero, range.low, range.high));
 }
@@ -79,8 +86,10 @@ void quantize_bytes(const float* x, int64_t count, float scale, float zero, Inte
 class QuantizeLinear {
  public:
   explicit QuantizeLinear(const KernelInfo& info)
-      : axis_(info.attributes.integer("axis", 1)), block_size_(info.attributes.integer("block_size", 0)), saturate_(info.attributes.integer("saturate", 1) != 0),
-        to_(static_cast<DType>(info.attributes.integer("output_dtype", 0))), precision_(static_cast<DType>(info.attributes.integer("precision", 0))) {}
+      : axis_(info.attributes.integer("axis", 1)), block_size_(info.attributes.integer("block_size", 0)),
+        saturate_(info.attributes.integer("saturate", 1) != 0),
+        to_(static_cast<DType>(info.attributes.integer("output_dtype", 0))),
+        precision_(static_cast<DType>(info.attributes.integer("precision", 0))) {}
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &scale = *context.input(1);
     const Tensor* zero_point = context.input(2);
@@ -99,8 +108,10 @@ class QuantizeLinear {
       PY_ORT_TRY(context.output(0, to, x.dims, bytes));
       granularity.for_each_run([&](int64_t at, int64_t count, int64_t index, int64_t) {
         const float scale_here = scales.data<float>()[index], zero = zero_point ? zeros.data<float>()[index] : 0;
-        if (to == DType::int8) quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<int8_t>() + at);
-        else quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<uint8_t>() + at);
+        if (to == DType::int8)
+          quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<int8_t>() + at);
+        else
+          quantize_bytes(wide.data<float>() + at, count, scale_here, zero, range, bytes->mutable_data<uint8_t>() + at);
       });
       return {};
     }
@@ -119,7 +130,8 @@ class QuantizeLinear {
     const SmallFloat* format = small_float(to);
     if (format && !is_sub_byte(to)) {
       PY_ORT_TRY(Tensor::make(to, x.dims, result));
-      for (int64_t i = 0, n = x.count(); i < n; ++i) result.mutable_data<uint8_t>()[i] = encode_small_float(*format, out[i], saturate_);
+      for (int64_t i = 0, n = x.count(); i < n; ++i)
+        result.mutable_data<uint8_t>()[i] = encode_small_float(*format, out[i], saturate_);
     } else {
       PY_ORT_TRY(cast(values, to, result));
     }
@@ -159,11 +171,16 @@ class DequantizeLinear {
           const T zero = z ? z[index] : T{0};
           for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<float>(from[at + i] - zero) * factor;
         } else {
-          for (int64_t i = 0; i < count; ++i, ++index) out[at + i] = static_cast<float>(from[at + i] - (z ? z[index] : T{0})) * s[index];
+          for (int64_t i = 0; i < count; ++i, ++index)
+            out[at + i] = static_cast<float>(from[at + i] - (z ? z[index] : T{0})) * s[index];
         }
       });
     });
-    PY_ORT_TRY(cast(values, to_ != DType::undefined ? to_ : scale.dtype == DType::float8e8m0 ? DType::float32 : scale.dtype, result));
+    PY_ORT_TRY(cast(values,
+                    to_ != DType::undefined            ? to_
+                    : scale.dtype == DType::float8e8m0 ? DType::float32
+                                                       : scale.dtype,
+                    result));
     context.output(0, std::move(result));
     return {};
   }
@@ -188,7 +205,8 @@ struct DynamicQuantizeLinear {
     PY_ORT_TRY(context.output(2, DType::uint8, {}, zero_out));
     const auto [scale, zero] = DynamicRange::of(low, high);
     auto* __restrict out = y->mutable_data<uint8_t>();
-    for (size_t i = 0; i < values.size(); ++i) out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(values[i] / scale) + zero, 0.0f, 255.0f));
+    for (size_t i = 0; i < values.size(); ++i)
+      out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(values[i] / scale) + zero, 0.0f, 255.0f));
     *scale_out->mutable_data<float>() = scale;
     *zero_out->mutable_data<uint8_t>() = static_cast<uint8_t>(zero);
     return {};
@@ -197,7 +215,8 @@ struct DynamicQuantizeLinear {
 
 #define PY_ORT_QUANTIZED "int8,uint8,int16,uint16,int32," PY_ORT_FLOAT8 "," PY_ORT_SUB_BYTE
 #define PY_ORT_SCALES "float32,float16,bfloat16,float8e8m0"
-PY_ORT_KERNEL("", "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCALES ",int32;" PY_ORT_QUANTIZED, QuantizeLinear);
+PY_ORT_KERNEL("", "QuantizeLinear", "float32,float16,bfloat16,int32;" PY_ORT_SCALES ",int32;" PY_ORT_QUANTIZED,
+              QuantizeLinear);
 PY_ORT_KERNEL("", "DequantizeLinear", PY_ORT_QUANTIZED ";" PY_ORT_SCALES ";" PY_ORT_QUANTIZED, DequantizeLinear);
 PY_ORT_KERNEL("", "DynamicQuantizeLinear", "float32", DynamicQuantizeLinear);
 #undef PY_ORT_QUANTIZED

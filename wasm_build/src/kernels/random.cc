@@ -36,7 +36,8 @@ class Random {
 };
 
 struct Seed {
-  explicit Seed(const KernelInfo& info) : given(info.attributes.has("seed")), value(info.attributes.number("seed", 0)) {}
+  explicit Seed(const KernelInfo& info)
+      : given(info.attributes.has("seed")), value(info.attributes.number("seed", 0)) {}
   Random random() const { return {given, value}; }
   bool given;
   float value;
@@ -45,8 +46,9 @@ struct Seed {
 class RandomTensor {
  public:
   explicit RandomTensor(const KernelInfo& info)
-      : normal_(info.op_type.starts_with("RandomNormal")), like_(info.op_type.ends_with("Like")), shape_(info.attributes.integers("shape")),
-        dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))), seed_(info) {
+      : normal_(info.op_type.starts_with("RandomNormal")), like_(info.op_type.ends_with("Like")),
+        shape_(info.attributes.integers("shape")), dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))),
+        seed_(info) {
     first_ = normal_ ? info.attributes.number("mean", 0) : info.attributes.number("low", 0);
     scale_ = normal_ ? info.attributes.number("scale", 1) : info.attributes.number("high", 1) - first_;
   }
@@ -56,7 +58,8 @@ class RandomTensor {
     Tensor wide, result;
     PY_ORT_TRY(Tensor::make(DType::float64, like_ ? context.input(0)->dims : shape_, wide));
     Random random = seed_.random();
-    for (int64_t i = 0, n = wide.count(); i < n; ++i) wide.mutable_data<double>()[i] = first_ + scale_ * (normal_ ? random.normal() : random.uniform());
+    for (int64_t i = 0, n = wide.count(); i < n; ++i)
+      wide.mutable_data<double>()[i] = first_ + scale_ * (normal_ ? random.normal() : random.uniform());
     PY_ORT_TRY(cast(wide, dtype, result));
     context.output(0, std::move(result));
     return {};
@@ -72,14 +75,16 @@ class RandomTensor {
 
 class Bernoulli {
  public:
-  explicit Bernoulli(const KernelInfo& info) : dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))), seed_(info) {}
+  explicit Bernoulli(const KernelInfo& info)
+      : dtype_(static_cast<DType>(info.attributes.integer("dtype", 0))), seed_(info) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Tensor probabilities, draws, result;
     PY_ORT_TRY(cast(in, DType::float64, probabilities));
     PY_ORT_TRY(Tensor::make(DType::bool_, in.dims, draws));
     Random random = seed_.random();
-    for (int64_t i = 0, n = in.count(); i < n; ++i) draws.mutable_data<uint8_t>()[i] = random.uniform() < probabilities.data<double>()[i];
+    for (int64_t i = 0, n = in.count(); i < n; ++i)
+      draws.mutable_data<uint8_t>()[i] = random.uniform() < probabilities.data<double>()[i];
     PY_ORT_TRY(cast(draws, dtype_ == DType::undefined ? in.dtype : dtype_, result));
     context.output(0, std::move(result));
     return {};
@@ -93,10 +98,13 @@ class Bernoulli {
 // Draws classes with the unnormalised log probabilities of each row: the largest of them after adding Gumbel noise.
 class Multinomial {
  public:
-  explicit Multinomial(const KernelInfo& info) : dtype_(static_cast<DType>(info.attributes.integer("dtype", 6))), samples_(info.attributes.integer("sample_size", 1)), seed_(info) {}
+  explicit Multinomial(const KernelInfo& info)
+      : dtype_(static_cast<DType>(info.attributes.integer("dtype", 6))),
+        samples_(info.attributes.integer("sample_size", 1)), seed_(info) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    PY_ORT_ENSURE(in.rank() == 2 && in.dim(1) > 0, "Multinomial needs log probabilities [batch, classes], got shape ", in.dims);
+    PY_ORT_ENSURE(in.rank() == 2 && in.dim(1) > 0, "Multinomial needs log probabilities [batch, classes], got shape ",
+                  in.dims);
     Tensor logits, draws, result;
     PY_ORT_TRY(cast(in, DType::float64, logits));
     PY_ORT_TRY(Tensor::make(DType::int64, {in.dim(0), samples_}, draws));

@@ -19,7 +19,8 @@ Status pack_transposed(const float* from, int64_t rows, int64_t k, Tensor& out) 
 }
 }  // namespace
 
-Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride) {
+Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates,
+                     int64_t stride) {
   ProductEnd end;
   end.c = gates, end.c_stride = stride;
   end.z = gates, end.z_stride = stride;
@@ -31,7 +32,8 @@ void quantize_states(const float* h, const std::vector<bool>& active, int64_t hi
   for (size_t b = 0; b < active.size(); ++b) {
     const float* row = h + static_cast<int64_t>(b) * hidden;
     float* to = out + static_cast<int64_t>(b) * hidden;
-    for (int64_t i = 0; i < hidden; ++i) to[i] = active[b] ? row[i] : 0, low = std::min(low, to[i]), high = std::max(high, to[i]);
+    for (int64_t i = 0; i < hidden; ++i)
+      to[i] = active[b] ? row[i] : 0, low = std::min(low, to[i]), high = std::max(high, to[i]);
   }
   const auto [scale, zero] = DynamicRange::of(low, high);
   for (int64_t i = 0; i < static_cast<int64_t>(active.size()) * hidden; ++i)
@@ -83,29 +85,36 @@ Status RecurrentNet::read(const KernelInfo& info, std::vector<int64_t> splits, s
 // Inputs: X, W, R, B, sequence_lens, initial_h, and of LSTM initial_c and P. Outputs: Y, Y_h, and of LSTM Y_c.
 Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   const Tensor &x = *context.input(0), &w = *context.input(1), &r = *context.input(2);
-  const Tensor *bias = context.input(3), *sequence_lens = context.input(4), *initial_h = context.input(5), *initial_c = context.input(6),
-               *peepholes = context.input(7);
-  PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W and R must have three axes, not the shapes ", x.dims, ", ", w.dims, " and ",
-                r.dims);
-  const Sizes s{x.dims[batch_first_], x.dims[!batch_first_], x.dims[2], r.dims[2], static_cast<int64_t>(directions_.size())};
+  const Tensor *bias = context.input(3), *sequence_lens = context.input(4), *initial_h = context.input(5),
+               *initial_c = context.input(6), *peepholes = context.input(7);
+  PY_ORT_ENSURE(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W and R must have three axes, not the shapes ",
+                x.dims, ", ", w.dims, " and ", r.dims);
+  const Sizes s{x.dims[batch_first_], x.dims[!batch_first_], x.dims[2], r.dims[2],
+                static_cast<int64_t>(directions_.size())};
   const int64_t rows = gates_ * s.hidden;
-  PY_ORT_ENSURE(w.dims == (Dims{s.directions, rows, s.input}) && r.dims == (Dims{s.directions, rows, s.hidden}), "W and R of shapes ", w.dims,
-                " and ", r.dims, " do not fit X of shape ", x.dims);
+  PY_ORT_ENSURE(w.dims == (Dims{s.directions, rows, s.input}) && r.dims == (Dims{s.directions, rows, s.hidden}),
+                "W and R of shapes ", w.dims, " and ", r.dims, " do not fit X of shape ", x.dims);
   PY_ORT_ENSURE(hidden_ == 0 || hidden_ == s.hidden, "hidden_size is ", hidden_, ", but R has the shape ", r.dims);
-  PY_ORT_ENSURE(!bias || bias->count() == s.directions * 2 * rows, "B of shape ", bias->dims, " does not fit W of shape ", w.dims);
+  PY_ORT_ENSURE(!bias || bias->count() == s.directions * 2 * rows, "B of shape ", bias->dims,
+                " does not fit W of shape ", w.dims);
   for (const Tensor* state : {initial_h, initial_c})
-    PY_ORT_ENSURE(!state || state->count() == s.directions * s.batch * s.hidden, "the initial state of shape ", state->dims, " does not fit");
-  PY_ORT_ENSURE(!peepholes || peepholes->count() == s.directions * 3 * s.hidden, "P of shape ", peepholes->dims, " does not fit R of shape ", r.dims);
+    PY_ORT_ENSURE(!state || state->count() == s.directions * s.batch * s.hidden, "the initial state of shape ",
+                  state->dims, " does not fit");
+  PY_ORT_ENSURE(!peepholes || peepholes->count() == s.directions * 3 * s.hidden, "P of shape ", peepholes->dims,
+                " does not fit R of shape ", r.dims);
   std::vector<int64_t> lengths(static_cast<size_t>(s.batch), s.steps);
   if (sequence_lens) PY_ORT_TRY(read_integers(*sequence_lens, lengths));
-  PY_ORT_ENSURE(static_cast<int64_t>(lengths.size()) == s.batch, "sequence_lens of shape ", sequence_lens->dims, " does not fit a batch of ",
-                s.batch);
-  for (int64_t length : lengths) PY_ORT_ENSURE(length >= 0 && length <= s.steps, "a sequence cannot have ", length, " of ", s.steps, " steps");
+  PY_ORT_ENSURE(static_cast<int64_t>(lengths.size()) == s.batch, "sequence_lens of shape ", sequence_lens->dims,
+                " does not fit a batch of ", s.batch);
+  for (int64_t length : lengths)
+    PY_ORT_ENSURE(length >= 0 && length <= s.steps, "a sequence cannot have ", length, " of ", s.steps, " steps");
 
   Tensor *y, *y_h, *y_c;
   const Dims state_dims = batch_first_ ? Dims{s.batch, s.directions, s.hidden} : Dims{s.directions, s.batch, s.hidden};
-  PY_ORT_TRY(context.output(0, DType::float32,
-                            batch_first_ ? Dims{s.batch, s.steps, s.directions, s.hidden} : Dims{s.steps, s.directions, s.batch, s.hidden}, y));
+  PY_ORT_TRY(context.output(
+      0, DType::float32,
+      batch_first_ ? Dims{s.batch, s.steps, s.directions, s.hidden} : Dims{s.steps, s.directions, s.batch, s.hidden},
+      y));
   PY_ORT_TRY(context.output(1, DType::float32, state_dims, y_h));
   PY_ORT_TRY(context.output(2, DType::float32, state_dims, y_c));
   std::fill_n(y->mutable_data<float>(), y->count(), 0.0f);
@@ -113,7 +122,8 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
 
   const std::vector<Tensor>*w_panels, *r_panels;
   PY_ORT_TRY(w_panels_.get(w, w_panels, [&](std::vector<Tensor>& out) -> Status {
-    for (int64_t d = 0; d < s.directions; ++d) PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
+    for (int64_t d = 0; d < s.directions; ++d)
+      PY_ORT_TRY(pack_transposed(w.data<float>() + d * rows * s.input, rows, s.input, out.emplace_back()));
     return {};
   }));
   PY_ORT_TRY(r_panels_.get(r, r_panels, [&](std::vector<Tensor>& out) -> Status {
@@ -143,8 +153,9 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
       load(initial_c, c);
     }
     const std::unique_ptr<Cell> cell = make_cell(*this, weights, d, s.batch);
-    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)], bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x,
-                             *cell, y->mutable_data<float>(), h.data(), c.data()));
+    PY_ORT_TRY(run_direction(weights, (*w_panels)[static_cast<size_t>(d)],
+                             bias ? bias->data<float>() + 2 * d * rows : nullptr, s, d, lengths, x, *cell,
+                             y->mutable_data<float>(), h.data(), c.data()));
     for (int64_t b = 0; b < s.batch; ++b) {
       // A sequence of no steps leaves zeros, as in onnxruntime, whatever its initial state is.
       const bool empty = lengths[static_cast<size_t>(b)] == 0;
@@ -158,8 +169,9 @@ Status RecurrentNet::run(KernelContext& context, MakeCell make_cell) const {
   return {};
 }
 
-Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction,
-                                   const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y, float* h, float* c) const {
+Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias,
+                                   const Sizes& s, int64_t direction, const std::vector<int64_t>& lengths,
+                                   const Tensor& x, Cell& cell, float* y, float* h, float* c) const {
   const int64_t width = weights.gates * s.hidden;
   Tensor from_x, gates;
   PY_ORT_TRY(Tensor::make(DType::float32, {s.steps * s.batch, width}, from_x));
@@ -176,12 +188,14 @@ Status RecurrentNet::run_direction(const RecurrentWeights& weights, const Tensor
     for (int64_t b = 0; b < s.batch; ++b) {
       active[static_cast<size_t>(b)] = step < lengths[static_cast<size_t>(b)];
       const int64_t t = active[static_cast<size_t>(b)] ? time(b) : 0;
-      std::copy_n(from_x.data<float>() + (batch_first_ ? b * s.steps + t : t * s.batch + b) * width, width, gates.mutable_data<float>() + b * width);
+      std::copy_n(from_x.data<float>() + (batch_first_ ? b * s.steps + t : t * s.batch + b) * width, width,
+                  gates.mutable_data<float>() + b * width);
     }
     PY_ORT_TRY(cell.step(gates.mutable_data<float>(), active, h, c));
     for (int64_t b = 0; b < s.batch; ++b) {
       if (!active[static_cast<size_t>(b)]) continue;
-      const int64_t at = batch_first_ ? (b * s.steps + time(b)) * s.directions + direction : (time(b) * s.directions + direction) * s.batch + b;
+      const int64_t at = batch_first_ ? (b * s.steps + time(b)) * s.directions + direction
+                                      : (time(b) * s.directions + direction) * s.batch + b;
       std::copy_n(h + b * s.hidden, s.hidden, y + at * s.hidden);
     }
   }

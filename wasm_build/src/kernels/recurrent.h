@@ -1,4 +1,5 @@
-// What RNN, GRU and LSTM share: directions, layouts, lengths, the product with X, and activations. A Cell does one step.
+// What RNN, GRU and LSTM share: directions, layouts, lengths, the product with X, and activations. A Cell does one
+// step.
 #pragma once
 
 #include <vector>
@@ -12,13 +13,14 @@ namespace py_ort {
 // The weights of one direction. `gates`: 1 for RNN, 3 for GRU, 4 for LSTM.
 struct RecurrentWeights {
   int64_t gates = 1, hidden = 0;
-  const Tensor* r = nullptr;          // the right operands of H R^T, one for each of RecurrentNet's splits
-  const float* bias_r = nullptr;      // [gates * hidden], or null
-  const float* peepholes = nullptr;   // LSTM: [3 * hidden], or null
+  const Tensor* r = nullptr;         // the right operands of H R^T, one for each of RecurrentNet's splits
+  const float* bias_r = nullptr;     // [gates * hidden], or null
+  const float* peepholes = nullptr;  // LSTM: [3 * hidden], or null
 };
 
 // gates[b, column + j] += H[b] R^T[j] for j in [0, columns)
-Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates, int64_t stride);
+Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates,
+                     int64_t stride);
 
 // What [batch, hidden] states are once quantised to uint8 by their own range; rows that are not active count as zeros.
 void quantize_states(const float* h, const std::vector<bool>& active, int64_t hidden, float* out);
@@ -30,7 +32,8 @@ void activate_row(const Activation& activation, float clip, float* x, int64_t co
 class Cell {
  public:
   virtual ~Cell() = default;
-  // One step. gates: [batch, gates * hidden], what X (and its bias) contributes; overwritten. h, c: [batch, hidden]; rows that are not active stay.
+  // One step. gates: [batch, gates * hidden], what X (and its bias) contributes; overwritten. h, c: [batch, hidden];
+  // rows that are not active stay.
   virtual Status step(float* gates, const std::vector<bool>& active, float* h, float* c) = 0;
 };
 
@@ -40,10 +43,13 @@ class RecurrentNet {
   // splits: how many gates each product with H is for; otherwise: the activations, unless attributes name others.
   Status read(const KernelInfo& info, std::vector<int64_t> splits, std::vector<std::string> otherwise);
 
-  using MakeCell = std::unique_ptr<Cell> (*)(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch);
+  using MakeCell = std::unique_ptr<Cell> (*)(const RecurrentNet& net, const RecurrentWeights& weights,
+                                             int64_t direction, int64_t batch);
   Status run(KernelContext& context, MakeCell make_cell) const;
 
-  const Activation& activation(int64_t direction, size_t i) const { return activations_[static_cast<size_t>(direction) * per_direction_ + i]; }
+  const Activation& activation(int64_t direction, size_t i) const {
+    return activations_[static_cast<size_t>(direction) * per_direction_ + i];
+  }
   float clip() const { return clip_; }
   bool input_forget() const { return input_forget_; }
   bool linear_before_reset() const { return linear_before_reset_; }
@@ -52,12 +58,13 @@ class RecurrentNet {
 
  private:
   struct Sizes { int64_t steps, batch, input, hidden, directions; };
-  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s, int64_t direction,
-                       const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y, float* h, float* c) const;
+  Status run_direction(const RecurrentWeights& weights, const Tensor& panels, const float* bias, const Sizes& s,
+                       int64_t direction, const std::vector<int64_t>& lengths, const Tensor& x, Cell& cell, float* y,
+                       float* h, float* c) const;
 
   int64_t gates_ = 1, hidden_ = 0;
   std::vector<int64_t> splits_;
-  std::vector<int64_t> directions_;   // kForward, kReverse or both
+  std::vector<int64_t> directions_;  // kForward, kReverse or both
   std::vector<Activation> activations_;
   size_t per_direction_ = 1;
   float clip_ = 0;

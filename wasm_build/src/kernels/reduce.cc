@@ -1,4 +1,5 @@
-// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare.
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp,
+// ReduceSumSquare.
 #include "reduce.h"
 
 #include <cmath>
@@ -13,10 +14,11 @@ namespace py_ort {
 namespace {
 
 constexpr Reduction kReductions[] = {
-    {"ReduceL1", Step::sum_abs, Finish::none},   {"ReduceL2", Step::sum_squares, Finish::sqrt}, {"ReduceLogSum", Step::sum, Finish::log},
-    {"ReduceLogSumExp", Step::sum, Finish::log_of_exps}, {"ReduceMax", Step::max, Finish::none}, {"ReduceMean", Step::sum, Finish::mean},
-    {"ReduceMin", Step::min, Finish::none},      {"ReduceProd", Step::product, Finish::none},   {"ReduceSum", Step::sum, Finish::none},
-    {"ReduceSumSquare", Step::sum_squares, Finish::none},
+    {"ReduceL1", Step::sum_abs, Finish::none}, {"ReduceL2", Step::sum_squares, Finish::sqrt},
+    {"ReduceLogSum", Step::sum, Finish::log},  {"ReduceLogSumExp", Step::sum, Finish::log_of_exps},
+    {"ReduceMax", Step::max, Finish::none},    {"ReduceMean", Step::sum, Finish::mean},
+    {"ReduceMin", Step::min, Finish::none},    {"ReduceProd", Step::product, Finish::none},
+    {"ReduceSum", Step::sum, Finish::none},    {"ReduceSumSquare", Step::sum_squares, Finish::none},
 };
 
 // exp(x - most) for the largest of each set, so that nothing overflows; `most` is 0 where that would be infinite.
@@ -39,7 +41,8 @@ Status shifted_exps(const Tensor& in, const ReducedAxes& axes, Tensor& most, Ten
 class Reduce {
  public:
   explicit Reduce(const KernelInfo& info)
-      : reduction_(*find_reduction(info.op_type)), keep_(info.attributes.integer("keepdims", 1) != 0), noop_(info.attributes.integer("noop_with_empty_axes", 0) != 0) {}
+      : reduction_(*find_reduction(info.op_type)), keep_(info.attributes.integer("keepdims", 1) != 0),
+        noop_(info.attributes.integer("noop_with_empty_axes", 0) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> list;
@@ -51,7 +54,8 @@ class Reduce {
     }
     const ReducedAxes axes = reduced_axes(in.dims, list, keep_);
     // Logarithms and exponentials of integers are calculated in doubles; all else in the input's own lane.
-    const bool by_logs = reduction_.finish == Finish::log || reduction_.finish == Finish::log_of_exps || reduction_.finish == Finish::sqrt;
+    const bool by_logs = reduction_.finish == Finish::log || reduction_.finish == Finish::log_of_exps ||
+                         reduction_.finish == Finish::sqrt;
     const bool is_float = lane_of(in.dtype) == Lane::f32 || lane_of(in.dtype) == Lane::f64;
     Tensor wide, most, total, result;
     PY_ORT_TRY(cast(in, by_logs && !is_float ? DType::float64 : lane_dtype(lane_of(in.dtype)), wide));

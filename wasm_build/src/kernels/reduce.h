@@ -15,12 +15,16 @@ struct ReducedAxes {
 };
 ReducedAxes reduced_axes(const Dims& dims, const std::vector<int64_t>& axes, bool keep);
 
-// Axes that do not count are gone, neighbours of one kind are one: the loops over the elements, the innermost last. `step` is that of the
-// output, 0 when reduced.
-struct ReduceLoop { int64_t size, step; bool reduced; };
+// Axes that do not count are gone, neighbours of one kind are one: the loops over the elements, the innermost last.
+// `step` is that of the output, 0 when reduced.
+struct ReduceLoop {
+  int64_t size, step;
+  bool reduced;
+};
 std::vector<ReduceLoop> reduce_loops(const Dims& dims, const ReducedAxes& axes);
 
-// `in` and `out` are of one lane's dtype. The identity (what an empty set gives) is that of `dtype`, which may be narrower.
+// `in` and `out` are of one lane's dtype. The identity (what an empty set gives) is that of `dtype`, which may be
+// narrower.
 void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, Tensor& out);
 
 // A reduction of floats that come in order, a few at a time.
@@ -32,8 +36,8 @@ class ReduceStream {
  private:
   Step step_;
   std::vector<ReduceLoop> loops_;
-  Dims index_;           // of the outer loops
-  int64_t within_ = 0;   // of the innermost loop
+  Dims index_;          // of the outer loops
+  int64_t within_ = 0;  // of the innermost loop
   float* totals_;
   float identity_;
 };

@@ -9,12 +9,24 @@
 namespace py_ort {
 namespace {
 
-struct SumStep { template <class T> static T apply(T total, T x) { return total + x; } };
-struct AbsStep { template <class T> static T apply(T total, T x) { return total + (x < T{0} ? T{0} - x : x); } };
-struct SquareStep { template <class T> static T apply(T total, T x) { return total + x * x; } };
-struct MaxStep { template <class T> static T apply(T most, T x) { return x > most || x != x ? x : most; } };
-struct MinStep { template <class T> static T apply(T least, T x) { return x < least || x != x ? x : least; } };
-struct ProductStep { template <class T> static T apply(T product, T x) { return product * x; } };
+struct SumStep {
+  template <class T> static T apply(T total, T x) { return total + x; }
+};
+struct AbsStep {
+  template <class T> static T apply(T total, T x) { return total + (x < T{0} ? T{0} - x : x); }
+};
+struct SquareStep {
+  template <class T> static T apply(T total, T x) { return total + x * x; }
+};
+struct MaxStep {
+  template <class T> static T apply(T most, T x) { return x > most || x != x ? x : most; }
+};
+struct MinStep {
+  template <class T> static T apply(T least, T x) { return x < least || x != x ? x : least; }
+};
+struct ProductStep {
+  template <class T> static T apply(T product, T x) { return product * x; }
+};
 
 // Integers wrap, which only unsigned ones may.
 template <class T, class S>
@@ -49,7 +61,9 @@ T reduce_row(const T* x, int64_t count, T identity) {
   }
   if constexpr (is_hot<T> && (std::is_same_v<S, MaxStep> || std::is_same_v<S, MinStep>)) {
     // These instructions pass NaNs on, as the steps do; the compiler does not see that.
-    const auto best = [](v128_t a, v128_t b) { return std::is_same_v<S, MaxStep> ? wasm_f32x4_max(a, b) : wasm_f32x4_min(a, b); };
+    const auto best = [](v128_t a, v128_t b) {
+      return std::is_same_v<S, MaxStep> ? wasm_f32x4_max(a, b) : wasm_f32x4_min(a, b);
+    };
     v128_t v = wasm_v128_load(x);
     for (int64_t i = 4; i + 4 <= count; i += 4) v = best(v, wasm_v128_load(x + i));
     v = best(v, wasm_v128_load(x + count - 4));
@@ -84,14 +98,15 @@ struct Kernels {
   void (*into)(const void* x, void* totals, int64_t count);                      // a row into as many totals
 };
 template <class T, class S>
-constexpr Kernels kKernels{
-    [](const void* x, int64_t count, const void* identity, void* total) {
-      T& to = *static_cast<T*>(total);
-      to = apply<CombineStep<S>>(to, reduce_row<T, S>(static_cast<const T*>(x), count, *static_cast<const T*>(identity)));
-    },
-    [](const void* x, void* totals, int64_t count) { reduce_into<T, S>(static_cast<const T*>(x), static_cast<T*>(totals), count); }};
+constexpr Kernels kKernels{[](const void* x, int64_t count, const void* identity, void* total) {
+  T& to = *static_cast<T*>(total);
+  to = apply<CombineStep<S>>(to, reduce_row<T, S>(static_cast<const T*>(x), count, *static_cast<const T*>(identity)));
+}, [](const void* x, void* totals, int64_t count) {
+  reduce_into<T, S>(static_cast<const T*>(x), static_cast<T*>(totals), count);
+}};
 
-void walk_loops(const char* x, char* y, size_t width, const std::vector<ReduceLoop>& loops, const Kernels& kernels, const void* identity) {
+void walk_loops(const char* x, char* y, size_t width, const std::vector<ReduceLoop>& loops, const Kernels& kernels,
+                const void* identity) {
   const ReduceLoop inner = loops.empty() ? ReduceLoop{1, 1, false} : loops.back();
   const size_t depth = loops.empty() ? 0 : loops.size() - 1;
   const auto bytes = static_cast<ptrdiff_t>(width);
@@ -184,7 +199,8 @@ void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, T
 }
 
 ReduceStream::ReduceStream(Step step, const Dims& dims, const ReducedAxes& axes, float* totals, int64_t outputs)
-    : step_(step), loops_(reduce_loops(dims, axes)), totals_(totals), identity_(identity_of<float>(step, DType::float32)) {
+    : step_(step), loops_(reduce_loops(dims, axes)), totals_(totals),
+      identity_(identity_of<float>(step, DType::float32)) {
   if (loops_.empty()) loops_.push_back({1, 1, false});
   index_.resize(loops_.size() - 1);
   std::fill_n(totals, outputs, identity_);

@@ -13,7 +13,7 @@ using Kind = Instruction::Kind;
 using Range = Regex::Range;
 
 constexpr uint32_t kLast = 0x10ffff;
-constexpr int kMostRepeats = 1000;      // RE2's limit
+constexpr int kMostRepeats = 1000;  // RE2's limit
 
 struct Set {
   std::vector<Range> ranges;
@@ -37,10 +37,20 @@ bool named_class(char name, std::vector<Range>& out) {
 }
 bool posix_class(std::string_view name, std::vector<Range>& out) {
   static const std::pair<std::string_view, std::vector<Range>> classes[] = {
-      {"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}}, {"alpha", {{'A', 'Z'}, {'a', 'z'}}}, {"ascii", {{0, 127}}}, {"blank", {{'\t', '\t'}, {' ', ' '}}},
-      {"cntrl", {{0, 31}, {127, 127}}}, {"digit", {{'0', '9'}}}, {"graph", {{'!', '~'}}}, {"lower", {{'a', 'z'}}}, {"print", {{' ', '~'}}},
-      {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}}, {"space", {{'\t', '\r'}, {' ', ' '}}}, {"upper", {{'A', 'Z'}}},
-      {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}}, {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
+      {"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+      {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
+      {"ascii", {{0, 127}}},
+      {"blank", {{'\t', '\t'}, {' ', ' '}}},
+      {"cntrl", {{0, 31}, {127, 127}}},
+      {"digit", {{'0', '9'}}},
+      {"graph", {{'!', '~'}}},
+      {"lower", {{'a', 'z'}}},
+      {"print", {{' ', '~'}}},
+      {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+      {"space", {{'\t', '\r'}, {' ', ' '}}},
+      {"upper", {{'A', 'Z'}}},
+      {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+      {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
   for (const auto& [known, ranges] : classes)
     if (known == name) return out = ranges, true;
   return false;
@@ -73,14 +83,14 @@ class Parser {
     return true;
   }
   template <class... Parts>
-  Status broken(const Parts&... parts) const { return invalid_graph("the regular expression '", pattern_, "' is broken at ", at_, ": ", to_text(parts...)); }
+  Status broken(const Parts&... parts) const {
+    return invalid_graph("the regular expression '", pattern_, "' is broken at ", at_, ": ", to_text(parts...));
+  }
 
   Status choice(Node& out) {
     const Flags flags = flags_;  // those set inside a group end with it
     out.type = Node::Type::choice;
-    do {
-      PY_ORT_TRY(sequence(out.children.emplace_back()));
-    } while (take("|"));
+    do { PY_ORT_TRY(sequence(out.children.emplace_back())); } while (take("|"));
     flags_ = flags;
     return {};
   }
@@ -106,7 +116,8 @@ class Parser {
       } else if (!counted(least, most)) {
         return {};
       }
-      if (least > kMostRepeats || most > kMostRepeats || (most >= 0 && most < least)) return broken("a repetition of ", least, " to ", most);
+      if (least > kMostRepeats || most > kMostRepeats || (most >= 0 && most < least))
+        return broken("a repetition of ", least, " to ", most);
       (void)take("?");  // fewest first: all the same for the longest match
       Node repeat;
       repeat.type = Node::Type::repeat;
@@ -121,7 +132,8 @@ class Parser {
     size_t at = at_;
     const auto number = [&](int& out) {
       const size_t start = at;
-      for (out = 0; at < pattern_.size() && pattern_[at] >= '0' && pattern_[at] <= '9'; ++at) out = std::min(out * 10 + (pattern_[at] - '0'), kMostRepeats + 1);
+      for (out = 0; at < pattern_.size() && pattern_[at] >= '0' && pattern_[at] <= '9'; ++at)
+        out = std::min(out * 10 + (pattern_[at] - '0'), kMostRepeats + 1);
       return at > start;
     };
     if (at >= pattern_.size() || pattern_[at++] != '{' || !number(least)) return false;
@@ -148,7 +160,8 @@ class Parser {
     return set(out, std::move(one));
   }
   Status assertion(Node& out, Kind kind) {
-    if (flags_.multi_line && (kind == Kind::begin || kind == Kind::end)) return not_implemented("the regular expression '", pattern_, "' uses (?m), which is not supported");
+    if (flags_.multi_line && (kind == Kind::begin || kind == Kind::end))
+      return not_implemented("the regular expression '", pattern_, "' uses (?m), which is not supported");
     out.type = Node::Type::assertion;
     out.assertion = kind;
     return {};
@@ -216,14 +229,20 @@ class Parser {
       ++at_;
       const bool braces = take("{");
       size_t digits = 0;
-      for (; more() && std::isxdigit(static_cast<unsigned char>(pattern_[at_])) && (braces || digits < 2); ++at_, ++digits)
-        code = std::min<uint32_t>(code * 16 + static_cast<uint32_t>(pattern_[at_] <= '9' ? pattern_[at_] - '0' : (pattern_[at_] | 0x20) - 'a' + 10), kLast + 1);
+      for (; more() && std::isxdigit(static_cast<unsigned char>(pattern_[at_])) && (braces || digits < 2);
+           ++at_, ++digits)
+        code = std::min<uint32_t>(
+            code * 16 +
+                static_cast<uint32_t>(pattern_[at_] <= '9' ? pattern_[at_] - '0' : (pattern_[at_] | 0x20) - 'a' + 10),
+            kLast + 1);
       if (digits == 0 || code > kLast || (braces && !take("}"))) return broken("\\x without a character's number");
-    } else if (static constexpr std::string_view letters = "tnrfva", codes = "\t\n\r\f\v\a"; letters.find(c) != letters.npos) {
+    } else if (static constexpr std::string_view letters = "tnrfva", codes = "\t\n\r\f\v\a";
+               letters.find(c) != letters.npos) {
       code = static_cast<uint8_t>(codes[letters.find(c)]);
       ++at_;
     } else if (std::isalnum(static_cast<unsigned char>(c))) {
-      return not_implemented("the regular expression '", pattern_, "' uses \\", pattern_.substr(at_, 1), ", which is not supported");
+      return not_implemented("the regular expression '", pattern_, "' uses \\", pattern_.substr(at_, 1),
+                             ", which is not supported");
     } else {
       code = next_code_point(pattern_, at_);
     }
@@ -239,7 +258,8 @@ class Parser {
         const bool negated = take("^");
         const size_t end = pattern_.find(":]", at_);
         std::vector<Range> ranges;
-        if (end == std::string_view::npos || !posix_class(pattern_.substr(at_, end - at_), ranges)) return broken("an unknown class");
+        if (end == std::string_view::npos || !posix_class(pattern_.substr(at_, end - at_), ranges))
+          return broken("an unknown class");
         at_ = end + 2;
         if (negated) add_complement(ranges, result.ranges);
         else result.ranges.insert(result.ranges.end(), ranges.begin(), ranges.end());
@@ -273,7 +293,9 @@ void emit(const Node& node, std::vector<Instruction>& program) {
     return program.size() - 1;
   };
   switch (node.type) {
-    case Node::Type::set: program.push_back({Kind::set, node.set.ranges, node.set.negated, program.size() + 1, 0}); break;
+    case Node::Type::set:
+      program.push_back({Kind::set, node.set.ranges, node.set.negated, program.size() + 1, 0});
+      break;
     case Node::Type::assertion: program.push_back({node.assertion, {}, false, program.size() + 1, 0}); break;
     case Node::Type::sequence:
       for (const Node& child : node.children) emit(child, program);
@@ -324,7 +346,8 @@ Status Regex::compile(std::string_view pattern, Regex& out) {
   return {};
 }
 
-void Regex::follow(size_t at, uint32_t before, uint32_t after, std::vector<bool>& seen, std::vector<size_t>& states) const {
+void Regex::follow(size_t at, uint32_t before, uint32_t after, std::vector<bool>& seen,
+                   std::vector<size_t>& states) const {
   std::vector<size_t> open{at};
   while (!open.empty()) {
     const size_t here = open.back();
@@ -334,12 +357,21 @@ void Regex::follow(size_t at, uint32_t before, uint32_t after, std::vector<bool>
     const Instruction& instruction = program_[here];
     const bool boundary = is_word(before) != is_word(after);
     switch (instruction.kind) {
-      case Kind::set: case Kind::match: states.push_back(here); break;
+      case Kind::set:
+      case Kind::match: states.push_back(here); break;
       case Kind::split: open.insert(open.end(), {instruction.next, instruction.other}); break;
-      case Kind::begin: if (before == kNothing) open.push_back(instruction.next); break;
-      case Kind::end: if (after == kNothing) open.push_back(instruction.next); break;
-      case Kind::word_boundary: if (boundary) open.push_back(instruction.next); break;
-      case Kind::no_word_boundary: if (!boundary) open.push_back(instruction.next); break;
+      case Kind::begin:
+        if (before == kNothing) open.push_back(instruction.next);
+        break;
+      case Kind::end:
+        if (after == kNothing) open.push_back(instruction.next);
+        break;
+      case Kind::word_boundary:
+        if (boundary) open.push_back(instruction.next);
+        break;
+      case Kind::no_word_boundary:
+        if (!boundary) open.push_back(instruction.next);
+        break;
     }
   }
 }
@@ -353,7 +385,8 @@ size_t Regex::longest(std::string_view text, size_t at, uint32_t before) const {
   uint32_t current = next();
   follow(0, before, current, seen, states);
   while (!states.empty()) {
-    if (std::any_of(states.begin(), states.end(), [&](size_t state) { return program_[state].kind == Kind::match; })) found = at;
+    if (std::any_of(states.begin(), states.end(), [&](size_t state) { return program_[state].kind == Kind::match; }))
+      found = at;
     if (current == kNothing) break;
     at = behind;
     const uint32_t after = next();
@@ -362,7 +395,8 @@ size_t Regex::longest(std::string_view text, size_t at, uint32_t before) const {
     for (const size_t state : states) {
       const Instruction& instruction = program_[state];
       if (instruction.kind != Kind::set) continue;
-      const bool inside = std::any_of(instruction.ranges.begin(), instruction.ranges.end(), [&](Range r) { return current >= r.first && current <= r.last; });
+      const bool inside = std::any_of(instruction.ranges.begin(), instruction.ranges.end(),
+                                      [&](Range r) { return current >= r.first && current <= r.last; });
       if (inside != instruction.negated) follow(instruction.next, current, after, seen, reached);
     }
     states.swap(reached);

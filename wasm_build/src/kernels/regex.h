@@ -1,4 +1,5 @@
-// Regular expressions in RE2's syntax, for the longest matches: a set of states moves over the text, so the time of one is linear in its length.
+// Regular expressions in RE2's syntax, for the longest matches: a set of states moves over the text, so the time of one
+// is linear in its length.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,13 @@ class Regex {
  public:
   static Status compile(std::string_view pattern, Regex& out);
   bool full_match(std::string_view text) const { return longest(text, 0, kNothing) == text.size(); }
-  // The first place at or after byte `from` where the expression matches something: bytes [begin, end), as many as can be.
+  // The first place at or after byte `from` where the expression matches something: bytes [begin, end), as many as can
+  // be.
   bool find(std::string_view text, size_t from, size_t& begin, size_t& end) const;
 
   struct Range { uint32_t first, last; };
-  // An instruction of the machine. `set`: one code point of the ranges (not of them when negated), then go on behind it.
+  // An instruction of the machine. `set`: one code point of the ranges (not of them when negated), then go on behind
+  // it.
   struct Instruction {
     enum class Kind : uint8_t { set, split, begin, end, word_boundary, no_word_boundary, match } kind;
     std::vector<Range> ranges;

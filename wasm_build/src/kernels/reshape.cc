@@ -17,7 +17,8 @@ class Reshape {
     int64_t known = 1, unknown = -1;
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] == 0 && !allow_zero_) {
-        PY_ORT_ENSURE(i < in.dims.size(), "Reshape to ", wanted, " copies axis ", i, ", which an input of shape ", in.dims, " does not have");
+        PY_ORT_ENSURE(i < in.dims.size(), "Reshape to ", wanted, " copies axis ", i, ", which an input of shape ",
+                      in.dims, " does not have");
         dims[i] = in.dims[i];
       }
       if (dims[i] == -1) {
@@ -29,11 +30,13 @@ class Reshape {
       }
     }
     if (unknown >= 0) {
-      PY_ORT_ENSURE(known != 0 && in.count() % known == 0, "Reshape of ", in.dims, " to ", wanted, ": ", in.count(), " elements do not divide by ", known);
+      PY_ORT_ENSURE(known != 0 && in.count() % known == 0, "Reshape of ", in.dims, " to ", wanted, ": ", in.count(),
+                    " elements do not divide by ", known);
       dims[static_cast<size_t>(unknown)] = in.count() / known;
       known *= dims[static_cast<size_t>(unknown)];
     }
-    PY_ORT_ENSURE(known == in.count(), "Reshape of ", in.dims, " (", in.count(), " elements) to ", wanted, " (", known, ")");
+    PY_ORT_ENSURE(known == in.count(), "Reshape of ", in.dims, " (", in.count(), " elements) to ", wanted, " (", known,
+                  ")");
     context.output(0, in.reshaped(std::move(dims)));
     return {};
   }

@@ -12,11 +12,12 @@ class Residual {
 
   static const Tensor* of(const KernelContext& context) { return context.input(3); }
   static Status check(const Tensor* z, const Dims& result) {
-    PY_ORT_ENSURE(!z || z->dims == result, "the residual of shape ", z->dims, " is not shaped like the result: ", result);
+    PY_ORT_ENSURE(!z || z->dims == result, "the residual of shape ", z->dims,
+                  " is not shaped like the result: ", result);
     return {};
   }
-  // Whether the result may lie in the residual's place, where the product goes through panels: then each element of that is read just
-  // before its sum is written.
+  // Whether the result may lie in the residual's place, where the product goes through panels: then each element of
+  // that is read just before its sum is written.
   bool may_hold_result(const Tensor* z) const { return z && !last_; }
   // What is added before the activation.
   void before(const Tensor* z, int64_t stride, ProductEnd& end) const {

@@ -22,7 +22,8 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
     const int32_t* index = axis.indices.data();
     const float* weight = axis.weights.data();
     if (inner == 1 && axis.taps == 2) {
-      for (int64_t j = 0; j < axis.out; ++j, index += 2, weight += 2) *y++ = x[index[0]] * weight[0] + x[index[1]] * weight[1];
+      for (int64_t j = 0; j < axis.out; ++j, index += 2, weight += 2)
+        *y++ = x[index[0]] * weight[0] + x[index[1]] * weight[1];
       continue;
     }
     for (int64_t j = 0; j < axis.out; ++j, index += axis.taps, weight += axis.taps, y += inner) {
@@ -35,7 +36,8 @@ void interpolate(const ResizeAxis& axis, int64_t outer, int64_t inner, const flo
       for (int64_t i = 0; i < inner; i += 4) {
         const auto left = static_cast<int32_t>(inner - i);
         v128_t sum = simd::splat(0);
-        for (int t = 0; t < axis.taps; ++t) sum = simd::mul_add(load_some(x + index[t] * inner + i, left), load_splat(weight + t), sum);
+        for (int t = 0; t < axis.taps; ++t)
+          sum = simd::mul_add(load_some(x + index[t] * inner + i, left), load_splat(weight + t), sum);
         store_some(y + i, sum, left);
       }
     }
@@ -71,7 +73,8 @@ class Resize {
       context.output(0, x);
       return {};
     }
-    PY_ORT_ENSURE(x.count() > 0 || element_count(dims) == 0, "cannot resize an empty tensor of shape ", x.dims, " to ", dims);
+    PY_ORT_ENSURE(x.count() > 0 || element_count(dims) == 0, "cannot resize an empty tensor of shape ", x.dims, " to ",
+                  dims);
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, dims, y));
     if (y->count() == 0) return {};
@@ -83,7 +86,9 @@ class Resize {
  private:
   // Scales and sizes of all axes from inputs 1 to 3.
   Status read_sizes(KernelContext& context, const Tensor& x, std::vector<ResizeAxis>& all) const {
-    const auto given = [&](size_t i) { return context.input(i) && context.input(i)->count() > 0 ? context.input(i) : nullptr; };
+    const auto given = [&](size_t i) {
+      return context.input(i) && context.input(i)->count() > 0 ? context.input(i) : nullptr;
+    };
     const Tensor *roi = given(1), *scales = given(2), *sizes = given(3);
     std::vector<int64_t> axes = axes_;
     if (!named_axes_) {
@@ -93,7 +98,8 @@ class Resize {
     PY_ORT_TRY(normalize_axes(axes, x.rank()));
     for (size_t i = 0; i < all.size(); ++i) all[i].in = all[i].out = x.dims[i];
     const auto count = static_cast<int64_t>(axes.size());
-    PY_ORT_ENSURE((scales != nullptr) != (sizes != nullptr) || x.rank() == 0, "Resize needs scales or sizes, and not both");
+    PY_ORT_ENSURE((scales != nullptr) != (sizes != nullptr) || x.rank() == 0,
+                  "Resize needs scales or sizes, and not both");
     if (scales) {
       Tensor values;
       PY_ORT_TRY(cast(*scales, DType::float32, values));
@@ -108,13 +114,15 @@ class Resize {
     } else if (sizes) {
       std::vector<int64_t> wanted;
       PY_ORT_TRY(read_integers(*sizes, wanted));
-      PY_ORT_ENSURE(static_cast<int64_t>(wanted.size()) == count, "Resize got ", wanted.size(), " sizes for ", count, " axes");
+      PY_ORT_ENSURE(static_cast<int64_t>(wanted.size()) == count, "Resize got ", wanted.size(), " sizes for ", count,
+                    " axes");
       take_sizes(axes, wanted, all);
     }
     if (roi && rule_.coordinates == Coordinates::tf_crop_and_resize) {
       Tensor values;
       PY_ORT_TRY(cast(*roi, DType::float32, values));
-      PY_ORT_ENSURE(values.count() == 2 * count, "Resize's roi has ", values.count(), " numbers, expected two for each of ", count, " axes");
+      PY_ORT_ENSURE(values.count() == 2 * count, "Resize's roi has ", values.count(),
+                    " numbers, expected two for each of ", count, " axes");
       for (int64_t k = 0; k < count; ++k) {
         ResizeAxis& axis = all[static_cast<size_t>(axes[static_cast<size_t>(k)])];
         axis.crop_begin = values.data<float>()[k], axis.crop_end = values.data<float>()[k + count];
@@ -123,7 +131,8 @@ class Resize {
     return {};
   }
 
-  void take_sizes(const std::vector<int64_t>& axes, const std::vector<int64_t>& wanted, std::vector<ResizeAxis>& all) const {
+  void take_sizes(const std::vector<int64_t>& axes, const std::vector<int64_t>& wanted,
+                  std::vector<ResizeAxis>& all) const {
     double common = policy_ == "not_larger" ? HUGE_VAL : 0;
     for (size_t k = 0; k < axes.size(); ++k) {
       ResizeAxis& axis = all[static_cast<size_t>(axes[k])];
@@ -170,8 +179,8 @@ class Resize {
       Tensor next = y;
       if (d != order.back() || y.dtype != DType::float32) PY_ORT_TRY(Tensor::make(DType::float32, dims, next));
       const auto axis = static_cast<int64_t>(d);
-      interpolate(axes[d], count_between(dims, 0, axis), count_between(dims, axis + 1, current.rank()), current.data<float>(),
-                  next.mutable_data<float>());
+      interpolate(axes[d], count_between(dims, 0, axis), count_between(dims, axis + 1, current.rank()),
+                  current.data<float>(), next.mutable_data<float>());
       current = std::move(next);
     }
     extrapolate(axes, current);
@@ -201,7 +210,8 @@ class Resize {
   std::vector<int64_t> axes_;
 };
 
-PY_ORT_KERNEL("", "Resize", "float32,float16,bfloat16,float64,int8,uint8,int16,uint16,int32,uint32,int64,uint64,bool;*", Resize);
+PY_ORT_KERNEL("", "Resize", "float32,float16,bfloat16,float64,int8,uint8,int16,uint16,int32,uint32,int64,uint64,bool;*",
+              Resize);
 
 }  // namespace
 }  // namespace py_ort

@@ -32,9 +32,12 @@ Status read_interpolation(const std::string& text, Interpolation& out) {
 }
 Status read_coordinates(const std::string& text, Coordinates& out) {
   static constexpr std::pair<const char*, Coordinates> names[] = {
-      {"half_pixel", Coordinates::half_pixel},           {"half_pixel_symmetric", Coordinates::half_pixel_symmetric},
-      {"pytorch_half_pixel", Coordinates::pytorch_half_pixel}, {"align_corners", Coordinates::align_corners},
-      {"asymmetric", Coordinates::asymmetric},           {"tf_crop_and_resize", Coordinates::tf_crop_and_resize}};
+      {"half_pixel", Coordinates::half_pixel},
+      {"half_pixel_symmetric", Coordinates::half_pixel_symmetric},
+      {"pytorch_half_pixel", Coordinates::pytorch_half_pixel},
+      {"align_corners", Coordinates::align_corners},
+      {"asymmetric", Coordinates::asymmetric},
+      {"tf_crop_and_resize", Coordinates::tf_crop_and_resize}};
   return look_up("coordinate_transformation_mode", names, text, out);
 }
 Status read_nearest(const std::string& text, Nearest& out) {
@@ -45,14 +48,16 @@ Status read_nearest(const std::string& text, Nearest& out) {
   return look_up("nearest_mode", names, text, out);
 }
 
-// The place in the input that output element i comes from. In floats, as onnxruntime computes it: where a place falls on the border between two
-// elements, nearest then chooses the same one.
+// The place in the input that output element i comes from. In floats, as onnxruntime computes it: where a place falls
+// on the border between two elements, nearest then chooses the same one.
 float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
-  const auto x = static_cast<float>(i), length = static_cast<float>(in), factor = static_cast<float>(scale), resized = static_cast<float>(out);
+  const auto x = static_cast<float>(i), length = static_cast<float>(in), factor = static_cast<float>(scale),
+             resized = static_cast<float>(out);
   const float half_pixel = (x + 0.5f) / factor - 0.5f;
   switch (rule.coordinates) {
     case Coordinates::half_pixel: return half_pixel;
-    case Coordinates::half_pixel_symmetric: return length / 2 * (1 - resized / (factor * length)) + (x + 0.5f) / factor - 0.5f;
+    case Coordinates::half_pixel_symmetric:
+      return length / 2 * (1 - resized / (factor * length)) + (x + 0.5f) / factor - 0.5f;
     case Coordinates::pytorch_half_pixel: return out > 1 ? half_pixel : 0;
     case Coordinates::align_corners: return out == 1 ? 0 : x * (length - 1) / (factor * length - 1);
     case Coordinates::asymmetric: return x / factor;
@@ -64,7 +69,8 @@ float ResizeAxis::source(const ResizeRule& rule, int64_t i) const {
 
 // Appends the window around x for linear and cubic interpolation.
 void ResizeAxis::add_window(const ResizeRule& rule, double x) {
-  const double narrowing = rule.antialias ? std::min(scale, 1.0) : 1.0, reach = rule.interpolation == Interpolation::linear ? 1 : 2;
+  const double narrowing = rule.antialias ? std::min(scale, 1.0) : 1.0,
+               reach = rule.interpolation == Interpolation::linear ? 1 : 2;
   // The window around x in (base, base + 1]: as wide as the filter, stretched when many input elements fall on one.
   const double base = std::ceil(x) - 1;
   const auto begin = static_cast<int64_t>(std::floor(-reach / narrowing)) + 1;
@@ -73,7 +79,8 @@ void ResizeAxis::add_window(const ResizeRule& rule, double x) {
   const size_t first = weights.size();
   for (int64_t i = begin; i < begin + taps; ++i) {
     const double distance = (base + static_cast<double>(i) - x) * narrowing;
-    double weight = rule.interpolation == Interpolation::linear ? std::max(0.0, 1 - std::abs(distance)) : cubic(distance, rule.cubic_a);
+    double weight = rule.interpolation == Interpolation::linear ? std::max(0.0, 1 - std::abs(distance))
+                                                                : cubic(distance, rule.cubic_a);
     const int64_t index = static_cast<int64_t>(base) + i;
     if (rule.exclude_outside && (index < 0 || index >= in)) weight = 0;
     sum += weight;

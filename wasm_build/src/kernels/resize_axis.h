@@ -1,4 +1,5 @@
-// Resize along one axis: which input elements make an output element, and with which weights. Resizing several axes is one after the other.
+// Resize along one axis: which input elements make an output element, and with which weights. Resizing several axes is
+// one after the other.
 #pragma once
 
 #include <string>
@@ -9,7 +10,14 @@
 namespace py_ort {
 
 enum class Interpolation : uint8_t { nearest, linear, cubic };
-enum class Coordinates : uint8_t { half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize };
+enum class Coordinates : uint8_t {
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  tf_crop_and_resize
+};
 enum class Nearest : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 
 Status read_interpolation(const std::string& text, Interpolation& out);
@@ -30,9 +38,9 @@ struct ResizeAxis {
   float crop_begin = 0, crop_end = 1;  // tf_crop_and_resize
   // Of output element i: elements [i * taps, (i + 1) * taps) of both.
   int taps = 1;
-  std::vector<int32_t> indices;        // within [0, in)
-  std::vector<float> weights;          // empty for nearest
-  std::vector<bool> outside;           // tf_crop_and_resize: the output elements to extrapolate; else empty
+  std::vector<int32_t> indices;  // within [0, in)
+  std::vector<float> weights;    // empty for nearest
+  std::vector<bool> outside;     // tf_crop_and_resize: the output elements to extrapolate; else empty
 
   // As in onnxruntime, also where tf_crop_and_resize would crop.
   bool identity() const { return in == out && scale == 1; }

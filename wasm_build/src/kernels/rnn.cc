@@ -7,7 +7,8 @@ namespace {
 
 class RnnCell : public Cell {
  public:
-  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch) {
+  static std::unique_ptr<Cell> make(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction,
+                                    int64_t batch) {
     return std::make_unique<RnnCell>(net, weights, direction, batch);
   }
   RnnCell(const RecurrentNet& net, const RecurrentWeights& weights, int64_t direction, int64_t batch)
@@ -40,7 +41,8 @@ class RNN {
 };
 
 PY_ORT_KERNEL("", "RNN",
-              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;int32;float32,float16,bfloat16",
+              "float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;float32,float16,bfloat16;"
+              "int32;float32,float16,bfloat16",
               WithHalf<RNN>);
 
 }  // namespace

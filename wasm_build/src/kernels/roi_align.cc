@@ -24,8 +24,10 @@ class RoiAlign {
     const Tensor &x = *context.input(0), &rois = *context.input(1);
     std::vector<int64_t> images;
     PY_ORT_TRY(read_integers(*context.input(2), images));
-    PY_ORT_ENSURE(x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 4 && static_cast<int64_t>(images.size()) == rois.dims[0],
-                  "RoiAlign got an image of shape ", x.dims, ", regions of shape ", rois.dims, " and ", images.size(), " batch indices");
+    PY_ORT_ENSURE(
+        x.rank() == 4 && rois.rank() == 2 && rois.dims[1] == 4 && static_cast<int64_t>(images.size()) == rois.dims[0],
+        "RoiAlign got an image of shape ", x.dims, ", regions of shape ", rois.dims, " and ", images.size(),
+        " batch indices");
     PY_ORT_TRY(normalize_indices(images, x.dims[0], "batch_indices"));
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, {rois.dims[0], x.dims[1], height_, width_}, y));
@@ -36,7 +38,8 @@ class RoiAlign {
       const int64_t in_cell = make_points(rois.data<float>() + r * 4, x.dims[2], x.dims[3], points);
       for (int64_t c = 0; c < channels; ++c) {
         const float* image = x.data<float>() + (images[static_cast<size_t>(r)] * channels + c) * pixels;
-        for (int64_t cell = 0; cell < height_ * width_; ++cell) *to++ = pool(image, points.data() + cell * in_cell, in_cell);
+        for (int64_t cell = 0; cell < height_ * width_; ++cell)
+          *to++ = pool(image, points.data() + cell * in_cell, in_cell);
       }
     }
     return {};
@@ -44,21 +47,26 @@ class RoiAlign {
 
  private:
   // The sampling points of a region, cell after cell; returns how many there are in a cell.
-  int64_t make_points(const float* roi, int64_t image_height, int64_t image_width, std::vector<BilinearPoint>& points) const {
+  int64_t make_points(const float* roi, int64_t image_height, int64_t image_width,
+                      std::vector<BilinearPoint>& points) const {
     const float offset = half_pixel_ ? 0.5f : 0.0f;
     const float left = roi[0] * scale_ - offset, top = roi[1] * scale_ - offset;
     float width = roi[2] * scale_ - offset - left, height = roi[3] * scale_ - offset - top;
     if (!half_pixel_) width = std::max(width, 1.0f), height = std::max(height, 1.0f);
     const float cell_height = height / static_cast<float>(height_), cell_width = width / static_cast<float>(width_);
-    const auto grid = [&](float cell) { return sampling_ratio_ > 0 ? sampling_ratio_ : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell))); };
+    const auto grid = [&](float cell) {
+      return sampling_ratio_ > 0 ? sampling_ratio_ : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
+    };
     const int64_t rows = grid(cell_height), columns = grid(cell_width);
     points.clear();
     for (int64_t i = 0; i < height_; ++i)
       for (int64_t j = 0; j < width_; ++j)
         for (int64_t iy = 0; iy < rows; ++iy)
           for (int64_t ix = 0; ix < columns; ++ix) {
-            const float y = top + static_cast<float>(i) * cell_height + (static_cast<float>(iy) + 0.5f) * cell_height / static_cast<float>(rows);
-            const float x = left + static_cast<float>(j) * cell_width + (static_cast<float>(ix) + 0.5f) * cell_width / static_cast<float>(columns);
+            const float y = top + static_cast<float>(i) * cell_height +
+                            (static_cast<float>(iy) + 0.5f) * cell_height / static_cast<float>(rows);
+            const float x = left + static_cast<float>(j) * cell_width +
+                            (static_cast<float>(ix) + 0.5f) * cell_width / static_cast<float>(columns);
             points.push_back(BilinearPoint::with_border(y, x, image_height, image_width));
           }
     return rows * columns;

@@ -15,7 +15,8 @@ struct RotaryTable {
 };
 
 // `to` may be `from`. What lies behind the rotated pairs is copied.
-void rotate_heads(const RotaryTable& table, const Heads& from, const Heads& to, int64_t batch, int64_t heads, int64_t rows, int64_t size);
+void rotate_heads(const RotaryTable& table, const Heads& from, const Heads& to, int64_t batch, int64_t heads,
+                  int64_t rows, int64_t size);
 // The table of two caches with as many columns as pairs are rotated; checks that all positions are in it.
 Status check_rotary_caches(const Tensor& cos, const Tensor& sin, RotaryTable& table);
 

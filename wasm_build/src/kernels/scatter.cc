@@ -15,18 +15,22 @@ class Scatterer {
   static Status make(const KernelInfo& info, Scatterer& out) {
     const std::string reduction = info.attributes.text("reduction", "none");
     if (reduction == "none") return {};
-    static constexpr std::pair<std::string_view, std::string_view> names[] = {{"add", "Add"}, {"mul", "Mul"}, {"max", "Max"}, {"min", "Min"}};
+    static constexpr std::pair<std::string_view, std::string_view> names[] = {
+        {"add", "Add"}, {"mul", "Mul"}, {"max", "Max"}, {"min", "Min"}};
     for (const auto& [name, op_type] : names)
       if (reduction == name) out.combine_ = arithmetic_loops(op_type);
-    if (!out.combine_) return invalid_graph(info.op_type, "'s reduction must be none, add, mul, max or min, not '", reduction, "'");
+    if (!out.combine_)
+      return invalid_graph(info.op_type, "'s reduction must be none, add, mul, max or min, not '", reduction, "'");
     return {};
   }
-  Status run(KernelContext& context, const Tensor& data, const Tensor& updates, const std::vector<int64_t>& targets, int64_t length) const {
+  Status run(KernelContext& context, const Tensor& data, const Tensor& updates, const std::vector<int64_t>& targets,
+             int64_t length) const {
     if (!combine_) {
       Tensor* out = nullptr;
       PY_ORT_TRY(context.output(0, data.dtype, data.dims, out));
       copy_elements(data, 0, *out, 0, data.count());
-      for (size_t i = 0; i < targets.size(); ++i) copy_elements(updates, static_cast<int64_t>(i) * length, *out, targets[i], length);
+      for (size_t i = 0; i < targets.size(); ++i)
+        copy_elements(updates, static_cast<int64_t>(i) * length, *out, targets[i], length);
       return {};
     }
     PY_ORT_ENSURE(data.dtype != DType::string_, "strings cannot be combined by a reduction");
@@ -65,10 +69,11 @@ class ScatterElements {
     const Tensor &data = *context.input(0), &indices = *context.input(1), &updates = *context.input(2);
     int64_t axis = 0;
     PY_ORT_TRY(normalize_axis(axis_, data.rank(), axis));
-    PY_ORT_ENSURE(indices.dims == updates.dims && indices.rank() == data.rank(),
-                  "ScatterElements: indices of shape ", indices.dims, " and updates of shape ", updates.dims, " for data of shape ", data.dims);
+    PY_ORT_ENSURE(indices.dims == updates.dims && indices.rank() == data.rank(), "ScatterElements: indices of shape ",
+                  indices.dims, " and updates of shape ", updates.dims, " for data of shape ", data.dims);
     for (int64_t d = 0; d < data.rank(); ++d)
-      PY_ORT_ENSURE(d == axis || indices.dim(d) <= data.dim(d), "ScatterElements: indices of shape ", indices.dims, " reach beyond data of shape ", data.dims);
+      PY_ORT_ENSURE(d == axis || indices.dim(d) <= data.dim(d), "ScatterElements: indices of shape ", indices.dims,
+                    " reach beyond data of shape ", data.dims);
     std::vector<int64_t> targets;
     PY_ORT_TRY(read_integers(indices, targets));
     PY_ORT_TRY(normalize_indices(targets, data.dim(axis), "indices"));
@@ -93,7 +98,8 @@ class ScatterND {
   static Status make(const KernelInfo& info, ScatterND& out) { return Scatterer::make(info, out.scatterer_); }
   Status operator()(KernelContext& context) const {
     const Tensor &data = *context.input(0), &indices = *context.input(1), &updates = *context.input(2);
-    PY_ORT_ENSURE(indices.rank() >= 1 && indices.dim(-1) <= data.rank(), "ScatterND: indices of shape ", indices.dims, " for data of shape ", data.dims);
+    PY_ORT_ENSURE(indices.rank() >= 1 && indices.dim(-1) <= data.rank(), "ScatterND: indices of shape ", indices.dims,
+                  " for data of shape ", data.dims);
     const int64_t depth = indices.dim(-1), length = count_between(data.dims, depth, data.rank());
     Dims expected(indices.dims.begin(), indices.dims.end() - 1);
     const int64_t rows = element_count(expected);
@@ -105,7 +111,8 @@ class ScatterND {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t d = 0; d < depth; ++d) {
         const int64_t index = at[row * depth + d], size = data.dim(d);
-        PY_ORT_ENSURE(index >= -size && index < size, "ScatterND: index ", index, " is out of range for axis ", d, " of shape ", data.dims);
+        PY_ORT_ENSURE(index >= -size && index < size, "ScatterND: index ", index, " is out of range for axis ", d,
+                      " of shape ", data.dims);
         targets[row] += (index < 0 ? index + size : index) * strides[d];
       }
     return scatterer_.run(context, data, updates, targets, length);
@@ -117,25 +124,31 @@ class ScatterND {
 
 class TensorScatter {
  public:
-  explicit TensorScatter(const KernelInfo& info) : axis_(info.attributes.integer("axis", -2)), circular_(info.attributes.text("mode", "linear") == "circular") {}
+  explicit TensorScatter(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", -2)), circular_(info.attributes.text("mode", "linear") == "circular") {}
   Status operator()(KernelContext& context) const {
     const Tensor &cache = *context.input(0), &update = *context.input(1);
     int64_t axis = 0;
     PY_ORT_TRY(normalize_axis(axis_, cache.rank(), axis));
     Dims expected = cache.dims;
-    PY_ORT_ENSURE(axis > 0 && update.rank() == cache.rank(), "TensorScatter along axis ", axis, " of ", cache.dims, " with an update of ", update.dims);
+    PY_ORT_ENSURE(axis > 0 && update.rank() == cache.rank(), "TensorScatter along axis ", axis, " of ", cache.dims,
+                  " with an update of ", update.dims);
     expected[axis] = update.dim(axis);
-    PY_ORT_ENSURE(expected == update.dims && update.dim(axis) <= cache.dim(axis), "TensorScatter: an update of ", update.dims, " does not fit a cache of ", cache.dims, " along axis ", axis);
+    PY_ORT_ENSURE(expected == update.dims && update.dim(axis) <= cache.dim(axis), "TensorScatter: an update of ",
+                  update.dims, " does not fit a cache of ", cache.dims, " along axis ", axis);
     std::vector<int64_t> starts(static_cast<size_t>(cache.dim(0)));
     if (const Tensor* given = context.input(2)) PY_ORT_TRY(read_integers(*given, starts));
-    PY_ORT_ENSURE(static_cast<int64_t>(starts.size()) == cache.dim(0), "TensorScatter: ", starts.size(), " write indices for a batch of ", cache.dim(0));
-    const int64_t most = cache.dim(axis), count = update.dim(axis), length = count_between(cache.dims, axis + 1, cache.rank());
+    PY_ORT_ENSURE(static_cast<int64_t>(starts.size()) == cache.dim(0), "TensorScatter: ", starts.size(),
+                  " write indices for a batch of ", cache.dim(0));
+    const int64_t most = cache.dim(axis), count = update.dim(axis),
+                  length = count_between(cache.dims, axis + 1, cache.rank());
     const int64_t outer = count_between(cache.dims, 0, axis), per_batch = count_between(cache.dims, 1, axis);
     std::vector<int64_t> targets;
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t i = 0; i < count; ++i) {
         const int64_t at = starts[o / per_batch] + i, row = circular_ ? (at % most + most) % most : at;
-        PY_ORT_ENSURE(row >= 0 && row < most, "TensorScatter: write index ", at, " is out of range for an axis of ", most);
+        PY_ORT_ENSURE(row >= 0 && row < most, "TensorScatter: write index ", at, " is out of range for an axis of ",
+                      most);
         targets.push_back((o * most + row) * length);
       }
     return Scatterer{}.run(context, cache, update, targets, length);

@@ -1,4 +1,5 @@
-// SequenceConstruct, SequenceEmpty, SequenceAt, SequenceInsert, SequenceErase, SequenceLength, ConcatFromSequence, SplitToSequence.
+// SequenceConstruct, SequenceEmpty, SequenceAt, SequenceInsert, SequenceErase, SequenceLength, ConcatFromSequence,
+// SplitToSequence.
 #include <algorithm>
 #include <numeric>
 
@@ -49,7 +50,8 @@ class SequenceEmpty {
 // At, Insert and Erase read a position, which may count from the end.
 Status read_position(const Tensor* given, int64_t count, bool end_allowed, int64_t& out) {
   PY_ORT_TRY(read_integer(*given, "the position", out));
-  PY_ORT_ENSURE(out >= -count && out < count + end_allowed, "position ", out, " is out of range for a sequence of ", count);
+  PY_ORT_ENSURE(out >= -count && out < count + end_allowed, "position ", out, " is out of range for a sequence of ",
+                count);
   if (out < 0) out += count;
   return {};
 }
@@ -70,7 +72,8 @@ struct SequenceInsert {
     auto at = static_cast<int64_t>(items.size());
     if (context.input(2)) PY_ORT_TRY(read_position(context.input(2), at, true, at));
     const Tensor& added = *context.input(1);
-    PY_ORT_ENSURE(items.empty() || items[0].tensor.dtype == added.dtype, "a ", dtype_name(added.dtype), " tensor does not belong in a sequence of ", dtype_name(items[0].tensor.dtype));
+    PY_ORT_ENSURE(items.empty() || items[0].tensor.dtype == added.dtype, "a ", dtype_name(added.dtype),
+                  " tensor does not belong in a sequence of ", dtype_name(items[0].tensor.dtype));
     items.insert(items.begin() + at, *context.input_value(1));
     context.output_value(0, sequence_of(std::move(items), added.dtype));
     return {};
@@ -106,7 +109,8 @@ class ConcatFromSequence {
     const KernelEntry* entry = find_kernel("", "Concat");
     KernelInfo concat = info;
     concat.op_type = "Concat";
-    return entry ? entry->make(concat, out.concat_) : not_implemented("ConcatFromSequence needs Concat, which is not in this build");
+    return entry ? entry->make(concat, out.concat_)
+                 : not_implemented("ConcatFromSequence needs Concat, which is not in this build");
   }
   Status operator()(KernelContext& context) const {
     const std::vector<Value>& items = items_of(context, 0);
@@ -118,7 +122,8 @@ class ConcatFromSequence {
       PY_ORT_TRY(normalize_axis(axis_, items[0].tensor.rank() + 1, axis));
       for (Value& part : parts) {
         Dims dims = part.tensor.dims;
-        PY_ORT_ENSURE(axis <= part.tensor.rank(), "ConcatFromSequence: a tensor of shape ", dims, " has no place for axis ", axis);
+        PY_ORT_ENSURE(axis <= part.tensor.rank(), "ConcatFromSequence: a tensor of shape ", dims,
+                      " has no place for axis ", axis);
         dims.insert(dims.begin() + axis, 1);
         part.tensor = part.tensor.reshaped(std::move(dims));
       }
@@ -141,7 +146,8 @@ class ConcatFromSequence {
 
 class SplitToSequence {
  public:
-  explicit SplitToSequence(const KernelInfo& info) : axis_(info.attributes.integer("axis", 0)), keep_(info.attributes.integer("keepdims", 1) != 0) {}
+  explicit SplitToSequence(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", 0)), keep_(info.attributes.integer("keepdims", 1) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     int64_t axis = 0;
@@ -157,7 +163,8 @@ class SplitToSequence {
       if (size % each) split.back() = size % each;
     }
     const int64_t sum = std::accumulate(split.begin(), split.end(), int64_t{0});
-    PY_ORT_ENSURE(sum == size && std::all_of(split.begin(), split.end(), [](int64_t s) { return s >= 0; }), "SplitToSequence of axis ", axis, " of shape ", in.dims, " into ", split);
+    PY_ORT_ENSURE(sum == size && std::all_of(split.begin(), split.end(), [](int64_t s) { return s >= 0; }),
+                  "SplitToSequence of axis ", axis, " of shape ", in.dims, " into ", split);
     const Dims strides = strides_of(in.dims);
     std::vector<Value> items;
     int64_t at = 0;

@@ -26,7 +26,8 @@ template <class Shape>
 class SignalWindow {
  public:
   explicit SignalWindow(const KernelInfo& info)
-      : periodic_(info.attributes.integer("periodic", 1) != 0), dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
+      : periodic_(info.attributes.integer("periodic", 1) != 0),
+        dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
 
   Status operator()(KernelContext& context) const {
     int64_t size;
@@ -49,7 +50,8 @@ class SignalWindow {
 // Triangles that are equally wide on the mel scale, as weights of the bins of a spectrum.
 class MelWeightMatrix {
  public:
-  explicit MelWeightMatrix(const KernelInfo& info) : dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
+  explicit MelWeightMatrix(const KernelInfo& info)
+      : dtype_(static_cast<DType>(info.attributes.integer("output_datatype", 1))) {}
 
   Status operator()(KernelContext& context) const {
     int64_t bins, length, rate;
@@ -72,15 +74,20 @@ class MelWeightMatrix {
     std::vector<int64_t> points;
     for (int64_t i = 0; i < bins + 2; ++i) {
       const double hertz = 700 * (std::pow(10, (edges[0] + static_cast<double>(i) * step) / 2595) - 1);
-      points.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
-      PY_ORT_ENSURE(points.back() >= 0 && points.back() < rows, "the mel scale reaches bin ", points.back(), " of a spectrum of ", rows);
+      points.push_back(
+          static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+      PY_ORT_ENSURE(points.back() >= 0 && points.back() < rows, "the mel scale reaches bin ", points.back(),
+                    " of a spectrum of ", rows);
     }
     for (int64_t i = 0; i < bins; ++i) {
-      const int64_t left = points[static_cast<size_t>(i)], center = points[static_cast<size_t>(i) + 1], right = points[static_cast<size_t>(i) + 2];
+      const int64_t left = points[static_cast<size_t>(i)], center = points[static_cast<size_t>(i) + 1],
+                    right = points[static_cast<size_t>(i) + 2];
       if (left == center) to[center * bins + i] = 1;
       else
-        for (int64_t j = left; j <= center; ++j) to[j * bins + i] = static_cast<double>(j - left) / static_cast<double>(center - left);
-      for (int64_t j = center; j < right; ++j) to[j * bins + i] = static_cast<double>(right - j) / static_cast<double>(right - center);
+        for (int64_t j = left; j <= center; ++j)
+          to[j * bins + i] = static_cast<double>(j - left) / static_cast<double>(center - left);
+      for (int64_t j = center; j < right; ++j)
+        to[j * bins + i] = static_cast<double>(right - j) / static_cast<double>(right - center);
     }
     return put_as(context, values, dtype_);
   }
@@ -92,7 +99,8 @@ class MelWeightMatrix {
 PY_ORT_KERNEL("", "HannWindow", "int32,int64", SignalWindow<Hann>);
 PY_ORT_KERNEL("", "HammingWindow", "int32,int64", SignalWindow<Hamming>);
 PY_ORT_KERNEL("", "BlackmanWindow", "int32,int64", SignalWindow<Blackman>);
-PY_ORT_KERNEL("", "MelWeightMatrix", "int32,int64;int32,int64;int32,int64;float32,float16,float64,bfloat16", MelWeightMatrix);
+PY_ORT_KERNEL("", "MelWeightMatrix", "int32,int64;int32,int64;int32,int64;float32,float16,float64,bfloat16",
+              MelWeightMatrix);
 
 }  // namespace
 }  // namespace py_ort

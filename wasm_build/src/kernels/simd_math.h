@@ -1,5 +1,5 @@
-// Elementary functions of four floats at once, within about 2 ulp of the exact value; NaN, infinities and denormals behave as in <cmath>.
-// Coefficients: weighted minimax fits, rounded to float.
+// Elementary functions of four floats at once, within about 2 ulp of the exact value; NaN, infinities and denormals
+// behave as in <cmath>. Coefficients: weighted minimax fits, rounded to float.
 #pragma once
 
 #include <wasm_simd128.h>
@@ -51,7 +51,8 @@ inline v128_t exp(v128_t x) {
   const v128_t shifted = mul_add(x, splat(1.44269504f), shifter);
   const v128_t n = sub(shifted, shifter);
   const v128_t r = mul_add(n, splat(2.12194440e-4f), mul_add(n, splat(-0.693359375f), x));
-  const v128_t p = polynomial(r, 4.999999404e-01f, 1.666651964e-01f, 4.166839644e-02f, 8.368796669e-03f, 1.381443348e-03f);
+  const v128_t p =
+      polynomial(r, 4.999999404e-01f, 1.666651964e-01f, 4.166839644e-02f, 8.368796669e-03f, 1.381443348e-03f);
   const v128_t e = add(mul_add(mul(r, r), p, r), splat(1.0f));
   // Times 2^n, in two steps: 2^n alone need not be a normal float.
   const v128_t whole = wasm_i32x4_sub(shifted, shifter);
@@ -70,8 +71,8 @@ inline v128_t log(v128_t x) {
   const v128_t exponent = wasm_f32x4_convert_i32x4(wasm_i32x4_shr(bits, 23));
   const v128_t e = sub(exponent, wasm_v128_and(denormal, splat(23.0f)));
   const v128_t f = sub(wasm_i32x4_add(wasm_v128_and(bits, wasm_i32x4_splat(0x007fffff)), offset), splat(1.0f));
-  const v128_t p = polynomial(f, 3.333333135e-01f, -2.500081956e-01f, 2.000122666e-01f, -1.662335694e-01f, 1.420175880e-01f,
-                              -1.316018254e-01f, 1.276157498e-01f, -7.634492964e-02f);
+  const v128_t p = polynomial(f, 3.333333135e-01f, -2.500081956e-01f, 2.000122666e-01f, -1.662335694e-01f,
+                              1.420175880e-01f, -1.316018254e-01f, 1.276157498e-01f, -7.634492964e-02f);
   const v128_t square = mul(f, f);
   v128_t tail = mul_add(mul(f, square), p, mul(e, splat(-2.12194440e-4f)));
   tail = mul_add(square, splat(-0.5f), tail);
@@ -86,7 +87,8 @@ inline v128_t sigmoid(v128_t x) { return div(splat(1.0f), add(splat(1.0f), exp(w
 
 inline v128_t tanh(v128_t x) {
   const v128_t magnitude = wasm_f32x4_abs(x), square = mul(x, x);
-  const v128_t p = polynomial(square, -3.333328068e-01f, 1.333144158e-01f, -5.373971537e-02f, 2.063908614e-02f, -5.704986397e-03f);
+  const v128_t p =
+      polynomial(square, -3.333328068e-01f, 1.333144158e-01f, -5.373971537e-02f, 2.063908614e-02f, -5.704986397e-03f);
   const v128_t small = mul_add(mul(x, square), p, x);
   const v128_t e = exp(add(magnitude, magnitude));
   const v128_t large = sub(splat(1.0f), div(splat(2.0f), add(e, splat(1.0f))));
@@ -96,12 +98,12 @@ inline v128_t tanh(v128_t x) {
 
 inline v128_t erf(v128_t x) {
   const v128_t magnitude = wasm_f32x4_abs(x), square = mul(x, x);
-  const v128_t p = polynomial(square, 1.283791661e-01f, -3.761263490e-01f, 1.128371507e-01f, -2.686050907e-02f, 5.203858949e-03f,
-                              -8.175639668e-04f, 8.513104694e-05f);
+  const v128_t p = polynomial(square, 1.283791661e-01f, -3.761263490e-01f, 1.128371507e-01f, -2.686050907e-02f,
+                              5.203858949e-03f, -8.175639668e-04f, 8.513104694e-05f);
   const v128_t small = mul_add(x, p, x);
   const v128_t a = at_most(magnitude, splat(4.0f));  // erf(4) rounds to 1
-  const v128_t q = polynomial(a, -1.528231660e-04f, -1.127854466e+00f, -6.368780732e-01f, -1.042010486e-01f, 2.235794067e-02f,
-                              -3.076354042e-03f, 1.993410406e-04f);
+  const v128_t q = polynomial(a, -1.528231660e-04f, -1.127854466e+00f, -6.368780732e-01f, -1.042010486e-01f,
+                              2.235794067e-02f, -3.076354042e-03f, 1.993410406e-04f);
   const v128_t large = sub(splat(1.0f), exp(q));
   const v128_t sign = wasm_v128_and(x, splat(-0.0f));
   return select(wasm_f32x4_gt(magnitude, splat(0.9f)), wasm_v128_or(large, sign), small);

@@ -23,7 +23,8 @@ struct Slice {
     steps.assign(starts.size(), 1);
     if (const Tensor* given = context.input(4)) PY_ORT_TRY(read_integers(*given, steps));
     PY_ORT_ENSURE(ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
-                  "Slice: starts ", starts, ", ends ", ends, ", axes ", axes, " and steps ", steps, " differ in length");
+                  "Slice: starts ", starts, ", ends ", ends, ", axes ", axes, " and steps ", steps,
+                  " differ in length");
     Dims dims = in.dims;
     StridedView view{0, strides_of(in.dims)};
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -31,7 +32,8 @@ struct Slice {
       PY_ORT_ENSURE(step != 0, "Slice: the step of axis ", axis, " is 0");
       // Going backwards, one starts at the last element at the most, and may end before the first.
       const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-      const int64_t start = std::clamp<int64_t>(starts[i] < 0 ? std::max(starts[i], -size) + size : starts[i], std::min<int64_t>(0, high), high);
+      const int64_t start = std::clamp<int64_t>(starts[i] < 0 ? std::max(starts[i], -size) + size : starts[i],
+                                                std::min<int64_t>(0, high), high);
       const int64_t end = std::clamp(ends[i] < 0 ? std::max(ends[i], -size - 1) + size : ends[i], low, high);
       const int64_t distance = step > 0 ? end - start : start - end;
       const int64_t stride = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;

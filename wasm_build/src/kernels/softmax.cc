@@ -57,7 +57,8 @@ class Softmax {
     if (x.rank() > 0) {
       int64_t axis;
       PY_ORT_TRY(normalize_axis(axis_, x.rank(), axis));
-      s = {count_between(x.dims, 0, axis), x.dims[static_cast<size_t>(axis)], count_between(x.dims, axis + 1, x.rank())};
+      s = {count_between(x.dims, 0, axis), x.dims[static_cast<size_t>(axis)],
+           count_between(x.dims, axis + 1, x.rank())};
     }
     if (x.count() == 0) return {};
     const bool wide = x.dtype == DType::float64;
@@ -71,7 +72,8 @@ class Softmax {
       f.outer = static_cast<int32_t>(s.outer), f.n = static_cast<int32_t>(s.n), f.inner = static_cast<int32_t>(s.inner);
       f.log = kKind == Kind::log_softmax;
       f.x = x.data<float>(), f.y = y->mutable_data<float>();
-      if (!run_microkernel(microkernels().f32_softmax, f)) return out_of_memory("no memory for the scratch space of a softmax");
+      if (!run_microkernel(microkernels().f32_softmax, f))
+        return out_of_memory("no memory for the scratch space of a softmax");
     }
     return {};
   }

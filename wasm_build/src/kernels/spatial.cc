@@ -21,24 +21,27 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
   return {};
 }
 
-Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& in, const Dims& kernel, int64_t channels, SpatialPlan& plan) {
+Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& in, const Dims& kernel,
+                         int64_t channels, SpatialPlan& plan) {
   using AutoPad = SpatialAttributes::AutoPad;
   const size_t rank = in.size();
   if (rank < 1 || rank > 3) return not_implemented("windows over ", rank, " spatial axes (1 to 3 are)");
   const auto fits = [&](const Dims& values, size_t wanted) { return values.empty() || values.size() == wanted; };
-  PY_ORT_ENSURE(kernel.size() == rank && fits(a.strides, rank) && fits(a.dilations, rank) && fits(a.pads, 2 * rank), "a window of kernel ", kernel,
-                ", strides ", a.strides, ", dilations ", a.dilations, " and pads ", a.pads, " does not fit an image with ", rank, " spatial axes");
+  PY_ORT_ENSURE(kernel.size() == rank && fits(a.strides, rank) && fits(a.dilations, rank) && fits(a.pads, 2 * rank),
+                "a window of kernel ", kernel, ", strides ", a.strides, ", dilations ", a.dilations, " and pads ",
+                a.pads, " does not fit an image with ", rank, " spatial axes");
   plan.rank = static_cast<int>(rank);
   plan.out.resize(rank);
   Window& w = plan.window;
   w.batch = static_cast<int32_t>(batch);
   w.pixel_stride = static_cast<int32_t>(channels);
   for (int axis = 0; axis < 3; ++axis)
-    w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1, w.pad[axis] = plan.pad_end[axis] = 0;
+    w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1,
+    w.pad[axis] = plan.pad_end[axis] = 0;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t stride = a.strides.empty() ? 1 : a.strides[i], dilation = a.dilations.empty() ? 1 : a.dilations[i];
-    PY_ORT_ENSURE(kernel[i] > 0 && stride > 0 && dilation > 0, "kernel ", kernel, ", strides ", a.strides, " and dilations ", a.dilations,
-                  " must be positive");
+    PY_ORT_ENSURE(kernel[i] > 0 && stride > 0 && dilation > 0, "kernel ", kernel, ", strides ", a.strides,
+                  " and dilations ", a.dilations, " must be positive");
     const int64_t reach = (kernel[i] - 1) * dilation + 1;
     int64_t pad_begin = 0, pad_end = 0, out = 0;
     if (a.auto_pad == AutoPad::same_upper || a.auto_pad == AutoPad::same_lower) {
@@ -49,13 +52,15 @@ Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& 
     } else {
       if (a.auto_pad == AutoPad::none && !a.pads.empty()) pad_begin = a.pads[i], pad_end = a.pads[i + rank];
       const int64_t room = in[i] + pad_begin + pad_end - reach;
-      PY_ORT_ENSURE(room >= 0, "a window of ", reach, " is larger than the padded image (", in[i], " with pads ", pad_begin, " and ", pad_end,
-                    ") in spatial axis ", i);
+      PY_ORT_ENSURE(room >= 0, "a window of ", reach, " is larger than the padded image (", in[i], " with pads ",
+                    pad_begin, " and ", pad_end, ") in spatial axis ", i);
       out = room / stride + 1;
-      if (a.ceil_mode && room % stride != 0 && out * stride < in[i] + pad_begin) ++out;  // a window that would begin behind the image does not count
+      if (a.ceil_mode && room % stride != 0 && out * stride < in[i] + pad_begin)
+        ++out;  // a window that would begin behind the image does not count
     }
     const size_t axis = i + 3 - rank;
-    w.in[axis] = static_cast<int32_t>(in[i]), w.out[axis] = static_cast<int32_t>(out), w.kernel[axis] = static_cast<int32_t>(kernel[i]);
+    w.in[axis] = static_cast<int32_t>(in[i]), w.out[axis] = static_cast<int32_t>(out),
+    w.kernel[axis] = static_cast<int32_t>(kernel[i]);
     w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation);
     w.pad[axis] = static_cast<int32_t>(pad_begin), plan.pad_end[axis] = static_cast<int32_t>(pad_end);
     plan.out[i] = out;
@@ -72,7 +77,8 @@ Dims Image::dims(bool channels_last, int64_t batch, int64_t channels, const Dims
 }
 
 Status Image::of(const Tensor& tensor, bool channels_last, Image& out) {
-  PY_ORT_ENSURE(tensor.rank() >= 3, "expected an image with batch, channels and spatial axes, got the shape ", tensor.dims);
+  PY_ORT_ENSURE(tensor.rank() >= 3, "expected an image with batch, channels and spatial axes, got the shape ",
+                tensor.dims);
   out.batch = tensor.dims[0];
   out.channels = channels_last ? tensor.dims.back() : tensor.dims[1];
   if (channels_last) out.spatial.assign(tensor.dims.begin() + 1, tensor.dims.end() - 1);
@@ -80,7 +86,8 @@ Status Image::of(const Tensor& tensor, bool channels_last, Image& out) {
   return {};
 }
 
-void swap_channels(const Tensor& from, Tensor& to, int64_t batch, int64_t channels, int64_t pixels, bool to_channels_last) {
+void swap_channels(const Tensor& from, Tensor& to, int64_t batch, int64_t channels, int64_t pixels,
+                   bool to_channels_last) {
   const int64_t image = channels * pixels;
   const StridedView first{0, {image, pixels, 1}}, last{0, {image, 1, channels}};  // steps along batch, channel, pixel
   strided_copy(from, to_channels_last ? first : last, to, to_channels_last ? last : first, {batch, channels, pixels});

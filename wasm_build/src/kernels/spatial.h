@@ -17,13 +17,14 @@ struct SpatialAttributes {
 
 // The window of an operator over one image, with every number known.
 struct SpatialPlan {
-  int rank = 0;             // spatial axes: 1 to 3
-  Window window{};          // images with fewer than 3 axes have leading ones
+  int rank = 0;     // spatial axes: 1 to 3
+  Window window{};  // images with fewer than 3 axes have leading ones
   int32_t pad_end[3] = {};
-  Dims out;                 // spatial sizes of the result
+  Dims out;  // spatial sizes of the result
 
   // `kernel`: of the weights, or of the attributes for pools. channels: floats between pixels.
-  static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel, int64_t channels, SpatialPlan& plan);
+  static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
+                     int64_t channels, SpatialPlan& plan);
 };
 
 // The sizes of an image [batch, channels, spatial…], or [batch, spatial…, channels].
@@ -37,17 +38,19 @@ struct Image {
 };
 
 // [batch, channels, pixels] -> [batch, pixels, channels] and back, for any dtype. `to` has its dims already.
-void swap_channels(const Tensor& from, Tensor& to, int64_t batch, int64_t channels, int64_t pixels, bool to_channels_last);
+void swap_channels(const Tensor& from, Tensor& to, int64_t batch, int64_t channels, int64_t pixels,
+                   bool to_channels_last);
 
 // The image with channels last: `tensor` itself when it is so already.
 Status channels_last_of(const Tensor& tensor, const Image& image, bool channels_last, Tensor& out);
 
 // Runs `body` with an output that has channels last, whatever the layout of output `index` is.
 template <class Body>
-Status with_channels_last_output(
-    KernelContext& context, size_t index, DType dtype, bool channels_last, const Image& image, Body body, std::initializer_list<size_t> over = {}) {
+Status with_channels_last_output(KernelContext& context, size_t index, DType dtype, bool channels_last,
+                                 const Image& image, Body body, std::initializer_list<size_t> over = {}) {
   Tensor* out;
-  PY_ORT_TRY(context.output(index, dtype, Image::dims(channels_last, image.batch, image.channels, image.spatial), out, over));
+  PY_ORT_TRY(
+      context.output(index, dtype, Image::dims(channels_last, image.batch, image.channels, image.spatial), out, over));
   if (channels_last || image.channels == 1 || image.pixels() == 1) return body(*out);
   Tensor last;
   PY_ORT_TRY(Tensor::make(dtype, Image::dims(true, image.batch, image.channels, image.spatial), last));

@@ -20,7 +20,8 @@ struct Axis { int64_t size, from, to; };
 
 // y[i, j] = x[j, i] of 4 by 4 elements. `x` runs along i and steps along j, `y` the other way round.
 inline void transpose_4x4(const uint32_t* x, ptrdiff_t x_step, uint32_t* y, ptrdiff_t y_step) {
-  const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step), d = wasm_v128_load(x + 3 * x_step);
+  const v128_t a = wasm_v128_load(x), b = wasm_v128_load(x + x_step), c = wasm_v128_load(x + 2 * x_step),
+               d = wasm_v128_load(x + 3 * x_step);
   const v128_t ab_low = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab_high = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
   const v128_t cd_low = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd_high = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
   wasm_v128_store(y, wasm_i64x2_shuffle(ab_low, cd_low, 0, 2));
@@ -66,7 +67,8 @@ void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
   Axis plane{};
   if constexpr (!std::is_same_v<T, std::string>) {
     if (axes.back().from != 1 && axes.back().to == 1) {
-      const auto unit = std::find_if(axes.begin(), axes.end(), [](const Axis& a) { return a.from == 1 && a.size >= 2; });
+      const auto unit =
+          std::find_if(axes.begin(), axes.end(), [](const Axis& a) { return a.from == 1 && a.size >= 2; });
       if (unit != axes.end()) {
         plane = *unit;
         axes.erase(unit);
@@ -89,7 +91,8 @@ void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
   for (int64_t row = 0; row < rows; ++row) {
     if (repeats) {
       copy_run(x, y, last.size);
-      for (int64_t done = 1; done < next.size; done *= 2) copy_run(y, y + done * last.size, std::min(done, next.size - done) * last.size);
+      for (int64_t done = 1; done < next.size; done *= 2)
+        copy_run(y, y + done * last.size, std::min(done, next.size - done) * last.size);
     } else {
       const T* from = x;
       T* to = y;
@@ -174,10 +177,11 @@ void strided_copy(const Tensor& from, StridedView from_view, Tensor& to, Strided
     const Axis axis{dims[i], from_view.strides[i], to_view.strides[i]};
     if (!axes.empty() && axes.back().from == axis.from * axis.size && axes.back().to == axis.to * axis.size)
       axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
-    else
-      axes.push_back(axis);
+    else axes.push_back(axis);
   }
-  visit_width(from.dtype, [&]<class T>() { copy_axes(elements<T>(from) + from_view.offset, mutable_elements<T>(to) + to_view.offset, std::move(axes)); });
+  visit_width(from.dtype, [&]<class T>() {
+    copy_axes(elements<T>(from) + from_view.offset, mutable_elements<T>(to) + to_view.offset, std::move(axes));
+  });
 }
 
 void mapped_copy(const Tensor& from, const std::vector<std::vector<int64_t>>& maps, const Tensor* fill, Tensor& to) {

@@ -18,7 +18,8 @@ struct StringConcat {
     PY_ORT_TRY(context.output(0, DType::string_, broadcast.dims, out));
     broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
       for (int64_t i = 0; i < broadcast.inner; ++i)
-        out->mutable_strings()[at + i] = a.strings()[offsets[0] + i * broadcast.steps[0]] + b.strings()[offsets[1] + i * broadcast.steps[1]];
+        out->mutable_strings()[at + i] =
+            a.strings()[offsets[0] + i * broadcast.steps[0]] + b.strings()[offsets[1] + i * broadcast.steps[1]];
     });
     return {};
   }
@@ -26,7 +27,8 @@ struct StringConcat {
 
 class StringSplit {
  public:
-  explicit StringSplit(const KernelInfo& info) : delimiter_(info.attributes.text("delimiter", "")), most_(info.attributes.integer("maxsplit", INT64_MAX)) {}
+  explicit StringSplit(const KernelInfo& info)
+      : delimiter_(info.attributes.text("delimiter", "")), most_(info.attributes.integer("maxsplit", INT64_MAX)) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     const int64_t count = in.count();
@@ -101,18 +103,23 @@ class StringNormalizer {
     out.case_ = action == "LOWER" ? Case::lower : action == "UPPER" ? Case::upper : Case::none;
     // Compared in one case when case does not matter.
     out.compared_in_ = info.attributes.integer("is_case_sensitive", 0) != 0 ? Case::none : Case::lower;
-    for (const std::string& word : info.attributes.texts("stopwords")) out.stop_words_.push_back(change_case(word, out.compared_in_));
+    for (const std::string& word : info.attributes.texts("stopwords"))
+      out.stop_words_.push_back(change_case(word, out.compared_in_));
     const bool known = action == "LOWER" || action == "UPPER" || action == "NONE";
-    return known ? Status{} : invalid_graph("StringNormalizer's case_change_action must be LOWER, UPPER or NONE, not '", action, "'");
+    return known ? Status{}
+                 : invalid_graph("StringNormalizer's case_change_action must be LOWER, UPPER or NONE, not '", action,
+                                 "'");
   }
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
-    PY_ORT_ENSURE(in.rank() == 1 || (in.rank() == 2 && in.dim(0) == 1), "StringNormalizer needs shape [C] or [1, C], got ", in.dims);
+    PY_ORT_ENSURE(in.rank() == 1 || (in.rank() == 2 && in.dim(0) == 1),
+                  "StringNormalizer needs shape [C] or [1, C], got ", in.dims);
     std::vector<std::string> kept;
     for (int64_t i = 0; i < in.count(); ++i) {
       const std::string& word = in.strings()[i];
       const std::string compared = change_case(word, compared_in_);
-      if (std::find(stop_words_.begin(), stop_words_.end(), compared) == stop_words_.end()) kept.push_back(change_case(word, case_));
+      if (std::find(stop_words_.begin(), stop_words_.end(), compared) == stop_words_.end())
+        kept.push_back(change_case(word, case_));
     }
     if (kept.empty()) kept.emplace_back();  // never an empty tensor
     Dims dims = in.dims;

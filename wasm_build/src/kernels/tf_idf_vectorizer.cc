@@ -29,7 +29,8 @@ class TfIdfVectorizer {
       for (auto at = static_cast<size_t>(starts[n - 1]); at + n <= end && end <= pool; at += n, ++next) {
         Gram gram;
         for (size_t i = at; i < at + n; ++i) gram.push_back(words.empty() ? std::to_string(numbers[i]) : words[i]);
-        if (next >= indexes.size()) return invalid_graph("TfIdfVectorizer has more n-grams than ngram_indexes (", indexes.size(), ")");
+        if (next >= indexes.size())
+          return invalid_graph("TfIdfVectorizer has more n-grams than ngram_indexes (", indexes.size(), ")");
         out.grams_.emplace(std::move(gram), next);
       }
     }
@@ -52,7 +53,8 @@ class TfIdfVectorizer {
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, DType::float32, in.rank() == 2 ? Dims{rows, size_} : Dims{size_}, out));
     std::fill_n(out->mutable_data<float>(), out->count(), 0.0f);
-    for (int64_t row = 0; row < rows; ++row) count_row(items.data() + row * columns, columns, out->mutable_data<float>() + row * size_);
+    for (int64_t row = 0; row < rows; ++row)
+      count_row(items.data() + row * columns, columns, out->mutable_data<float>() + row * size_);
     return {};
   }
 

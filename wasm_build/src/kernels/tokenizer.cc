@@ -21,7 +21,8 @@ class Tokenizer {
     if (separators.empty() && expression.empty()) return invalid_graph("Tokenizer needs separators or tokenexp");
     if (separators.empty()) return Regex::compile(expression, out.expression_.emplace_back());
     if (separators == std::vector<std::string>{""}) return {};  // each character
-    for (const std::string& separator : separators) PY_ORT_TRY(Regex::compile(separator, out.separators_.emplace_back()));
+    for (const std::string& separator : separators)
+      PY_ORT_TRY(Regex::compile(separator, out.separators_.emplace_back()));
     return {};
   }
 
@@ -59,7 +60,8 @@ class Tokenizer {
     if (!expression_.empty()) found = matches(expression_[0], text);
     else if (!separators_.empty()) found = between(text);
     else found = characters(text);
-    std::erase_if(found, [&](std::string_view token) { return static_cast<int64_t>(characters(token).size()) < least_; });
+    std::erase_if(found,
+                  [&](std::string_view token) { return static_cast<int64_t>(characters(token).size()) < least_; });
     return found;
   }
   static Tokens characters(std::string_view text) {

@@ -11,14 +11,17 @@ namespace {
 
 class TopK {
  public:
-  explicit TopK(const KernelInfo& info) : axis_(info.attributes.integer("axis", -1)), largest_(info.attributes.integer("largest", 1) != 0) {}
+  explicit TopK(const KernelInfo& info)
+      : axis_(info.attributes.integer("axis", -1)), largest_(info.attributes.integer("largest", 1) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     int64_t axis = 0, k = 0;
     PY_ORT_TRY(normalize_axis(axis_, in.rank(), axis));
     PY_ORT_TRY(read_integer(*context.input(1), "TopK's K", k));
-    const int64_t size = in.dim(axis), inner = count_between(in.dims, axis + 1, in.rank()), outer = count_between(in.dims, 0, axis);
-    PY_ORT_ENSURE(k >= 0 && k <= size, "TopK: K is ", k, ", but axis ", axis, " of shape ", in.dims, " has ", size, " elements");
+    const int64_t size = in.dim(axis), inner = count_between(in.dims, axis + 1, in.rank()),
+                  outer = count_between(in.dims, 0, axis);
+    PY_ORT_ENSURE(k >= 0 && k <= size, "TopK: K is ", k, ", but axis ", axis, " of shape ", in.dims, " has ", size,
+                  " elements");
     Dims dims = in.dims;
     dims[axis] = k;
     Tensor wide, best, result;

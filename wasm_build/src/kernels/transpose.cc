@@ -8,7 +8,8 @@ namespace {
 
 class Transpose {
  public:
-  explicit Transpose(const KernelInfo& info) : perm_(info.attributes.integers("perm")), given_(info.attributes.has("perm")) {}
+  explicit Transpose(const KernelInfo& info)
+      : perm_(info.attributes.integers("perm")), given_(info.attributes.has("perm")) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     const size_t rank = in.dims.size();

@@ -23,8 +23,10 @@ class Trilu {
     for (int64_t m = 0; m < matrices; ++m)
       for (int64_t row = 0; row < rows; ++row) {
         // Column `row + k` is on the diagonal, and belongs to both halves. (k may be huge: clamp before adding.)
-        const int64_t diagonal = std::clamp<int64_t>(row + std::clamp<int64_t>(k, -rows - columns, rows + columns), upper_ ? 0 : -1, upper_ ? columns : columns - 1);
-        const int64_t first = upper_ ? diagonal : 0, last = upper_ ? columns : diagonal + 1, at = (m * rows + row) * columns + first;
+        const int64_t diagonal = std::clamp<int64_t>(row + std::clamp<int64_t>(k, -rows - columns, rows + columns),
+                                                     upper_ ? 0 : -1, upper_ ? columns : columns - 1);
+        const int64_t first = upper_ ? diagonal : 0, last = upper_ ? columns : diagonal + 1,
+                      at = (m * rows + row) * columns + first;
         if (last > first) copy_elements(in, at, *out, at, last - first);
       }
     return {};
@@ -52,7 +54,8 @@ struct NonZero {
     PY_ORT_TRY(context.output(0, DType::int64, {in.rank(), count}, out));
     for (int64_t i = 0; i < count; ++i) {
       int64_t rest = found[i];
-      for (int64_t d = in.rank(); d-- > 0; rest /= in.dim(d)) out->mutable_data<int64_t>()[d * count + i] = rest % in.dim(d);
+      for (int64_t d = in.rank(); d-- > 0; rest /= in.dim(d))
+        out->mutable_data<int64_t>()[d * count + i] = rest % in.dim(d);
     }
     return {};
   }

@@ -10,7 +10,8 @@
 namespace py_ort {
 
 UnaryParams unary_params(const UnaryFunction& function, const Attributes& attributes) {
-  return {function.a_name ? attributes.number(function.a_name, function.a) : 0, function.b_name ? attributes.number(function.b_name, function.b) : 0};
+  return {function.a_name ? attributes.number(function.a_name, function.a) : 0,
+          function.b_name ? attributes.number(function.b_name, function.b) : 0};
 }
 
 void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor& in, Tensor& out) {
@@ -48,12 +49,22 @@ Status integer_unary(char kind, const Tensor& in, Tensor& out) {
       const T* x = wide.data<T>();
       T* __restrict y = result.mutable_data<T>();
       const int64_t count = wide.count();
-      const auto negated = [](T v) { return static_cast<T>(std::make_unsigned_t<T>{0} - static_cast<std::make_unsigned_t<T>>(v)); };
+      const auto negated = [](T v) {
+        return static_cast<T>(std::make_unsigned_t<T>{0} - static_cast<std::make_unsigned_t<T>>(v));
+      };
       switch (kind) {
-        case 'A': for (int64_t i = 0; i < count; ++i) y[i] = x[i] < T{0} ? negated(x[i]) : x[i]; break;
-        case 'N': for (int64_t i = 0; i < count; ++i) y[i] = negated(x[i]); break;
-        case 'S': for (int64_t i = 0; i < count; ++i) y[i] = static_cast<T>((x[i] > T{0}) - (x[i] < T{0})); break;
-        default: for (int64_t i = 0; i < count; ++i) y[i] = std::max(x[i], T{0}); break;
+        case 'A':
+          for (int64_t i = 0; i < count; ++i) y[i] = x[i] < T{0} ? negated(x[i]) : x[i];
+          break;
+        case 'N':
+          for (int64_t i = 0; i < count; ++i) y[i] = negated(x[i]);
+          break;
+        case 'S':
+          for (int64_t i = 0; i < count; ++i) y[i] = static_cast<T>((x[i] > T{0}) - (x[i] < T{0}));
+          break;
+        default:
+          for (int64_t i = 0; i < count; ++i) y[i] = std::max(x[i], T{0});
+          break;
       }
     }
   });
@@ -100,7 +111,8 @@ class Unary {
 class Classify {
  public:
   explicit Classify(const KernelInfo& info)
-      : nan_(info.op_type == "IsNaN"), positive_(info.attributes.integer("detect_positive", 1) != 0), negative_(info.attributes.integer("detect_negative", 1) != 0) {}
+      : nan_(info.op_type == "IsNaN"), positive_(info.attributes.integer("detect_positive", 1) != 0),
+        negative_(info.attributes.integer("detect_negative", 1) != 0) {}
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Tensor wide;

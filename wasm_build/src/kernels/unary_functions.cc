@@ -20,12 +20,14 @@ void map4(const float* x, float* y, size_t count, UnaryParams params) {
   for (size_t k = i; k < count; ++k) y[k] = rest[k - i];
 }
 
-// sin(x + quarter * pi/2). x is brought to [-pi/4, pi/4] by quarter turns; pi/2 is subtracted in parts of 10 bits, exact up to 8192 radians.
+// sin(x + quarter * pi/2). x is brought to [-pi/4, pi/4] by quarter turns; pi/2 is subtracted in parts of 10 bits,
+// exact up to 8192 radians.
 v128_t sine(v128_t x, int quarter) {
   if (wasm_v128_any_true(wasm_f32x4_gt(wasm_f32x4_abs(x), splat(8192.0f)))) {  // (also infinities; a NaN stays one)
     float one[4];
     store(one, x);
-    for (float& v : one) v = static_cast<float>(quarter ? std::cos(static_cast<double>(v)) : std::sin(static_cast<double>(v)));
+    for (float& v : one)
+      v = static_cast<float>(quarter ? std::cos(static_cast<double>(v)) : std::sin(static_cast<double>(v)));
     return load(one);
   }
   const v128_t turns = wasm_f32x4_nearest(mul(x, splat(0.636619772f)));
@@ -34,8 +36,11 @@ v128_t sine(v128_t x, int quarter) {
   r = mul_add(turns, splat(-3.138557076e-7f), r);
   r = mul_add(turns, splat(-6.077094383e-11f), r);
   const v128_t square = mul(r, r);
-  const v128_t sin = mul_add(mul(r, square), polynomial(square, -1.666665524e-01f, 8.332172409e-03f, -1.951647864e-04f), r);
-  const v128_t cos = mul_add(mul(square, square), polynomial(square, 4.166664556e-02f, -1.388735953e-03f, 2.443753147e-05f), mul_add(square, splat(-0.5f), splat(1.0f)));
+  const v128_t sin =
+      mul_add(mul(r, square), polynomial(square, -1.666665524e-01f, 8.332172409e-03f, -1.951647864e-04f), r);
+  const v128_t cos =
+      mul_add(mul(square, square), polynomial(square, 4.166664556e-02f, -1.388735953e-03f, 2.443753147e-05f),
+              mul_add(square, splat(-0.5f), splat(1.0f)));
   const v128_t which = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(turns), wasm_i32x4_splat(quarter));
   const v128_t odd = wasm_i32x4_eq(wasm_v128_and(which, wasm_i32x4_splat(1)), wasm_i32x4_splat(1));
   const v128_t y = wasm_v128_xor(select(odd, cos, sin), wasm_i32x4_shl(wasm_v128_and(which, wasm_i32x4_splat(2)), 30));
@@ -96,10 +101,12 @@ PY_ORT_SIMD(mish4, mish(x))
 PY_ORT_SIMD(swish4, mul(x, sigmoid(mul(a, x))))
 PY_ORT_SIMD(gelu4, half_times(x, erf(mul(x, splat(kSqrtHalf)))))
 PY_ORT_SIMD(tanh_gelu4, half_times(x, tanh(mul(splat(kTanhGelu), mul_add(mul(mul(x, x), x), splat(kTanhGeluCube), x)))))
-PY_ORT_SIMD(shrink4, select(wasm_f32x4_lt(x, wasm_f32x4_neg(b)), add(x, a), wasm_v128_and(wasm_f32x4_gt(x, b), sub(x, a))))
+PY_ORT_SIMD(shrink4,
+            select(wasm_f32x4_lt(x, wasm_f32x4_neg(b)), add(x, a), wasm_v128_and(wasm_f32x4_gt(x, b), sub(x, a))))
 #undef PY_ORT_SIMD
 
-#define PY_ORT_F64(...) [](double x, [[maybe_unused]] double a, [[maybe_unused]] double b) -> double { return __VA_ARGS__; }
+#define PY_ORT_F64(...) \
+  [](double x, [[maybe_unused]] double a, [[maybe_unused]] double b) -> double { return __VA_ARGS__; }
 double hard_sigmoid(double x, double a, double b) { return std::fmin(1, std::fmax(0, a * x + b)); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
@@ -121,7 +128,8 @@ constexpr UnaryFunction kFunctions[] = {
     {"Elu", "alpha", 1, nullptr, 0, &map4<elu4>, PY_ORT_F64(elu(x, a))},
     {"Erf", nullptr, 0, nullptr, 0, &map4<erf4>, PY_ORT_F64(std::erf(x))},
     {"Exp", nullptr, 0, nullptr, 0, &map4<exp4>, PY_ORT_F64(std::exp(x))},
-    {"FastGelu", nullptr, 0, nullptr, 0, &map4<tanh_gelu4>, PY_ORT_F64(0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))},
+    {"FastGelu", nullptr, 0, nullptr, 0, &map4<tanh_gelu4>,
+     PY_ORT_F64(0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))},
     {"Floor", nullptr, 0, nullptr, 0, &map4<floor4>, PY_ORT_F64(std::floor(x))},
     {"Gelu", nullptr, 0, nullptr, 0, &map4<gelu4>, PY_ORT_F64(0.5 * x * (1 + std::erf(x * 0.7071067811865476)))},
     {"HardSigmoid", "alpha", 0.2f, "beta", 0.5f, &map4<hard_sigmoid4>, &hard_sigmoid},
@@ -134,8 +142,12 @@ constexpr UnaryFunction kFunctions[] = {
     {"Reciprocal", nullptr, 0, nullptr, 0, &map4<reciprocal4>, PY_ORT_F64(1 / x)},
     {"Relu", nullptr, 0, nullptr, 0, &map4<relu4>, PY_ORT_F64(x < 0 ? 0 : x)},
     {"Round", nullptr, 0, nullptr, 0, &map4<round4>, PY_ORT_F64(std::nearbyint(x))},
-    {"Selu", "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, &map4<selu4>, PY_ORT_F64(b * elu(x, a) + 0.0)},
-    {"Shrink", "bias", 0, "lambd", 0.5f, &map4<shrink4>, PY_ORT_F64(x < -b ? x + a : x > b ? x - a : 0)},
+    {"Selu", "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, &map4<selu4>,
+     PY_ORT_F64(b * elu(x, a) + 0.0)},
+    {"Shrink", "bias", 0, "lambd", 0.5f, &map4<shrink4>,
+     PY_ORT_F64(x < -b  ? x + a
+                : x > b ? x - a
+                        : 0)},
     {"Sigmoid", nullptr, 0, nullptr, 0, &map4<sigmoid4>, PY_ORT_F64(logistic(x))},
     {"Sign", nullptr, 0, nullptr, 0, nullptr, PY_ORT_F64(x != x ? x : (x > 0) - (x < 0))},
     {"Sin", nullptr, 0, nullptr, 0, &map4<sin4>, PY_ORT_F64(std::sin(x))},

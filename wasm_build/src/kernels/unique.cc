@@ -34,14 +34,16 @@ std::vector<std::vector<int64_t>> group_rows(const void* rows, Before before, in
 class Unique {
  public:
   explicit Unique(const KernelInfo& info)
-      : flat_(!info.attributes.has("axis")), axis_(info.attributes.integer("axis", 0)), sorted_(info.attributes.integer("sorted", 1) != 0) {}
+      : flat_(!info.attributes.has("axis")), axis_(info.attributes.integer("axis", 0)),
+        sorted_(info.attributes.integer("sorted", 1) != 0) {}
   Status operator()(KernelContext& context) const {
     Tensor in = *context.input(0);
     if (flat_) in.dims = {in.count()};
     int64_t axis = 0;
     PY_ORT_TRY(normalize_axis(axis_, in.rank(), axis));
     // Rows along the axis, each of them together.
-    const int64_t count = in.dim(axis), outer = count_between(in.dims, 0, axis), inner = count_between(in.dims, axis + 1, in.rank()), length = outer * inner;
+    const int64_t count = in.dim(axis), outer = count_between(in.dims, 0, axis),
+                  inner = count_between(in.dims, axis + 1, in.rank()), length = outer * inner;
     Tensor rows;
     PY_ORT_TRY(Tensor::make(in.dtype, {count, outer, inner}, rows));
     strided_copy(in, {0, {inner, count * inner, 1}}, rows, {0, strides_of(rows.dims)}, rows.dims);
@@ -51,9 +53,11 @@ class Unique {
     } else {
       Tensor wide;
       PY_ORT_TRY(widened(rows, wide));
-      visit_lane(lane_of(in.dtype), [&]<class T>() { groups = group_rows(wide.data<T>(), &row_before<T>, count, length); });
+      visit_lane(lane_of(in.dtype),
+                 [&]<class T>() { groups = group_rows(wide.data<T>(), &row_before<T>, count, length); });
     }
-    if (!sorted_) std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
+    if (!sorted_)
+      std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
 
     const auto found = static_cast<int64_t>(groups.size());
     Dims dims = in.dims;
@@ -65,7 +69,8 @@ class Unique {
     PY_ORT_TRY(context.output(3, DType::int64, {found}, counts));
     for (int64_t g = 0; g < found; ++g) {
       const std::vector<int64_t>& group = groups[g];
-      for (int64_t o = 0; o < outer; ++o) copy_elements(rows, group.front() * length + o * inner, *out, (o * found + g) * inner, inner);
+      for (int64_t o = 0; o < outer; ++o)
+        copy_elements(rows, group.front() * length + o * inner, *out, (o * found + g) * inner, inner);
       first->mutable_data<int64_t>()[g] = group.front();
       counts->mutable_data<int64_t>()[g] = static_cast<int64_t>(group.size());
       for (const int64_t row : group) inverse->mutable_data<int64_t>()[row] = g;

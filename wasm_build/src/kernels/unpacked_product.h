@@ -23,16 +23,19 @@ inline float dot_product(const float* a, const float* b, int64_t count) {
   return sum;
 }
 
-// out [rows, n] = a [rows, k] W + bias, where unpack(column, to) writes the k weights of a column, and may write up to `padded` floats.
+// out [rows, n] = a [rows, k] W + bias, where unpack(column, to) writes the k weights of a column, and may write up to
+// `padded` floats.
 template <class Unpack>
-Status multiply_unpacked(const float* a, int64_t rows, int64_t k, int64_t n, int64_t padded, const Unpack& unpack, const float* bias, float* out) {
+Status multiply_unpacked(const float* a, int64_t rows, int64_t k, int64_t n, int64_t padded, const Unpack& unpack,
+                         const float* bias, float* out) {
   Tensor unpacked, panel;
   PY_ORT_TRY(Tensor::make(DType::float32, {8, padded}, unpacked));
   float* values = unpacked.mutable_data<float>();
   if (rows < kFewRows) {
     for (int64_t column = 0; column < n; ++column) {
       unpack(column, values);
-      for (int64_t row = 0; row < rows; ++row) out[row * n + column] = dot_product(a + row * k, values, k) + (bias ? bias[column] : 0.0f);
+      for (int64_t row = 0; row < rows; ++row)
+        out[row * n + column] = dot_product(a + row * k, values, k) + (bias ? bias[column] : 0.0f);
     }
     return {};
   }
@@ -54,9 +57,10 @@ inline void unpack_bits(const uint8_t* from, int64_t bits, int64_t count, float 
   const v128_t factor = simd::splat(scale), shift = simd::splat(-zero * scale);
   const auto put = [&](v128_t bytes, float* at) {  // 16 values
     const v128_t low = wasm_u16x8_extend_low_u8x16(bytes), high = wasm_u16x8_extend_high_u8x16(bytes);
-    const v128_t words[] = {wasm_u32x4_extend_low_u16x8(low), wasm_u32x4_extend_high_u16x8(low), wasm_u32x4_extend_low_u16x8(high),
-                            wasm_u32x4_extend_high_u16x8(high)};
-    for (int i = 0; i < 4; ++i) simd::store(at + i * 4, simd::mul_add(wasm_f32x4_convert_u32x4(words[i]), factor, shift));
+    const v128_t words[] = {wasm_u32x4_extend_low_u16x8(low), wasm_u32x4_extend_high_u16x8(low),
+                            wasm_u32x4_extend_low_u16x8(high), wasm_u32x4_extend_high_u16x8(high)};
+    for (int i = 0; i < 4; ++i)
+      simd::store(at + i * 4, simd::mul_add(wasm_f32x4_convert_u32x4(words[i]), factor, shift));
   };
   for (int64_t i = 0; i < count; i += 16, to += 16) {
     if (bits == 8) {

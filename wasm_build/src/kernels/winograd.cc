@@ -31,10 +31,12 @@ Status winograd_weights(const float* panels, int64_t k, int64_t n, Tensor& out) 
     for (int64_t channel = 0; channel < k; ++channel) {
       for (int64_t part = 0; part < 8; part += 4) {
         v128_t taps[9], rows[12], made[16];
-        for (int64_t tap = 0; tap < 9; ++tap) taps[tap] = simd::load(panels + ((panel * 9 + tap) * k + channel) * 8 + part);
+        for (int64_t tap = 0; tap < 9; ++tap)
+          taps[tap] = simd::load(panels + ((panel * 9 + tap) * k + channel) * 8 + part);
         for (size_t i = 0; i < 3; ++i) line(taps + i, 3, rows + i, 3);
         for (size_t i = 0; i < 4; ++i) line(rows + 3 * i, 1, made + 4 * i, 1);
-        for (int64_t i = 0; i < 16; ++i) simd::store(out.mutable_data<float>() + ((i * columns + panel) * k + channel) * 8 + part, made[i]);
+        for (int64_t i = 0; i < 16; ++i)
+          simd::store(out.mutable_data<float>() + ((i * columns + panel) * k + channel) * 8 + part, made[i]);
       }
     }
   }

@@ -35,10 +35,12 @@ PlanNode node_of(const gen::Node& table) {
   node.outputs = indices(table.outputs());
   node.uses.assign(node.inputs.size(), gen::InputUse::device);
   if (const auto* uses = table.uses())
-    for (flatbuffers::uoffset_t i = 0; i < uses->size() && i < node.uses.size(); ++i) node.uses[i] = static_cast<gen::InputUse>(uses->Get(i));
+    for (flatbuffers::uoffset_t i = 0; i < uses->size() && i < node.uses.size(); ++i)
+      node.uses[i] = static_cast<gen::InputUse>(uses->Get(i));
   if (table.attributes() && table.attributes()->size() > 0) node.attributes = table.attributes_nested_root();
   if (table.subgraphs())
-    for (const auto* subgraph : *table.subgraphs()) node.subgraphs.emplace_back(text_of(subgraph->name()), subgraph->graph());
+    for (const auto* subgraph : *table.subgraphs())
+      node.subgraphs.emplace_back(text_of(subgraph->name()), subgraph->graph());
   return node;
 }
 
@@ -52,8 +54,8 @@ uint32_t PlanNode::subgraph(std::string_view attribute) const {
 
 bool PlanNode::is_random() const {
   // A Dropout that is still there drops.
-  static constexpr std::array<std::string_view, 7> kRandom = {"Bernoulli",        "Dropout",       "Multinomial",      "RandomNormal",
-                                                              "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  static constexpr std::array<std::string_view, 7> kRandom = {
+      "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
   return domain.empty() && std::find(kRandom.begin(), kRandom.end(), op_type) != kRandom.end();
 }
 
@@ -62,12 +64,15 @@ void Plan::remove(const std::vector<bool>& nodes) {
   find_lifetimes(graphs_);
 }
 
-std::string_view Plan::value_name(int32_t i) const { return i == kOmitted ? std::string_view("(omitted)") : text_of(value(i).name()); }
+std::string_view Plan::value_name(int32_t i) const {
+  return i == kOmitted ? std::string_view("(omitted)") : text_of(value(i).name());
+}
 
 Status Plan::read(void* bytes, size_t size, Plan& out) {
   out.bytes_.reset(bytes);
   flatbuffers::Verifier verifier(static_cast<const uint8_t*>(bytes), size, /*max_depth=*/64, /*max_tables=*/10'000'000);
-  if (!bytes || !gen::VerifyPlanBuffer(verifier)) return invalid_graph("these ", size, " bytes are not a plan, or a damaged one");
+  if (!bytes || !gen::VerifyPlanBuffer(verifier))
+    return invalid_graph("these ", size, " bytes are not a plan, or a damaged one");
   out.table_ = gen::GetPlan(bytes);
   if (out.table_->version() != kPlanVersion)
     return invalid_graph("the plan has version ", out.table_->version(), ", this core reads version ", kPlanVersion,

@@ -27,12 +27,12 @@ struct PlanNode {
   gen::Provider provider = gen::Provider::cpu;
   Form form = Form::kernel;
   std::vector<int32_t> inputs;
-  std::vector<int32_t> outputs;                // kOmitted too where nobody reads it
-  std::vector<gen::InputUse> uses;             // one per input
-  std::vector<int32_t> dying;                  // values whose last use this is, of the node's own graph
+  std::vector<int32_t> outputs;     // kOmitted too where nobody reads it
+  std::vector<gen::InputUse> uses;  // one per input
+  std::vector<int32_t> dying;       // values whose last use this is, of the node's own graph
   const gen::Attributes* attributes = nullptr;
   std::vector<std::pair<std::string_view, uint32_t>> subgraphs;
-  uint32_t index = 0;                          // among all nodes of the plan
+  uint32_t index = 0;  // among all nodes of the plan
 
   // kOmitted-safe. The graph of a graph-valued attribute; the verifier has seen that control flow has its graphs.
   int32_t input(size_t i) const { return i < inputs.size() ? inputs[i] : kOmitted; }
@@ -47,7 +47,7 @@ struct PlanGraph {
   std::string_view name;
   std::vector<int32_t> inputs, outputs;
   std::vector<PlanNode> nodes;
-  std::vector<int32_t> locals;                 // every value that is made in this graph: its inputs and its nodes' outputs
+  std::vector<int32_t> locals;  // every value that is made in this graph: its inputs and its nodes' outputs
 };
 
 class Plan {
@@ -77,7 +77,8 @@ class Plan {
   uint32_t node_count_ = 0;
 };
 
-// Whether every index, shape and size holds together, and every value is made once, before it is read (src/plan/verify.cc).
+// Whether every index, shape and size holds together, and every value is made once, before it is read
+// (src/plan/verify.cc).
 Status verify_tables(const gen::Plan& table);
 Status verify_graphs(const Plan& plan);
 // Fills `dying` and `locals` anew, and omits outputs that nobody reads.

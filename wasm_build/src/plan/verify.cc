@@ -1,4 +1,5 @@
-// What the FlatBuffers verifier cannot know: that indices, shapes and sizes hold together. After this nobody asks again.
+// What the FlatBuffers verifier cannot know: that indices, shapes and sizes hold together. After this nobody asks
+// again.
 #include "plan/plan.h"
 #include "py_ort/tensor.h"
 
@@ -11,14 +12,16 @@ bool known(DType dtype) { return dtype >= DType::MIN && dtype <= DType::MAX; }
 
 // Whether `bytes` is the size of such a tensor. dims: any vector of integers.
 template <class DimsVector>
-Status check_size(std::string_view what, std::string_view name, DType dtype, const DimsVector* dims, uint64_t bytes, const auto* strings) {
+Status check_size(std::string_view what, std::string_view name, DType dtype, const DimsVector* dims, uint64_t bytes,
+                  const auto* strings) {
   if (!known(dtype) || dtype == DType::undefined) return invalid_graph(what, " '", name, "' has no valid dtype");
   Dims shape;
   if (dims) shape.assign(dims->begin(), dims->end());
   for (int64_t d : shape)
     if (d < 0) return invalid_graph(what, " '", name, "' has the shape ", shape);
   const int64_t count = element_count(shape);
-  const bool fits = dtype == DType::string_ ? count == (strings ? strings->size() : 0) : byte_size(dtype, count) == bytes;
+  const bool fits =
+      dtype == DType::string_ ? count == (strings ? strings->size() : 0) : byte_size(dtype, count) == bytes;
   if (!fits) return invalid_graph(what, " '", name, "' of ", dtype_name(dtype), shape, " has ", bytes, " bytes");
   return {};
 }
@@ -32,11 +35,13 @@ Status verify_weights(const gen::Plan& table) {
     const auto name = value->name() ? value->name()->string_view() : std::string_view();
     PY_ORT_TRY(check_size("weight", name, weight->dtype(), weight->dims(), weight->size(), weight->strings()));
     if (value->dtype() != DType::undefined && value->dtype() != weight->dtype())
-      return invalid_graph("weight '", name, "' is ", dtype_name(weight->dtype()), ", its value ", dtype_name(value->dtype()));
+      return invalid_graph("weight '", name, "' is ", dtype_name(weight->dtype()), ", its value ",
+                           dtype_name(value->dtype()));
     if (weight->offset() > table.weights_size() || weight->size() > table.weights_size() - weight->offset())
       return invalid_graph("weight '", name, "' lies outside the ", table.weights_size(), " bytes of weights");
     if (weight->on_gpu() && !has_gpu_form(weight->dtype()))
-      return invalid_graph("weight '", name, "' cannot be on the GPU: ", dtype_name(weight->dtype()), " has no form there");
+      return invalid_graph("weight '", name, "' cannot be on the GPU: ", dtype_name(weight->dtype()),
+                           " has no form there");
   }
   return {};
 }
@@ -55,10 +60,12 @@ Status verify_attributes(const gen::Node& node) {
 // Walks the graphs as the executor would: a value is visible after it is made, in its graph and the graphs inside.
 class ScopeCheck {
  public:
-  explicit ScopeCheck(const Plan& plan) : plan_(plan), visible_(plan.value_count()), made_(plan.value_count()), entered_(plan.graphs().size()) {}
+  explicit ScopeCheck(const Plan& plan)
+      : plan_(plan), visible_(plan.value_count()), made_(plan.value_count()), entered_(plan.graphs().size()) {}
 
   Status run() {
-    for (size_t i = 0; i < plan_.weight_count(); ++i) PY_ORT_TRY(make(static_cast<int32_t>(plan_.weight(i).value()), "weight"));
+    for (size_t i = 0; i < plan_.weight_count(); ++i)
+      PY_ORT_TRY(make(static_cast<int32_t>(plan_.weight(i).value()), "weight"));
     PY_ORT_TRY(graph(0, 0));
     for (size_t i = 0; i < entered_.size(); ++i)
       if (!entered_[i]) return invalid_graph("graph ", i, " belongs to no node");
@@ -79,13 +86,15 @@ class ScopeCheck {
   }
   Status read(int32_t value, std::string_view where) const {
     PY_ORT_TRY(in_range(value, where));
-    if (!visible_[static_cast<size_t>(value)]) return invalid_graph(where, " reads ", called(value), " before it is made, or out of its scope");
+    if (!visible_[static_cast<size_t>(value)])
+      return invalid_graph(where, " reads ", called(value), " before it is made, or out of its scope");
     return {};
   }
 
   Status graph(uint32_t index, size_t depth) {
     if (index >= entered_.size()) return invalid_graph("a node names graph ", index, " of ", entered_.size());
-    if (entered_[index] || depth > kMaxNesting) return invalid_graph("graph ", index, " is used twice, or nested too deep");
+    if (entered_[index] || depth > kMaxNesting)
+      return invalid_graph("graph ", index, " is used twice, or nested too deep");
     entered_[index] = true;
     const PlanGraph& graph = plan_.graphs()[index];
     const std::string where = to_text("graph '", graph.name, "'");
@@ -124,17 +133,20 @@ class ScopeCheck {
       return signature(node, where, "else_branch", 0, outputs);
     }
     if (node.form == Form::loop) {
-      if (inputs < 2 || outputs < inputs - 2) return invalid_graph(where, " has ", inputs, " inputs and ", outputs, " outputs");
+      if (inputs < 2 || outputs < inputs - 2)
+        return invalid_graph(where, " has ", inputs, " inputs and ", outputs, " outputs");
       return signature(node, where, "body", inputs, outputs + 1);
     }
     return signature(node, where, "body", inputs, outputs);
   }
-  Status signature(const PlanNode& node, const std::string& where, std::string_view attribute, size_t inputs, size_t outputs) const {
+  Status signature(const PlanNode& node, const std::string& where, std::string_view attribute, size_t inputs,
+                   size_t outputs) const {
     const uint32_t index = node.subgraph(attribute);
     if (index == 0) return invalid_graph(where, " has no subgraph '", attribute, "'");
     const PlanGraph& graph = plan_.graphs()[index];
     if (graph.inputs.size() == inputs && graph.outputs.size() == outputs) return {};
-    return invalid_graph(where, "'s ", attribute, " has ", graph.inputs.size(), " inputs and ", graph.outputs.size(), " outputs, not ", inputs, " and ", outputs);
+    return invalid_graph(where, "'s ", attribute, " has ", graph.inputs.size(), " inputs and ", graph.outputs.size(),
+                         " outputs, not ", inputs, " and ", outputs);
   }
 
   const Plan& plan_;
@@ -147,14 +159,16 @@ Status verify_tables(const gen::Plan& table) {
   if (!table.graphs() || table.graphs()->size() == 0) return invalid_graph("the plan has no graph");
   if (table.values())
     for (const auto* value : *table.values()) {
-      if (!known(value->dtype()) || value->kind() > gen::ValueKind::MAX) return invalid_graph("a value of the plan has an unknown type");
+      if (!known(value->dtype()) || value->kind() > gen::ValueKind::MAX)
+        return invalid_graph("a value of the plan has an unknown type");
       if (value->dims())
         for (int32_t d : *value->dims())
           if (d < -1) return invalid_graph("a value of the plan has the dimension ", d);
     }
   const auto* inputs = table.graphs()->Get(0)->inputs();
   const auto* placement = table.input_placement();
-  if (placement && placement->size() != (inputs ? inputs->size() : 0)) return invalid_graph("input_placement and the inputs differ in number");
+  if (placement && placement->size() != (inputs ? inputs->size() : 0))
+    return invalid_graph("input_placement and the inputs differ in number");
   return verify_weights(table);
 }
 

@@ -3,7 +3,16 @@ import { DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 
 export type TypedArray =
-  | Float32Array | Float64Array | BigInt64Array | BigUint64Array | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array;
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Int8Array
+  | Uint8Array;
 
 /** float16 as Uint16Array, its bits; bool as Uint8Array, 0 or 1. */
 const ARRAYS = {
@@ -27,25 +36,38 @@ export type TensorData = TypedArray | string[];
 export function dtypeOfType(type: TensorType): DType {
   if (type === 'string') return DType.string_;
   const found = ARRAYS[type];
-  if (!found) throw invalid(`there is no tensor type "${String(type)}"; there are ${[...Object.keys(ARRAYS), 'string'].join(', ')}`);
+  if (!found)
+    throw invalid(
+      `there is no tensor type "${String(type)}"; there are ${[...Object.keys(ARRAYS), 'string'].join(', ')}`,
+    );
   return found.dtype;
 }
 
 export function typeOfDtype(dtype: DType): TensorType {
   if (dtype === DType.string_) return 'string';
   const found = Object.entries(ARRAYS).find(([, entry]) => entry.dtype === dtype);
-  if (!found) throw new RuntimeError(ErrorCode.not_implemented, `JavaScript has no array for ${DType[dtype]}: use Session, which gives bytes`);
+  if (!found)
+    throw new RuntimeError(
+      ErrorCode.not_implemented,
+      `JavaScript has no array for ${DType[dtype]}: use Session, which gives bytes`,
+    );
   return found[0] as TensorType;
 }
 
 /** Takes plain arrays of numbers too. */
-export function toData(type: TensorType, values: TensorData | readonly (number | bigint | boolean | string)[]): TensorData {
+export function toData(
+  type: TensorType,
+  values: TensorData | readonly (number | bigint | boolean | string)[],
+): TensorData {
   if (type === 'string') return Array.from(values as string[]);
   const { array } = ARRAYS[type];
   if (values instanceof array) return values;
-  if (ArrayBuffer.isView(values)) throw invalid(`a tensor of ${type} takes ${array.name}, not ${values.constructor.name}`);
+  if (ArrayBuffer.isView(values))
+    throw invalid(`a tensor of ${type} takes ${array.name}, not ${values.constructor.name}`);
   const big = type === 'int64' || type === 'uint64';
-  const items = Array.from(values as readonly (number | bigint | boolean)[], (value) => (big ? BigInt(value) : Number(value)));
+  const items = Array.from(values as readonly (number | bigint | boolean)[], (value) =>
+    big ? BigInt(value) : Number(value),
+  );
   return (array as { from(items: readonly unknown[]): TypedArray }).from(items);
 }
 

@@ -34,7 +34,10 @@ export class InferenceSession {
   /** What the last run made and how long it took. */
   lastRun: RunInfo | undefined;
 
-  private constructor(readonly session: Session, private readonly locations: InferenceSessionOptions['preferredOutputLocation']) {}
+  private constructor(
+    readonly session: Session,
+    private readonly locations: InferenceSessionOptions['preferredOutputLocation'],
+  ) {}
 
   /** @param plan and weights are the URLs of what `py-ort compile` or the like wrote. */
   static async create(plan: string, weights: string, options: InferenceSessionOptions = {}): Promise<InferenceSession> {
@@ -58,16 +61,27 @@ export class InferenceSession {
   }
 
   /** Runs the model. Feeds on the GPU are read in place, and stay their owner's. */
-  async run(feeds: OnnxValues, fetches: Fetches = this.outputNames, options: InferenceRunOptions = {}): Promise<{ [name: string]: OnnxValue }> {
+  async run(
+    feeds: OnnxValues,
+    fetches: Fetches = this.outputNames,
+    options: InferenceRunOptions = {},
+  ): Promise<{ [name: string]: OnnxValue }> {
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
     const lent: number[] = [];
     try {
       const placed = this.places(targets, lent);
       const outputsOnGpu = names.filter((name) => !targets[name] && this.locationOf(name) === 'gpu-buffer');
-      const { outputs, info } = await this.session.run(this.feeds(feeds, lent), { ...options, outputs: names, outputsOnGpu, bind: placed });
+      const { outputs, info } = await this.session.run(this.feeds(feeds, lent), {
+        ...options,
+        outputs: names,
+        outputsOnGpu,
+        bind: placed,
+      });
       this.lastRun = info;
-      return Object.fromEntries(names.map((name) => [name, this.result(outputs[name], name, targets[name] ?? undefined)]));
+      return Object.fromEntries(
+        names.map((name) => [name, this.result(outputs[name], name, targets[name] ?? undefined)]),
+      );
     } finally {
       for (const id of lent) this.session.provider?.buffers.giveBack(id);
     }
@@ -88,7 +102,8 @@ export class InferenceSession {
   }
 
   private feed(what: string, value: OnnxValue, lent: number[]): Value {
-    if (value instanceof Tensor) return value.location === 'gpu-buffer' ? this.onGpu(what, value, lent) : onCpu(what, value);
+    if (value instanceof Tensor)
+      return value.location === 'gpu-buffer' ? this.onGpu(what, value, lent) : onCpu(what, value);
     if (!Array.isArray(value)) throw invalid(`${what} takes a Tensor, or an array of them`);
     const items = (value as readonly OnnxValue[]).map((item, i) => this.feed(`${what}[${i}]`, item, lent));
     return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
@@ -109,7 +124,9 @@ export class InferenceSession {
   /** The targets on the GPU. */
   private places(targets: { readonly [name: string]: Tensor | null }, lent: number[]): { [name: string]: TensorOnGpu } {
     const found = Object.entries(targets).filter(([, tensor]) => tensor && tensor.location !== 'cpu');
-    return Object.fromEntries(found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!, lent)]));
+    return Object.fromEntries(
+      found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!, lent)]),
+    );
   }
 
   private result(value: Value, name: string, target?: Tensor): OnnxValue {
@@ -126,7 +143,10 @@ export class InferenceSession {
     if (target.type !== type || String(target.dims) !== String(value.dims)) {
       throw invalid(`output "${name}" is ${type}[${value.dims}]; the tensor for it is ${target.type}[${target.dims}]`);
     }
-    if (Array.isArray(data)) data.forEach((text, i) => { (target.data as string[])[i] = text; });
+    if (Array.isArray(data))
+      data.forEach((text, i) => {
+        (target.data as string[])[i] = text;
+      });
     else (target.data as Uint8Array).set(data as Uint8Array);
     return target;
   }
@@ -141,7 +161,9 @@ function checkBuffer(what: string, { type, dims }: Tensor, { size, usage }: GPUB
   const missing = (['STORAGE', 'COPY_SRC', 'COPY_DST'] as const).filter((name) => !(usage & GPUBufferUsage[name]));
   if (missing.length > 0) throw invalid(`${what}: its buffer lacks the usage ${missing.join(', ')}`);
   if (size < bytes || size % 16 !== 0) {
-    throw invalid(`${what}: ${type}[${dims}] needs a buffer of ${bytes} bytes, or more in steps of 16; this one has ${size}`);
+    throw invalid(
+      `${what}: ${type}[${dims}] needs a buffer of ${bytes} bytes, or more in steps of 16; this one has ${size}`,
+    );
   }
 }
 
@@ -151,9 +173,13 @@ function checkLocations(session: Session, locations: InferenceSessionOptions['pr
     if (location !== 'cpu' && location !== 'gpu-buffer') {
       throw invalid(`preferredOutputLocation is "cpu" or "gpu-buffer", not "${String(location)}"`);
     }
-    if (name && !session.plan.outputs.includes(name)) throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
+    if (name && !session.plan.outputs.includes(name))
+      throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
     if (location === 'gpu-buffer' && !session.provider) {
-      throw new RuntimeError(ErrorCode.invalid_argument, 'preferredOutputLocation: no node of this model runs on a GPU');
+      throw new RuntimeError(
+        ErrorCode.invalid_argument,
+        'preferredOutputLocation: no node of this model runs on a GPU',
+      );
     }
   }
 }

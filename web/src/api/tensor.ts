@@ -32,11 +32,16 @@ export class Tensor {
   private onDispose?: () => void;
 
   /** @param dims by default that of a vector. */
-  constructor(readonly type: TensorType, data: TensorData | readonly (number | bigint | boolean | string)[], readonly dims: readonly number[] = [data.length]) {
+  constructor(
+    readonly type: TensorType,
+    data: TensorData | readonly (number | bigint | boolean | string)[],
+    readonly dims: readonly number[] = [data.length],
+  ) {
     dtypeOfType(type);
     checkDims(dims);
     this.elements = toData(type, data);
-    if (this.elements.length !== this.size) throw invalid(`a tensor of shape [${dims}] has ${this.size} elements, not ${this.elements.length}`);
+    if (this.elements.length !== this.size)
+      throw invalid(`a tensor of shape [${dims}] has ${this.size} elements, not ${this.elements.length}`);
   }
 
   /**
@@ -70,7 +75,8 @@ export class Tensor {
   private static onGpu(type: TensorType, dims: readonly number[], buffer: GPUBuffer): Tensor {
     checkDims(dims);
     const tensor = Object.create(Tensor.prototype, {
-      type: { value: type, enumerable: true }, dims: { value: [...dims], enumerable: true },
+      type: { value: type, enumerable: true },
+      dims: { value: [...dims], enumerable: true },
     }) as Tensor;
     tensor.place = 'gpu-buffer';
     tensor.buffer = buffer;

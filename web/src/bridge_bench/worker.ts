@@ -12,11 +12,19 @@ let device: Promise<() => Promise<void>> | undefined;
 async function gpuRoundTrip(): Promise<() => Promise<void>> {
   const gpu = await (await navigator.gpu?.requestAdapter())?.requestDevice();
   if (!gpu) throw new Error('no adapter');
-  const module = gpu.createShaderModule({ code: '@group(0) @binding(0) var<storage, read_write> x: array<u32>; @compute @workgroup_size(1) fn main() { x[0] += 1u; }' });
+  const module = gpu.createShaderModule({
+    code: '@group(0) @binding(0) var<storage, read_write> x: array<u32>; @compute @workgroup_size(1) fn main() { x[0] += 1u; }',
+  });
   const pipeline = gpu.createComputePipeline({ layout: 'auto', compute: { module } });
-  const buffer = gpu.createBuffer({ size: 16, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST });
+  const buffer = gpu.createBuffer({
+    size: 16,
+    usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST,
+  });
   const back = gpu.createBuffer({ size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
-  const group = gpu.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [{ binding: 0, resource: { buffer } }] });
+  const group = gpu.createBindGroup({
+    layout: pipeline.getBindGroupLayout(0),
+    entries: [{ binding: 0, resource: { buffer } }],
+  });
   return async () => {
     gpu.queue.writeBuffer(buffer, 0, new Uint32Array(4));
     const encoder = gpu.createCommandEncoder();
@@ -43,7 +51,9 @@ async function answer(text: string): Promise<void> {
   }
   if (command === 'fetch') {
     const target = new Uint8Array(Number(size));
-    await downloadChunks(argument!, target.byteLength, [{ start: 0, end: target.byteLength }], (offset, bytes) => target.set(bytes, offset));
+    await downloadChunks(argument!, target.byteLength, [{ start: 0, end: target.byteLength }], (offset, bytes) =>
+      target.set(bytes, offset),
+    );
   } else if (command === 'gpu') {
     await (await (device ??= gpuRoundTrip()))();
   }

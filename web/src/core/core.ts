@@ -30,7 +30,10 @@ export class Core {
   /** The JSEP functions that ever suspended the core. */
   readonly suspendedIn = new Set<string>();
 
-  private constructor(private readonly module: CoreModule, readonly microkernels: Microkernels) {}
+  private constructor(
+    private readonly module: CoreModule,
+    readonly microkernels: Microkernels,
+  ) {}
 
   /** Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets what the core and its runtime print. */
   static async load(url: URL, log: (severity: number, text: string) => void): Promise<Core> {
@@ -40,7 +43,9 @@ export class Core {
     const relaxed = relaxedModule(url, shared);
     try {
       const binary = shared ? fetchedBytes(new URL('core.wasm', url)) : undefined;
-      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as { default: (options: CoreOptions) => Promise<CoreModule> };
+      const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
+        default: (options: CoreOptions) => Promise<CoreModule>;
+      };
       const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory((await binary)!) } : {};
       module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });
     } catch (error) {
@@ -54,19 +59,23 @@ export class Core {
 
   /** Installs the JavaScript execution provider. */
   install(backend: unknown, functions: JsepFunctions): void {
-    const guard = <A extends unknown[], R>(name: keyof JsepFunctions, call: (...args: A) => R) => (...args: A): R => {
-      try {
-        const result = call.apply(functions, args);
-        if (result instanceof Promise) {
-          this.suspendedIn.add(`jsep${name[0].toUpperCase()}${name.slice(1)}`);
-          result.catch((error: unknown) => { this.thrown = error; });
+    const guard =
+      <A extends unknown[], R>(name: keyof JsepFunctions, call: (...args: A) => R) =>
+      (...args: A): R => {
+        try {
+          const result = call.apply(functions, args);
+          if (result instanceof Promise) {
+            this.suspendedIn.add(`jsep${name[0].toUpperCase()}${name.slice(1)}`);
+            result.catch((error: unknown) => {
+              this.thrown = error;
+            });
+          }
+          return result;
+        } catch (error) {
+          this.thrown = error;
+          throw error;
         }
-        return result;
-      } catch (error) {
-        this.thrown = error;
-        throw error;
-      }
-    };
+      };
     this.module.jsepInit(backend, {
       alloc: guard('alloc', functions.alloc),
       free: guard('free', functions.free),
@@ -100,7 +109,9 @@ export class Core {
     const options = module._ort_webgpu_options_create();
     try {
       for (const [key, value] of entries) {
-        this.withText(key, (k) => this.withText(value, (v) => this.checked(module._ort_webgpu_options_set(options, k, v))));
+        this.withText(key, (k) =>
+          this.withText(value, (v) => this.checked(module._ort_webgpu_options_set(options, k, v))),
+        );
       }
       return use((key) => this.withText(key, (k) => module.UTF8ToString(module._ort_webgpu_options_get(options, k))));
     } finally {
@@ -143,10 +154,14 @@ export class Core {
   feed(run: number, input: number, dtype: DType, dims: readonly number[], data: Uint8Array): void {
     const address = data.byteLength > 0 ? this.allocate(data) : 0;
     const size = data.byteLength;
-    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, size)));
+    this.withDims(dims, (pointer) =>
+      this.checked(this.module._ort_run_feed(run, input, dtype, dims.length, pointer, address, size)),
+    );
   }
   feedGpu(run: number, input: number, dtype: DType, dims: readonly number[], gpuId: number): void {
-    this.withDims(dims, (pointer) => this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)));
+    this.withDims(dims, (pointer) =>
+      this.checked(this.module._ort_run_feed_gpu(run, input, dtype, dims.length, pointer, gpuId)),
+    );
   }
   /** The feeds of this input that follow are the container's items. */
   feedContainer(run: number, input: number, kind: CoreContainer['kind'], dtype: DType): void {
@@ -190,13 +205,25 @@ export class Core {
     return new WordReader(this.module.HEAPU32, address >>> 2);
   }
   declareOutput(context: number, index: number, dtype: DType, dims: readonly number[]): number {
-    const id = this.withDims(dims, (pointer) => this.module._ort_jsep_output(context, index, dtype, dims.length, pointer));
-    if (id === 0) throw this.thrown ?? new RuntimeError(ErrorCode.runtime_exception, `the core refused output ${index} of shape [${dims}]`);
+    const id = this.withDims(dims, (pointer) =>
+      this.module._ort_jsep_output(context, index, dtype, dims.length, pointer),
+    );
+    if (id === 0)
+      throw (
+        this.thrown ??
+        new RuntimeError(ErrorCode.runtime_exception, `the core refused output ${index} of shape [${dims}]`)
+      );
     return id >>> 0;
   }
   declareView(context: number, index: number, input: number, dims: readonly number[]): void {
-    const done = this.withDims(dims, (pointer) => this.module._ort_jsep_output_view(context, index, input, dims.length, pointer));
-    if (!done) throw new RuntimeError(ErrorCode.runtime_exception, `the core refused output ${index} as a view of input ${input}`);
+    const done = this.withDims(dims, (pointer) =>
+      this.module._ort_jsep_output_view(context, index, input, dims.length, pointer),
+    );
+    if (!done)
+      throw new RuntimeError(
+        ErrorCode.runtime_exception,
+        `the core refused output ${index} as a view of input ${input}`,
+      );
   }
   /** Says why jsepRun fails; returns the code to return. */
   reject(error: unknown): ErrorCode {
@@ -208,7 +235,8 @@ export class Core {
   /** Bytes handed over to the core. */
   private allocate(bytes: Uint8Array): number {
     const address = this.module._ort_malloc(bytes.byteLength) >>> 0;
-    if (address === 0) throw new RuntimeError(ErrorCode.out_of_memory, `the core has no ${bytes.byteLength} bytes left`);
+    if (address === 0)
+      throw new RuntimeError(ErrorCode.out_of_memory, `the core has no ${bytes.byteLength} bytes left`);
     this.heap.set(bytes, address);
     return address;
   }
@@ -238,9 +266,17 @@ export class Core {
     if (result !== 0) return result >>> 0;
     const text = this.module.UTF8ToString(this.module._ort_last_error());
     if (!text) throw thrown ?? new RuntimeError(ErrorCode.fail, 'the core failed and did not say why');
-    const said = JSON.parse(text) as { code: ErrorCode; message: string; node?: string; op_type?: string; provider?: string };
+    const said = JSON.parse(text) as {
+      code: ErrorCode;
+      message: string;
+      node?: string;
+      op_type?: string;
+      provider?: string;
+    };
     const error = new RuntimeError(thrown === undefined ? said.code : codeOf(thrown), said.message, {
-      node: said.node, opType: said.op_type, provider: said.provider,
+      node: said.node,
+      opType: said.op_type,
+      provider: said.provider,
     });
     if (thrown instanceof Error) error.stack = thrown.stack;
     throw error;
@@ -249,7 +285,10 @@ export class Core {
 
 /** Reads the core's uint32 words in order. */
 export class WordReader {
-  constructor(private readonly heap: Uint32Array, private position: number) {}
+  constructor(
+    private readonly heap: Uint32Array,
+    private position: number,
+  ) {}
 
   next(): number {
     return this.heap[this.position++];

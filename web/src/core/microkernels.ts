@@ -29,8 +29,8 @@ export interface CpuMeans {
 const MOST_THREADS = 8;
 /** A module of one function, which is f32x4.relaxed_madd of its three parameters. */
 const PROBE = new Uint8Array([
-  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0,
-  10, 13, 1, 11, 0, 0x20, 0, 0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
+  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 8, 1, 0x60, 3, 0x7b, 0x7b, 0x7b, 1, 0x7b, 3, 2, 1, 0, 10, 13, 1, 11, 0, 0x20, 0,
+  0x20, 1, 0x20, 2, 0xfd, 0x85, 2, 0x0b,
 ]);
 
 async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
@@ -46,7 +46,9 @@ async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module
 
 /** relaxed_simd.wasm, or in words why it is not used. */
 export async function relaxedModule(core: URL, shared: boolean): Promise<WebAssembly.Module | string> {
-  return WebAssembly.validate(PROBE) ? sideModule(new URL('relaxed_simd.wasm', core), shared) : 'this browser has no relaxed SIMD';
+  return WebAssembly.validate(PROBE)
+    ? sideModule(new URL('relaxed_simd.wasm', core), shared)
+    : 'this browser has no relaxed SIMD';
 }
 
 /** Hands out what there is. One for each core. */
@@ -57,20 +59,30 @@ export class Microkernels {
 
   /** `memory`: shared, or why it is not; `relaxed`: added to the core already, or why not. */
   constructor(
-    private readonly module: CoreModule, private readonly url: URL, private readonly memory: WebAssembly.Memory | string,
-    private readonly relaxed: WebAssembly.Module | string, private readonly log: (severity: number, text: string) => void,
+    private readonly module: CoreModule,
+    private readonly url: URL,
+    private readonly memory: WebAssembly.Memory | string,
+    private readonly relaxed: WebAssembly.Module | string,
+    private readonly log: (severity: number, text: string) => void,
   ) {
-    module.shareMicrokernel = (index, kernel, args, scratchBytes, units) => this.share(index, kernel, args, scratchBytes, units);
+    module.shareMicrokernel = (index, kernel, args, scratchBytes, units) =>
+      this.share(index, kernel, args, scratchBytes, units);
   }
 
   /** What a session that wants this gets; starts threads that are missing, and waits for none. */
   async provide({ simd = 'auto', threads = 0 }: CpuOptions, worthThreads: boolean): Promise<CpuMeans> {
     if (!Number.isInteger(threads) || threads < 0) {
-      throw new RuntimeError(ErrorCode.invalid_argument, `threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`);
+      throw new RuntimeError(
+        ErrorCode.invalid_argument,
+        `threads=${threads}: a whole number; 0: as many as there are cores, up to ${MOST_THREADS}`,
+      );
     }
     const got: Simd = simd === 'auto' ? (typeof this.relaxed === 'string' ? 'fixed' : 'relaxed') : simd;
     if (got === 'relaxed' && typeof this.relaxed === 'string') {
-      throw new RuntimeError(ErrorCode.not_implemented, `option simd=relaxed of wasm: ${this.relaxed}; with "auto" plain SIMD does the work`);
+      throw new RuntimeError(
+        ErrorCode.not_implemented,
+        `option simd=relaxed of wasm: ${this.relaxed}; with "auto" plain SIMD does the work`,
+      );
     }
     const wanted = threads || (worthThreads ? Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1) : 1);
     if (wanted === 1) return { simd: got, threads: 1 };
@@ -101,7 +113,9 @@ export class Microkernels {
     if (typeof fixed === 'string') return fixed;
     const sets: SideModule[] = [{ module: fixed, suffix: '__simd128' }];
     if (typeof this.relaxed !== 'string') sets.push({ module: this.relaxed, suffix: '__relaxed' });
-    this.inUse = new ThreadPool(this.module, this.memory, sets, new URL('microkernel_worker.js', this.url), (text) => this.log(3, text));
+    this.inUse = new ThreadPool(this.module, this.memory, sets, new URL('microkernel_worker.js', this.url), (text) =>
+      this.log(3, text),
+    );
     return this.inUse;
   }
 

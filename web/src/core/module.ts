@@ -38,7 +38,15 @@ export interface CoreModule {
   _ort_session_prepare(session: number): number;
   _ort_session_release(session: number): void;
   _ort_run_begin(session: number): number;
-  _ort_run_feed(run: number, input: number, dtype: number, rank: number, dims: number, data: number, size: number): number;
+  _ort_run_feed(
+    run: number,
+    input: number,
+    dtype: number,
+    rank: number,
+    dims: number,
+    data: number,
+    size: number,
+  ): number;
   _ort_run_feed_gpu(run: number, input: number, dtype: number, rank: number, dims: number, gpuId: number): number;
   _ort_run_feed_container(run: number, input: number, kind: number, dtype: number): number;
   _ort_run_execute(run: number): number;

@@ -2,7 +2,8 @@
 
 /** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or in words why there is none. */
 export function sharedMemory(): WebAssembly.Memory | string {
-  if (!('WorkerGlobalScope' in globalThis)) return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
+  if (!('WorkerGlobalScope' in globalThis))
+    return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
   if (!globalThis.crossOriginIsolated) {
     return 'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
   }
@@ -35,7 +36,9 @@ export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<Arra
       if (byte < 0x80) return value >>> 0;
     }
   };
-  const skip = (bytes: number) => { at += bytes; };
+  const skip = (bytes: number) => {
+    at += bytes;
+  };
   while (at < module.length) {
     const [section, size] = [module[at++], number()];
     if (section !== IMPORTS) {
@@ -46,9 +49,14 @@ export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<Arra
       skip(number()); // the module's name
       skip(number()); // the import's
       switch (module[at++]) {
-        case FUNCTION: number(); break;
-        case GLOBAL: skip(2); break;
-        case TABLE: case MEMORY: {
+        case FUNCTION:
+          number();
+          break;
+        case GLOBAL:
+          skip(2);
+          break;
+        case TABLE:
+        case MEMORY: {
           if (module[at - 1] === TABLE) skip(1);
           else module[at] |= SHARED;
           const bounds = (module[at++] & 1) + 1;

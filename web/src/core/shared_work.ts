@@ -16,7 +16,14 @@ export enum Word {
   sleeping = 48,
   /** Workers that are there. */
   ready = 64,
-  kernel = 80, arguments, scratch, scratchStride, units, chunk, chunks, threads,
+  kernel = 80,
+  arguments,
+  scratch,
+  scratchStride,
+  units,
+  chunk,
+  chunks,
+  threads,
   /** Set by a worker whose kernel crashed. */
   failed = 96,
   count = 112,

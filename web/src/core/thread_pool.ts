@@ -28,8 +28,11 @@ export class ThreadPool {
 
   /** `sets`: in the order of Simd's kinds, as `share` is told. */
   constructor(
-    private readonly module: CoreModule, private readonly memory: WebAssembly.Memory, private readonly sets: readonly SideModule[],
-    private readonly url: URL, private readonly fail: (text: string) => void,
+    private readonly module: CoreModule,
+    private readonly memory: WebAssembly.Memory,
+    private readonly sets: readonly SideModule[],
+    private readonly url: URL,
+    private readonly fail: (text: string) => void,
   ) {
     this.address = this.allocate(Word.count * 4);
     this.words = new Int32Array(memory.buffer, this.address, Word.count).fill(0);
@@ -41,9 +44,19 @@ export class ThreadPool {
   ensure(threads: number): void {
     for (; this.workers + 1 < threads; this.workers++) {
       const worker = new Worker(this.url, { type: 'module', name: `py_ort thread ${this.workers + 1}` });
-      worker.onerror = (event) => this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
-      const sets = this.sets.map(({ module, suffix }) => ({ module, names: this.names.map((name) => name + suffix), stack: this.allocate(STACK) + STACK }));
-      worker.postMessage({ memory: this.memory, address: this.address, sets, me: this.workers + 1 } satisfies WorkerStart);
+      worker.onerror = (event) =>
+        this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
+      const sets = this.sets.map(({ module, suffix }) => ({
+        module,
+        names: this.names.map((name) => name + suffix),
+        stack: this.allocate(STACK) + STACK,
+      }));
+      worker.postMessage({
+        memory: this.memory,
+        address: this.address,
+        sets,
+        me: this.workers + 1,
+      } satisfies WorkerStart);
     }
   }
 
@@ -52,7 +65,15 @@ export class ThreadPool {
   }
 
   /** Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space. */
-  share(set: number, index: number, kernel: MicroKernel, args: number, scratchBytes: number, units: number, threads: number): boolean {
+  share(
+    set: number,
+    index: number,
+    kernel: MicroKernel,
+    args: number,
+    scratchBytes: number,
+    units: number,
+    threads: number,
+  ): boolean {
     const { words } = this;
     const stride = (scratchBytes + 127) & -128;
     if (!this.reserve(stride * threads)) return false;
@@ -67,15 +88,16 @@ export class ThreadPool {
     words[Word.chunks] = chunks;
     words[Word.threads] = threads;
     Atomics.store(words, Word.done, 0);
-    Atomics.store(words, Word.claim, (++this.jobs << CHUNK_BITS));
+    Atomics.store(words, Word.claim, ++this.jobs << CHUNK_BITS);
     Atomics.add(words, Word.job, 1);
     if (Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
     workOff(words, 0, () => kernel);
-    for (let looks = LOOKS, done = 0; (done = Atomics.load(words, Word.done)) < chunks;) {
+    for (let looks = LOOKS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
       if (--looks < 0) Atomics.wait(words, Word.done, done);
     }
     Atomics.store(words, Word.claim, CLOSED);
-    if (Atomics.exchange(words, Word.failed, 0)) throw new Error('a CPU kernel crashed on one of its threads: the console has the reason');
+    if (Atomics.exchange(words, Word.failed, 0))
+      throw new Error('a CPU kernel crashed on one of its threads: the console has the reason');
     return true;
   }
 

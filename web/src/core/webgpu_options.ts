@@ -18,7 +18,9 @@ export interface WebGpuSettings {
 }
 
 const MODE_KEYS: Readonly<Record<BufferKind, string>> = {
-  storage: 'storageBufferCacheMode', uniform: 'uniformBufferCacheMode', queryResolve: 'queryResolveBufferCacheMode',
+  storage: 'storageBufferCacheMode',
+  uniform: 'uniformBufferCacheMode',
+  queryResolve: 'queryResolveBufferCacheMode',
   default: 'defaultBufferCacheMode',
 };
 

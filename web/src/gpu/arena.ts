@@ -39,7 +39,10 @@ export class Arena {
    */
   peak = 0;
 
-  constructor(private readonly cache: Pick<BufferCache, 'acquire' | 'release'>, private readonly maxBufferSize: number) {}
+  constructor(
+    private readonly cache: Pick<BufferCache, 'acquire' | 'release'>,
+    private readonly maxBufferSize: number,
+  ) {}
 
   /**
    * Finds a place for each tensor, making buffers where needed.
@@ -49,16 +52,29 @@ export class Arena {
    * @param ofWeights tensors that count as made of weights.
    */
   place(
-    tensors: readonly Lifetime[], accesses: readonly Access[], held: ReadonlyMap<ArenaSlot, readonly Held[]>, kept: ReadonlySet<number> = new Set(), ofWeights: ReadonlySet<number> = new Set(),
+    tensors: readonly Lifetime[],
+    accesses: readonly Access[],
+    held: ReadonlyMap<ArenaSlot, readonly Held[]>,
+    kept: ReadonlySet<number> = new Set(),
+    ofWeights: ReadonlySet<number> = new Set(),
   ): { places: Map<number, ArenaPlace>; plan: SegmentPlan } {
     const own = (['ofWeights', 'others'] as const).flatMap((account) => {
-      const plan = planKept(tensors.filter(({ id }) => kept.has(id) && ofWeights.has(id) === (account === 'ofWeights')), accesses, this.maxBufferSize);
+      const plan = planKept(
+        tensors.filter(({ id }) => kept.has(id) && ofWeights.has(id) === (account === 'ofWeights')),
+        accesses,
+        this.maxBufferSize,
+      );
       const slots = plan.newSlots.map((bytes) => this.add(bytes, account));
       return [...plan.places].map(at(slots));
     });
     const shared = this.slots.filter((slot) => !slot.kept);
     const existing = shared.map((slot) => ({ bytes: slot.bytes, held: held.get(slot) ?? [] }));
-    const plan = planSegment(tensors.filter(({ id }) => !kept.has(id)), accesses, existing, this.maxBufferSize);
+    const plan = planSegment(
+      tensors.filter(({ id }) => !kept.has(id)),
+      accesses,
+      existing,
+      this.maxBufferSize,
+    );
     this.peak = Math.max(this.peak, plan.peak + this.kept('others'));
     shared.push(...plan.newSlots.map((bytes) => this.add(bytes)));
     return { places: new Map([...own, ...[...plan.places].map(at(shared))]), plan };
@@ -73,7 +89,10 @@ export class Arena {
 
   /** How much a recording may keep for itself whose tensors need at most `sum` bytes at one time. */
   roomToKeep(sum: number): Room {
-    return { ofWeights: KEPT_OF_WEIGHTS - this.bytesOfWeights, others: Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept('others')) };
+    return {
+      ofWeights: KEPT_OF_WEIGHTS - this.bytesOfWeights,
+      others: Math.max(KEPT_LEAST, KEPT_SHARE * sum - this.kept('others')),
+    };
   }
 
   private kept(account: keyof Room): number {

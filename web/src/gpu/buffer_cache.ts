@@ -21,7 +21,12 @@ export interface CacheStats {
 }
 
 // By number, because modules must load where there is no WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80, QUERY_RESOLVE 0x200, MAP_READ 1.
-const USAGE: Readonly<Record<BufferKind, number>> = { storage: 0x80 | 4 | 8, uniform: 0x40 | 8, queryResolve: 0x200 | 4, default: 1 | 8 };
+const USAGE: Readonly<Record<BufferKind, number>> = {
+  storage: 0x80 | 4 | 8,
+  uniform: 0x40 | 8,
+  queryResolve: 0x200 | 4,
+  default: 1 | 8,
+};
 
 /** No cache keeps more than this; what has waited longest goes first. */
 const MOST_BYTES = 512 << 20;
@@ -43,7 +48,11 @@ export class BufferCache {
   /** Without users nothing is kept. */
   open = true;
 
-  constructor(private readonly gpu: Gpu, readonly kind: BufferKind, readonly mode: CacheMode) {}
+  constructor(
+    private readonly gpu: Gpu,
+    readonly kind: BufferKind,
+    readonly mode: CacheMode,
+  ) {}
 
   /** A buffer of at least `bytes` bytes, or exactly so many, whose contents may be anything. */
   acquire(bytes: number, label: string, exact = false): GPUBuffer {
@@ -159,7 +168,12 @@ export class BufferCaches {
   }
 
   get stats(): Readonly<Record<BufferKind, CacheStats>> {
-    return { storage: this.storage.stats, uniform: this.uniform.stats, queryResolve: this.queryResolve.stats, default: this.default.stats };
+    return {
+      storage: this.storage.stats,
+      uniform: this.uniform.stats,
+      queryResolve: this.queryResolve.stats,
+      default: this.default.stats,
+    };
   }
 
   /** Bytes that wait for a use. */

@@ -85,7 +85,10 @@ export class BufferTable {
   get(id: number): GpuTensorMemory {
     const memory = this.memory.get(id);
     if (!memory) {
-      throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
+      throw new RuntimeError(
+        ErrorCode.invalid_argument,
+        `there is no GPU buffer ${id}: it was freed, or belongs to a lost device`,
+      );
     }
     return memory;
   }

@@ -14,7 +14,17 @@ export interface Counters {
 }
 
 export function newCounters(): Counters {
-  return { pipelines: 0, buffers: 0, bind_groups: 0, dispatches: 0, submits: 0, uploads: 0, downloads: 0, suspensions: 0, walks: 0 };
+  return {
+    pipelines: 0,
+    buffers: 0,
+    bind_groups: 0,
+    dispatches: 0,
+    submits: 0,
+    uploads: 0,
+    downloads: 0,
+    suspensions: 0,
+    walks: 0,
+  };
 }
 
 /** What happened between two moments. */

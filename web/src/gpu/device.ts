@@ -32,9 +32,16 @@ export interface DeviceDescription {
 const WANTED_FEATURES: readonly GPUFeatureName[] = ['shader-f16', 'timestamp-query', 'subgroups'];
 
 const RAISED_LIMITS = [
-  'maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuffersPerShaderStage', 'maxComputeWorkgroupStorageSize',
-  'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ',
-  'maxComputeWorkgroupsPerDimension', 'maxUniformBufferBindingSize',
+  'maxBufferSize',
+  'maxStorageBufferBindingSize',
+  'maxStorageBuffersPerShaderStage',
+  'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupSizeX',
+  'maxComputeWorkgroupSizeY',
+  'maxComputeWorkgroupSizeZ',
+  'maxComputeWorkgroupsPerDimension',
+  'maxUniformBufferBindingSize',
 ] as const;
 
 const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|lavapipe|softpipe|software.rasterizer|basic render|warp/i;
@@ -50,7 +57,11 @@ export class Gpu {
   /** Errors that no error scope caught, since they were last taken. */
   private uncaptured: string[] = [];
 
-  constructor(readonly device: GPUDevice, readonly traits: DeviceTraits, readonly description: DeviceDescription) {
+  constructor(
+    readonly device: GPUDevice,
+    readonly traits: DeviceTraits,
+    readonly description: DeviceDescription,
+  ) {
     this.elements = new ElementForms(traits);
     void device.lost.then((info) => {
       this.lost = info.message || info.reason || 'no reason given';
@@ -133,7 +144,10 @@ export class Gpu {
 const HARDWARE_TRIES = 6;
 const HARDWARE_DELAY_MS = 700;
 
-async function findAdapter({ hardware, patienceMs: _, ...options }: DeviceOptions, patience: Patience): Promise<GPUAdapter | null> {
+async function findAdapter(
+  { hardware, patienceMs: _, ...options }: DeviceOptions,
+  patience: Patience,
+): Promise<GPUAdapter | null> {
   const ask = () => patience.wait('navigator.gpu.requestAdapter()', () => navigator.gpu.requestAdapter(options));
   if (options.forceFallbackAdapter) return ask();
   for (let tries = 1; ; tries++) {
@@ -146,10 +160,16 @@ async function findAdapter({ hardware, patienceMs: _, ...options }: DeviceOption
 type AdapterDescription = Pick<DeviceDescription, 'vendor' | 'architecture' | 'device' | 'description' | 'software'>;
 
 /** Throws where a real GPU is required and this is none. */
-export function checkHardware(options: DeviceOptions, { vendor, architecture, device, description, software }: AdapterDescription): void {
+export function checkHardware(
+  options: DeviceOptions,
+  { vendor, architecture, device, description, software }: AdapterDescription,
+): void {
   if (options.hardware !== 'required' || options.forceFallbackAdapter || !software) return;
   const found = [vendor, architecture, device, description].filter(Boolean).join(' ') || 'unnamed';
-  throw new RuntimeError(ErrorCode.no_adapter, `a GPU was asked for, and WebGPU has only a software adapter here (${found})`);
+  throw new RuntimeError(
+    ErrorCode.no_adapter,
+    `a GPU was asked for, and WebGPU has only a software adapter here (${found})`,
+  );
 }
 
 function describeAdapter(adapter: { readonly info: GPUAdapterInfo }): AdapterDescription {
@@ -171,18 +191,23 @@ export const OUT_OF_MEMORY = 'the GPU is out of memory:';
 /** Opens a device, of `given` if there is one. */
 export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): Promise<Gpu> {
   if (!('gpu' in navigator)) {
-    throw new RuntimeError(ErrorCode.no_adapter, 'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)');
+    throw new RuntimeError(
+      ErrorCode.no_adapter,
+      'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)',
+    );
   }
   const patience = new Patience(options.patienceMs);
-  const adapter = given ?? await findAdapter(options, patience);
+  const adapter = given ?? (await findAdapter(options, patience));
   if (!adapter) throw new RuntimeError(ErrorCode.no_adapter, 'WebGPU has no adapter here');
   checkHardware(options, describeAdapter(adapter));
   const limits: Record<string, number> = {};
   for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
-  const device = await patience.wait('GPUAdapter.requestDevice()', () => adapter.requestDevice({
-    requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
-    requiredLimits: limits,
-  }));
+  const device = await patience.wait('GPUAdapter.requestDevice()', () =>
+    adapter.requestDevice({
+      requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
+      requiredLimits: limits,
+    }),
+  );
   try {
     await patience.wait('GPUDevice.createComputePipelineAsync()', () => firstPipeline(device));
   } catch (error) {

@@ -37,7 +37,12 @@ export interface FixedPart {
 /**
  * @param tensors those that are born in the segment; the ones with no end are needed after it.
  */
-export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Access[], contents: Contents, room: Room): FixedPart {
+export function fixedPart(
+  tensors: readonly Lifetime[],
+  accesses: readonly Access[],
+  contents: Contents,
+  room: Room,
+): FixedPart {
   const writers = usersOf(accesses, ({ writes }) => writes);
   const readers = usersOf(accesses, ({ reads }) => reads);
   const written = (id: number) => writers.get(id) ?? [];
@@ -47,7 +52,11 @@ export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Acces
   const once = fixedCommands(accesses, own, written, contents);
   /** Uploads for which there is no room. */
   const again = new Set<number>();
-  const stays = (id: number) => own.has(id) && !again.has(id) && (contents.uploaded.has(id) || writers.has(id)) && written(id).every((i) => once.has(i));
+  const stays = (id: number) =>
+    own.has(id) &&
+    !again.has(id) &&
+    (contents.uploaded.has(id) || writers.has(id)) &&
+    written(id).every((i) => once.has(i));
   const isNeeded = ({ id, end }: Lifetime) => end === Infinity || (readers.get(id)?.some((i) => !once.has(i)) ?? false);
   const makeAgain = (id: number): void => {
     if (!writers.has(id)) again.add(id);
@@ -57,11 +66,20 @@ export function fixedPart(tensors: readonly Lifetime[], accesses: readonly Acces
   for (;;) {
     const kept = tensors.filter((tensor) => stays(tensor.id) && isNeeded(tensor)).sort((a, b) => b.bytes - a.bytes);
     const surplus = [
-      ...surplusOf(kept.filter(({ id }) => contents.ofWeights.has(id)), room.ofWeights), ...surplusOf(kept.filter(({ id }) => !contents.ofWeights.has(id)), room.others),
+      ...surplusOf(
+        kept.filter(({ id }) => contents.ofWeights.has(id)),
+        room.ofWeights,
+      ),
+      ...surplusOf(
+        kept.filter(({ id }) => !contents.ofWeights.has(id)),
+        room.others,
+      ),
     ];
     if (surplus.length === 0) {
       const ids = new Set(kept.map(({ id }) => id));
-      const uploads = tensors.filter((tensor) => contents.uploaded.has(tensor.id) && stays(tensor.id)).map(({ id }) => id);
+      const uploads = tensors
+        .filter((tensor) => contents.uploaded.has(tensor.id) && stays(tensor.id))
+        .map(({ id }) => id);
       return { once, kept: ids, uploads: new Set(uploads) };
     }
     for (const { id } of surplus) makeAgain(id);
@@ -80,12 +98,15 @@ function surplusOf(tensors: readonly Lifetime[], room: number): Lifetime[] {
 
 /** The commands that read only what is the same in every run, and write only tensors of `own` that no others write. */
 function fixedCommands(
-  accesses: readonly Access[], own: ReadonlySet<number>, written: (id: number) => readonly number[], { isWeight, uploaded }: Contents,
+  accesses: readonly Access[],
+  own: ReadonlySet<number>,
+  written: (id: number) => readonly number[],
+  { isWeight, uploaded }: Contents,
 ): Set<number> {
   const fixed = new Set(accesses.keys());
   const made = (id: number) => own.has(id) && written(id).every((i) => fixed.has(i));
   const known = (id: number) => made(id) && (uploaded.has(id) || written(id).length > 0);
-  for (let before = -1; before !== fixed.size;) {
+  for (let before = -1; before !== fixed.size; ) {
     before = fixed.size;
     for (const i of fixed) {
       const { reads, writes } = accesses[i];

@@ -16,7 +16,11 @@ export function foldGrid<S extends Spec>(shader: Shader<S>, uniforms: Uniforms, 
   if (grid.every((count) => count <= limit)) return { shader, uniforms, workgroups: grid };
   const workgroups = linearWorkgroups(grid[0] * grid[1] * grid[2], { maxWorkgroupsPerDimension: limit }, 1);
   // The name tells the two pipelines apart, as a spec would.
-  return { shader: { name: `${shader.name}_folded`, wgsl: (spec) => foldedText(shader.wgsl(spec)) }, uniforms: { ...uniforms, grid }, workgroups };
+  return {
+    shader: { name: `${shader.name}_folded`, wgsl: (spec) => foldedText(shader.wgsl(spec)) },
+    uniforms: { ...uniforms, grid },
+    workgroups,
+  };
 }
 
 const MAIN = /@compute\s+@workgroup_size\(([^)]*)\)\s*fn main\(([\s\S]*?)\)\s*\{/;
@@ -27,15 +31,25 @@ export function foldedText(text: string): string {
   const found = MAIN.exec(text);
   if (!found) throw new Error('a shader without `@compute @workgroup_size(…) fn main(…)`');
   const parameters = [...found[2].matchAll(PARAMETER)].map(([whole, builtin, name]) => ({ whole, builtin, name }));
-  const sizes = [...found[1].split(',').map((size) => size.trim()).filter(Boolean), '1', '1'].slice(0, 3);
+  const sizes = [
+    ...found[1]
+      .split(',')
+      .map((size) => size.trim())
+      .filter(Boolean),
+    '1',
+    '1',
+  ].slice(0, 3);
   const replaced: { readonly [builtin: string]: string } = {
     workgroup_id: 'grid_group',
     num_workgroups: 'vec3<u32>(u.grid_0, u.grid_1, u.grid_2)',
     global_invocation_id: `grid_group * vec3<u32>(${sizes.join(', ')}) + folded_local`,
   };
   const kept = parameters.filter(({ builtin }) => !(builtin in replaced));
-  if (parameters.some(({ builtin }) => builtin === 'global_invocation_id')) kept.push({ whole: '@builtin(local_invocation_id) folded_local: vec3<u32>', builtin: '', name: '' });
-  const lines = parameters.flatMap(({ builtin, name }) => (builtin in replaced ? [`  let ${name} = ${replaced[builtin]};`] : []));
+  if (parameters.some(({ builtin }) => builtin === 'global_invocation_id'))
+    kept.push({ whole: '@builtin(local_invocation_id) folded_local: vec3<u32>', builtin: '', name: '' });
+  const lines = parameters.flatMap(({ builtin, name }) =>
+    builtin in replaced ? [`  let ${name} = ${replaced[builtin]};`] : [],
+  );
   const head = `@compute @workgroup_size(${found[1]})
 fn main(${[...kept.map(({ whole }) => whole), '@builtin(workgroup_id) folded_group: vec3<u32>', '@builtin(num_workgroups) folded_groups: vec3<u32>'].join(', ')}) {
   let flat_group = folded_group.y * folded_groups.x + folded_group.x;

@@ -76,7 +76,11 @@ export interface PlanOptions {
   readonly good?: number;
 }
 
-export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot[] = [], options: PlanOptions = {}): MemoryPlan {
+export function planMemory(
+  tensors: readonly Lifetime[],
+  existing: readonly Slot[] = [],
+  options: PlanOptions = {},
+): MemoryPlan {
   const { effort = 1, good = GOOD } = options;
   const random = randomNumbers();
   const placer = new Placer(tensors, existing, options);
@@ -95,7 +99,11 @@ export function planMemory(tensors: readonly Lifetime[], existing: readonly Slot
   for (let i = 0; i < tries; i++) {
     // One that leads nowhere ends, and another begins.
     const begins = i >= CHAIN && i % CHAIN < firstRanks.length;
-    const ranks = firstRanks[i] ?? (begins ? changedRanks(firstRanks[i % CHAIN], [], random) : changedRanks(chain!.ranks, chain!.attempt.grown, random));
+    const ranks =
+      firstRanks[i] ??
+      (begins
+        ? changedRanks(firstRanks[i % CHAIN], [], random)
+        : changedRanks(chain!.ranks, chain!.attempt.grown, random));
     const attempt = placer.place(orderBy(ranks, tensors), firstRanks[i] ? undefined : random);
     if (!chain || attempt.bytes <= chain.attempt.bytes || (begins && i % CHAIN === 0)) chain = { attempt, ranks };
     if (!best || attempt.bytes < best.bytes) best = attempt;
@@ -137,7 +145,9 @@ class Overlaps {
     items.forEach((item, i) => {
       const [first, last] = windowsOf(item);
       if (last - first > 8) this.always.push(i);
-      else for (let window = first; window <= last; window++) this.byWindow.set(window, [...(this.byWindow.get(window) ?? []), i]);
+      else
+        for (let window = first; window <= last; window++)
+          this.byWindow.set(window, [...(this.byWindow.get(window) ?? []), i]);
     });
   }
 
@@ -179,14 +189,20 @@ class Placer {
   private readonly avoid: readonly (readonly number[])[];
   private readonly maxBytes: number;
 
-  constructor(private readonly tensors: readonly Lifetime[], private readonly existing: readonly Slot[], options: PlanOptions) {
+  constructor(
+    private readonly tensors: readonly Lifetime[],
+    private readonly existing: readonly Slot[],
+    options: PlanOptions,
+  ) {
     this.items = [...tensors, ...existing.flatMap(({ held }) => held)];
     this.sizes = tensors.map(({ bytes }) => roundUp(storageBytes(bytes), OFFSET_ALIGNMENT));
     this.overlaps = new Overlaps(this.items);
     this.maxBytes = options.maxBytes ?? Infinity;
     const index = new Map(this.items.map(({ id }, i) => [id, i]));
-    const partners = (pairs?: Conflicts) => tensors.map(({ id }) =>
-      [...(pairs?.get(id) ?? [])].flatMap((other) => (index.has(other) ? [index.get(other)!] : [])));
+    const partners = (pairs?: Conflicts) =>
+      tensors.map(({ id }) =>
+        [...(pairs?.get(id) ?? [])].flatMap((other) => (index.has(other) ? [index.get(other)!] : [])),
+      );
     this.conflicts = partners(options.conflicts);
     this.avoid = partners(options.avoid);
   }
@@ -216,12 +232,20 @@ class Placer {
       slots[i] = best.slot;
       offsets[i] = best.offset;
     }
-    const newSlots = sizes.slice(this.existing.length).map((bytes) => Math.max(bytes, Math.min(this.maxBytes, roundUp(bytes, GRANULE))));
+    const newSlots = sizes
+      .slice(this.existing.length)
+      .map((bytes) => Math.max(bytes, Math.min(this.maxBytes, roundUp(bytes, GRANULE))));
     const places = new Map(this.tensors.map(({ id }, i) => [id, { slot: slots[i], offset: offsets[i] }]));
     return { places, newSlots, grown, bytes: newSlots.reduce((sum, bytes) => sum + bytes, 0) };
   }
 
-  private choose(i: number, sizes: readonly number[], slots: Int32Array, offsets: Float64Array, random?: () => number): Choice | undefined {
+  private choose(
+    i: number,
+    sizes: readonly number[],
+    slots: Int32Array,
+    offsets: Float64Array,
+    random?: () => number,
+  ): Choice | undefined {
     const size = this.sizes[i];
     const beside: number[][] = sizes.map(() => []);
     for (const k of this.overlaps.with(i)) if (slots[k] >= 0) beside[slots[k]].push(k);
@@ -235,7 +259,8 @@ class Placer {
       if (growth > size || (growth > 0 && (slot < this.existing.length || offset + size > this.maxBytes))) continue;
       const choice = { slot, offset, growth, avoided: avoided.has(slot) };
       if (!best || growth < best.growth) best = choice;
-      else if (growth === best.growth && (choice.avoided === best.avoided ? random && random() < 0.5 : best.avoided)) best = choice;
+      else if (growth === best.growth && (choice.avoided === best.avoided ? random && random() < 0.5 : best.avoided))
+        best = choice;
     }
     return best;
   }
@@ -254,9 +279,12 @@ class Placer {
 
 /** The most bytes that are needed at one time: no plan can do with less. */
 export function largestSum(tensors: readonly Lifetime[]): number {
-  const changes = tensors.flatMap(({ bytes, start, end }) => [{ at: start, bytes }, { at: end + 1, bytes: -bytes }]);
+  const changes = tensors.flatMap(({ bytes, start, end }) => [
+    { at: start, bytes },
+    { at: end + 1, bytes: -bytes },
+  ]);
   changes.sort((a, b) => (a.at === b.at ? a.bytes - b.bytes : a.at - b.at));
   let [sum, most] = [0, 0];
-  for (const { bytes } of changes) most = Math.max(most, sum += bytes);
+  for (const { bytes } of changes) most = Math.max(most, (sum += bytes));
   return most;
 }

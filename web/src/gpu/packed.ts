@@ -23,7 +23,10 @@ export interface PackedText {
 /** The module with the elements of `bindings` unpacked as they are read, and packed as they are written. */
 export function withPacked(module: string, bindings: readonly PackedBinding[]): PackedText {
   if (bindings.length === 0) return { text: module, functions: [], types: {} };
-  const { text, reads, writes, laneWrites } = accessThrough(module, bindings.map(({ name }) => name));
+  const { text, reads, writes, laneWrites } = accessThrough(
+    module,
+    bindings.map(({ name }) => name),
+  );
   const functions = new Set<string>();
   const types: { [name: string]: string } = {};
   for (const binding of bindings) {
@@ -71,18 +74,26 @@ function readText(binding: PackedBinding, shared: boolean): string {
 
 /** WGSL of the values whose bits are `w`, those of the first lowest. */
 function unpacked({ packing, lanes }: PackedBinding): string {
-  if (packing === 'f16') return { 1: 'unpack2x16float(w).x', 2: 'unpack2x16float(w)', 4: 'vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y))' }[lanes];
+  if (packing === 'f16')
+    return {
+      1: 'unpack2x16float(w).x',
+      2: 'unpack2x16float(w)',
+      4: 'vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y))',
+    }[lanes];
   const bits = PACKED_BITS[packing];
   const words = laneType('u32', lanes);
-  const each = (number: (place: number) => number) => `${words}(${Array.from({ length: lanes }, (_, lane) => `${number((lane * bits) % 32)}u`).join(', ')})`;
+  const each = (number: (place: number) => number) =>
+    `${words}(${Array.from({ length: lanes }, (_, lane) => `${number((lane * bits) % 32)}u`).join(', ')})`;
   // The first half of a float32.
   const upper = (word: string) => `${word} & 0xffff0000u`;
   if (packing === 'bf16' && lanes === 1) return 'bitcast<f32>(w << 16u)';
   if (packing === 'bf16' && lanes === 2) return `bitcast<vec2<f32>>(vec2<u32>(w << 16u, ${upper('w')}))`;
-  if (packing === 'bf16') return `bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, ${upper('w.x')}, w.y << 16u, ${upper('w.y')}))`;
+  if (packing === 'bf16')
+    return `bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, ${upper('w.x')}, w.y << 16u, ${upper('w.y')}))`;
   const spread = lanes === 1 ? 'w' : lanes * bits === 64 ? 'w.xxyy' : `${words}(w)`;
   // What lies in front of each value is shifted out, and its own sign comes in.
-  if (isSigned(packing)) return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)}) >> ${words}(${32 - bits}u)`;
+  if (isSigned(packing))
+    return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)}) >> ${words}(${32 - bits}u)`;
   return `(${spread} >> ${each((place) => place)}) & ${words}(${2 ** bits - 1}u)`;
 }
 
@@ -90,14 +101,20 @@ function writeText(binding: PackedBinding): string {
   const { name, packing, lanes } = binding;
   const bits = PACKED_BITS[packing];
   const words = laneType('u32', lanes);
-  const parts = isFloat(packing) ? `${packing === 'f16' ? 'halves' : 'bfloats'}_${lanes}(value)` : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
-  const joined = bitsAt(binding) === 64
-    ? `h.xz | (h.yw << vec2<u32>(${bits}u))`
-    : Array.from({ length: lanes }, (_, lane) => (lane === 0 ? (lanes === 1 ? 'h' : 'h.x') : `(h.${'xyzw'[lane]} << ${lane * bits}u)`)).join(' | ');
+  const parts = isFloat(packing)
+    ? `${packing === 'f16' ? 'halves' : 'bfloats'}_${lanes}(value)`
+    : `${words}(value) & ${words}(${2 ** bits - 1}u)`;
+  const joined =
+    bitsAt(binding) === 64
+      ? `h.xz | (h.yw << vec2<u32>(${bits}u))`
+      : Array.from({ length: lanes }, (_, lane) =>
+          lane === 0 ? (lanes === 1 ? 'h' : 'h.x') : `(h.${'xyzw'[lane]} << ${lane * bits}u)`,
+        ).join(' | ');
   const { word, shift } = placeInWord(binding);
-  const store = bitsAt(binding) >= 32
-    ? `${name}[i] = ${joined};`
-    : `let shift = ${shift}; atomicAnd(&${name}[${word}], ~(${2 ** bitsAt(binding) - 1}u << shift)); atomicOr(&${name}[${word}], (${joined}) << shift);`;
+  const store =
+    bitsAt(binding) >= 32
+      ? `${name}[i] = ${joined};`
+      : `let shift = ${shift}; atomicAnd(&${name}[${word}], ~(${2 ** bitsAt(binding) - 1}u << shift)); atomicOr(&${name}[${word}], (${joined}) << shift);`;
   return `fn write_${name}(i: u32, value: ${valueType(binding)}) { let h = ${parts}; ${store} }`;
 }
 

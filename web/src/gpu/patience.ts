@@ -23,12 +23,15 @@ export class Patience {
     const answer = begin();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const timeUp = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        unanswered.set(step, began);
-        const answered = () => unanswered.delete(step);
-        answer.then(answered, answered);
-        reject(late(step, this.ms));
-      }, Math.max(this.end - began, 0));
+      timer = setTimeout(
+        () => {
+          unanswered.set(step, began);
+          const answered = () => unanswered.delete(step);
+          answer.then(answered, answered);
+          reject(late(step, this.ms));
+        },
+        Math.max(this.end - began, 0),
+      );
     });
     try {
       return await Promise.race([answer, timeUp]);

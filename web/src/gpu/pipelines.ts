@@ -47,7 +47,10 @@ export class PipelineCache {
     const layout = this.layout(request.bindings, request.uniforms.length > 0);
     let compiled: Promise<GPUComputePipeline> | undefined;
     const pipeline: Pipeline = {
-      key, label, request, bindGroupLayout: layout.group,
+      key,
+      label,
+      request,
+      bindGroupLayout: layout.group,
       compile: () => (compiled ??= this.compile(pipeline, layout.pipeline)),
       // Compiled once more when it is asked for: a module kept for that is memory of the GPU process.
       warnings: () => {
@@ -75,10 +78,13 @@ export class PipelineCache {
         throw new RuntimeError(ErrorCode.shader, await this.describe(request, module, code, error));
       });
     const start = performance.now();
-    compiled.then((ready) => {
-      pipeline.ready = ready;
-      pipeline.compileMs = performance.now() - start;
-    }, () => undefined);
+    compiled.then(
+      (ready) => {
+        pipeline.ready = ready;
+        pipeline.compileMs = performance.now() - start;
+      },
+      () => undefined,
+    );
     return compiled;
   }
 
@@ -92,7 +98,12 @@ export class PipelineCache {
   }
 
   /** Why a shader does not compile; where it can be told in the text as its author wrote it. */
-  private async describe(request: ShaderRequest, module: GPUShaderModule, code: string, error: unknown): Promise<string> {
+  private async describe(
+    request: ShaderRequest,
+    module: GPUShaderModule,
+    code: string,
+    error: unknown,
+  ): Promise<string> {
     const { name, own } = request.shader;
     let found: string[] = [];
     if (request.hoisted) {
@@ -107,7 +118,9 @@ export class PipelineCache {
     const key = bindings.map(({ writable }) => (writable ? 'w' : 'r')).join('') + (uniform ? 'u' : '');
     let layout = this.layouts.get(key);
     if (!layout) {
-      const types: GPUBufferBindingType[] = bindings.map(({ writable }) => (writable ? 'storage' : 'read-only-storage'));
+      const types: GPUBufferBindingType[] = bindings.map(({ writable }) =>
+        writable ? 'storage' : 'read-only-storage',
+      );
       if (uniform) types.push('uniform');
       const group = this.gpu.device.createBindGroupLayout({
         label: key,
@@ -121,7 +134,12 @@ export class PipelineCache {
 }
 
 /** The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote, where it is in it. */
-async function complaints(module: GPUShaderModule, code: string, kind: GPUCompilationMessageType, own?: string): Promise<string[]> {
+async function complaints(
+  module: GPUShaderModule,
+  code: string,
+  kind: GPUCompilationMessageType,
+  own?: string,
+): Promise<string[]> {
   const lines = code.split('\n');
   const start = own ? code.indexOf(own) : -1;
   const [before, count] = start < 0 ? [0, 0] : [code.slice(0, start).split('\n').length - 1, own!.split('\n').length];
@@ -132,5 +150,8 @@ async function complaints(module: GPUShaderModule, code: string, kind: GPUCompil
   const { messages } = await module.getCompilationInfo();
   return messages
     .filter(({ type }) => type === kind)
-    .map(({ lineNum, linePos, message }) => `  ${place(lineNum)}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`);
+    .map(
+      ({ lineNum, linePos, message }) =>
+        `  ${place(lineNum)}:${linePos}: ${message}\n    ${lines[lineNum - 1]?.trim() ?? ''}`,
+    );
 }

@@ -25,13 +25,17 @@ const TIMESTAMP_BYTES = 8;
 export class Profiler {
   private readonly rows: ProfileRow[] = [];
   private readonly sets: GPUQuerySet[] = [];
-  private readonly readings: { readonly resolved: GPUBuffer; readonly staging: GPUBuffer; readonly size: number }[] = [];
+  private readonly readings: { readonly resolved: GPUBuffer; readonly staging: GPUBuffer; readonly size: number }[] =
+    [];
 
   /** When the work was submitted; set it then. */
   submittedAt = 0;
   private readonly timed: boolean;
 
-  constructor(private readonly gpu: Gpu, private readonly caches: BufferCaches) {
+  constructor(
+    private readonly gpu: Gpu,
+    private readonly caches: BufferCaches,
+  ) {
     this.timed = gpu.device.features.has('timestamp-query');
   }
 
@@ -43,7 +47,8 @@ export class Profiler {
     if (first === 0) this.sets.push(this.gpu.device.createQuerySet({ type: 'timestamp', count: QUERIES }));
     const querySet = this.sets[this.sets.length - 1];
     return encoder.beginComputePass({
-      label: kernel, timestampWrites: { querySet, beginningOfPassWriteIndex: first, endOfPassWriteIndex: first + 1 },
+      label: kernel,
+      timestampWrites: { querySet, beginningOfPassWriteIndex: first, endOfPassWriteIndex: first + 1 },
     });
   }
 
@@ -74,7 +79,9 @@ export class Profiler {
     if (!this.timed) return this.rows;
     const milliseconds = (from: bigint, to: bigint): number => Number(to - from) / 1e6;
     return this.rows.map((row, i) => ({
-      ...row, ms: milliseconds(times[2 * i], times[2 * i + 1]), start_ms: this.submittedAt + milliseconds(times[0], times[2 * i]),
+      ...row,
+      ms: milliseconds(times[2 * i], times[2 * i + 1]),
+      start_ms: this.submittedAt + milliseconds(times[0], times[2 * i]),
     }));
   }
 }

@@ -9,7 +9,12 @@ import { Readback } from './readback';
 const KEPT_BYTES = 1 << 20;
 
 /** Nothing is kept: for a page that has no options to go by. */
-const NO_CACHES: CacheModes = { storage: 'disabled', uniform: 'disabled', queryResolve: 'disabled', default: 'disabled' };
+const NO_CACHES: CacheModes = {
+  storage: 'disabled',
+  uniform: 'disabled',
+  queryResolve: 'disabled',
+  default: 'disabled',
+};
 
 export class GpuProvider {
   readonly pipelines: PipelineCache;
@@ -20,7 +25,10 @@ export class GpuProvider {
   readonly readback: Readback;
   private readonly cachesByModes = new Map<string, BufferCaches>();
 
-  constructor(readonly gpu: Gpu, modes: CacheModes = NO_CACHES) {
+  constructor(
+    readonly gpu: Gpu,
+    modes: CacheModes = NO_CACHES,
+  ) {
     this.pipelines = new PipelineCache(gpu);
     this.caches = this.cachesFor(modes);
     this.caches.enter();

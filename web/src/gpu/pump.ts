@@ -13,7 +13,9 @@ const LONGEST_PAUSE_MS = 8;
 export async function pump<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
   if (gpu.traits.software && !FIREFOX) return promise;
   let settled = false;
-  const mark = () => { settled = true; };
+  const mark = () => {
+    settled = true;
+  };
   promise.then(mark, mark);
   const began = performance.now();
   for (let next = began + SPACING_MS; !settled; ) {

@@ -19,7 +19,11 @@ export class Readback {
   private readonly idle: GPUBuffer[] = [];
 
   /** @param kept how many bytes of staging buffers stay here for the next time; more go back to the cache. */
-  constructor(private readonly gpu: Gpu, private readonly cache: BufferCache, private readonly kept: number) {}
+  constructor(
+    private readonly gpu: Gpu,
+    private readonly cache: BufferCache,
+    private readonly kept: number,
+  ) {}
 
   encode(encoder: GPUCommandEncoder, downloads: readonly Download[]): PendingReadback {
     const offsets: number[] = [];
@@ -38,7 +42,11 @@ export class Readback {
   }
 
   private async finish<T>(
-    staging: GPUBuffer, downloads: readonly Download[], offsets: readonly number[], size: number, use: (parts: Uint8Array[]) => T,
+    staging: GPUBuffer,
+    downloads: readonly Download[],
+    offsets: readonly number[],
+    size: number,
+    use: (parts: Uint8Array[]) => T,
   ): Promise<T> {
     try {
       await pump(this.gpu, staging.mapAsync(GPUMapMode.READ, 0, size));

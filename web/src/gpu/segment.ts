@@ -48,10 +48,20 @@ export interface Placement {
 
 type Step =
   | {
-      readonly pipeline: GPUComputePipeline; readonly group: GPUBindGroup; readonly workgroups: readonly [number, number, number];
-      readonly label: string; readonly instance?: number; readonly once: boolean;
+      readonly pipeline: GPUComputePipeline;
+      readonly group: GPUBindGroup;
+      readonly workgroups: readonly [number, number, number];
+      readonly label: string;
+      readonly instance?: number;
+      readonly once: boolean;
     }
-  | { readonly source: Placement; readonly target: Placement; readonly bytes: number; readonly between: GPUBuffer | undefined; readonly once: boolean };
+  | {
+      readonly source: Placement;
+      readonly target: Placement;
+      readonly bytes: number;
+      readonly between: GPUBuffer | undefined;
+      readonly once: boolean;
+    };
 
 const UNIFORM_ALIGNMENT = 256;
 /** COPY_SRC | COPY_DST */
@@ -62,8 +72,11 @@ export class CompiledSegment {
   settled = false;
 
   constructor(
-    private readonly steps: readonly Step[], private readonly uniforms: GPUBuffer | undefined, private readonly between: GPUBuffer | undefined,
-    private readonly cache: BufferCache, private readonly gpu: Gpu,
+    private readonly steps: readonly Step[],
+    private readonly uniforms: GPUBuffer | undefined,
+    private readonly between: GPUBuffer | undefined,
+    private readonly cache: BufferCache,
+    private readonly gpu: Gpu,
   ) {}
 
   /** Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
@@ -80,7 +93,7 @@ export class CompiledSegment {
           pass = profiler?.beginPass(encoder, instance) ?? encoder.beginComputePass();
           pipeline = undefined;
         }
-        if (step.pipeline !== pipeline) pass.setPipeline(pipeline = step.pipeline);
+        if (step.pipeline !== pipeline) pass.setPipeline((pipeline = step.pipeline));
         pass.setBindGroup(0, step.group);
         pass.dispatchWorkgroups(...step.workgroups);
         this.gpu.counters.dispatches++;
@@ -89,7 +102,13 @@ export class CompiledSegment {
         pass = undefined;
         const { source, target, bytes, between } = step;
         if (between) encoder.copyBufferToBuffer(source.buffer, source.offset, between, 0, bytes);
-        encoder.copyBufferToBuffer(between ?? source.buffer, between ? 0 : source.offset, target.buffer, target.offset, bytes);
+        encoder.copyBufferToBuffer(
+          between ?? source.buffer,
+          between ? 0 : source.offset,
+          target.buffer,
+          target.offset,
+          bytes,
+        );
       }
     }
     pass?.end();
@@ -109,14 +128,20 @@ export type CompileProgress = (done: number, total: number) => void;
 export type CompiledShader = readonly [label: string, readyAfterMs: number];
 
 /** Waits for all pipelines of the commands together; gives those that were not ready. */
-export async function compilePipelines(commands: readonly Command[], progress?: CompileProgress): Promise<CompiledShader[]> {
+export async function compilePipelines(
+  commands: readonly Command[],
+  progress?: CompileProgress,
+): Promise<CompiledShader[]> {
   const waiting = new Set<Pipeline>();
-  for (const command of commands) if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
+  for (const command of commands)
+    if (command.kind === 'dispatch' && !command.pipeline.ready) waiting.add(command.pipeline);
   let done = 0;
-  await Promise.all([...waiting].map(async (pipeline) => {
-    await pipeline.compile();
-    progress?.(++done, waiting.size);
-  }));
+  await Promise.all(
+    [...waiting].map(async (pipeline) => {
+      await pipeline.compile();
+      progress?.(++done, waiting.size);
+    }),
+  );
   return [...waiting].map(({ label, compileMs }) => [label, compileMs ?? 0]);
 }
 
@@ -126,7 +151,11 @@ export async function compilePipelines(commands: readonly Command[], progress?: 
  * @param once the commands whose results stay, by index.
  */
 export async function compileSegment(
-  gpu: Gpu, cache: BufferCache, commands: readonly Command[], placementOf: (id: number) => Placement, once?: ReadonlySet<number>,
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+  placementOf: (id: number) => Placement,
+  once?: ReadonlySet<number>,
 ): Promise<CompiledSegment> {
   await compilePipelines(commands);
   const uniforms = uploadUniforms(gpu, cache, commands);
@@ -136,11 +165,19 @@ export async function compileSegment(
   };
   // WebGPU copies nothing within a buffer, and what earlier segments made lies where it lies.
   const within = ({ source, target }: CopyCommand) => placeOf(source).buffer === placeOf(target).buffer;
-  const widest = Math.max(0, ...commands.flatMap((command) => (command.kind === 'copy' && within(command) ? [command.source.bytes] : [])));
-  const between = widest > 0 ? gpu.createBuffer({ label: 'copied within a buffer', size: widest, usage: COPIED }) : undefined;
+  const widest = Math.max(
+    0,
+    ...commands.flatMap((command) => (command.kind === 'copy' && within(command) ? [command.source.bytes] : [])),
+  );
+  const between =
+    widest > 0 ? gpu.createBuffer({ label: 'copied within a buffer', size: widest, usage: COPIED }) : undefined;
   const steps = commands.map((command, i): Step => {
     if (command.kind === 'copy') {
-      const places = { source: placeOf(command.source), target: placeOf(command.target), between: within(command) ? between : undefined };
+      const places = {
+        source: placeOf(command.source),
+        target: placeOf(command.target),
+        between: within(command) ? between : undefined,
+      };
       return { ...places, bytes: command.source.bytes, once: once?.has(i) ?? false };
     }
     const entries: GPUBindGroupEntry[] = command.bindings.map((region, binding) => {
@@ -148,19 +185,34 @@ export async function compileSegment(
       return { binding, resource: { buffer, offset, size: region.bytes } };
     });
     if (command.uniforms) {
-      const resource = { buffer: uniforms.buffer!, offset: uniforms.offsets[i], size: roundUp(command.uniforms.byteLength, 16) };
+      const resource = {
+        buffer: uniforms.buffer!,
+        offset: uniforms.offsets[i],
+        size: roundUp(command.uniforms.byteLength, 16),
+      };
       entries.push({ binding: entries.length, resource });
     }
     gpu.counters.bind_groups++;
     const { pipeline, workgroups, instance } = command;
     const group = gpu.device.createBindGroup({ label: pipeline.label, layout: pipeline.bindGroupLayout, entries });
-    return { pipeline: pipeline.ready!, group, workgroups, label: pipeline.label, instance, once: once?.has(i) ?? false };
+    return {
+      pipeline: pipeline.ready!,
+      group,
+      workgroups,
+      label: pipeline.label,
+      instance,
+      once: once?.has(i) ?? false,
+    };
   });
   return new CompiledSegment(steps, uniforms.buffer, between, cache, gpu);
 }
 
 /** The uniforms of all commands in one buffer; equal ones share their place. */
-function uploadUniforms(gpu: Gpu, cache: BufferCache, commands: readonly Command[]): { buffer: GPUBuffer | undefined; offsets: number[] } {
+function uploadUniforms(
+  gpu: Gpu,
+  cache: BufferCache,
+  commands: readonly Command[],
+): { buffer: GPUBuffer | undefined; offsets: number[] } {
   const places = new Map<string, number>();
   const blocks: Uint8Array[] = [];
   let size = 0;

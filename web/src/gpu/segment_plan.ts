@@ -40,7 +40,10 @@ const WORTH = 0.99;
 const WORTH_A_PIPELINE = 0.98;
 
 export function planSegment(
-  tensors: readonly Lifetime[], accesses: readonly Access[], existing: readonly Slot[] = [], maxBytes = Infinity,
+  tensors: readonly Lifetime[],
+  accesses: readonly Access[],
+  existing: readonly Slot[] = [],
+  maxBytes = Infinity,
 ): SegmentPlan {
   const held = existing.flatMap((slot) => slot.held);
   const taken = chooseTaken(tensors, accesses, held);
@@ -51,11 +54,15 @@ export function planSegment(
   const isTensor = (id: number) => blockOf.has(id) || slotOfHeld.has(id);
   const weights = weigh(tensors, accesses, held);
   // What lies in one buffer since an earlier segment cannot be parted any more.
-  const inOne = (from: number, to: number) => from !== to && slotOfHeld.has(from) && slotOfHeld.get(from) === slotOfHeld.get(to);
+  const inOne = (from: number, to: number) =>
+    from !== to && slotOfHeld.has(from) && slotOfHeld.get(from) === slotOfHeld.get(to);
   const heldTogether = ({ reads, writes }: Access) => reads.some((from) => writes.some((to) => inOne(from, to)));
-  const together = new Set(accesses.flatMap((access) => (access.group !== undefined && heldTogether(access) ? [access.group] : [])));
+  const together = new Set(
+    accesses.flatMap((access) => (access.group !== undefined && heldTogether(access) ? [access.group] : [])),
+  );
   const attempt = (share: number, effort: number) => {
-    const concerned = ({ group }: Access) => group !== undefined && (together.has(group) || weights.get(group)! >= share * peak);
+    const concerned = ({ group }: Access) =>
+      group !== undefined && (together.has(group) || weights.get(group)! >= share * peak);
     const changed = (access: Access) => concerned(access) && !bindsTwice(access, isTensor);
     const block = (id: number) => blockOf.get(id) ?? id;
     const conflicts = conflictsOf(accesses, taken, block, (access) => !changed(access));
@@ -79,11 +86,23 @@ export function planSegment(
 /** Places for tensors that are there all the time: what a command reads and what it writes lie in different buffers. */
 export function planKept(tensors: readonly Lifetime[], accesses: readonly Access[], maxBytes = Infinity): MemoryPlan {
   const always = tensors.map((tensor) => ({ ...tensor, start: -1, end: Infinity }));
-  return planMemory(always, [], { conflicts: conflictsOf(accesses, new Map(), (id) => id, () => true), maxBytes });
+  return planMemory(always, [], {
+    conflicts: conflictsOf(
+      accesses,
+      new Map(),
+      (id) => id,
+      () => true,
+    ),
+    maxBytes,
+  });
 }
 
 /** Bytes that the commands of a group touch at most. */
-function weigh(tensors: readonly Lifetime[], accesses: readonly Access[], held: readonly Lifetime[]): Map<string, number> {
+function weigh(
+  tensors: readonly Lifetime[],
+  accesses: readonly Access[],
+  held: readonly Lifetime[],
+): Map<string, number> {
   const bytes = new Map([...tensors, ...held].map((tensor) => [tensor.id, tensor.bytes]));
   const weights = new Map<string, number>();
   for (const { group, reads, writes } of accesses) {
@@ -101,13 +120,24 @@ function bindsTwice({ reads }: Access, isTensor: (id: number) => boolean): boole
 }
 
 /** What can be taken over, unless it makes one more pipeline and lowers no peak. */
-function chooseTaken(tensors: readonly Lifetime[], accesses: readonly Access[], held: readonly Lifetime[]): Map<number, Take> {
+function chooseTaken(
+  tensors: readonly Lifetime[],
+  accesses: readonly Access[],
+  held: readonly Lifetime[],
+): Map<number, Take> {
   const byId = new Map(tensors.map((tensor) => [tensor.id, tensor]));
   const possible = new Map<number, Take>();
   accesses.forEach(({ reads, writes, takes }, i) => {
     const take = takes?.find(([read, write]) => {
       const [from, to] = [byId.get(reads[read]), byId.get(writes[write])];
-      return from && to && from.end === i && to.start === i && from.bytes === to.bytes && reads.filter((id) => id === from.id).length === 1;
+      return (
+        from &&
+        to &&
+        from.end === i &&
+        to.start === i &&
+        from.bytes === to.bytes &&
+        reads.filter((id) => id === from.id).length === 1
+      );
     });
     if (take) possible.set(i, take);
   });
@@ -120,7 +150,11 @@ function chooseTaken(tensors: readonly Lifetime[], accesses: readonly Access[], 
 }
 
 /** Tensors that follow each other in one place, as one; its id is that of the first. */
-function merge(tensors: readonly Lifetime[], accesses: readonly Access[], taken: ReadonlyMap<number, Take>): { blocks: Lifetime[]; blockOf: Map<number, number> } {
+function merge(
+  tensors: readonly Lifetime[],
+  accesses: readonly Access[],
+  taken: ReadonlyMap<number, Take>,
+): { blocks: Lifetime[]; blockOf: Map<number, number> } {
   const blockOf = new Map(tensors.map(({ id }) => [id, id]));
   const blocks = new Map(tensors.map((tensor) => [tensor.id, tensor]));
   for (const [i, [read, write]] of [...taken].sort(([a], [b]) => a - b)) {
@@ -135,7 +169,10 @@ function merge(tensors: readonly Lifetime[], accesses: readonly Access[], taken:
 
 /** What these commands read and what they write. */
 function conflictsOf(
-  accesses: readonly Access[], taken: ReadonlyMap<number, Take>, blockOf: (id: number) => number, concerned: (access: Access) => boolean,
+  accesses: readonly Access[],
+  taken: ReadonlyMap<number, Take>,
+  blockOf: (id: number) => number,
+  concerned: (access: Access) => boolean,
 ): Conflicts {
   const conflicts = new Map<number, Set<number>>();
   const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
@@ -158,7 +195,10 @@ function readsLeft({ reads }: Access, take: Take | undefined): number[] {
 
 /** The commands of those groups in which any reads and writes one buffer. */
 function besides(
-  accesses: readonly Access[], taken: ReadonlyMap<number, Take>, changed: (access: Access) => boolean, slotOf: (id: number) => number,
+  accesses: readonly Access[],
+  taken: ReadonlyMap<number, Take>,
+  changed: (access: Access) => boolean,
+  slotOf: (id: number) => number,
 ): Set<number> {
   const key = (i: number) => `${accesses[i].group} ${taken.get(i)?.join() ?? ''}`;
   const groups = new Set<string>();
@@ -169,4 +209,3 @@ function besides(
   });
   return new Set(accesses.flatMap((access, i) => (groups.has(key(i)) && changed(access) ? [i] : [])));
 }
-

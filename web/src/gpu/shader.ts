@@ -48,7 +48,9 @@ export function stableJson(value: unknown): string {
 }
 
 export function shaderKey(request: ShaderRequest): string {
-  const bindings = request.bindings.map(({ name, type, packed, writable }) => `${name}:${type}${packed ? `~${packed.packing}` : ''}${writable ? '!' : ''}`);
+  const bindings = request.bindings.map(
+    ({ name, type, packed, writable }) => `${name}:${type}${packed ? `~${packed.packing}` : ''}${writable ? '!' : ''}`,
+  );
   const uniforms = request.uniforms.map(({ name, type }) => `${name}:${type}`);
   const { inPlace } = request;
   return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}${inPlace ? ` ${inPlace.input} in ${inPlace.output}` : ''}`;
@@ -59,14 +61,24 @@ export function shaderText(request: ShaderRequest): string {
   const { bindings, uniforms } = request;
   const own = inItsPlace(request.shader.wgsl(request.spec), request.inPlace);
   const plain = request.hoisted ? hoistUniforms(own) : own;
-  const { text: body, functions, types } = withPacked(plain, bindings.flatMap(({ name, packed }) => (packed ? [{ name, ...packed }] : [])));
+  const {
+    text: body,
+    functions,
+    types,
+  } = withPacked(
+    plain,
+    bindings.flatMap(({ name, packed }) => (packed ? [{ name, ...packed }] : [])),
+  );
   const lines: string[] = [];
   // Directives must come first in a module; a kernel may start with its own.
   const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(body)![0];
-  if (bindings.some(({ type }) => type.includes('f16')) && !/\benable\s+f16\b/.test(directives)) lines.push('enable f16;');
+  if (bindings.some(({ type }) => type.includes('f16')) && !/\benable\s+f16\b/.test(directives))
+    lines.push('enable f16;');
   if (directives) lines.push(directives.trim());
   bindings.forEach(({ name, type, writable }, i) => {
-    lines.push(`@group(0) @binding(${i}) var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${types[name] ?? type}>;`);
+    lines.push(
+      `@group(0) @binding(${i}) var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${types[name] ?? type}>;`,
+    );
   });
   if (uniforms.length > 0) {
     lines.push(`struct Uniforms { ${uniforms.map(({ name, type }) => `${name}: ${type}`).join(', ')} }`);
@@ -83,7 +95,9 @@ function inItsPlace(text: string, inPlace: ShaderRequest['inPlace']): string {
 
 /** The uniform struct of a dispatch: its fields in order, and their bytes. */
 export function packUniforms(
-  uniforms: Uniforms, f32: readonly string[] = [], i32: readonly string[] = [],
+  uniforms: Uniforms,
+  f32: readonly string[] = [],
+  i32: readonly string[] = [],
 ): { fields: UniformField[]; bytes: Uint8Array } {
   const fields: UniformField[] = [];
   const values: [ScalarType, number][] = [];
@@ -99,7 +113,9 @@ export function packUniforms(
   const view = new DataView(bytes.buffer);
   values.forEach(([type, value], i) => {
     if (type !== 'f32' && !Number.isInteger(value)) {
-      throw new Error(`uniform ${fields[i].name} is ${value}, but ${type} needs an integer (name it in f32 if it is a number)`);
+      throw new Error(
+        `uniform ${fields[i].name} is ${value}, but ${type} needs an integer (name it in f32 if it is a number)`,
+      );
     }
     if (type === 'f32') view.setFloat32(i * 4, value, true);
     else if (type === 'i32') view.setInt32(i * 4, value, true);

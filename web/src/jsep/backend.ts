@@ -35,7 +35,9 @@ export class SessionBackend {
   readonly unchecked: boolean;
 
   constructor(
-    readonly provider: GpuProvider, { cacheModes, validationMode }: WebGpuSettings, readonly userKernels?: ReadonlyMap<string, Kernel>,
+    readonly provider: GpuProvider,
+    { cacheModes, validationMode }: WebGpuSettings,
+    readonly userKernels?: ReadonlyMap<string, Kernel>,
   ) {
     this.memory = new SessionMemory(provider, cacheModes);
     this.unchecked = validationMode === 'disabled' || validationMode === 'wgpuOnly';
@@ -63,7 +65,12 @@ export class JsepBackend implements JsepFunctions {
     const recorder = this.recorder();
     if (toGpu) return recorder.upload(target, this.core.bytes(source, size));
     const words = this.core.words(address);
-    const blocks = { size, count: words.next(), source: { id: source, offset: words.next(), step: words.next() }, target: { id: target, offset: words.next(), step: words.next() } };
+    const blocks = {
+      size,
+      count: words.next(),
+      source: { id: source, offset: words.next(), step: words.next() },
+      target: { id: target, offset: words.next(), step: words.next() },
+    };
     recorder.copy(blocks, () => copyCommands(blocks, this.owner().provider));
   }
 
@@ -115,8 +122,10 @@ export class JsepBackend implements JsepFunctions {
     const inputs = Array.from({ length: inputCount }, () => reader.tensor());
     const wants = Array.from({ length: outputCount }, () => reader.next() === 1);
     const words = signature(inputs, wants);
-    const recorded = this.recorder().expect('run', (event) =>
-      event.kernel === id && sameContents(event.words, words) && this.sameHost(event, inputs));
+    const recorded = this.recorder().expect(
+      'run',
+      (event) => event.kernel === id && sameContents(event.words, words) && this.sameHost(event, inputs),
+    );
     if (recorded) {
       for (const output of recorded.outputs) this.give(context, output);
     } else {
@@ -124,7 +133,13 @@ export class JsepBackend implements JsepFunctions {
     }
   }
 
-  private resolveAnew(id: number, context: number, inputs: readonly CoreTensor[], wants: readonly boolean[], words: Uint32Array): void {
+  private resolveAnew(
+    id: number,
+    context: number,
+    inputs: readonly CoreTensor[],
+    wants: readonly boolean[],
+    words: Uint32Array,
+  ): void {
     const { kernels, provider, unchecked, dry } = this.owner();
     if (dry && dry.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
@@ -133,11 +148,23 @@ export class JsepBackend implements JsepFunctions {
     const host = new Map<number, Uint8Array>();
     const outputs: OutputCall[] = [];
     const temps: Temp[] = [];
-    const event = { kind: 'run' as const, kernel: id, words, host, outputs, commands: [] as RunEvent['commands'][number][], temps, tests: [] as HostTest[] };
+    const event = {
+      kind: 'run' as const,
+      kernel: id,
+      words,
+      host,
+      outputs,
+      commands: [] as RunEvent['commands'][number][],
+      temps,
+      tests: [] as HostTest[],
+    };
     // Recorded before the allocations that it causes; filled in below.
     recorder.record(event);
     const { commands, hostReads, hostTests } = resolveKernel(
-      instance.kernel, instance.attributes, inputs.map((input) => this.callInput(input)), wants,
+      instance.kernel,
+      instance.attributes,
+      inputs.map((input) => this.callInput(input)),
+      wants,
       {
         unchecked,
         output: (index, dtype, dims) => {
@@ -154,7 +181,10 @@ export class JsepBackend implements JsepFunctions {
           temps.push({ id: recorder.newId(), bytes, ofWeights });
           return temps[temps.length - 1].id;
         },
-        boundTogether: (i, j) => this.owner().boundTogether.get(id)?.some(([output, input]) => output === i && input === j) ?? false,
+        boundTogether: (i, j) =>
+          this.owner()
+            .boundTogether.get(id)
+            ?.some(([output, input]) => output === i && input === j) ?? false,
       },
       provider,
     );
@@ -173,7 +203,8 @@ export class JsepBackend implements JsepFunctions {
   private callInput({ dtype, location, data, bytes, dims }: CoreTensor): CallInput | undefined {
     const { elements } = this.owner().provider.gpu;
     if (location === Location.gpu) return { tensor: makeTensor(elements, data, dtype, dims, 'gpu') };
-    if (location === Location.cpu) return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
+    if (location === Location.cpu)
+      return { tensor: makeTensor(elements, 0, dtype, dims, 'cpu'), bytes: this.core.bytes(data, bytes) };
     return dtype === UNDEFINED ? undefined : { tensor: makeTensor(elements, 0, dtype, dims, 'none') };
   }
 
@@ -190,7 +221,8 @@ export class JsepBackend implements JsepFunctions {
   }
 
   private owner(): SessionBackend {
-    if (!this.session) throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
+    if (!this.session)
+      throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
     return this.session;
   }
 
@@ -205,7 +237,12 @@ const UNDEFINED: DType = 0;
 
 /** What a run's commands depend on, host contents aside. */
 function signature(inputs: readonly CoreTensor[], wants: readonly boolean[]): Uint32Array {
-  const words = inputs.flatMap(({ dtype, location, data, dims }) =>
-    [dtype, location, location === Location.gpu ? data : 0, dims.length, ...dims]);
+  const words = inputs.flatMap(({ dtype, location, data, dims }) => [
+    dtype,
+    location,
+    location === Location.gpu ? data : 0,
+    dims.length,
+    ...dims,
+  ]);
   return Uint32Array.from([...words, ...wants.map(Number)]);
 }

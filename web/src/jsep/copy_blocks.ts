@@ -29,17 +29,28 @@ const WORD = 4;
 export function copyCommands(given: Blocks, provider: GpuProvider): readonly Command[] {
   const blocks = inFewest(given);
   const { size, count, source, target } = blocks;
-  const words = [size, source.offset, target.offset, ...(count > 1 ? [source.step, target.step] : [])].every((bytes) => bytes % WORD === 0);
+  const words = [size, source.offset, target.offset, ...(count > 1 ? [source.step, target.step] : [])].every(
+    (bytes) => bytes % WORD === 0,
+  );
   if (words && count === 1) {
-    return [{ kind: 'copy', source: { id: source.id, offset: source.offset, bytes: size }, target: { id: target.id, offset: target.offset, bytes: size } }];
+    return [
+      {
+        kind: 'copy',
+        source: { id: source.id, offset: source.offset, bytes: size },
+        target: { id: target.id, offset: target.offset, bytes: size },
+      },
+    ];
   }
   // Of a tensor only as much is bound as is touched; memory is always whole vec4s.
-  const tensor = (at: BlocksAt) => ({ tensor: makeTensor(provider.gpu.elements, at.id, DType.uint32, [roundUp(end(at, blocks), 16) / WORD], 'gpu') });
+  const tensor = (at: BlocksAt) => ({
+    tensor: makeTensor(provider.gpu.elements, at.id, DType.uint32, [roundUp(end(at, blocks), 16) / WORD], 'gpu'),
+  });
   const none = (): never => {
     throw new Error('a copy makes no tensors');
   };
   const host = { output: none, view: none, temp: none };
-  return resolveKernel(words ? COPY_WORDS : COPY_BYTES, blocks, [tensor(source), tensor(target)], [], host, provider).commands;
+  return resolveKernel(words ? COPY_WORDS : COPY_BYTES, blocks, [tensor(source), tensor(target)], [], host, provider)
+    .commands;
 }
 
 /** Blocks that follow each other in both tensors are one. */
@@ -66,7 +77,8 @@ const COPY_WORDS: Kernel<Blocks> = {
 // A thread makes a word of the target: bytes between the blocks stay what they are.
 const BYTES: Shader<Spec> = {
   name: 'copy_bytes',
-  wgsl: () => linearMain(`  let word = u.first + i;
+  wgsl: () =>
+    linearMain(`  let word = u.first + i;
   var value = y[word];
   for (var byte = 0u; byte < 4u; byte++) {
     // Before the first block it wraps around, to far behind the last one.
@@ -93,8 +105,14 @@ const COPY_BYTES: Kernel<Blocks> = {
       inputs: { x: ctx.input(0) },
       outputs: { y: ctx.input(1) },
       uniforms: {
-        count: words, first, size, blocks: count, source_offset: source.offset, target_offset: target.offset,
-        source_step: count > 1 ? source.step : size, target_step: count > 1 ? target.step : size,
+        count: words,
+        first,
+        size,
+        blocks: count,
+        source_offset: source.offset,
+        target_offset: target.offset,
+        source_step: count > 1 ? source.step : size,
+        target_step: count > 1 ? target.step : size,
       },
       workgroups: linearWorkgroups(words, ctx.device),
     });

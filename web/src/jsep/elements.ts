@@ -66,10 +66,23 @@ export function hasGpuForm(dtype: DType): boolean {
   return TYPES[dtype] !== undefined;
 }
 
-export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = { f16: 16, bf16: 16, i8: 8, u8: 8, i16: 16, u16: 16 };
+export const PACKED_BITS: { readonly [packing in Packing]: 8 | 16 } = {
+  f16: 16,
+  bf16: 16,
+  i8: 8,
+  u8: 8,
+  i16: 16,
+  u16: 16,
+};
 
 /** Bytes of one element as it lies on the GPU. */
-export function storageSize({ storage, packing }: { readonly storage: StorageType; readonly packing?: Packing }): number {
+export function storageSize({
+  storage,
+  packing,
+}: {
+  readonly storage: StorageType;
+  readonly packing?: Packing;
+}): number {
   if (packing) return PACKED_BITS[packing] / 8;
   return storage === 'f16' ? 2 : 4;
 }
@@ -125,7 +138,10 @@ export class ElementForms {
       wide[i] = type.name === 'bool' ? (value ? 1 : 0) : value;
       if (wide[i] !== value && type.name !== 'bool') {
         const message = `${type.name} value ${values[i]} does not fit the 32 bits that it has on the GPU`;
-        throw new RuntimeError(ErrorCode.invalid_argument, `${message} (session configuration session.wide_integers=1 keeps such inputs on the CPU)`);
+        throw new RuntimeError(
+          ErrorCode.invalid_argument,
+          `${message} (session configuration session.wide_integers=1 keeps such inputs on the CPU)`,
+        );
       }
     }
     return new Uint8Array(wide.buffer);
@@ -139,9 +155,12 @@ export class ElementForms {
     const Words = type.storage === 'i32' ? Int32Array : Uint32Array;
     const wide = new Words(buffer as ArrayBuffer, byteOffset, bytes.byteLength >> 2);
     switch (type.name) {
-      case 'int64': return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
-      case 'uint64': return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);
-      default: return Uint8Array.from(wide, (value) => (value ? 1 : 0));
+      case 'int64':
+        return new Uint8Array(BigInt64Array.from(wide as Int32Array, BigInt).buffer);
+      case 'uint64':
+        return new Uint8Array(BigUint64Array.from(wide as Uint32Array, BigInt).buffer);
+      default:
+        return Uint8Array.from(wide, (value) => (value ? 1 : 0));
     }
   }
 }

@@ -135,7 +135,18 @@ export interface Context {
 }
 
 export type DTypeName =
-  | 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'uint32' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'uint64' | 'bool';
+  | 'float32'
+  | 'float16'
+  | 'bfloat16'
+  | 'int64'
+  | 'int32'
+  | 'uint32'
+  | 'int8'
+  | 'uint8'
+  | 'int16'
+  | 'uint16'
+  | 'uint64'
+  | 'bool';
 
 /**
  * What a node must be like, besides its inputs' dtypes, for this kernel to run it: Python reads it in the manifest and places other
@@ -170,7 +181,10 @@ export interface Kernel<A = unknown> {
 
 /** A kernel's complaint about its inputs; becomes a typed error in Python that names the node. */
 export class KernelError extends Error {
-  constructor(message: string, readonly notImplemented = false) {
+  constructor(
+    message: string,
+    readonly notImplemented = false,
+  ) {
     super(message);
     this.name = 'KernelError';
   }

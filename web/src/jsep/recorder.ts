@@ -3,7 +3,14 @@ import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { GpuProvider } from '../gpu/provider';
 import { Profiler } from '../gpu/profiler';
 import type { Download, PendingReadback } from '../gpu/readback';
-import { type Command, type CompiledSegment, type CompileProgress, compilePipelines, compileSegment, type Placement } from '../gpu/segment';
+import {
+  type Command,
+  type CompiledSegment,
+  type CompileProgress,
+  compilePipelines,
+  compileSegment,
+  type Placement,
+} from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
@@ -43,8 +50,11 @@ export class Recorder {
   private readonly known = new Map<number, Uint8Array>();
 
   constructor(
-    private readonly provider: GpuProvider, private readonly memory: SessionMemory, readonly recording: Recording,
-    private readonly compiling?: CompileProgress, private readonly timeline?: Timeline,
+    private readonly provider: GpuProvider,
+    private readonly memory: SessionMemory,
+    readonly recording: Recording,
+    private readonly compiling?: CompileProgress,
+    private readonly timeline?: Timeline,
   ) {
     this.matching = recording.segments.length > 0;
     if (!this.matching) recording.segments.push(new Segment());
@@ -65,7 +75,10 @@ export class Recorder {
   }
 
   /** The next recorded event if it is what `same` accepts; else recording goes on from here, and undefined. */
-  expect<K extends Event['kind']>(kind: K, same: (event: Extract<Event, { kind: K }>) => boolean): Extract<Event, { kind: K }> | undefined {
+  expect<K extends Event['kind']>(
+    kind: K,
+    same: (event: Extract<Event, { kind: K }>) => boolean,
+  ): Extract<Event, { kind: K }> | undefined {
     if (!this.matching) return undefined;
     const event = this.segment.events[this.cursor];
     if (event?.kind === kind && same(event as Extract<Event, { kind: K }>)) {
@@ -137,7 +150,8 @@ export class Recorder {
   /** Between tensors; `commands` makes it if it is new. */
   copy(blocks: Blocks, commands: () => readonly Command[]): void {
     this.known.delete(blocks.target.id);
-    if (!this.expect('copy', (event) => sameBlocks(event.blocks, blocks))) this.record({ kind: 'copy', blocks, commands: commands() });
+    if (!this.expect('copy', (event) => sameBlocks(event.blocks, blocks)))
+      this.record({ kind: 'copy', blocks, commands: commands() });
   }
 
   /** The bytes of a tensor that came from the CPU in this run. */
@@ -151,7 +165,11 @@ export class Recorder {
    * @param keep what to copy into persistent buffers.
    * @param survivors of the last commit of a run: all ids that may ever be read or kept after it.
    */
-  async commit(read: readonly Wanted[], keep: readonly Kept[] = [], survivors?: ReadonlySet<number>): Promise<PendingReadback> {
+  async commit(
+    read: readonly Wanted[],
+    keep: readonly Kept[] = [],
+    survivors?: ReadonlySet<number>,
+  ): Promise<PendingReadback> {
     const { segment } = this;
     // What was the last segment before may now have others after it, which need what it gave up.
     if (this.matching && (this.cursor !== segment.events.length || (segment.final && !survivors))) this.diverge();
@@ -160,7 +178,13 @@ export class Recorder {
       const commands = this.recording.place(this.index, arena, this.provider, survivors);
       const start = performance.now();
       const shaders = await compilePipelines(commands, this.compiling);
-      segment.compiled = await compileSegment(this.provider.gpu, caches.uniform, commands, (id) => this.place(id), segment.fixed?.once);
+      segment.compiled = await compileSegment(
+        this.provider.gpu,
+        caches.uniform,
+        commands,
+        (id) => this.place(id),
+        segment.fixed?.once,
+      );
       this.compileMs += performance.now() - start;
       this.timeline?.add('compile shaders', 'page', start, { shaders });
     }
@@ -180,9 +204,7 @@ export class Recorder {
   }
 
   /** Runs a closed recording again: nothing is made, and the core is not asked. `feeds`: by graph input. */
-  replay(
-    feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly Kept[],
-  ): PendingReadback {
+  replay(feeds: ReadonlyMap<number, Uint8Array>, read: readonly Wanted[], keep: readonly Kept[]): PendingReadback {
     const { segment } = this;
     const contents: [number, Uint8Array][] = [];
     for (const event of segment.events) {

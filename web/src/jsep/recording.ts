@@ -110,7 +110,10 @@ export class Recording {
   borrowed = false;
   diverged = false;
 
-  constructor(public key: string, readonly kin = key) {}
+  constructor(
+    public key: string,
+    readonly kin = key,
+  ) {}
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */
   placeOf(id: number, last = this.segments.length - 1): ArenaPlace {
@@ -195,7 +198,11 @@ function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): O
   // What other segments find may be written in them.
   const found = final ? [] : tensors.filter(({ end }) => end === Infinity);
   return {
-    ofWeights: new Set(events.flatMap((event) => (event.kind === 'run' ? event.temps.flatMap(({ id, ofWeights }) => (ofWeights ? [id] : [])) : []))),
+    ofWeights: new Set(
+      events.flatMap((event) =>
+        event.kind === 'run' ? event.temps.flatMap(({ id, ofWeights }) => (ofWeights ? [id] : [])) : [],
+      ),
+    ),
     uploaded: new Set(uploads.flatMap(({ id, fixed }) => (fixed ? [id] : []))),
     changing: new Set([...feeds, ...uploads.filter(({ fixed }) => !fixed), ...found].map(({ id }) => id)),
   };
@@ -205,7 +212,10 @@ function contentsOf({ events, final }: Segment, tensors: readonly Lifetime[]): O
  * The lifetimes of the tensors born in a segment, and when tensors are freed in it, in numbers of commands.
  * @param survivors given for the last segment of a run: all other tensors end with their last command.
  */
-export function lifetimes({ events }: Segment, survivors?: ReadonlySet<number>): { tensors: Lifetime[]; freedAt: Map<number, number> } {
+export function lifetimes(
+  { events }: Segment,
+  survivors?: ReadonlySet<number>,
+): { tensors: Lifetime[]; freedAt: Map<number, number> } {
   const born = new Map<number, { bytes: number; start: number }>();
   const freedAt = new Map<number, number>();
   const temps: Lifetime[] = [];

@@ -8,7 +8,16 @@ import { storageBytes } from '../gpu/memory_plan';
 import type { Take } from '../gpu/segment_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
-import { type Binding, type Context, type DeviceTraits, type Dispatch, type Kernel, KernelError, type Spec, type Tensor } from './kernel';
+import {
+  type Binding,
+  type Context,
+  type DeviceTraits,
+  type Dispatch,
+  type Kernel,
+  KernelError,
+  type Spec,
+  type Tensor,
+} from './kernel';
 import { windowStep } from '../wgsl/large';
 import { inUnpacked } from './unpacked';
 
@@ -46,15 +55,27 @@ export interface HostTest {
   readonly answer: boolean;
 }
 
-export function makeTensor(forms: ElementForms, id: number, dtype: DType, dims: readonly number[], location: Tensor['location']): Tensor {
-  const form = hasGpuForm(dtype) ? { storage: forms.storage(dtype), packing: forms.packing(dtype) } : { storage: 'u32' as const };
+export function makeTensor(
+  forms: ElementForms,
+  id: number,
+  dtype: DType,
+  dims: readonly number[],
+  location: Tensor['location'],
+): Tensor {
+  const form = hasGpuForm(dtype)
+    ? { storage: forms.storage(dtype), packing: forms.packing(dtype) }
+    : { storage: 'u32' as const };
   return { id, dtype, dims: [...dims], size: elementCount(dims), ...form, location };
 }
 
 /** Resolves `kernel` on `inputs`; `wants[i]`: whether anything reads output i. */
 export function resolveKernel<A>(
-  kernel: Kernel<A>, attributes: A, inputs: readonly (CallInput | undefined)[], wants: readonly boolean[],
-  host: Host, provider: GpuProvider,
+  kernel: Kernel<A>,
+  attributes: A,
+  inputs: readonly (CallInput | undefined)[],
+  wants: readonly boolean[],
+  host: Host,
+  provider: GpuProvider,
 ): Resolved {
   const resolved: Resolved = { commands: [], hostReads: new Set(), hostTests: [] };
   const hostBytes = new Map<Tensor, { bytes: Uint8Array; index: number }>();
@@ -62,7 +83,12 @@ export function resolveKernel<A>(
     if (input?.bytes) hostBytes.set(input.tensor, { bytes: input.bytes, index });
   });
   const call = { resolved, hostBytes, host, provider };
-  const context = new CallContext(kernel.op, inputs.map((input) => input?.tensor), wants, call);
+  const context = new CallContext(
+    kernel.op,
+    inputs.map((input) => input?.tensor),
+    wants,
+    call,
+  );
   kernel.resolve(context, attributes);
   const forgotten = wants.findIndex((wanted, i) => wanted && !context.made[i]);
   if (forgotten >= 0) throw new KernelError(`kernel ${kernel.op} did not make its output ${forgotten}`);
@@ -83,8 +109,11 @@ class CallContext implements Context {
   private large = false;
 
   constructor(
-    private readonly op: string, readonly inputs: readonly (Tensor | undefined)[], private readonly wanted: readonly boolean[],
-    private readonly run: Call, private readonly given?: readonly Tensor[],
+    private readonly op: string,
+    readonly inputs: readonly (Tensor | undefined)[],
+    private readonly wanted: readonly boolean[],
+    private readonly run: Call,
+    private readonly given?: readonly Tensor[],
   ) {
     for (const tensor of [...inputs, ...(given ?? [])]) if (tensor?.location === 'gpu') this.look(tensor);
   }
@@ -130,7 +159,8 @@ class CallContext implements Context {
 
   private elementsOf(tensor: Tensor, i: number): { index: number; elements: number[] } {
     const found = this.run.hostBytes.get(tensor);
-    if (!found) throw new KernelError(`${this.op} reads the elements of its input ${i}, which must be a host input for that`);
+    if (!found)
+      throw new KernelError(`${this.op} reads the elements of its input ${i}, which must be a host input for that`);
     return { index: found.index, elements: toNumbers(tensor.dtype, found.bytes) };
   }
 
@@ -157,7 +187,8 @@ class CallContext implements Context {
   }
 
   view(i: number, input: Tensor, dims: readonly number[]): void {
-    if (elementCount(dims) !== input.size) throw new KernelError(`${this.op}: [${input.dims}] cannot be seen as [${dims}]`);
+    if (elementCount(dims) !== input.size)
+      throw new KernelError(`${this.op}: [${input.dims}] cannot be seen as [${dims}]`);
     if (this.given) {
       const target = this.output(i, dims, input.dtype);
       if (target.id !== input.id && input.size > 0) {
@@ -182,17 +213,25 @@ class CallContext implements Context {
   }
 
   reshape(tensor: Tensor, dims: readonly number[]): Tensor {
-    if (elementCount(dims) !== tensor.size) throw new KernelError(`${this.op}: [${tensor.dims}] cannot be seen as [${dims}]`);
+    if (elementCount(dims) !== tensor.size)
+      throw new KernelError(`${this.op}: [${tensor.dims}] cannot be seen as [${dims}]`);
     return { ...tensor, dims: [...dims] };
   }
 
   window(tensor: Tensor, start: number, dims: readonly number[]): Tensor {
-    if (start % windowStep(tensor) !== 0 || start + elementCount(dims) > tensor.size) throw new KernelError(`${this.op}: no window [${dims}] at ${start} of [${tensor.dims}]`);
+    if (start % windowStep(tensor) !== 0 || start + elementCount(dims) > tensor.size)
+      throw new KernelError(`${this.op}: no window [${dims}] at ${start} of [${tensor.dims}]`);
     return { ...tensor, start: (tensor.start ?? 0) + start, dims: [...dims], size: elementCount(dims) };
   }
 
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void {
-    if (dispatch.shader.unpacked) inUnpacked(dispatch, (tensor) => this.unpackedTemp(tensor), (plain) => this.dispatchAsIs(plain), this.device);
+    if (dispatch.shader.unpacked)
+      inUnpacked(
+        dispatch,
+        (tensor) => this.unpackedTemp(tensor),
+        (plain) => this.dispatchAsIs(plain),
+        this.device,
+      );
     else this.dispatchAsIs(dispatch);
   }
 
@@ -209,7 +248,12 @@ class CallContext implements Context {
     const written = all.slice(inputs.length);
     if (written.every(({ size }) => size === 0) || dispatch.workgroups.includes(0)) return;
     if (!this.run.host.unchecked) this.check(name, all, written, dispatch.workgroups);
-    const { shader, uniforms, workgroups } = foldGrid(dispatch.shader, dispatch.uniforms ?? {}, dispatch.workgroups, this.device.maxWorkgroupsPerDimension);
+    const { shader, uniforms, workgroups } = foldGrid(
+      dispatch.shader,
+      dispatch.uniforms ?? {},
+      dispatch.workgroups,
+      this.device.maxWorkgroupsPerDimension,
+    );
     // A tensor that is bound twice may not be writable.
     const beside = (dispatch.shader.beside ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
     const bounds = [
@@ -222,28 +266,55 @@ class CallContext implements Context {
       : inWindows(shader, dispatch.spec, bounds, written.length, uniforms, this.device);
     for (const pass of passes) {
       const { fields, bytes } = packUniforms(pass.uniforms, dispatch.f32, dispatch.i32);
-      const request = { shader: pass.shader, spec: dispatch.spec, bindings: pass.bindings, uniforms: fields, hoisted: this.device.software };
+      const request = {
+        shader: pass.shader,
+        spec: dispatch.spec,
+        bindings: pass.bindings,
+        uniforms: fields,
+        hoisted: this.device.software,
+      };
       const pipeline = this.run.provider.pipelines.get(request);
       const takes = whole ? takesOf(dispatch, bounds) : [];
       this.run.resolved.commands.push({
-        kind: 'dispatch', pipeline, bindings: pass.regions, written: pass.written, uniforms: fields.length > 0 ? bytes : undefined, workgroups, beside, takes,
+        kind: 'dispatch',
+        pipeline,
+        bindings: pass.regions,
+        written: pass.written,
+        uniforms: fields.length > 0 ? bytes : undefined,
+        workgroups,
+        beside,
+        takes,
       });
     }
   }
 
   call<A>(kernel: Kernel<A>, attributes: A, inputs: readonly (Tensor | undefined)[], outputs: readonly Tensor[]): void {
-    kernel.resolve(new CallContext(kernel.op, inputs, outputs.map(() => true), this.run, outputs), attributes);
+    kernel.resolve(
+      new CallContext(
+        kernel.op,
+        inputs,
+        outputs.map(() => true),
+        this.run,
+        outputs,
+      ),
+      attributes,
+    );
   }
 
   /** What WebGPU would only complain of later, and less clearly. */
   private check(name: string, all: readonly Tensor[], written: readonly Tensor[], workgroups: readonly number[]): void {
     const { maxStorageBuffersPerStage } = this.device;
     if (all.length > maxStorageBuffersPerStage) {
-      throw new KernelError(`${name} binds ${all.length} tensors; this device allows ${maxStorageBuffersPerStage}`, true);
+      throw new KernelError(
+        `${name} binds ${all.length} tensors; this device allows ${maxStorageBuffersPerStage}`,
+        true,
+      );
     }
-    if (workgroups.some((count) => !Number.isInteger(count) || count < 0)) throw new KernelError(`${name} asks for [${workgroups}] workgroups`);
+    if (workgroups.some((count) => !Number.isInteger(count) || count < 0))
+      throw new KernelError(`${name} asks for [${workgroups}] workgroups`);
     for (const tensor of all) {
-      if (tensor.location !== 'gpu') throw new KernelError(`${name} binds a host input, which is on the CPU (read it with ctx.data)`);
+      if (tensor.location !== 'gpu')
+        throw new KernelError(`${name} binds a host input, which is on the CPU (read it with ctx.data)`);
     }
     written.forEach((tensor, i) => {
       const place = all.length - written.length + i;
@@ -261,7 +332,11 @@ function takesOf<S extends Spec>({ inPlace = {}, inputs, outputs }: Dispatch<S>,
     const [read, write] = [names.indexOf(input), made.indexOf(output)];
     if (read < 0 || write < 0) return [];
     const [from, to] = [bounds[read], bounds[names.length + write]];
-    const alike = from.type === to.type && from.packed?.packing === to.packed?.packing && from.region.bytes === to.region.bytes && (from.region.offset ?? 0) === (to.region.offset ?? 0);
+    const alike =
+      from.type === to.type &&
+      from.packed?.packing === to.packed?.packing &&
+      from.region.bytes === to.region.bytes &&
+      (from.region.offset ?? 0) === (to.region.offset ?? 0);
     return alike ? [[read, write]] : [];
   });
 }
@@ -273,9 +348,15 @@ function regionOf(tensor: Tensor): Region {
 
 function bind(shader: string, name: string, binding: Binding, writable: boolean): Bound {
   const { tensor, vec } = 'tensor' in binding ? binding : { tensor: binding, vec: 1 as const };
-  if (tensor.size % vec !== 0) throw new KernelError(`${shader}: ${name} has ${tensor.size} elements, not a multiple of ${vec}`);
+  if (tensor.size % vec !== 0)
+    throw new KernelError(`${shader}: ${name} has ${tensor.size} elements, not a multiple of ${vec}`);
   return {
-    name, type: elementType(tensor.storage, vec), packed: tensor.packing && { packing: tensor.packing, lanes: vec }, writable, region: regionOf(tensor), elementBytes: vec * storageSize(tensor),
+    name,
+    type: elementType(tensor.storage, vec),
+    packed: tensor.packing && { packing: tensor.packing, lanes: vec },
+    writable,
+    region: regionOf(tensor),
+    elementBytes: vec * storageSize(tensor),
     described: `${typeName(tensor.dtype)}[${tensor.dims}]`,
   };
 }

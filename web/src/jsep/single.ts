@@ -33,7 +33,11 @@ export interface SingleCall {
 }
 
 export async function prepareSingle<A>(
-  provider: GpuProvider, kernel: Kernel<A>, attributes: A, inputs: readonly (SingleInput | undefined)[], wants: readonly boolean[],
+  provider: GpuProvider,
+  kernel: Kernel<A>,
+  attributes: A,
+  inputs: readonly (SingleInput | undefined)[],
+  wants: readonly boolean[],
 ): Promise<SingleCall> {
   const { gpu, buffers, caches } = provider;
   const outputs: (SingleOutput | undefined)[] = wants.map(() => undefined);
@@ -53,18 +57,32 @@ export async function prepareSingle<A>(
       const gpuId = buffers.allocate(bytes, caches.storage, `output ${i} of ${kernel.op}`);
       outputs[i] = { dtype: source.dtype, dims: [...dims], gpuId };
       const whole = Math.max(16, Math.ceil(bytes / 16) * 16);
-      views.push({ kind: 'copy', source: { id: source.data.gpuId, bytes: whole }, target: { id: gpuId, bytes: whole } });
+      views.push({
+        kind: 'copy',
+        source: { id: source.data.gpuId, bytes: whole },
+        target: { id: gpuId, bytes: whole },
+      });
     },
     temp(bytes: number): number {
       temps.push({ id: -1 - temps.length, bytes });
       return -temps.length;
     },
   };
-  const { commands } = resolveKernel(kernel, attributes, inputs.map((input) => callInput(provider, input)), wants, host, provider);
+  const { commands } = resolveKernel(
+    kernel,
+    attributes,
+    inputs.map((input) => callInput(provider, input)),
+    wants,
+    host,
+    provider,
+  );
   const all = [...commands, ...views];
   // As they are: what is tested or timed here is the kernel's own shaders.
   const accesses = all.map((command) => ({ ...accessOf(command), group: undefined, takes: undefined }));
-  const plan = planSegment(temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })), accesses);
+  const plan = planSegment(
+    temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })),
+    accesses,
+  );
   const scratch = plan.newSlots.map((bytes) => caches.storage.acquire(bytes, `scratch of ${kernel.op}`));
   const placementOf = (id: number): Placement => {
     if (id >= 0) return buffers.get(id);
@@ -73,7 +91,8 @@ export async function prepareSingle<A>(
   };
   const segment = await compileSegment(gpu, caches.uniform, all, placementOf);
   return {
-    outputs, segment,
+    outputs,
+    segment,
     labels: commands.map((command) => (command.kind === 'dispatch' ? command.pipeline.label : 'copy')),
     destroy() {
       segment.destroy();

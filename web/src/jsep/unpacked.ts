@@ -11,12 +11,22 @@ const COPY: Shader<Spec> = { name: 'repack', wgsl: () => linearMain('  y[i] = x[
  * @param dispatch is called for each dispatch that it takes.
  */
 export function inUnpacked<S extends Spec>(
-  given: Dispatch<S>, temp: (tensor: Tensor) => Tensor, dispatch: <T extends Spec>(one: Dispatch<T>) => void, device: DeviceTraits,
+  given: Dispatch<S>,
+  temp: (tensor: Tensor) => Tensor,
+  dispatch: <T extends Spec>(one: Dispatch<T>) => void,
+  device: DeviceTraits,
 ): void {
   const copies = new Map<number, Tensor>();
   const copy = (from: Tensor, to: Tensor) => {
     const count = Math.ceil(from.size / 4);
-    dispatch({ shader: COPY, spec: {}, inputs: { x: inLanes(from, 4) }, outputs: { y: inLanes(to, 4) }, uniforms: { count }, workgroups: linearWorkgroups(count, device) });
+    dispatch({
+      shader: COPY,
+      spec: {},
+      inputs: { x: inLanes(from, 4) },
+      outputs: { y: inLanes(to, 4) },
+      uniforms: { count },
+      workgroups: linearWorkgroups(count, device),
+    });
   };
   const unpacked = (binding: Binding, read: boolean): Binding => {
     const tensor = 'tensor' in binding ? binding.tensor : binding;
@@ -26,7 +36,8 @@ export function inUnpacked<S extends Spec>(
     copies.set(tensor.id, own);
     return 'tensor' in binding ? { ...binding, tensor: own } : own;
   };
-  const bindings = (all: Dispatch['inputs'], read: boolean) => Object.fromEntries(Object.entries(all).map(([name, binding]) => [name, unpacked(binding, read)]));
+  const bindings = (all: Dispatch['inputs'], read: boolean) =>
+    Object.fromEntries(Object.entries(all).map(([name, binding]) => [name, unpacked(binding, read)]));
   dispatch({ ...given, inputs: bindings(given.inputs, true), outputs: bindings(given.outputs, false) });
   for (const binding of Object.values(given.outputs)) {
     const tensor = 'tensor' in binding ? binding.tensor : binding;

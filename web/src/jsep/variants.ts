@@ -13,22 +13,39 @@ export function accessOf(command: Command): Access {
 
 /** @param kept tensors that lie apart from all others, as weights do. */
 export function asPlanned(
-  commands: readonly Command[], { taken, beside }: Pick<SegmentPlan, 'taken' | 'beside'>, kept: ReadonlySet<number>, pipelines: PipelineCache,
+  commands: readonly Command[],
+  { taken, beside }: Pick<SegmentPlan, 'taken' | 'beside'>,
+  kept: ReadonlySet<number>,
+  pipelines: PipelineCache,
 ): Command[] {
   return commands.map((command, i) => {
     const take = taken.get(i);
-    return command.kind === 'copy' || !(take || beside.has(i)) ? command : variant(command, take, beside.has(i), kept, pipelines);
+    return command.kind === 'copy' || !(take || beside.has(i))
+      ? command
+      : variant(command, take, beside.has(i), kept, pipelines);
   });
 }
 
-function variant(command: DispatchCommand, take: Take | undefined, beside: boolean, kept: ReadonlySet<number>, pipelines: PipelineCache): DispatchCommand {
+function variant(
+  command: DispatchCommand,
+  take: Take | undefined,
+  beside: boolean,
+  kept: ReadonlySet<number>,
+  pipelines: PipelineCache,
+): DispatchCommand {
   const { bindings, written } = command;
   const { request } = command.pipeline;
   const reads = bindings.length - written;
   // Weights and the like keep their bindings: nothing is written beside them.
   const lies = (id: number) => id >= FIRST_VIRTUAL_ID && !kept.has(id);
-  const declared = request.bindings.map((binding, k) => (beside && k < reads && lies(bindings[k].id) ? { ...binding, writable: true } : binding));
+  const declared = request.bindings.map((binding, k) =>
+    beside && k < reads && lies(bindings[k].id) ? { ...binding, writable: true } : binding,
+  );
   const inPlace = take && { input: request.bindings[take[0]].name, output: request.bindings[reads + take[1]].name };
   const rest = <T>(list: readonly T[]) => list.filter((_, k) => k !== take?.[0]);
-  return { ...command, pipeline: pipelines.get({ ...request, bindings: rest(declared), inPlace }), bindings: rest(bindings) };
+  return {
+    ...command,
+    pipeline: pipelines.get({ ...request, bindings: rest(declared), inPlace }),
+    bindings: rest(bindings),
+  };
 }

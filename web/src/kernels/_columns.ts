@@ -23,7 +23,9 @@ export interface ColumnAttributes {
 export function readColumns(attributes: Attributes): ColumnAttributes {
   const into = attributes.integer('into', -1);
   return {
-    x: attributes.integers('x_columns'), residual: attributes.integers('residual_columns'), y: attributes.integers('y_columns'),
+    x: attributes.integers('x_columns'),
+    residual: attributes.integers('residual_columns'),
+    y: attributes.integers('y_columns'),
     ...(into >= 0 && { into }),
   };
 }
@@ -36,7 +38,11 @@ export function columnsOf(tensor: Tensor, [first, count]: readonly number[] = []
 }
 
 /** Output 0 of shape `dims`, or those columns of the tensor that it is part of. */
-export function outputColumns(ctx: Context, dims: readonly number[], { y: [first, width], into }: ColumnAttributes): { y: Tensor; at: Columns } {
+export function outputColumns(
+  ctx: Context,
+  dims: readonly number[],
+  { y: [first, width], into }: ColumnAttributes,
+): { y: Tensor; at: Columns } {
   const count = dims[dims.length - 1];
   if (width === undefined) return { y: ctx.output(0, dims), at: { first: 0, count, pitch: count } };
   const wide = [...dims.slice(0, -1), width];

@@ -70,7 +70,10 @@ export function slide(attributes: WindowAttributes, input: readonly number[], ke
       ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));
     }
     const span = size + begins[axis] + ends[axis] - extent;
-    if (span < 0) throw new KernelError(`a window of ${extent} does not fit into ${size} elements with pads ${begins[axis]} and ${ends[axis]} (axis ${axis} of the spatial ones)`);
+    if (span < 0)
+      throw new KernelError(
+        `a window of ${extent} does not fit into ${size} elements with pads ${begins[axis]} and ${ends[axis]} (axis ${axis} of the spatial ones)`,
+      );
     const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1;
     // With ceil_mode the last window must still begin inside the input or the pad before it.
     return attributes.ceilMode && (places - 1) * stride >= size + begins[axis] ? places - 1 : places;
@@ -80,7 +83,9 @@ export function slide(attributes: WindowAttributes, input: readonly number[], ke
 
 /** The geometry of a transposed convolution; `output` may be smaller than what the kernel reaches, or larger. */
 export function slideTransposed(
-  attributes: WindowAttributes, input: readonly number[], kernel: readonly number[],
+  attributes: WindowAttributes,
+  input: readonly number[],
+  kernel: readonly number[],
   { outputShape, outputPadding }: { outputShape: readonly number[]; outputPadding: readonly number[] },
 ): Geometry {
   const rank = input.length;
@@ -130,7 +135,17 @@ function splitPads({ autoPad }: WindowAttributes, total: number, begins: number[
 /** The uniforms of a window over two axes. */
 export function windowUniforms({ input, kernel, strides, dilations, begins, output }: Geometry) {
   return {
-    in_h: input[0], in_w: input[1], out_h: output[0], out_w: output[1], kernel_h: kernel[0], kernel_w: kernel[1],
-    stride_h: strides[0], stride_w: strides[1], dilation_h: dilations[0], dilation_w: dilations[1], pad_top: begins[0], pad_left: begins[1],
+    in_h: input[0],
+    in_w: input[1],
+    out_h: output[0],
+    out_w: output[1],
+    kernel_h: kernel[0],
+    kernel_w: kernel[1],
+    stride_h: strides[0],
+    stride_w: strides[1],
+    dilation_h: dilations[0],
+    dilation_w: dilations[1],
+    pad_top: begins[0],
+    pad_left: begins[1],
   };
 }

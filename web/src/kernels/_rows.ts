@@ -32,7 +32,9 @@ export function rowsOf(ctx: Context, outer: number, length: number, inner: numbe
   const count = outer * within;
   const team = teamSize(count, steps, ctx.device);
   return {
-    layout: { wide, team, whole: inner === 1 }, lanes: wide === 'none' ? 1 : 4, uniforms: { count, steps, inner: within },
+    layout: { wide, team, whole: inner === 1 },
+    lanes: wide === 'none' ? 1 : 4,
+    uniforms: { count, steps, inner: within },
     workgroups: team === 1 ? linearWorkgroups(count, ctx.device) : linearWorkgroups(count * team, ctx.device, THREADS),
   };
 }
@@ -76,7 +78,10 @@ export function rowMain({ layout, element, phases, write = '', finish = '', prep
   const lanes: Lanes = wide === 'none' ? 1 : 4;
   const ofRow: Lanes = wide === 'rows' ? 4 : 1;
   // Positions: all lanes of `rows` are at the same one.
-  const position = wide === 'steps' ? 'vec4<u32>(step * 4u, step * 4u + 1u, step * 4u + 2u, step * 4u + 3u)' : `${laneType('u32', lanes)}(step)`;
+  const position =
+    wide === 'steps'
+      ? 'vec4<u32>(step * 4u, step * 4u + 1u, step * 4u + 2u, step * 4u + 3u)'
+      : `${laneType('u32', lanes)}(step)`;
   const aliases = `alias F = ${laneType('f32', lanes)}; alias K = ${laneType('u32', lanes)}; alias R = ${laneType('f32', ofRow)}; alias RK = ${laneType('u32', ofRow)};`;
   const loop = (body: string) => `  for (var step = ${team === 1 ? '0u' : 'member'}; step < u.steps; step += ${team}u) {
     let at = base + step * u.inner;
@@ -91,8 +96,14 @@ ${gathered.join('\n')}
 ${write && loop(write)}`;
   if (team === 1) return `${aliases}\n${linearMain(`  let row = i;\n${body}\n${finish}`)}`;
   const teams = THREADS / team;
-  const [slot, member] = layout.whole ? [`lane / ${team}u`, `lane % ${team}u`] : [`lane % ${teams}u`, `lane / ${teams}u`];
-  const accumulators = phases.flatMap((phase, i) => phase.accumulators.map(({ name, type }) => `var<workgroup> shared_${name}_${i}: array<${type === 'F' ? 'R' : 'RK'}, ${THREADS}>;`));
+  const [slot, member] = layout.whole
+    ? [`lane / ${team}u`, `lane % ${team}u`]
+    : [`lane % ${teams}u`, `lane / ${teams}u`];
+  const accumulators = phases.flatMap((phase, i) =>
+    phase.accumulators.map(
+      ({ name, type }) => `var<workgroup> shared_${name}_${i}: array<${type === 'F' ? 'R' : 'RK'}, ${THREADS}>;`,
+    ),
+  );
   return `${aliases}
 ${accumulators.join('\n')}
 @compute @workgroup_size(${THREADS})
@@ -111,7 +122,12 @@ ${finish}
 }
 
 /** The loop of a phase, then its lanes and its threads made one. */
-function gather({ accumulators, merge, after = '' }: RowPhase, index: number, { wide, team }: RowLayout, loop: string): string {
+function gather(
+  { accumulators, merge, after = '' }: RowPhase,
+  index: number,
+  { wide, team }: RowLayout,
+  loop: string,
+): string {
   const names = accumulators.map(({ name }) => name);
   // In the loop NAME has the lanes of a vector; after it, under the same name, those of a row.
   const inLoop = wide === 'steps' ? (name: string) => `${name}_all` : (name: string) => name;
@@ -119,7 +135,10 @@ function gather({ accumulators, merge, after = '' }: RowPhase, index: number, { 
   lines.push(wide === 'steps' ? rename(loop, names) : loop);
   if (wide === 'steps') {
     for (const { name } of accumulators) lines.push(`  var ${name} = ${name}_all[0];`);
-    for (const lane of [1, 2, 3]) lines.push(`  {${accumulators.map(({ name }) => `let other_${name} = ${name}_all[${lane}];`).join(' ')} ${merge} }`);
+    for (const lane of [1, 2, 3])
+      lines.push(
+        `  {${accumulators.map(({ name }) => `let other_${name} = ${name}_all[${lane}];`).join(' ')} ${merge} }`,
+      );
   }
   if (team > 1) {
     const teams = THREADS / team;
@@ -151,12 +170,18 @@ function rename(text: string, names: readonly string[]): string {
  */
 export const SPREAD: readonly RowPhase[] = [
   {
-    accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: 'total += x;', merge: 'total += other_total;',
+    accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
+    step: 'total += x;',
+    merge: 'total += other_total;',
     after: 'let mean = total / f32(u.length);',
   },
   {
-    accumulators: [{ name: 'squares', type: 'F', start: '0.0' }, { name: 'distance', type: 'F', start: '0.0' }],
-    step: 'let d = x - mean; squares += d * d; distance += d;', merge: 'squares += other_squares; distance += other_distance;',
+    accumulators: [
+      { name: 'squares', type: 'F', start: '0.0' },
+      { name: 'distance', type: 'F', start: '0.0' },
+    ],
+    step: 'let d = x - mean; squares += d * d; distance += d;',
+    merge: 'squares += other_squares; distance += other_distance;',
     after: `let rest = distance / f32(u.length);
   let variance = squares / f32(u.length) - rest * rest;
   let inverse = 1.0 / sqrt(select(variance, R(0.0), variance < R(0.0)) + u.epsilon);`,

@@ -12,8 +12,14 @@ interface GridSpec extends Spec {
 const GRID: Shader<GridSpec> = {
   name: 'affine_grid',
   wgsl({ axes, aligned, type }) {
-    const position = aligned ? 'select(2.0 * index / (length - 1.0) - 1.0, 0.0, length == 1.0)' : '(2.0 * index + 1.0) / length - 1.0';
-    const terms = Array.from({ length: axes }, (_, k) => `  sum += ${load(type, 1, `theta[at + ${k}u]`)} * position(rest % u.size_${k}, f32(u.size_${k}));\n  rest /= u.size_${k};`);
+    const position = aligned
+      ? 'select(2.0 * index / (length - 1.0) - 1.0, 0.0, length == 1.0)'
+      : '(2.0 * index + 1.0) / length - 1.0';
+    const terms = Array.from(
+      { length: axes },
+      (_, k) =>
+        `  sum += ${load(type, 1, `theta[at + ${k}u]`)} * position(rest % u.size_${k}, f32(u.size_${k}));\n  rest /= u.size_${k};`,
+    );
     return `fn position(place: u32, length: f32) -> f32 {
   let index = f32(place);
   return ${position};
@@ -35,7 +41,8 @@ const affineGrid: Kernel<boolean> = {
     const size = ctx.data(1) ?? [];
     const [batch, , ...spatial] = size;
     const axes = spatial.length;
-    if ((axes !== 2 && axes !== 3) || theta.dims.join() !== [batch, axes, axes + 1].join()) throw new KernelError(`AffineGrid of theta [${theta.dims}] for an image of shape [${size}]`);
+    if ((axes !== 2 && axes !== 3) || theta.dims.join() !== [batch, axes, axes + 1].join())
+      throw new KernelError(`AffineGrid of theta [${theta.dims}] for an image of shape [${size}]`);
     const y = ctx.output(0, [batch, ...spatial, axes]);
     ctx.dispatch({
       shader: GRID,

@@ -2,7 +2,16 @@
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  ALL, computeType, laneAliases, load, mathFunctions, normalizeAxis, sizeOf, teamMain, teamSize, teamWorkgroups,
+  ALL,
+  computeType,
+  laneAliases,
+  load,
+  mathFunctions,
+  normalizeAxis,
+  sizeOf,
+  teamMain,
+  teamSize,
+  teamWorkgroups,
 } from '../wgsl';
 
 interface ArgSpec extends Spec {
@@ -26,7 +35,10 @@ fn before(a: T, p: u32, b: T, q: u32) -> bool { return (${beats}) | ((${equal}) 
 ${teamMain({
   team,
   neighbours: true,
-  accumulators: [{ name: 'best', type: 'T', start: 'x0' }, { name: 'step', type: 'u32', start: '0u' }],
+  accumulators: [
+    { name: 'best', type: 'T', start: 'x0' },
+    { name: 'step', type: 'u32', start: '0u' },
+  ],
   prepare: `  let base = o / u.inner * u.steps * u.inner + o % u.inner;
   let first = 0u;
   let end = u.steps;
@@ -50,7 +62,9 @@ function argKernel(op: string, largest: boolean): Kernel<ArgAttributes> {
     op,
     types: [ALL],
     attributes: (given) => ({
-      axis: given.integer('axis', 0), keepdims: given.integer('keepdims', 1) !== 0, lastIndex: given.integer('select_last_index', 0) !== 0,
+      axis: given.integer('axis', 0),
+      keepdims: given.integer('keepdims', 1) !== 0,
+      lastIndex: given.integer('select_last_index', 0) !== 0,
     }),
     resolve(ctx, { axis: givenAxis, keepdims, lastIndex }) {
       const x = ctx.input(0);
@@ -58,7 +72,8 @@ function argKernel(op: string, largest: boolean): Kernel<ArgAttributes> {
       const dims = keepdims ? x.dims.map((dim, k) => (k === axis ? 1 : dim)) : x.dims.filter((_, k) => k !== axis);
       const y = ctx.output(0, dims, DType.int64);
       const steps = x.dims[axis];
-      if (steps === 0 && y.size > 0) throw new KernelError(`${op} along axis ${axis} of [${x.dims}]: there is no element to choose`);
+      if (steps === 0 && y.size > 0)
+        throw new KernelError(`${op} along axis ${axis} of [${x.dims}]: there is no element to choose`);
       const team = teamSize(y.size, steps, ctx.device);
       ctx.dispatch<ArgSpec>({
         shader: ARG_REDUCE,

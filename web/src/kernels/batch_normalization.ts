@@ -1,7 +1,27 @@
 // BatchNormalization: a factor and a shift for each channel. At inference the statistics are inputs, in training they are taken of x.
-import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  NHWC_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { DType } from '../schema';
-import { elementwise, elementwiseShader, FLOATS, inLanes, type Lanes, laneType, linearMain, linearWorkgroups, load, sizeOf, stored } from '../wgsl';
+import {
+  elementwise,
+  elementwiseShader,
+  FLOATS,
+  inLanes,
+  type Lanes,
+  laneType,
+  linearMain,
+  linearWorkgroups,
+  load,
+  sizeOf,
+  stored,
+} from '../wgsl';
 import { reduceMeanOf } from './reduce';
 
 interface BatchSpec extends Spec {
@@ -35,16 +55,35 @@ function normalize(ctx: Context, x: Tensor, mean: Tensor, variance: Tensor, epsi
   const each = (tensor: Tensor) => inLanes(tensor, last ? lanes : 1);
   const count = x.size / lanes;
   ctx.dispatch({
-    shader: SHADER, spec: { lanes, storage: x.storage, last },
-    inputs: { x: inLanes(x, lanes), scale: each(ctx.input(1)), bias: each(ctx.input(2)), mean: each(mean), variance: each(variance) },
+    shader: SHADER,
+    spec: { lanes, storage: x.storage, last },
+    inputs: {
+      x: inLanes(x, lanes),
+      scale: each(ctx.input(1)),
+      bias: each(ctx.input(2)),
+      mean: each(mean),
+      variance: each(variance),
+    },
     outputs: { y: inLanes(y, lanes) },
-    uniforms: { count, channels: last ? channels / lanes : channels, ...(!last && { pixels: pixels / lanes }), epsilon },
-    f32: ['epsilon'], workgroups: linearWorkgroups(count, ctx.device),
+    uniforms: {
+      count,
+      channels: last ? channels / lanes : channels,
+      ...(!last && { pixels: pixels / lanes }),
+      epsilon,
+    },
+    f32: ['epsilon'],
+    workgroups: linearWorkgroups(count, ctx.device),
   });
 }
 
-const SQUARED_DISTANCE = elementwiseShader('squared_distance', () => 'fn apply(x: F, mean: F) -> R { return (x - mean) * (x - mean); }');
-const RUNNING = elementwiseShader('running_average', () => 'fn apply(before: F, now: F) -> R { return before * u.momentum + now * (1.0 - u.momentum); }');
+const SQUARED_DISTANCE = elementwiseShader(
+  'squared_distance',
+  () => 'fn apply(x: F, mean: F) -> R { return (x - mean) * (x - mean); }',
+);
+const RUNNING = elementwiseShader(
+  'running_average',
+  () => 'fn apply(before: F, now: F) -> R { return before * u.momentum + now * (1.0 - u.momentum); }',
+);
 
 /** Mean and variance of each channel of the batch; outputs 1 and 2 are the running ones. */
 function train(ctx: Context, momentum: number, last: boolean): { mean: Tensor; variance: Tensor } {
@@ -60,7 +99,13 @@ function train(ctx: Context, momentum: number, last: boolean): { mean: Tensor; v
   [mean, variance].forEach((now, k) => {
     if (!ctx.wants(k + 1)) return;
     const before = ctx.input(3 + k);
-    elementwise(ctx, RUNNING, { before, now: ctx.reshape(now, [channels]) }, ctx.output(k + 1, [channels], before.dtype), { uniforms: { momentum }, f32: ['momentum'] });
+    elementwise(
+      ctx,
+      RUNNING,
+      { before, now: ctx.reshape(now, [channels]) },
+      ctx.output(k + 1, [channels], before.dtype),
+      { uniforms: { momentum }, f32: ['momentum'] },
+    );
   });
   return { mean, variance };
 }
@@ -71,12 +116,19 @@ interface BatchAttributes {
   readonly training: boolean;
 }
 
-export default [false, true].map((last): Kernel<BatchAttributes> => ({
-  op: 'BatchNormalization', domain: last ? NHWC_DOMAIN : undefined,
-  types: [FLOATS],
-  attributes: (a) => ({ epsilon: a.number('epsilon', 1e-5), momentum: a.number('momentum', 0.9), training: a.integer('training_mode', 0) !== 0 }),
-  resolve(ctx, { epsilon, momentum, training }) {
-    const { mean, variance } = training ? train(ctx, momentum, last) : { mean: ctx.input(3), variance: ctx.input(4) };
-    normalize(ctx, ctx.input(0), mean, variance, epsilon, last);
-  },
-}));
+export default [false, true].map(
+  (last): Kernel<BatchAttributes> => ({
+    op: 'BatchNormalization',
+    domain: last ? NHWC_DOMAIN : undefined,
+    types: [FLOATS],
+    attributes: (a) => ({
+      epsilon: a.number('epsilon', 1e-5),
+      momentum: a.number('momentum', 0.9),
+      training: a.integer('training_mode', 0) !== 0,
+    }),
+    resolve(ctx, { epsilon, momentum, training }) {
+      const { mean, variance } = training ? train(ctx, momentum, last) : { mean: ctx.input(3), variance: ctx.input(4) };
+      normalize(ctx, ctx.input(0), mean, variance, epsilon, last);
+    },
+  }),
+);

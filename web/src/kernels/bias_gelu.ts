@@ -2,14 +2,27 @@
 import { type Kernel, MICROSOFT_DOMAIN } from '../jsep/kernel';
 import { broadcastElementwise, elementwise, elementwiseShader, FLOATS, mathFunctions } from '../wgsl';
 
-const BIAS_GELU = elementwiseShader('bias_gelu', () => `${mathFunctions('erf_')}
-fn apply(x: T, bias: T) -> R { let z = x + bias; return 0.5 * z * (1.0 + erf_(z * 0.7071067811865476)); }`);
+const BIAS_GELU = elementwiseShader(
+  'bias_gelu',
+  () => `${mathFunctions('erf_')}
+fn apply(x: T, bias: T) -> R { let z = x + bias; return 0.5 * z * (1.0 + erf_(z * 0.7071067811865476)); }`,
+);
 
-const tanhGelu = (z: string): string => `let z = ${z}; return 0.5 * z * (1.0 + tanh_(0.7978845608028654 * (z + 0.044715 * z * z * z)));`;
-const FAST_GELU = elementwiseShader('fast_gelu', () => `${mathFunctions('tanh_')}\nfn apply(x: T) -> R { ${tanhGelu('x')} }`);
-const FAST_GELU_BIAS = elementwiseShader('fast_gelu_bias', () => `${mathFunctions('tanh_')}\nfn apply(x: T, bias: T) -> R { ${tanhGelu('x + bias')} }`);
+const tanhGelu = (z: string): string =>
+  `let z = ${z}; return 0.5 * z * (1.0 + tanh_(0.7978845608028654 * (z + 0.044715 * z * z * z)));`;
+const FAST_GELU = elementwiseShader(
+  'fast_gelu',
+  () => `${mathFunctions('tanh_')}\nfn apply(x: T) -> R { ${tanhGelu('x')} }`,
+);
+const FAST_GELU_BIAS = elementwiseShader(
+  'fast_gelu_bias',
+  () => `${mathFunctions('tanh_')}\nfn apply(x: T, bias: T) -> R { ${tanhGelu('x + bias')} }`,
+);
 
-const BIAS_ADD = elementwiseShader('bias_add', () => 'fn apply(x: T, bias: T, skip: T) -> R { return x + bias + skip; }');
+const BIAS_ADD = elementwiseShader(
+  'bias_add',
+  () => 'fn apply(x: T, bias: T, skip: T) -> R { return x + bias + skip; }',
+);
 
 const biasGelu: Kernel = {
   op: 'BiasGelu',

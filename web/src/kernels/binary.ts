@@ -2,7 +2,19 @@
 import type { DTypeName, Kernel, Spec } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  BOOL, broadcastElementwise, computeType, type Division, division, divisionText, elementwiseShader, INTEGERS, mathFunctions, narrowType, NUMBERS, quotient, wrapped,
+  BOOL,
+  broadcastElementwise,
+  computeType,
+  type Division,
+  division,
+  divisionText,
+  elementwiseShader,
+  INTEGERS,
+  mathFunctions,
+  narrowType,
+  NUMBERS,
+  quotient,
+  wrapped,
 } from '../wgsl';
 
 interface Binary {
@@ -40,7 +52,10 @@ interface BinarySpec extends Spec {
 
 function binaryKernel({ op, types, wgsl, bool = false, wraps = false }: Binary): Kernel {
   const stem = op === 'PRelu' ? 'prelu' : op.replace(/([a-z])(?=[A-Z])/g, '$1_').toLowerCase();
-  const shader = elementwiseShader<BinarySpec>(stem, ({ wrap }) => `fn apply(a: T, b: T) -> R { return ${wrapped(wrap, wgsl)}; }`);
+  const shader = elementwiseShader<BinarySpec>(
+    stem,
+    ({ wrap }) => `fn apply(a: T, b: T) -> R { return ${wrapped(wrap, wgsl)}; }`,
+  );
   return {
     op,
     types: [types],
@@ -54,8 +69,11 @@ function binaryKernel({ op, types, wgsl, bool = false, wraps = false }: Binary):
 
 interface DivSpec extends BinarySpec, Division {}
 
-const DIV = elementwiseShader<DivSpec>('div', ({ wrap, ...spec }) => `${divisionText(spec)}
-fn apply(a: T, b: T) -> R { return ${wrapped(wrap, quotient(spec, 'a', 'b'))}; }`);
+const DIV = elementwiseShader<DivSpec>(
+  'div',
+  ({ wrap, ...spec }) => `${divisionText(spec)}
+fn apply(a: T, b: T) -> R { return ${wrapped(wrap, quotient(spec, 'a', 'b'))}; }`,
+);
 
 const div: Kernel = {
   op: 'Div',
@@ -103,9 +121,11 @@ const POW = elementwiseShader<BinarySpec>('pow', ({ operands, wrap }) => {
   return r;
 }`;
   const positive = `whole_power(a, U(${exponent === 'f32' ? 'max(b, F(0.0))' : 'b'}))`;
-  if (exponent === 'u32') return `${byMultiplication}\nfn apply(a: T, b: T_b) -> R { return ${wrapped(wrap, positive)}; }`;
+  if (exponent === 'u32')
+    return `${byMultiplication}\nfn apply(a: T, b: T_b) -> R { return ${wrapped(wrap, positive)}; }`;
   // 1 / a^n is a fraction, so zero, unless a is 1 or -1.
-  const minusOne = base === 'i32' ? 'r = select(r, select(T(1), T(-1), (I(b) & I(1)) != I(0)), (b < T_b(0)) & (a == T(-1)));' : '';
+  const minusOne =
+    base === 'i32' ? 'r = select(r, select(T(1), T(-1), (I(b) & I(1)) != I(0)), (b < T_b(0)) & (a == T(-1)));' : '';
   const fraction = exponent === 'f32' ? 'r = select(r, T(power(F(a), b)), floor(b) != b);' : '';
   return `${byMultiplication}\n${exponent === 'f32' ? mathFunctions('power') : ''}
 fn apply(a: T, b: T_b) -> R {
@@ -132,7 +152,8 @@ interface ShiftSpec extends BinarySpec {
 
 // WGSL would take the shift modulo 32. A shift by all bits or more, or a negative one, leaves nothing but the sign.
 const SHIFT = elementwiseShader<ShiftSpec>('bit_shift', ({ left, wrap, operands }) => {
-  if (!left && computeType(operands[0].storage) === 'i32') return 'fn apply(a: T, b: T) -> R { return a >> min(U(b), U(31)); }';
+  if (!left && computeType(operands[0].storage) === 'i32')
+    return 'fn apply(a: T, b: T) -> R { return a >> min(U(b), U(31)); }';
   return `fn apply(a: T, b: T) -> R { return select(T(0), ${wrapped(wrap, `a ${left ? '<<' : '>>'} (U(b) & U(31))`)}, U(b) < U(32)); }`;
 });
 

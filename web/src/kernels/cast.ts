@@ -40,7 +40,10 @@ const castLike: Kernel = {
   resolve: (ctx) => cast(ctx, ctx.input(1).dtype),
 };
 
-const BIT_CAST = elementwiseShader<{ readonly wrap?: DType }>('bit_cast', ({ wrap }) => `fn apply(x: T) -> R { return ${wrapped(wrap, 'bitcast<R>(x)')}; }`);
+const BIT_CAST = elementwiseShader<{ readonly wrap?: DType }>(
+  'bit_cast',
+  ({ wrap }) => `fn apply(x: T) -> R { return ${wrapped(wrap, 'bitcast<R>(x)')}; }`,
+);
 
 /** Types between which bits may be reinterpreted: those of one width that are not two words wide. */
 const WIDTHS = [
@@ -52,7 +55,12 @@ const WIDTHS = [
 const bitCast: Kernel<DType> = {
   op: 'BitCast',
   types: [WIDTHS.flat()],
-  requires: WIDTHS.map((names) => ({ attribute: 'to', values: names.map(dtypeOf), of: names, otherwise: `BitCast of ${names.join(', ')} to another width` })),
+  requires: WIDTHS.map((names) => ({
+    attribute: 'to',
+    values: names.map(dtypeOf),
+    of: names,
+    otherwise: `BitCast of ${names.join(', ')} to another width`,
+  })),
   attributes: (given) => given.integer('to', 0),
   resolve(ctx, to) {
     const x = ctx.input(0);

@@ -13,8 +13,12 @@ interface CausalSpec extends Spec {
 
 /** WGSL of place(batch, channel, position, positions), and of before(batch, channel, position), which goes back into the state. */
 function reading({ last, past, type }: Pick<CausalSpec, 'last' | 'past' | 'type'>): string {
-  const place = last ? '(batch * positions + position) * u.channels + channel' : '(batch * u.channels + channel) * positions + position';
-  const state = past ? load(type, 1, 'past[u.past_start + place(batch, channel, u32(position + i32(u.states)), u.states)]') : '0.0';
+  const place = last
+    ? '(batch * positions + position) * u.channels + channel'
+    : '(batch * u.channels + channel) * positions + position';
+  const state = past
+    ? load(type, 1, 'past[u.past_start + place(batch, channel, u32(position + i32(u.states)), u.states)]')
+    : '0.0';
   return `fn place(batch: u32, channel: u32, position: u32, positions: u32) -> u32 { return ${place}; }
 fn before(batch: u32, channel: u32, position: i32) -> f32 {
   if (position >= 0) { return ${load(type, 1, 'x[place(batch, channel, u32(position), u.positions)]')}; }
@@ -45,7 +49,8 @@ ${reading(spec)}${linearMain(`${whereIs(spec.last, 'i', 'u.positions')}
 // Slot s of the window is the state after position `positions - slots + s`.
 const CARRY: Shader<CausalSpec> = {
   name: 'causal_conv_with_state__carry',
-  wgsl: (spec) => `${reading(spec)}${linearMain(`  let slot = i / u.slot_size;
+  wgsl: (spec) =>
+    `${reading(spec)}${linearMain(`  let slot = i / u.slot_size;
   let within = i % u.slot_size;
 ${whereIs(spec.last, 'within', 'u.states')}
   let after = i32(u.positions + slot + 1u) - i32(u.slots);
@@ -67,26 +72,38 @@ function resolve(ctx: Context, { silu, dilation, window, last }: CausalAttribute
   const [batch, second, ...rest] = x.dims;
   const [channels, , taps] = weights.dims;
   const positions = last ? second : rest[0];
-  const fits = weights.dims.length === 3 && weights.dims[1] === 1 && (last ? sizeOf(rest) === channels : rest.length === 1 && second === channels);
+  const fits =
+    weights.dims.length === 3 &&
+    weights.dims[1] === 1 &&
+    (last ? sizeOf(rest) === channels : rest.length === 1 && second === channels);
   if (!fits) throw new KernelError(`CausalConvWithState of [${x.dims}] with weights [${weights.dims}]`);
   const states = (taps - 1) * dilation;
   const own = last ? [batch, states, ...rest] : [batch, channels, states];
   const dims = window > 0 ? [window, ...own] : own;
-  if (past && past.dims.join() !== dims.join()) throw new KernelError(`CausalConvWithState: a past state [${past.dims}] that should be [${dims}]`);
+  if (past && past.dims.join() !== dims.join())
+    throw new KernelError(`CausalConvWithState: a past state [${past.dims}] that should be [${dims}]`);
   const slots = Math.max(1, window);
   const size = sizeOf(own);
   const y = ctx.output(0, x.dims);
   const spec: CausalSpec = { last, past: past !== undefined, bias: bias !== undefined, silu, type: x.storage };
   const uniforms = { channels, positions, states, past_start: (slots - 1) * size };
   ctx.dispatch({
-    shader: CONVOLVE, spec, inputs: { x, weights, ...(bias && { bias }), ...(past && { past }) }, outputs: { y },
-    uniforms: { ...uniforms, count: x.size, taps, dilation }, workgroups: linearWorkgroups(x.size, ctx.device),
+    shader: CONVOLVE,
+    spec,
+    inputs: { x, weights, ...(bias && { bias }), ...(past && { past }) },
+    outputs: { y },
+    uniforms: { ...uniforms, count: x.size, taps, dilation },
+    workgroups: linearWorkgroups(x.size, ctx.device),
   });
   if (!ctx.wants(1)) return;
   const present = ctx.output(1, dims);
   ctx.dispatch({
-    shader: CARRY, spec, inputs: { x, ...(past && { past }) }, outputs: { present },
-    uniforms: { ...uniforms, count: present.size, slot_size: size, slots }, workgroups: linearWorkgroups(present.size, ctx.device),
+    shader: CARRY,
+    spec,
+    inputs: { x, ...(past && { past }) },
+    outputs: { present },
+    uniforms: { ...uniforms, count: present.size, slot_size: size, slots },
+    workgroups: linearWorkgroups(present.size, ctx.device),
   });
 }
 
@@ -95,8 +112,10 @@ const causalConvWithState: Kernel<CausalAttributes> = {
   types: [FLOATS],
   requires: [{ attribute: 'ndim', values: [1], otherwise: 'more than one spatial axis' }],
   attributes: (given) => ({
-    silu: ['silu', 'swish'].includes(given.text('activation', 'none')), dilation: given.integer('dilation', 1),
-    window: given.integer('state_window', 0), last: given.integer('channels_last', 0) !== 0,
+    silu: ['silu', 'swish'].includes(given.text('activation', 'none')),
+    dilation: given.integer('dilation', 1),
+    window: given.integer('state_window', 0),
+    last: given.integer('channels_last', 0) !== 0,
   }),
   resolve,
 };

@@ -18,7 +18,10 @@ fn apply(${parameters}) -> R { return ${float ? `or_nan(${clipped}, x)` : clippe
 });
 
 /** What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become. */
-const LARGEST: { readonly [dtype: number]: number } = { [DType.float32]: 3.4028234663852886e38, [DType.float16]: 65504 };
+const LARGEST: { readonly [dtype: number]: number } = {
+  [DType.float32]: 3.4028234663852886e38,
+  [DType.float16]: 65504,
+};
 
 interface Bound {
   readonly value: number;
@@ -29,7 +32,8 @@ interface Bound {
 function bound(ctx: Context, i: number, otherwise: number): Bound {
   const tensor = ctx.inputs[i];
   if (!tensor) return { value: otherwise };
-  if (tensor.size !== 1) throw new KernelError(`Clip wants one number as its input ${i}, not a tensor of shape [${tensor.dims}]`);
+  if (tensor.size !== 1)
+    throw new KernelError(`Clip wants one number as its input ${i}, not a tensor of shape [${tensor.dims}]`);
   if (tensor.location === 'gpu') return { value: otherwise, tensor };
   return { value: ctx.data(i)![0] };
 }
@@ -47,7 +51,8 @@ const clip: Kernel = {
     if (low.tensor) operands.low = low.tensor;
     if (high.tensor) operands.high = high.tensor;
     // Bounds of int64 may lie beyond the 32 bits that elements have here.
-    const [u_low, u_high] = type === 'f32' ? [low.value, high.value] : [low, high].map(({ value }) => Math.min(Math.max(value, least), most));
+    const [u_low, u_high] =
+      type === 'f32' ? [low.value, high.value] : [low, high].map(({ value }) => Math.min(Math.max(value, least), most));
     const names = ['low', 'high'];
     elementwise(ctx, CLIP, operands, ctx.output(0, x.dims), {
       spec: { lowest: low.tensor !== undefined, highest: high.tensor !== undefined },

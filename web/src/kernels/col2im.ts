@@ -13,14 +13,19 @@ const SHADER: Shader<Col2ImSpec> = {
   name: 'col2im__any',
   wgsl({ axes, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
-    const decode = [...all].reverse().map((axis) => `let out_${axis} = rest % u.image_${axis}; rest = rest / u.image_${axis};`);
+    const decode = [...all]
+      .reverse()
+      .map((axis) => `let out_${axis} = rest % u.image_${axis}; rest = rest / u.image_${axis};`);
     // pixel = place * stride + k * dilation - pad
-    const open = all.map((axis) => `for (var k_${axis} = 0u; k_${axis} < u.block_${axis}; k_${axis}++) {
+    const open = all.map(
+      (axis) => `for (var k_${axis} = 0u; k_${axis} < u.block_${axis}; k_${axis}++) {
     let from_${axis} = out_${axis} + u.pad_${axis};
     let reach_${axis} = k_${axis} * u.dilation_${axis};
     let place_${axis} = (from_${axis} - reach_${axis}) / u.stride_${axis};
-    if (from_${axis} < reach_${axis} || place_${axis} >= u.places_${axis} || place_${axis} * u.stride_${axis} + reach_${axis} != from_${axis}) { continue; }`);
-    const within = (size: string, index: string) => all.reduce((text, axis) => (axis === 0 ? `${index}_0` : `(${text}) * u.${size}_${axis} + ${index}_${axis}`), '');
+    if (from_${axis} < reach_${axis} || place_${axis} >= u.places_${axis} || place_${axis} * u.stride_${axis} + reach_${axis} != from_${axis}) { continue; }`,
+    );
+    const within = (size: string, index: string) =>
+      all.reduce((text, axis) => (axis === 0 ? `${index}_0` : `(${text}) * u.${size}_${axis} + ${index}_${axis}`), '');
     return linearMain(`  var rest = i;
   ${decode.join('\n  ')}
   var sum = 0.0;
@@ -49,12 +54,29 @@ const col2Im: Kernel<Col2ImAttributes> = {
     const [stride, dilation] = [a.strides.length > 0 ? a.strides : ones, a.dilations.length > 0 ? a.dilations : ones];
     const pads = a.pads.length > 0 ? a.pads : new Array<number>(2 * axes).fill(0);
     const taps = sizeOf(block);
-    const places = image.map((size, i) => Math.floor((size + pads[i] + pads[i + axes] - dilation[i] * (block[i] - 1) - 1) / stride[i]) + 1);
-    if (x.dims.length !== 3 || x.dims[1] % taps !== 0 || x.dims[2] !== sizeOf(places)) throw new KernelError(`Col2Im of [${x.dims}] to [${image}] by blocks of [${block}]`);
+    const places = image.map(
+      (size, i) => Math.floor((size + pads[i] + pads[i + axes] - dilation[i] * (block[i] - 1) - 1) / stride[i]) + 1,
+    );
+    if (x.dims.length !== 3 || x.dims[1] % taps !== 0 || x.dims[2] !== sizeOf(places))
+      throw new KernelError(`Col2Im of [${x.dims}] to [${image}] by blocks of [${block}]`);
     const y = ctx.output(0, [x.dims[0], x.dims[1] / taps, ...image]);
     ctx.dispatch({
-      shader: SHADER, spec: { axes, storage: x.storage }, inputs: { x }, outputs: { y },
-      uniforms: { count: y.size, image, block, places, stride, dilation, pad: pads.slice(0, axes), taps, columns: x.dims[2] }, workgroups: linearWorkgroups(y.size, ctx.device),
+      shader: SHADER,
+      spec: { axes, storage: x.storage },
+      inputs: { x },
+      outputs: { y },
+      uniforms: {
+        count: y.size,
+        image,
+        block,
+        places,
+        stride,
+        dilation,
+        pad: pads.slice(0, axes),
+        taps,
+        columns: x.dims[2],
+      },
+      workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },
 };

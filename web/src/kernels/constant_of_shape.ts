@@ -21,7 +21,11 @@ const constantOfShape: Kernel<Constant> = {
   resolve(ctx, { dtype, value }) {
     const y = ctx.output(0, ctx.data(0) ?? [], dtype);
     const type = computeType(y.storage);
-    elementwise(ctx, FILL, {}, y, { uniforms: { value }, f32: type === 'f32' ? ['value'] : [], i32: type === 'i32' ? ['value'] : [] });
+    elementwise(ctx, FILL, {}, y, {
+      uniforms: { value },
+      f32: type === 'f32' ? ['value'] : [],
+      i32: type === 'i32' ? ['value'] : [],
+    });
   },
 };
 

@@ -27,14 +27,18 @@ ${linearMain(`  let j = i % u.columns;
   let image = (u32(index_within(i32(images[region]), u.batch)) * u.channels + channel) * u.height * u.width;
   var value = u.outside;
   if (y_at >= 0.0 && y_at <= f32(u.height - 1u) && x_at >= 0.0 && x_at <= f32(u.width - 1u)) {
-${nearest ? `    value = ${load(storage, 1, 'x[image + u32(floor(y_at + 0.5)) * u.width + u32(floor(x_at + 0.5))]')};` : `    let top = image + u32(floor(y_at)) * u.width;
+${
+  nearest
+    ? `    value = ${load(storage, 1, 'x[image + u32(floor(y_at + 0.5)) * u.width + u32(floor(x_at + 0.5))]')};`
+    : `    let top = image + u32(floor(y_at)) * u.width;
     let bottom = image + u32(ceil(y_at)) * u.width;
     let left = u32(floor(x_at));
     let right = u32(ceil(x_at));
     let across = x_at - floor(x_at);
     let above = ${load(storage, 1, 'x[top + left]')} + (${load(storage, 1, 'x[top + right]')} - ${load(storage, 1, 'x[top + left]')}) * across;
     let below = ${load(storage, 1, 'x[bottom + left]')} + (${load(storage, 1, 'x[bottom + right]')} - ${load(storage, 1, 'x[bottom + left]')}) * across;
-    value = above + (below - above) * (y_at - floor(y_at));`}
+    value = above + (below - above) * (y_at - floor(y_at));`
+}
   }
   y[i] = ${stored(storage, 1, 'value')};`)}`,
 };
@@ -45,21 +49,32 @@ interface Attributes {
 }
 
 const cropAndResize: Kernel<Attributes> = {
-  op: 'CropAndResize', domain: MICROSOFT_DOMAIN,
+  op: 'CropAndResize',
+  domain: MICROSOFT_DOMAIN,
   types: [['float32', 'float16'], ['float32', 'float16'], ['int32'], []],
-  attributes: (a) => ({ nearest: a.text('mode', 'bilinear') === 'nearest', outside: a.number('extrapolation_value', 0) }),
+  attributes: (a) => ({
+    nearest: a.text('mode', 'bilinear') === 'nearest',
+    outside: a.number('extrapolation_value', 0),
+  }),
   resolve(ctx, { nearest, outside }) {
     const [x, regions, images, size] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.data(3)];
     if (x.dims.length !== 4 || regions.dims[1] !== 4 || images.size !== regions.dims[0]) {
-      throw new KernelError(`CropAndResize of [${x.dims}] with regions [${regions.dims}] and ${images.size} batch indices`);
+      throw new KernelError(
+        `CropAndResize of [${x.dims}] with regions [${regions.dims}] and ${images.size} batch indices`,
+      );
     }
-    if (size?.length !== 2 || size[0] < 1 || size[1] < 1) throw new KernelError(`CropAndResize: crop_size [${size}] is not two numbers above 0`);
+    if (size?.length !== 2 || size[0] < 1 || size[1] < 1)
+      throw new KernelError(`CropAndResize: crop_size [${size}] is not two numbers above 0`);
     const [batch, channels, height, width] = x.dims;
     const y = ctx.output(0, [regions.dims[0], channels, ...size]);
     if (y.size === 0) return;
     ctx.dispatch({
-      shader: CROP, spec: { nearest, storage: x.storage, regions: regions.storage }, inputs: { x, regions, images }, outputs: { y },
-      uniforms: { count: y.size, batch, channels, height, width, rows: size[0], columns: size[1], outside }, f32: ['outside'],
+      shader: CROP,
+      spec: { nearest, storage: x.storage, regions: regions.storage },
+      inputs: { x, regions, images },
+      outputs: { y },
+      uniforms: { count: y.size, batch, channels, height, width, rows: size[0], columns: size[1], outside },
+      f32: ['outside'],
       workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },

@@ -1,7 +1,20 @@
 // CumSum and CumProd: a thread runs along the axis.
 import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
 import type { DType } from '../schema';
-import { computeType, HOST, laneAliases, linearMain, linearWorkgroups, load, narrowType, normalizeAxis, NUMBERS, sizeOf, stored, wrapped } from '../wgsl';
+import {
+  computeType,
+  HOST,
+  laneAliases,
+  linearMain,
+  linearWorkgroups,
+  load,
+  narrowType,
+  normalizeAxis,
+  NUMBERS,
+  sizeOf,
+  stored,
+  wrapped,
+} from '../wgsl';
 
 interface CumulativeSpec extends Spec {
   readonly product: boolean;
@@ -34,7 +47,10 @@ function cumulative(op: string, product: boolean): Kernel<Cumulative> {
   return {
     op,
     types: [NUMBERS, HOST],
-    attributes: (given) => ({ exclusive: given.integer('exclusive', 0) !== 0, reverse: given.integer('reverse', 0) !== 0 }),
+    attributes: (given) => ({
+      exclusive: given.integer('exclusive', 0) !== 0,
+      reverse: given.integer('reverse', 0) !== 0,
+    }),
     resolve(ctx, { exclusive, reverse }) {
       const x = ctx.input(0);
       const axis = normalizeAxis(ctx.data(1)?.[0] ?? 0, x.dims.length);

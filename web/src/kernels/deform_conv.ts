@@ -12,7 +12,8 @@ interface DeformSpec extends Spec {
 
 const SHADER: Shader<DeformSpec> = {
   name: 'deform_conv__any',
-  wgsl: ({ bias, mask, storage }) => linearMain(`  let pixels = u.out_h * u.out_w;
+  wgsl: ({ bias, mask, storage }) =>
+    linearMain(`  let pixels = u.out_h * u.out_w;
   let pixel = i % pixels;
   let channel = i / pixels % u.outputs;
   let image = i / pixels / u.outputs;
@@ -50,23 +51,38 @@ const SHADER: Shader<DeformSpec> = {
 const deformConv: Kernel<{ window: WindowAttributes; group: number; offsetGroup: number }> = {
   op: 'DeformConv',
   types: [['float32', 'float16']],
-  attributes: (a) => ({ window: readWindow(a), group: a.integer('group', 1), offsetGroup: a.integer('offset_group', 1) }),
+  attributes: (a) => ({
+    window: readWindow(a),
+    group: a.integer('group', 1),
+    offsetGroup: a.integer('offset_group', 1),
+  }),
   resolve(ctx, { window, group, offsetGroup }) {
     const [x, w, offsets, bias, mask] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[4]];
-    if (x.dims.length !== 4 || w.dims.length !== 4 || x.dims[1] !== w.dims[1] * group) throw new KernelError(`DeformConv of [${x.dims}] with weights [${w.dims}] in ${group} groups`);
+    if (x.dims.length !== 4 || w.dims.length !== 4 || x.dims[1] !== w.dims[1] * group)
+      throw new KernelError(`DeformConv of [${x.dims}] with weights [${w.dims}] in ${group} groups`);
     const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
     const planes = offsetGroup * geometry.kernel[0] * geometry.kernel[1];
     const wanted = [x.dims[0], 2 * planes, ...geometry.output];
     if (offsets.dims.join() !== wanted.join() || (mask && mask.size * 2 !== offsets.size)) {
-      throw new KernelError(`DeformConv with offsets [${offsets.dims}]${mask ? ` and a mask [${mask.dims}]` : ''}, expected [${wanted}]`);
+      throw new KernelError(
+        `DeformConv with offsets [${offsets.dims}]${mask ? ` and a mask [${mask.dims}]` : ''}, expected [${wanted}]`,
+      );
     }
     const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
     ctx.dispatch({
-      shader: SHADER, spec: { bias: bias !== undefined, mask: mask !== undefined, storage: y.storage },
-      inputs: { x, w, offsets, ...(bias && { bias }), ...(mask && { mask }) }, outputs: { y },
+      shader: SHADER,
+      spec: { bias: bias !== undefined, mask: mask !== undefined, storage: y.storage },
+      inputs: { x, w, offsets, ...(bias && { bias }), ...(mask && { mask }) },
+      outputs: { y },
       uniforms: {
-        count: y.size, outputs: w.dims[0], group_outputs: w.dims[0] / group, depth: w.dims[1], channels: x.dims[1],
-        offset_groups: offsetGroup, offset_channels: x.dims[1] / offsetGroup, ...windowUniforms(geometry),
+        count: y.size,
+        outputs: w.dims[0],
+        group_outputs: w.dims[0] / group,
+        depth: w.dims[1],
+        channels: x.dims[1],
+        offset_groups: offsetGroup,
+        offset_channels: x.dims[1] / offsetGroup,
+        ...windowUniforms(geometry),
       },
       workgroups: linearWorkgroups(y.size, ctx.device),
     });

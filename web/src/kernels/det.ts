@@ -1,5 +1,14 @@
 // Det and com.microsoft's Inverse: Gaussian elimination with the largest pivots, a thread for each matrix.
-import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { DType } from '../schema';
 import { FLOATS, laneAliases, linearMain, linearWorkgroups, load, mathFunctions, sizeOf, stored } from '../wgsl';
 
@@ -46,18 +55,23 @@ ${inverse ? '      work[base + row * u.width + n + column] = select(0.0, 1.0, ro
       }
     }
   }
-${inverse ? `  for (var at = 0u; at < n * n; at++) {
+${
+  inverse
+    ? `  for (var at = 0u; at < n * n; at++) {
     let row = at / n;
     let value = work[base + row * u.width + n + at % n] / work[base + row * u.width + row];
     y[i * n * n + at] = ${stored(to, 1, 'select(value, nan(), determinant == 0.0)')};
-  }` : `  y[i] = ${stored(to, 1, 'determinant')};`}`)}`,
+  }`
+    : `  y[i] = ${stored(to, 1, 'determinant')};`
+}`)}`,
 };
 
 function resolve(ctx: Context, inverse: boolean): void {
   const x = ctx.input(0);
   const rank = x.dims.length;
   const n = x.dims[rank - 1];
-  if (rank < 2 || x.dims[rank - 2] !== n) throw new KernelError(`${inverse ? 'Inverse' : 'Det'} of [${x.dims}], which are no square matrices`);
+  if (rank < 2 || x.dims[rank - 2] !== n)
+    throw new KernelError(`${inverse ? 'Inverse' : 'Det'} of [${x.dims}], which are no square matrices`);
   const matrices = sizeOf(x.dims.slice(0, -2));
   const y = ctx.output(0, inverse ? x.dims : x.dims.slice(0, -2));
   const width = inverse ? 2 * n : n;
@@ -73,6 +87,11 @@ function resolve(ctx: Context, inverse: boolean): void {
 }
 
 const det: Kernel = { op: 'Det', types: [FLOATS], resolve: (ctx) => resolve(ctx, false) };
-const inverse: Kernel = { op: 'Inverse', domain: MICROSOFT_DOMAIN, types: [FLOATS], resolve: (ctx) => resolve(ctx, true) };
+const inverse: Kernel = {
+  op: 'Inverse',
+  domain: MICROSOFT_DOMAIN,
+  types: [FLOATS],
+  resolve: (ctx) => resolve(ctx, true),
+};
 
 export default [det, inverse];

@@ -1,5 +1,13 @@
 // DFT along one axis, by the definition: one thread for each frequency, which reads the whole signal.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { laneAliases, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { mathFunctions } from '../wgsl/math';
@@ -16,7 +24,8 @@ interface DftSpec extends Spec {
 const SHADER: Shader<DftSpec> = {
   name: 'dft__any',
   wgsl({ complex, inverse, toReal, storage }) {
-    const part = (index: string, offset: number) => load(storage, 1, `x[(${index}) * ${complex ? 2 : 1}u + ${offset}u]`);
+    const part = (index: string, offset: number) =>
+      load(storage, 1, `x[(${index}) * ${complex ? 2 : 1}u + ${offset}u]`);
     // The other half of a one-sided spectrum is its mirror image, conjugated.
     const read = toReal
       ? `let mirrored = n > u.length / 2u;
@@ -60,25 +69,45 @@ export interface Transform {
 }
 
 /** y = the transform of x; how many frequencies there are is told by y. */
-export function transform(ctx: Context, x: Tensor, y: Tensor, { axis, length, inverse = false, toReal = false }: Transform): void {
+export function transform(
+  ctx: Context,
+  x: Tensor,
+  y: Tensor,
+  { axis, length, inverse = false, toReal = false }: Transform,
+): void {
   const last = x.dims.length - 1;
   const count = y.size / y.dims[last];
   ctx.dispatch({
-    shader: SHADER, spec: { complex: x.dims[last] === 2, inverse, toReal, storage: x.storage }, inputs: { x }, outputs: { y },
-    uniforms: { count, inner: sizeOf(x.dims.slice(axis + 1, -1)), given: x.dims[axis], length, frequencies: y.dims[axis] }, workgroups: linearWorkgroups(count, ctx.device),
+    shader: SHADER,
+    spec: { complex: x.dims[last] === 2, inverse, toReal, storage: x.storage },
+    inputs: { x },
+    outputs: { y },
+    uniforms: {
+      count,
+      inner: sizeOf(x.dims.slice(axis + 1, -1)),
+      given: x.dims[axis],
+      length,
+      frequencies: y.dims[axis],
+    },
+    workgroups: linearWorkgroups(count, ctx.device),
   });
 }
 
 const dft: Kernel<{ inverse: boolean; oneSided: boolean; axis: number }> = {
   op: 'DFT',
   types: [['float32', 'float16'], [], []],
-  attributes: (a) => ({ inverse: a.integer('inverse', 0) !== 0, oneSided: a.integer('onesided', 0) !== 0, axis: a.integer('axis', -2) }),
+  attributes: (a) => ({
+    inverse: a.integer('inverse', 0) !== 0,
+    oneSided: a.integer('onesided', 0) !== 0,
+    axis: a.integer('axis', -2),
+  }),
   resolve(ctx, { inverse, oneSided, axis: attribute }) {
     const x = ctx.input(0);
     const rank = x.dims.length;
     const axis = normalizeAxis(ctx.data(2)?.[0] ?? attribute, rank);
     const complex = x.dims[rank - 1] === 2;
-    if (axis === rank - 1 || (x.dims[rank - 1] !== 1 && !complex)) throw new KernelError(`DFT of [${x.dims}] along axis ${axis}`);
+    if (axis === rank - 1 || (x.dims[rank - 1] !== 1 && !complex))
+      throw new KernelError(`DFT of [${x.dims}] along axis ${axis}`);
     const given = x.dims[axis];
     const toReal = inverse && oneSided;
     const length = ctx.data(1)?.[0] ?? (toReal ? 2 * (given - 1) : given);

@@ -9,7 +9,14 @@ const expand: Kernel = {
     const x = ctx.input(0);
     const dims = broadcastDims(x.dims, ctx.data(1) ?? []);
     if (dims.every((dim, axis) => dim === x.dims[axis])) return ctx.view(0, x, dims);
-    stridedCopy(ctx, x, { strides: broadcastStrides(x.dims, dims) }, ctx.output(0, dims), { strides: stridesOf(dims) }, dims);
+    stridedCopy(
+      ctx,
+      x,
+      { strides: broadcastStrides(x.dims, dims) },
+      ctx.output(0, dims),
+      { strides: stridesOf(dims) },
+      dims,
+    );
   },
 };
 
@@ -19,12 +26,18 @@ const tile: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const repeats = ctx.data(1) ?? [];
-    if (repeats.length !== x.dims.length) throw new KernelError(`Tile: [${repeats}] are ${repeats.length} repeats for the ${x.dims.length} axes of [${x.dims}]`);
+    if (repeats.length !== x.dims.length)
+      throw new KernelError(
+        `Tile: [${repeats}] are ${repeats.length} repeats for the ${x.dims.length} axes of [${x.dims}]`,
+      );
     if (repeats.every((count) => count === 1)) return ctx.view(0, x, x.dims);
     // Each axis becomes two: the repeats, which stay where they are, and the elements.
     const walked = x.dims.flatMap((dim, axis) => [repeats[axis], dim]);
     const strides = stridesOf(x.dims).flatMap((stride) => [0, stride]);
-    const y = ctx.output(0, x.dims.map((dim, axis) => dim * repeats[axis]));
+    const y = ctx.output(
+      0,
+      x.dims.map((dim, axis) => dim * repeats[axis]),
+    );
     stridedCopy(ctx, x, { strides }, y, { strides: stridesOf(walked) }, walked);
   },
 };

@@ -30,11 +30,19 @@ const PRODUCT: Shader<ExpertSpec> = {
     let block = ${blocked ? 'k / u.block' : '0u'};
     let scale = ${load(scales, 1, `scales[column * u.blocks + block]`)};
     let zero = ${zero};
-${step > 1 ? `    let bytes = w[column * u.steps + r];\n${inFours(bits, 1)}` : `    let weight = (w[column * u.row_bytes + k * ${bits}u / 8u] >> (k * ${bits}u % 8u)) & ${mask};
-    sum += f32(x[row_0 + k]) * (f32(weight) - zero) * scale;`}`;
-    const floats = step > 1 ? '    sum += dot(vec4<f32>(x[row_0 + r]), vec4<f32>(w[column * u.steps + r]));' : '    sum += f32(x[row_0 + r]) * f32(w[column * u.steps + r]);';
+${
+  step > 1
+    ? `    let bytes = w[column * u.steps + r];\n${inFours(bits, 1)}`
+    : `    let weight = (w[column * u.row_bytes + k * ${bits}u / 8u] >> (k * ${bits}u % 8u)) & ${mask};
+    sum += f32(x[row_0 + k]) * (f32(weight) - zero) * scale;`
+}`;
+    const floats =
+      step > 1
+        ? '    sum += dot(vec4<f32>(x[row_0 + r]), vec4<f32>(w[column * u.steps + r]));'
+        : '    sum += f32(x[row_0 + r]) * f32(w[column * u.steps + r]);';
     return teamMain({
-      team, neighbours: false,
+      team,
+      neighbours: false,
       accumulators: [{ name: 'sum', type: 'f32', start: '0.0' }],
       prepare: `  let n = o % u.n;
   let expert = u32(choices[o / u.n]);
@@ -56,15 +64,25 @@ interface Attributes {
 }
 
 function resolve(ctx: Context, { bits, block }: Attributes): void {
-  const [x, choices, w, scales, zeros, bias] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[4], ctx.inputs[5]];
+  const [x, choices, w, scales, zeros, bias] = [
+    ctx.input(0),
+    ctx.input(1),
+    ctx.input(2),
+    ctx.inputs[3],
+    ctx.inputs[4],
+    ctx.inputs[5],
+  ];
   const [experts, n] = w.dims;
   const k = x.dims[1];
   const blocks = block ? k / block : 1;
   const rowBytes = (k * bits) / 8;
   if (w.dims[2] !== (bits ? rowBytes : k) || (bits && scales?.size !== experts * n * blocks)) {
-    throw new KernelError(`experts [${w.dims}] with scales [${scales?.dims ?? ''}] do not fit X of [${x.dims}] in blocks of ${block}`);
+    throw new KernelError(
+      `experts [${w.dims}] with scales [${scales?.dims ?? ''}] do not fit X of [${x.dims}] in blocks of ${block}`,
+    );
   }
-  if (x.dims[0] !== choices.size && x.dims[0] !== choices.dims[0]) throw new KernelError(`choices [${choices.dims}] do not fit X of [${x.dims}]`);
+  if (x.dims[0] !== choices.size && x.dims[0] !== choices.dims[0])
+    throw new KernelError(`choices [${choices.dims}] do not fit X of [${x.dims}]`);
   const y = ctx.output(0, [...choices.dims, n]);
   if (y.size === 0) return;
   const whole = bits ? 32 / bits : 4;
@@ -74,11 +92,34 @@ function resolve(ctx: Context, { bits, block }: Attributes): void {
   const team = teamSize(y.size, steps, ctx.device);
   ctx.dispatch({
     shader: PRODUCT,
-    spec: { bits, step, zeros: zeros !== undefined, blocked: block > 0, bias: bias !== undefined, scales: scales?.storage ?? 'f32', team, result: y.storage },
-    inputs: { x: inLanes(x, lanes), choices, w: inLanes(w, lanes), ...(bits && scales && { scales }), ...(zeros && { zeros }), ...(bias && { bias }) },
+    spec: {
+      bits,
+      step,
+      zeros: zeros !== undefined,
+      blocked: block > 0,
+      bias: bias !== undefined,
+      scales: scales?.storage ?? 'f32',
+      team,
+      result: y.storage,
+    },
+    inputs: {
+      x: inLanes(x, lanes),
+      choices,
+      w: inLanes(w, lanes),
+      ...(bits && scales && { scales }),
+      ...(zeros && { zeros }),
+      ...(bias && { bias }),
+    },
     outputs: { y },
     uniforms: {
-      count: y.size, n, k, each: choices.size / x.dims[0], steps, block: block || 1, blocks, row_bytes: rowBytes,
+      count: y.size,
+      n,
+      k,
+      each: choices.size / x.dims[0],
+      steps,
+      block: block || 1,
+      blocks,
+      row_bytes: rowBytes,
       zero_bytes: Math.ceil(((block ? blocks : n) * bits) / 8),
     },
     workgroups: teamWorkgroups(y.size, team, ctx.device),
@@ -86,7 +127,8 @@ function resolve(ctx: Context, { bits, block }: Attributes): void {
 }
 
 const expertMatMul: Kernel<Attributes> = {
-  op: 'ExpertMatMul', domain: INTERNAL_DOMAIN,
+  op: 'ExpertMatMul',
+  domain: INTERNAL_DOMAIN,
   types: [FLOATS, ['int32'], ['uint8', ...FLOATS], FLOATS, ['uint8'], FLOATS],
   attributes: (a) => ({ bits: a.integer('bits', 0), block: a.integer('block_size', 0) }),
   resolve,

@@ -1,7 +1,29 @@
 // Gather, GatherElements and GatherND. An index that counts from the end is brought forward; one outside is clamped, never followed.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
 import {
-  ALL, bindsWhole, foldWalk, inLanes, INDICES, INDEX_WGSL, type Lanes, linearMain, linearWorkgroups, normalizeAxis, partsAlong, sizeOf, stridesOf, walkIndices, walkUniforms,
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
+import {
+  ALL,
+  bindsWhole,
+  foldWalk,
+  inLanes,
+  INDICES,
+  INDEX_WGSL,
+  type Lanes,
+  linearMain,
+  linearWorkgroups,
+  normalizeAxis,
+  partsAlong,
+  sizeOf,
+  stridesOf,
+  walkIndices,
+  walkUniforms,
 } from '../wgsl';
 
 interface GatherSpec extends Spec {
@@ -14,7 +36,8 @@ interface GatherSpec extends Spec {
 // x is [outer, dim, inner], y is [outer, indices, inner]; inner counts vectors.
 const GATHER: Shader<GatherSpec> = {
   name: 'gather',
-  wgsl: ({ partial }) => `${INDEX_WGSL}${linearMain(`  let column = i % u.inner;
+  wgsl: ({ partial }) =>
+    `${INDEX_WGSL}${linearMain(`  let column = i % u.inner;
   let rest = i / u.inner;
   let index = index_within(i32(indices[rest % u.indices_count]), u.dim)${partial ? ' - u.first;\n  if (index >= u.rows) { return; }' : ';'}
   y[i] = x[(rest / u.indices_count * u.dim + index) * u.inner + column];`)}`,
@@ -42,7 +65,13 @@ export const gather: Kernel<number> = {
         spec: { lanes, type: x.storage, partial: parts !== undefined },
         inputs: { x: inLanes(rows, lanes), indices: chosen },
         outputs: { y: inLanes(part, lanes) },
-        uniforms: { count, inner: inner / lanes, dim, indices_count: chosen.size, ...(parts && { first, rows: rows.size / inner }) },
+        uniforms: {
+          count,
+          inner: inner / lanes,
+          dim,
+          indices_count: chosen.size,
+          ...(parts && { first, rows: rows.size / inner }),
+        },
         workgroups: linearWorkgroups(count, ctx.device),
       });
     }
@@ -53,11 +82,25 @@ export const gather: Kernel<number> = {
 function gatherParts(ctx: Context, x: Tensor, indices: Tensor, y: Tensor, dim: number, inner: number) {
   if (x.size !== dim * inner) return undefined;
   const rows = partsAlong(dim, [{ tensor: x, row: inner }], ctx.device);
-  const places = partsAlong(indices.size, [{ tensor: y, row: inner }, { tensor: indices, row: 1 }], ctx.device);
-  return rows && places?.flatMap(([begin, end]) => rows.map(([first, last]) => ({
-    rows: ctx.window(x, first * inner, [last - first, inner]), first,
-    chosen: ctx.window(ctx.reshape(indices, [indices.size]), begin, [end - begin]), part: ctx.window(y, begin * inner, [end - begin, inner]),
-  })));
+  const places = partsAlong(
+    indices.size,
+    [
+      { tensor: y, row: inner },
+      { tensor: indices, row: 1 },
+    ],
+    ctx.device,
+  );
+  return (
+    rows &&
+    places?.flatMap(([begin, end]) =>
+      rows.map(([first, last]) => ({
+        rows: ctx.window(x, first * inner, [last - first, inner]),
+        first,
+        chosen: ctx.window(ctx.reshape(indices, [indices.size]), begin, [end - begin]),
+        part: ctx.window(y, begin * inner, [end - begin, inner]),
+      })),
+    )
+  );
 }
 
 interface ElementsSpec extends Spec {
@@ -68,7 +111,8 @@ interface ElementsSpec extends Spec {
 // y[…, k, …] = x[…, indices[…, k, …], …]: x is walked in the shape of the indices, without the axis, which the index takes.
 const GATHER_ELEMENTS: Shader<ElementsSpec> = {
   name: 'gather_elements',
-  wgsl: ({ rank }) => `${INDEX_WGSL}${linearMain(`${walkIndices(rank, ['x'])}
+  wgsl: ({ rank }) =>
+    `${INDEX_WGSL}${linearMain(`${walkIndices(rank, ['x'])}
   y[i] = x[at_x + index_within(i32(indices[i]), u.dim) * u.stride];`)}`,
 };
 
@@ -79,7 +123,8 @@ const gatherElements: Kernel<number> = {
   resolve(ctx, givenAxis) {
     const [x, indices] = [ctx.input(0), ctx.input(1)];
     const axis = normalizeAxis(givenAxis, x.dims.length);
-    if (indices.dims.length !== x.dims.length) throw new KernelError(`GatherElements: indices [${indices.dims}] and data [${x.dims}] differ in rank`);
+    if (indices.dims.length !== x.dims.length)
+      throw new KernelError(`GatherElements: indices [${indices.dims}] and data [${x.dims}] differ in rank`);
     const y = ctx.output(0, indices.dims);
     const strides = stridesOf(x.dims);
     const walk = foldWalk({ dims: y.dims, strides: [strides.map((stride, k) => (k === axis ? 0 : stride))] });
@@ -105,7 +150,10 @@ interface GatherNDSpec extends Spec {
 const GATHER_ND: Shader<GatherNDSpec> = {
   name: 'gather_nd',
   wgsl({ depth }) {
-    const steps = Array.from({ length: depth }, (_, k) => `  at += index_within(i32(indices[tuple * ${depth}u + ${k}u]), u.dims_${k}) * u.strides_${k};`);
+    const steps = Array.from(
+      { length: depth },
+      (_, k) => `  at += index_within(i32(indices[tuple * ${depth}u + ${k}u]), u.dims_${k}) * u.strides_${k};`,
+    );
     return `${INDEX_WGSL}${linearMain(`  let tuple = i / u.slice;
   var at = tuple / u.tuples * u.batch + i % u.slice;
 ${steps.join('\n')}
@@ -122,7 +170,9 @@ const gatherND: Kernel<number> = {
     const depth = indices.dims.at(-1) ?? 0;
     const first = batchDims + depth;
     if (indices.dims.length === 0 || first > x.dims.length) {
-      throw new KernelError(`GatherND: indices [${indices.dims}] name more axes than [${x.dims}] has after ${batchDims} batch axes`);
+      throw new KernelError(
+        `GatherND: indices [${indices.dims}] name more axes than [${x.dims}] has after ${batchDims} batch axes`,
+      );
     }
     const y = ctx.output(0, [...indices.dims.slice(0, -1), ...x.dims.slice(first)]);
     if (y.size === 0) return;
@@ -136,8 +186,14 @@ const gatherND: Kernel<number> = {
       inputs: { x: inLanes(x, lanes), indices },
       outputs: { y: inLanes(y, lanes) },
       uniforms: {
-        count, slice: slice / lanes, tuples, batch: sizeOf(x.dims.slice(batchDims)) / lanes,
-        dims: x.dims.slice(batchDims, first), strides: stridesOf(x.dims).slice(batchDims, first).map((stride) => stride / lanes),
+        count,
+        slice: slice / lanes,
+        tuples,
+        batch: sizeOf(x.dims.slice(batchDims)) / lanes,
+        dims: x.dims.slice(batchDims, first),
+        strides: stridesOf(x.dims)
+          .slice(batchDims, first)
+          .map((stride) => stride / lanes),
       },
       workgroups: linearWorkgroups(count, ctx.device),
     });

@@ -1,6 +1,16 @@
 // com.microsoft's GatherBlockQuantized: elements of a table that is quantised in blocks, dequantised as they are taken.
 import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { FLOATS, INDEX_WGSL, INDICES, linearMain, linearWorkgroups, load, normalizeAxis, sizeOf, stored } from '../wgsl';
+import {
+  FLOATS,
+  INDEX_WGSL,
+  INDICES,
+  linearMain,
+  linearWorkgroups,
+  load,
+  normalizeAxis,
+  sizeOf,
+  stored,
+} from '../wgsl';
 
 interface BlockSpec extends Spec {
   readonly bits: number;
@@ -12,7 +22,8 @@ interface BlockSpec extends Spec {
 const SHADER: Shader<BlockSpec> = {
   name: 'gather_block_quantized',
   wgsl({ bits, zeros, storage }) {
-    const unpacked = (name: string, at: string) => `f32((${name}[(${at}) * ${bits}u / 8u] >> ((${at}) * ${bits}u % 8u)) & ${2 ** bits - 1}u)`;
+    const unpacked = (name: string, at: string) =>
+      `f32((${name}[(${at}) * ${bits}u / 8u] >> ((${at}) * ${bits}u % 8u)) & ${2 ** bits - 1}u)`;
     // Each row of zero points is padded to whole bytes.
     const zero = zeros ? unpacked('zeros', 'block / u.row * u.padded_row + block % u.row') : `${2 ** (bits - 1)}.0`;
     return `${INDEX_WGSL}${linearMain(`  let rest = i / u.inner;
@@ -32,10 +43,16 @@ interface Attributes {
 }
 
 const gatherBlockQuantized: Kernel<Attributes> = {
-  op: 'GatherBlockQuantized', domain: MICROSOFT_DOMAIN,
+  op: 'GatherBlockQuantized',
+  domain: MICROSOFT_DOMAIN,
   types: [['uint8'], INDICES, FLOATS, ['uint8']],
   requires: [{ attribute: 'bits', values: [4, 8], otherwise: 'other bits than 4 and 8' }],
-  attributes: (a) => ({ gather: a.integer('gather_axis', 0), quantize: a.integer('quantize_axis', 1), block: a.integer('block_size', 128), bits: a.integer('bits', 4) }),
+  attributes: (a) => ({
+    gather: a.integer('gather_axis', 0),
+    quantize: a.integer('quantize_axis', 1),
+    block: a.integer('block_size', 128),
+    bits: a.integer('bits', 4),
+  }),
   resolve(ctx, { gather, quantize, block, bits }) {
     const [x, indices, scales, zeros] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3]];
     const rank = x.dims.length;
@@ -49,11 +66,19 @@ const gatherBlockQuantized: Kernel<Attributes> = {
     const row = scales.dims[rank - 1];
     const elements = 8 / bits;
     ctx.dispatch({
-      shader: SHADER, spec: { bits, zeros: zeros !== undefined, storage: scales.storage },
-      inputs: { x, indices, scales, ...(zeros && { zeros }) }, outputs: { y },
+      shader: SHADER,
+      spec: { bits, zeros: zeros !== undefined, storage: scales.storage },
+      inputs: { x, indices, scales, ...(zeros && { zeros }) },
+      outputs: { y },
       uniforms: {
-        count: y.size, inner: sizeOf(dims.slice(axis + 1)), indices_count: indices.size, dim: dims[axis],
-        after: sizeOf(dims.slice(blocked + 1)), size: dims[blocked], blocks, block,
+        count: y.size,
+        inner: sizeOf(dims.slice(axis + 1)),
+        indices_count: indices.size,
+        dim: dims[axis],
+        after: sizeOf(dims.slice(blocked + 1)),
+        size: dims[blocked],
+        blocks,
+        block,
         ...(zeros && { row, padded_row: Math.ceil(row / elements) * elements }),
       },
       workgroups: linearWorkgroups(y.size, ctx.device),

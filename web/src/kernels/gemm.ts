@@ -19,7 +19,10 @@ interface GemmAttributes {
 function attributes(a: Attributes): GemmAttributes {
   const params = ['activation_alpha', 'activation_beta'].filter((name) => a.has(name)).map((name) => a.number(name, 0));
   return {
-    alpha: a.number('alpha', 1), beta: a.number('beta', 1), transA: a.integer('transA', 0) !== 0, transB: a.integer('transB', 0) !== 0,
+    alpha: a.number('alpha', 1),
+    beta: a.number('beta', 1),
+    transA: a.integer('transA', 0) !== 0,
+    transB: a.integer('transB', 0) !== 0,
     activation: params.length > 0 ? makeActivation(a.text('activation', ''), params) : readActivation(a),
   };
 }
@@ -31,16 +34,39 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
   const turned = transB && readsTurned(ctx, m, k);
   const b = transB && !turned ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);
   const n = b.dims[turned ? 0 : 1];
-  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[turned ? 1 : 0] !== k) throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
+  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[turned ? 1 : 0] !== k)
+    throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
   const y = ctx.output(0, [m, n]);
   const residual = ctx.inputs[3];
   checkResidual(residual, y);
-  const common = { left: 'matrix' as const, a, b, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, turned, alpha, activation, residual };
+  const common = {
+    left: 'matrix' as const,
+    a,
+    b,
+    y,
+    m,
+    n,
+    depth: k,
+    taps: 1,
+    z: 1,
+    lda: k,
+    ldb: turned ? k : n,
+    ldy: n,
+    turned,
+    alpha,
+    activation,
+    residual,
+  };
   if (!c) {
     multiply(ctx, common);
   } else {
     const [row, column] = broadcastStrides(c.dims, [m, n]);
-    multiply(ctx, { ...common, beta, bias: c, biasStrides: row === 0 && column === 1 && n === c.size ? undefined : [row, column] });
+    multiply(ctx, {
+      ...common,
+      beta,
+      bias: c,
+      biasStrides: row === 0 && column === 1 && n === c.size ? undefined : [row, column],
+    });
   }
 }
 

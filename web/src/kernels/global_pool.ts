@@ -1,5 +1,13 @@
 // GlobalAveragePool, GlobalMaxPool and GlobalLpPool: all spatial axes become one element, channels last or second.
-import { type Context, type Kernel, NHWC_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  NHWC_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { mathFunctions, orNan } from '../wgsl/math';
@@ -7,10 +15,22 @@ import { type RowLayout, rowMain, rowsOf } from './_rows';
 
 /** What is gathered of the elements x, and what becomes of it. */
 const POOLS = {
-  GlobalAveragePool: { start: '0.0', step: 'value += x;', merge: 'value += other_value;', finish: 'value / f32(u.length)' },
-  GlobalMaxPool: { start: 'F(-infinity())', step: 'value = max(value, x);', merge: 'value = max(value, other_value);', finish: 'value' },
+  GlobalAveragePool: {
+    start: '0.0',
+    step: 'value += x;',
+    merge: 'value += other_value;',
+    finish: 'value / f32(u.length)',
+  },
+  GlobalMaxPool: {
+    start: 'F(-infinity())',
+    step: 'value = max(value, x);',
+    merge: 'value = max(value, other_value);',
+    finish: 'value',
+  },
   GlobalLpPool: {
-    start: '0.0', step: 'value += select(or_nan(pow(abs(x), F(u.p)), x), F(0.0), x == F(0.0));', merge: 'value += other_value;',
+    start: '0.0',
+    step: 'value += select(or_nan(pow(abs(x), F(u.p)), x), F(0.0), x == F(0.0));',
+    merge: 'value += other_value;',
     finish: 'select(row_or_nan(pow(value, R(1.0 / u.p)), value), R(0.0), value == R(0.0))',
   },
 } as const;
@@ -28,14 +48,19 @@ const SHADER: Shader<GlobalSpec> = {
     const { start, step, merge, finish } = POOLS[pool];
     const [lanes, ofRow]: readonly Lanes[] = [layout.wide === 'none' ? 1 : 4, layout.wide === 'rows' ? 4 : 1];
     const functions = {
-      GlobalAveragePool: '', GlobalMaxPool: mathFunctions('infinity'),
+      GlobalAveragePool: '',
+      GlobalMaxPool: mathFunctions('infinity'),
       GlobalLpPool: orNan('or_nan', 'F', laneType('i32', lanes)) + orNan('row_or_nan', 'R', laneType('i32', ofRow)),
     };
-    return functions[pool] + rowMain({
-      layout, element: `let x = ${load(storage, lanes, 'x[at]')};`,
-      phases: [{ accumulators: [{ name: 'value', type: 'F', start }], step, merge }],
-      finish: `y[row] = ${stored(storage, ofRow, finish)};`,
-    });
+    return (
+      functions[pool] +
+      rowMain({
+        layout,
+        element: `let x = ${load(storage, lanes, 'x[at]')};`,
+        phases: [{ accumulators: [{ name: 'value', type: 'F', start }], step, merge }],
+        finish: `y[row] = ${stored(storage, ofRow, finish)};`,
+      })
+    );
   },
 };
 
@@ -52,16 +77,28 @@ function poolImages(ctx: Context, pool: Pool, last: boolean, p: number, x: Tenso
   const length = spatial.reduce((product, size) => product * size, 1);
   const rows = last ? rowsOf(ctx, images, length, channels) : rowsOf(ctx, images * channels, length, 1);
   ctx.dispatch({
-    shader: { ...SHADER, name: `global_pool__team_${rows.layout.team}` }, spec: { pool, layout: rows.layout, storage: x.storage },
-    inputs: { x: inLanes(x, rows.lanes) }, outputs: { y: inLanes(y, rows.layout.wide === 'rows' ? 4 : 1) },
-    uniforms: { ...rows.uniforms, ...(pool === 'GlobalAveragePool' && { length }), ...(pool === 'GlobalLpPool' && { p }) }, f32: ['p'],
+    shader: { ...SHADER, name: `global_pool__team_${rows.layout.team}` },
+    spec: { pool, layout: rows.layout, storage: x.storage },
+    inputs: { x: inLanes(x, rows.lanes) },
+    outputs: { y: inLanes(y, rows.layout.wide === 'rows' ? 4 : 1) },
+    uniforms: {
+      ...rows.uniforms,
+      ...(pool === 'GlobalAveragePool' && { length }),
+      ...(pool === 'GlobalLpPool' && { p }),
+    },
+    f32: ['p'],
     workgroups: rows.workgroups,
   });
 }
 
 export default (Object.keys(POOLS) as Pool[]).flatMap((op) =>
-  [false, true].map((last): Kernel<number> => ({
-    op, domain: last ? NHWC_DOMAIN : undefined, types: [['float32', 'float16']],
-    attributes: (a) => a.number('p', 2), resolve: (ctx, p) => resolve(ctx, op, last, p),
-  })),
+  [false, true].map(
+    (last): Kernel<number> => ({
+      op,
+      domain: last ? NHWC_DOMAIN : undefined,
+      types: [['float32', 'float16']],
+      attributes: (a) => a.number('p', 2),
+      resolve: (ctx, p) => resolve(ctx, op, last, p),
+    }),
+  ),
 );

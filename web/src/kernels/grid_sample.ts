@@ -38,16 +38,30 @@ const SHADER: Shader<GridSpec> = {
   let plain_${axis} = ${alignCorners ? `(g_${axis} + 1.0) * 0.5 * (size_${axis} - 1.0)` : `((g_${axis} + 1.0) * size_${axis} - 1.0) * 0.5`};
   let p_${axis} = ${mode === 'cubic' ? `plain_${axis}` : `settle(plain_${axis}, size_${axis})`};`;
     const tap = (axis: number, t: number) => {
-      const place = { nearest: `round(p_${axis})`, linear: `floor(p_${axis}) + ${t}.0`, cubic: `floor(p_${axis}) + ${t - 1}.0` }[mode];
-      const weight = { nearest: '1.0', linear: t === 0 ? `1.0 - fract(p_${axis})` : `fract(p_${axis})`, cubic: `weights_${axis}[${t}]` }[mode];
+      const place = {
+        nearest: `round(p_${axis})`,
+        linear: `floor(p_${axis}) + ${t}.0`,
+        cubic: `floor(p_${axis}) + ${t - 1}.0`,
+      }[mode];
+      const weight = {
+        nearest: '1.0',
+        linear: t === 0 ? `1.0 - fract(p_${axis})` : `fract(p_${axis})`,
+        cubic: `weights_${axis}[${t}]`,
+      }[mode];
       return `let tap_${axis}_${t} = settle(${place}, size_${axis});
   let in_${axis}_${t} = tap_${axis}_${t} >= 0.0 && tap_${axis}_${t} <= size_${axis} - 1.0;
   let at_${axis}_${t} = u32(clamp(round(tap_${axis}_${t}), 0.0, size_${axis} - 1.0));
   let weight_${axis}_${t} = ${weight};`;
     };
-    const choices = all.reduce<number[][]>((before) => before.flatMap((choice) => taps.map((t) => [...choice, t])), [[]]);
+    const choices = all.reduce<number[][]>(
+      (before) => before.flatMap((choice) => taps.map((t) => [...choice, t])),
+      [[]],
+    );
     const term = (choice: readonly number[]) => {
-      const at = choice.reduce((text, t, axis) => `(${text}) * u.input_${axis} + at_${axis}_${t}`, last ? 'image' : 'plane');
+      const at = choice.reduce(
+        (text, t, axis) => `(${text}) * u.input_${axis} + at_${axis}_${t}`,
+        last ? 'image' : 'plane',
+      );
       const inside = choice.map((t, axis) => `in_${axis}_${t}`).join(' && ');
       return `select(0.0, ${load(storage, 1, `x[${last ? `(${at}) * u.channels + channel` : at}]`)}, ${inside}) * ${choice.map((t, axis) => `weight_${axis}_${t}`).join(' * ')}`;
     };
@@ -64,17 +78,23 @@ const SHADER: Shader<GridSpec> = {
     return `fn settle(p: f32, size: f32) -> f32 {
   ${settle}
 }
-${mode === 'cubic' ? `fn cubic(d: f32) -> vec4<f32> {
+${
+  mode === 'cubic'
+    ? `fn cubic(d: f32) -> vec4<f32> {
   let a = ${CUBIC_A};
   let far = vec2<f32>(1.0 + d, 2.0 - d);
   let near = vec2<f32>(d, 1.0 - d);
   let outer = ((a * far - 5.0 * a) * far + 8.0 * a) * far - 4.0 * a;
   let inner = ((a + 2.0) * near - (a + 3.0)) * near * near + 1.0;
   return vec4<f32>(outer.x, inner.x, inner.y, outer.y);
-}` : ''}
-${linearMain(`${last
-  ? '  let channel = i % u.channels;\n  let image = i / u.channels / u.pixels;\n  let pixel = i / u.channels % u.pixels;'
-  : '  let pixel = i % u.pixels;\n  let plane = i / u.pixels;\n  let image = plane / u.channels;'}
+}`
+    : ''
+}
+${linearMain(`${
+  last
+    ? '  let channel = i % u.channels;\n  let image = i / u.channels / u.pixels;\n  let pixel = i / u.channels % u.pixels;'
+    : '  let pixel = i % u.pixels;\n  let plane = i / u.pixels;\n  let image = plane / u.channels;'
+}
   let point = (image * u.pixels + pixel) * ${axes}u;
   ${all.map(position).join('\n  ')}
   ${mode === 'cubic' ? all.map((axis) => `let weights_${axis} = cubic(fract(p_${axis}));`).join('\n  ') : ''}
@@ -83,25 +103,42 @@ ${linearMain(`${last
   },
 };
 
-export default [false, true].map((last): Kernel<GridAttributes> => ({
-  op: 'GridSample', domain: last ? NHWC_DOMAIN : undefined,
-  types: [['float32', 'float16']],
-  attributes: (a: Attributes) => ({ mode: a.text('mode', 'linear'), padding: a.text('padding_mode', 'zeros'), alignCorners: a.integer('align_corners', 0) !== 0 }),
-  resolve(ctx, { mode: given, padding, alignCorners }) {
-    const [x, grid] = [ctx.input(0), ctx.input(1)];
-    const axes = x.dims.length - 2;
-    const mode = ({ bilinear: 'linear', bicubic: 'cubic' }[given] ?? given) as Mode;
-    if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes) throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`);
-    // ONNX has cubic for images only.
-    if (!(mode in TAPS) || (mode === 'cubic' && axes === 3)) throw new KernelError(`GridSample over ${axes} axes in mode ${given}`);
-    if (!PADDINGS.includes(padding)) throw new KernelError(`GridSample with the padding mode '${padding}'`);
-    const output = grid.dims.slice(1, -1);
-    const channels = last ? x.dims[axes + 1] : x.dims[1];
-    const y = ctx.output(0, last ? [x.dims[0], ...output, channels] : [x.dims[0], channels, ...output]);
-    ctx.dispatch({
-      shader: SHADER, spec: { last, axes, mode, padding: padding as Padding, alignCorners, storage: x.storage, grid: grid.storage }, inputs: { x, grid }, outputs: { y },
-      uniforms: { count: y.size, pixels: output.reduce((a, b) => a * b, 1), channels, input: last ? x.dims.slice(1, -1) : x.dims.slice(2) },
-      workgroups: linearWorkgroups(y.size, ctx.device),
-    });
-  },
-}));
+export default [false, true].map(
+  (last): Kernel<GridAttributes> => ({
+    op: 'GridSample',
+    domain: last ? NHWC_DOMAIN : undefined,
+    types: [['float32', 'float16']],
+    attributes: (a: Attributes) => ({
+      mode: a.text('mode', 'linear'),
+      padding: a.text('padding_mode', 'zeros'),
+      alignCorners: a.integer('align_corners', 0) !== 0,
+    }),
+    resolve(ctx, { mode: given, padding, alignCorners }) {
+      const [x, grid] = [ctx.input(0), ctx.input(1)];
+      const axes = x.dims.length - 2;
+      const mode = ({ bilinear: 'linear', bicubic: 'cubic' }[given] ?? given) as Mode;
+      if ((axes !== 2 && axes !== 3) || grid.dims.length !== x.dims.length || grid.dims[axes + 1] !== axes)
+        throw new KernelError(`GridSample of [${x.dims}] by [${grid.dims}]`);
+      // ONNX has cubic for images only.
+      if (!(mode in TAPS) || (mode === 'cubic' && axes === 3))
+        throw new KernelError(`GridSample over ${axes} axes in mode ${given}`);
+      if (!PADDINGS.includes(padding)) throw new KernelError(`GridSample with the padding mode '${padding}'`);
+      const output = grid.dims.slice(1, -1);
+      const channels = last ? x.dims[axes + 1] : x.dims[1];
+      const y = ctx.output(0, last ? [x.dims[0], ...output, channels] : [x.dims[0], channels, ...output]);
+      ctx.dispatch({
+        shader: SHADER,
+        spec: { last, axes, mode, padding: padding as Padding, alignCorners, storage: x.storage, grid: grid.storage },
+        inputs: { x, grid },
+        outputs: { y },
+        uniforms: {
+          count: y.size,
+          pixels: output.reduce((a, b) => a * b, 1),
+          channels,
+          input: last ? x.dims.slice(1, -1) : x.dims.slice(2),
+        },
+        workgroups: linearWorkgroups(y.size, ctx.device),
+      });
+    },
+  }),
+);

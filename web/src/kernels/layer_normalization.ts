@@ -1,6 +1,16 @@
 // Normalisation of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual before: Skip…).
 import type { Attributes } from '../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { DType } from '../schema';
 import { inLanes, type Lanes, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
@@ -37,11 +47,17 @@ const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
   wgsl({ centred, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
-    const terms = ['F(x_in[at])', ...(skip ? ['F(skip[at % u.skip_size])'] : []), ...(skipBias ? ['F(skip_bias[step])'] : [])];
+    const terms = [
+      'F(x_in[at])',
+      ...(skip ? ['F(skip[at % u.skip_size])'] : []),
+      ...(skipBias ? ['F(skip_bias[step])'] : []),
+    ];
     const place = whole ? 'at' : 'step';
     const normal = `(${centred ? '(x - mean) - rest' : 'x'}) * inverse * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
-      layout, element: `let x = ${terms.join(' + ')};`, phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
+      layout,
+      element: `let x = ${terms.join(' + ')};`,
+      phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
       finish: `${mean ? `means[row] = ${centred ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
@@ -74,21 +90,28 @@ function normalize(ctx: Context, n: Norm): void {
   const y = ctx.output(0, x.dims);
   const outer = sizeOf(x.dims.slice(0, n.axis));
   const length = sizeOf(x.dims.slice(n.axis));
-  if (skipBias && skipBias.size !== length) throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalisation of rows of ${length} elements`);
+  if (skipBias && skipBias.size !== length)
+    throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalisation of rows of ${length} elements`);
   if (skip && !repeats(skip.dims, x.dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
   const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
-  const extra = (i: number | undefined, dims: readonly number[], dtype: DType) => (i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined);
+  const extra = (i: number | undefined, dims: readonly number[], dtype: DType) =>
+    i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined;
   const means = extra(n.outputs.mean, statistics, DType.float32);
   const inverses = extra(n.outputs.inverse, statistics, DType.float32);
   const sum = extra(n.outputs.sum, x.dims, x.dtype);
   if (x.size === 0) return;
   // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
   const affine = [n.scale, n.bias].filter((given) => given !== undefined);
-  const whole = affine.some(({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1);
-  const [scale, bias] = affine.map((given) => (given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis))));
+  const whole = affine.some(
+    ({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1,
+  );
+  const [scale, bias] = affine.map((given) =>
+    given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis)),
+  );
   const common = { whole, length, scale, bias, skipBias, centred: n.centred, epsilon: n.epsilon };
   // What is repeated, for less than all rows, goes with all of them only.
-  if (whole || (skip && skip.size !== x.size)) return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
+  if (whole || (skip && skip.size !== x.size))
+    return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
   const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
   const byRow = { x: of(x)!, y: of(y)!, skip: of(skip), means: of(means), inverses: of(inverses), sum: of(sum) };
   inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
@@ -104,21 +127,42 @@ interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipB
   readonly sum?: Tensor;
 }
 
-function normalizeRows(ctx: Context, { x, y, skip, skipBias, scale, bias, means, inverses, sum, ...n }: Normalized): void {
+function normalizeRows(
+  ctx: Context,
+  { x, y, skip, skipBias, scale, bias, means, inverses, sum, ...n }: Normalized,
+): void {
   const rows = rowsOf(ctx, n.rows, n.length, 1);
   const lanes = rows.lanes;
   ctx.dispatch({
     shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
     spec: {
-      centred: n.centred, layout: rows.layout, storage: x.storage, scale: scale.storage, whole: n.whole, biased: bias !== undefined, skip: skip !== undefined,
-      skipBias: skipBias !== undefined, mean: means !== undefined, inverse: inverses !== undefined, sum: sum !== undefined,
+      centred: n.centred,
+      layout: rows.layout,
+      storage: x.storage,
+      scale: scale.storage,
+      whole: n.whole,
+      biased: bias !== undefined,
+      skip: skip !== undefined,
+      skipBias: skipBias !== undefined,
+      mean: means !== undefined,
+      inverse: inverses !== undefined,
+      sum: sum !== undefined,
     },
     inputs: {
-      x_in: inLanes(x, lanes), scale: inLanes(scale, lanes), ...(bias && { bias: inLanes(bias, lanes) }),
-      ...(skip && { skip: inLanes(skip, lanes) }), ...(skipBias && { skip_bias: inLanes(skipBias, lanes) }),
+      x_in: inLanes(x, lanes),
+      scale: inLanes(scale, lanes),
+      ...(bias && { bias: inLanes(bias, lanes) }),
+      ...(skip && { skip: inLanes(skip, lanes) }),
+      ...(skipBias && { skip_bias: inLanes(skipBias, lanes) }),
     },
-    outputs: { y: inLanes(y, lanes), ...(means && { means }), ...(inverses && { inverses }), ...(sum && { sum: inLanes(sum, lanes) }) },
-    uniforms: { ...rows.uniforms, length: n.length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) }, f32: ['epsilon'],
+    outputs: {
+      y: inLanes(y, lanes),
+      ...(means && { means }),
+      ...(inverses && { inverses }),
+      ...(sum && { sum: inLanes(sum, lanes) }),
+    },
+    uniforms: { ...rows.uniforms, length: n.length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) },
+    f32: ['epsilon'],
     workgroups: rows.workgroups,
   });
 }
@@ -127,17 +171,30 @@ interface NormAttributes {
   readonly axis: number;
   readonly epsilon: number;
 }
-const attributes = (epsilon: number) => (a: Attributes): NormAttributes => ({ axis: a.integer('axis', -1), epsilon: a.number('epsilon', epsilon) });
+const attributes =
+  (epsilon: number) =>
+  (a: Attributes): NormAttributes => ({ axis: a.integer('axis', -1), epsilon: a.number('epsilon', epsilon) });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 /** LayerNormalization(x, scale, bias?) and its kin without the mean. */
 function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttributes> {
   return {
-    op, domain, types: [FLOATS], attributes: attributes(1e-5),
+    op,
+    domain,
+    types: [FLOATS],
+    attributes: attributes(1e-5),
     resolve(ctx, { axis, epsilon }) {
       const x = ctx.input(0);
       const outputs = centred ? { mean: 1, inverse: 2 } : { inverse: 1 };
-      normalize(ctx, { x, scale: ctx.input(1), bias: centred ? ctx.inputs[2] : undefined, axis: normalizeAxis(axis, x.dims.length), epsilon, centred, outputs });
+      normalize(ctx, {
+        x,
+        scale: ctx.input(1),
+        bias: centred ? ctx.inputs[2] : undefined,
+        axis: normalizeAxis(axis, x.dims.length),
+        epsilon,
+        centred,
+        outputs,
+      });
     },
   };
 }
@@ -145,12 +202,23 @@ function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttrib
 /** SkipLayerNormalization(x, skip, scale, shift?, bias?): the rows of x + skip + bias. */
 function skipping(op: string, centred: boolean): Kernel<NormAttributes> {
   return {
-    op, domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes: attributes(1e-12),
+    op,
+    domain: MICROSOFT_DOMAIN,
+    types: [FLOATS],
+    attributes: attributes(1e-12),
     resolve(ctx, { epsilon }) {
       const x = ctx.input(0);
       const [bias, skipBias] = centred ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
       normalize(ctx, {
-        x, skip: ctx.input(1), scale: ctx.input(2), bias, skipBias, axis: x.dims.length - 1, epsilon, centred, outputs: { mean: 1, inverse: 2, sum: 3 },
+        x,
+        skip: ctx.input(1),
+        scale: ctx.input(2),
+        bias,
+        skipBias,
+        axis: x.dims.length - 1,
+        epsilon,
+        centred,
+        outputs: { mean: 1, inverse: 2, sum: 3 },
       });
     },
   };

@@ -1,7 +1,27 @@
 // com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point each.
 // Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a product like others.
-import { type Context, type Kernel, MICROSOFT_DOMAIN, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
-import { FLOATS, inLanes, type Lanes, laneType, linearMain, linearWorkgroups, load, stored, teamMain, teamSize, teamWorkgroups } from '../wgsl';
+import {
+  type Context,
+  type Kernel,
+  MICROSOFT_DOMAIN,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+} from '../jsep/kernel';
+import {
+  FLOATS,
+  inLanes,
+  type Lanes,
+  laneType,
+  linearMain,
+  linearWorkgroups,
+  load,
+  stored,
+  teamMain,
+  teamSize,
+  teamWorkgroups,
+} from '../wgsl';
 import { multiply, readsTurned } from './product/multiply';
 
 interface Packed {
@@ -40,7 +60,8 @@ const FEW: Shader<FewSpec> = {
     const all = Array.from({ length: rows }, (_, row) => row);
     const type = rows === 4 ? 'vec4<f32>' : 'f32';
     return teamMain({
-      team, neighbours: false,
+      team,
+      neighbours: false,
       accumulators: [{ name: 'sum', type, start: `${type}(0.0)` }],
       prepare: `  let n = o % u.n;
   let row = o / u.n * ${rows}u;
@@ -53,10 +74,12 @@ ${all.map((i) => `  let row_${i} = min(row + ${i}u, u.m - 1u) * u.k${whole ? ' /
 ${blockText(spec)}
 ${whole ? inFours(bits, rows) : oneByOne(bits, rows)}`,
       merge: '      sum += other_sum;',
-      finish: all.map((i) => {
-        const value = `sum${rows === 4 ? `[${i}]` : ''}${bias ? ' + f32(bias[n])' : ''}`;
-        return `    if (row + ${i}u < u.m) { y[(row + ${i}u) * u.n + n] = ${stored(result, 1, value)}; }`;
-      }).join('\n'),
+      finish: all
+        .map((i) => {
+          const value = `sum${rows === 4 ? `[${i}]` : ''}${bias ? ' + f32(bias[n])' : ''}`;
+          return `    if (row + ${i}u < u.m) { y[(row + ${i}u) * u.n + n] = ${stored(result, 1, value)}; }`;
+        })
+        .join('\n'),
     });
   },
 };
@@ -65,11 +88,15 @@ ${whole ? inFours(bits, rows) : oneByOne(bits, rows)}`,
 export function inFours(bits: number, rows: number): string {
   const each = 8 / bits;
   // The bytes of the weights 4 * j and on, and how far to shift each.
-  const lanes = (j: number) => [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
+  const lanes = (j: number) =>
+    [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
   return Array.from({ length: each }, (_, j) => {
     const of = lanes(j);
     const taken = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of.map(({ shift }) => `${shift}u`).join(', ')})) & vec4<u32>(${2 ** bits - 1}u)`;
-    const sums = Array.from({ length: rows }, (_, i) => `sum${rows === 4 ? `[${i}]` : ''} += dot(vec4<f32>(a[row_${i} + r * ${each}u + ${j}u]), weights);`);
+    const sums = Array.from(
+      { length: rows },
+      (_, i) => `sum${rows === 4 ? `[${i}]` : ''} += dot(vec4<f32>(a[row_${i} + r * ${each}u + ${j}u]), weights);`,
+    );
     return `    { let weights = (vec4<f32>(${taken}) - zero) * scale; ${sums.join(' ')} }`;
   }).join('\n');
 }
@@ -77,7 +104,8 @@ export function inFours(bits: number, rows: number): string {
 /** The same where the last of them may lie beyond k. */
 function oneByOne(bits: number, rows: number): string {
   const each = 8 / bits;
-  const values = (k: string) => (rows === 4 ? `vec4(${[0, 1, 2, 3].map((row) => `f32(a[row_${row} + ${k}])`).join(', ')})` : `f32(a[row_0 + ${k}])`);
+  const values = (k: string) =>
+    rows === 4 ? `vec4(${[0, 1, 2, 3].map((row) => `f32(a[row_${row} + ${k}])`).join(', ')})` : `f32(a[row_0 + ${k}])`;
   return Array.from({ length: 4 * each }, (_, i) => {
     const weight = `(f32((bytes[${Math.floor(i / each)}] >> ${(i % each) * bits}u) & ${2 ** bits - 1}u) - zero) * scale`;
     return `    if (k + ${i}u < u.k) { sum += ${values(`k + ${i}u`)} * (${weight}); }`;
@@ -95,7 +123,9 @@ const UNPACK: Shader<UnpackSpec> = {
   name: 'matmul_nbits__unpack',
   wgsl(spec) {
     const { bits, turned, lanes, result } = spec;
-    const each = Array.from({ length: lanes }, (_, t) => (turned ? `unpacked(at / u.k, at % u.k + ${t}u)` : `unpacked(at % u.n + ${t}u, at / u.n)`));
+    const each = Array.from({ length: lanes }, (_, t) =>
+      turned ? `unpacked(at / u.k, at % u.k + ${t}u)` : `unpacked(at % u.n + ${t}u, at / u.n)`,
+    );
     return `
 fn unpacked(n: u32, k: u32) -> f32 {
   let block = k / u.block;
@@ -122,12 +152,18 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   const blocks = Math.ceil(k / block);
   const bytes = (blocks * block * bits) / 8;
   if (a.dims[a.dims.length - 1] !== k || b.size !== n * bytes || scales.size !== n * blocks) {
-    throw new KernelError(`MatMulNBits of [${a.dims}] with weights [${b.dims}] and scales [${scales.dims}] for K = ${k} and N = ${n} in blocks of ${block}`);
+    throw new KernelError(
+      `MatMulNBits of [${a.dims}] with weights [${b.dims}] and scales [${scales.dims}] for K = ${k} and N = ${n} in blocks of ${block}`,
+    );
   }
   const y = ctx.output(0, [...a.dims.slice(0, -1), n]);
   if (y.size === 0) return;
   const m = a.size / k;
-  const packed: Packed = { bits, storage: scales.storage, zeros: !zeros ? 'middle' : zeros.storage === 'u32' ? 'packed' : 'float' };
+  const packed: Packed = {
+    bits,
+    storage: scales.storage,
+    zeros: !zeros ? 'middle' : zeros.storage === 'u32' ? 'packed' : 'float',
+  };
   const inputs = { scales, ...(zeros && { zeros }) };
   const sizes = { k, n, blocks, block, zero_bytes: Math.ceil((blocks * bits) / 8) };
   if (m >= MANY_ROWS) {
@@ -136,10 +172,29 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
     const lanes = (turned ? k : n) % 4 === 0 ? 4 : 1;
     const count = matrix.size / lanes;
     ctx.dispatch({
-      shader: UNPACK, spec: { ...packed, turned, lanes, result: matrix.storage }, inputs: { b, ...inputs }, outputs: { y: inLanes(matrix, lanes) },
-      uniforms: { count, bytes, ...sizes }, workgroups: linearWorkgroups(count, ctx.device),
+      shader: UNPACK,
+      spec: { ...packed, turned, lanes, result: matrix.storage },
+      inputs: { b, ...inputs },
+      outputs: { y: inLanes(matrix, lanes) },
+      uniforms: { count, bytes, ...sizes },
+      workgroups: linearWorkgroups(count, ctx.device),
     });
-    multiply(ctx, { left: 'matrix', a, b: matrix, y, m, n, depth: k, taps: 1, z: 1, lda: k, ldb: turned ? k : n, ldy: n, bias, turned });
+    multiply(ctx, {
+      left: 'matrix',
+      a,
+      b: matrix,
+      y,
+      m,
+      n,
+      depth: k,
+      taps: 1,
+      z: 1,
+      lda: k,
+      ldb: turned ? k : n,
+      ldy: n,
+      bias,
+      turned,
+    });
     return;
   }
   const rows = m === 1 ? 1 : 4;
@@ -148,17 +203,29 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   const team = teamSize(count, steps, ctx.device);
   const whole = k % (32 / bits) === 0;
   ctx.dispatch({
-    shader: FEW, spec: { ...packed, rows, whole, team, bias: bias !== undefined, result: y.storage },
-    inputs: { a: inLanes(a, whole ? 4 : 1), b: inLanes(b, 4), ...inputs, ...(bias && { bias }) }, outputs: { y }, uniforms: { count, m, steps, ...sizes },
+    shader: FEW,
+    spec: { ...packed, rows, whole, team, bias: bias !== undefined, result: y.storage },
+    inputs: { a: inLanes(a, whole ? 4 : 1), b: inLanes(b, 4), ...inputs, ...(bias && { bias }) },
+    outputs: { y },
+    uniforms: { count, m, steps, ...sizes },
     workgroups: teamWorkgroups(count, team, ctx.device),
   });
 }
 
 const matMulNBits: Kernel<Attributes> = {
-  op: 'MatMulNBits', domain: MICROSOFT_DOMAIN,
+  op: 'MatMulNBits',
+  domain: MICROSOFT_DOMAIN,
   types: [FLOATS, ['uint8'], FLOATS, ['uint8', ...FLOATS], ['int32'], FLOATS],
-  requires: [{ attribute: 'bits', values: [2, 4, 8], otherwise: 'other bits than 2, 4 and 8' }, { noInput: 4, otherwise: 'groups by index (g_idx)' }],
-  attributes: (a) => ({ k: a.integer('K', 0), n: a.integer('N', 0), bits: a.integer('bits', 4), block: a.integer('block_size', 0) }),
+  requires: [
+    { attribute: 'bits', values: [2, 4, 8], otherwise: 'other bits than 2, 4 and 8' },
+    { noInput: 4, otherwise: 'groups by index (g_idx)' },
+  ],
+  attributes: (a) => ({
+    k: a.integer('K', 0),
+    n: a.integer('N', 0),
+    bits: a.integer('bits', 4),
+    block: a.integer('block_size', 0),
+  }),
   resolve,
 };
 

@@ -52,8 +52,12 @@ const maxRoiPool: Kernel<{ pooled: readonly number[]; scale: number }> = {
     }
     const y = ctx.output(0, [rois.dims[0], channels, ...pooled]);
     ctx.dispatch({
-      shader: REGIONS, spec: { type: x.storage }, inputs: { x, rois }, outputs: { y },
-      uniforms: { count: y.size, channels, height, width, pooled_height: pooled[0], pooled_width: pooled[1], scale }, f32: ['scale'],
+      shader: REGIONS,
+      spec: { type: x.storage },
+      inputs: { x, rois },
+      outputs: { y },
+      uniforms: { count: y.size, channels, height, width, pooled_height: pooled[0], pooled_width: pooled[1], scale },
+      f32: ['scale'],
       workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },

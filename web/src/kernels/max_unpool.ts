@@ -3,7 +3,10 @@ import { type Kernel, KernelError, type Shader, type Spec, type StorageType } fr
 import { FLOATS, HOST, linearMain, linearWorkgroups, stridedCopy, stridesOf } from '../wgsl';
 import { readWindow, type WindowAttributes } from './_conv_geometry';
 
-const ZERO: Shader<{ readonly storage: StorageType }> = { name: 'max_unpool__zero', wgsl: ({ storage }) => linearMain(`  y[i] = ${storage}(0.0);`) };
+const ZERO: Shader<{ readonly storage: StorageType }> = {
+  name: 'max_unpool__zero',
+  wgsl: ({ storage }) => linearMain(`  y[i] = ${storage}(0.0);`),
+};
 
 interface PutSpec extends Spec {
   readonly storage: StorageType;
@@ -20,7 +23,8 @@ const maxUnpool: Kernel<WindowAttributes> = {
   resolve(ctx, { kernelShape, strides, pads }) {
     const [x, indices] = [ctx.input(0), ctx.input(1)];
     const axes = kernelShape.length;
-    if (x.dims.join() !== indices.dims.join() || x.dims.length !== axes + 2) throw new KernelError(`MaxUnpool of [${x.dims}] by indices [${indices.dims}] and a window of [${kernelShape}]`);
+    if (x.dims.join() !== indices.dims.join() || x.dims.length !== axes + 2)
+      throw new KernelError(`MaxUnpool of [${x.dims}] by indices [${indices.dims}] and a window of [${kernelShape}]`);
     // What the indices count in; the result may be cut from it, or be larger.
     const own = x.dims.map((dim, axis) => {
       const k = axis - 2;
@@ -32,13 +36,32 @@ const maxUnpool: Kernel<WindowAttributes> = {
     const same = dims.join() === own.join();
     const target = same ? y : ctx.temp(own, x.dtype);
     for (const tensor of same ? [y] : [y, target]) {
-      ctx.dispatch({ shader: ZERO, spec: { storage: tensor.storage }, inputs: {}, outputs: { y: tensor }, uniforms: { count: tensor.size }, workgroups: linearWorkgroups(tensor.size, ctx.device) });
+      ctx.dispatch({
+        shader: ZERO,
+        spec: { storage: tensor.storage },
+        inputs: {},
+        outputs: { y: tensor },
+        uniforms: { count: tensor.size },
+        workgroups: linearWorkgroups(tensor.size, ctx.device),
+      });
     }
     ctx.dispatch({
-      shader: PUT, spec: { storage: x.storage }, inputs: { x, indices }, outputs: { y: target },
-      uniforms: { count: x.size, size: target.size }, workgroups: linearWorkgroups(x.size, ctx.device),
+      shader: PUT,
+      spec: { storage: x.storage },
+      inputs: { x, indices },
+      outputs: { y: target },
+      uniforms: { count: x.size, size: target.size },
+      workgroups: linearWorkgroups(x.size, ctx.device),
     });
-    if (!same) stridedCopy(ctx, target, { strides: stridesOf(own) }, y, { strides: stridesOf(dims) }, dims.map((dim, axis) => Math.min(dim, own[axis])));
+    if (!same)
+      stridedCopy(
+        ctx,
+        target,
+        { strides: stridesOf(own) },
+        y,
+        { strides: stridesOf(dims) },
+        dims.map((dim, axis) => Math.min(dim, own[axis])),
+      );
   },
 };
 

@@ -44,7 +44,9 @@ interface LossAttributes {
 /** The label that is left out; one that does not fit 32 bits is none that a label on the GPU can have. */
 function label(given: Attributes): number | undefined {
   const ignored = given.has('ignore_index') ? given.integer('ignore_index', 0) : undefined;
-  return ignored === undefined || ignored !== Math.trunc(ignored) || Math.abs(ignored + 0.5) > 2 ** 31 ? undefined : ignored;
+  return ignored === undefined || ignored !== Math.trunc(ignored) || Math.abs(ignored + 0.5) > 2 ** 31
+    ? undefined
+    : ignored;
 }
 
 function kernel(op: string, softmax: boolean): Kernel<LossAttributes> {
@@ -56,8 +58,10 @@ function kernel(op: string, softmax: boolean): Kernel<LossAttributes> {
       const [scores, labels, weights] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
       const [batch, classes, ...rest] = scores.dims;
       const dims = [batch, ...rest];
-      if (scores.dims.length < 2 || labels.dims.join() !== dims.join()) throw new KernelError(`${op} of scores [${scores.dims}] and labels [${labels.dims}]`);
-      if (weights && weights.size !== classes) throw new KernelError(`${op} of ${classes} classes with weights [${weights.dims}]`);
+      if (scores.dims.length < 2 || labels.dims.join() !== dims.join())
+        throw new KernelError(`${op} of scores [${scores.dims}] and labels [${labels.dims}]`);
+      if (weights && weights.size !== classes)
+        throw new KernelError(`${op} of ${classes} classes with weights [${weights.dims}]`);
       let x = scores;
       if (softmax) {
         x = ctx.wants(1) ? ctx.output(1, scores.dims) : ctx.temp(scores.dims, scores.dtype);
@@ -70,7 +74,13 @@ function kernel(op: string, softmax: boolean): Kernel<LossAttributes> {
       const labelWeights = weighs ? ctx.temp([labels.size], DType.float32) : undefined;
       ctx.dispatch<LossSpec>({
         shader: LOSS,
-        spec: { weighted: weights !== undefined, ignores: ignored !== undefined, weighs, from: x.storage, to: losses.storage },
+        spec: {
+          weighted: weights !== undefined,
+          ignores: ignored !== undefined,
+          weighs,
+          from: x.storage,
+          to: losses.storage,
+        },
         inputs: { x, labels, ...(weights ? { weights } : {}) },
         outputs: { losses, ...(labelWeights ? { label_weights: labelWeights } : {}) },
         uniforms: { count: labels.size, classes, inner: sizeOf(rest), ...(ignored === undefined ? {} : { ignored }) },
@@ -87,7 +97,14 @@ function kernel(op: string, softmax: boolean): Kernel<LossAttributes> {
         return;
       }
       const [loss, weight] = [losses, labelWeights].map((values) => sumOf(values, ctx.temp([], DType.float32)));
-      ctx.dispatch({ shader: QUOTIENT, spec: { to: y.storage }, inputs: { loss, weight }, outputs: { y }, uniforms: { count: 1 }, workgroups: [1, 1, 1] });
+      ctx.dispatch({
+        shader: QUOTIENT,
+        spec: { to: y.storage },
+        inputs: { loss, weight },
+        outputs: { y },
+        uniforms: { count: 1 },
+        workgroups: [1, 1, 1],
+      });
     },
   };
 }

@@ -10,8 +10,13 @@ interface BlockSpec extends Spec {
 const BLOCK: Shader<BlockSpec> = {
   name: 'ngram_repeat_block__any',
   wgsl: ({ length }) => {
-    const before = Array.from({ length: length - 1 }, (_, k) => `ids[row + at + ${k}u] == ids[row + u.positions - ${length - 1 - k}u]`);
-    return mathFunctions('infinity') + linearMain(`  let token = i32(i % u.vocabulary);
+    const before = Array.from(
+      { length: length - 1 },
+      (_, k) => `ids[row + at + ${k}u] == ids[row + u.positions - ${length - 1 - k}u]`,
+    );
+    return (
+      mathFunctions('infinity') +
+      linearMain(`  let token = i32(i % u.vocabulary);
   let row = i / u.vocabulary * u.positions;
   var value = scores[i];
   for (var at = 0u; at + ${length}u <= u.positions; at++) {
@@ -22,13 +27,16 @@ const BLOCK: Shader<BlockSpec> = {
       }
     }
   }
-  y[i] = value;`);
+  y[i] = value;`)
+    );
   },
 };
 
 /** input_ids [batch, positions], scores [batch, vocabulary] */
 const ngramRepeatBlock: Kernel<number> = {
-  op: 'NGramRepeatBlock', domain: MICROSOFT_DOMAIN, types: [['int64'], ['float32']],
+  op: 'NGramRepeatBlock',
+  domain: MICROSOFT_DOMAIN,
+  types: [['int64'], ['float32']],
   attributes: (a) => a.integer('ngram_size', 0),
   resolve(ctx, length) {
     const [ids, scores] = [ctx.input(0), ctx.input(1)];
@@ -38,8 +46,12 @@ const ngramRepeatBlock: Kernel<number> = {
     }
     const y = ctx.output(0, scores.dims, scores.dtype);
     ctx.dispatch({
-      shader: BLOCK, spec: { length }, inputs: { ids, scores }, outputs: { y },
-      uniforms: { count: y.size, positions: ids.dims[1], vocabulary: scores.dims[1] }, workgroups: linearWorkgroups(y.size, ctx.device),
+      shader: BLOCK,
+      spec: { length },
+      inputs: { ids, scores },
+      outputs: { y },
+      uniforms: { count: y.size, positions: ids.dims[1], vocabulary: scores.dims[1] },
+      workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },
 };

@@ -9,7 +9,8 @@ interface OneHotSpec extends Spec {
 // y is [outer, depth, inner], indices [outer, inner]; values are [off, on].
 const ONE_HOT: Shader<OneHotSpec> = {
   name: 'one_hot',
-  wgsl: () => linearMain(`  let inner = i % u.inner;
+  wgsl: () =>
+    linearMain(`  let inner = i % u.inner;
   let rest = i / u.inner;
   let index = i32(indices[rest / u.depth * u.inner + inner]);
   let wanted = select(index, index + i32(u.depth), index < 0);
@@ -25,7 +26,8 @@ const oneHot: Kernel<number> = {
     const depth = ctx.data(1)?.[0] ?? 0;
     const rank = indices.dims.length + 1;
     const axis = givenAxis < 0 ? givenAxis + rank : givenAxis;
-    if (axis < 0 || axis >= rank) throw new KernelError(`OneHot: the result has ${rank} axes, there is no axis ${givenAxis}`);
+    if (axis < 0 || axis >= rank)
+      throw new KernelError(`OneHot: the result has ${rank} axes, there is no axis ${givenAxis}`);
     const y = ctx.output(0, [...indices.dims.slice(0, axis), depth, ...indices.dims.slice(axis)], values.dtype);
     ctx.dispatch({
       shader: ONE_HOT,

@@ -1,6 +1,25 @@
 // Pad and CenterCropPad. Negative pads cut. Each thread finds the place in the input that its element comes from.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
-import { ALL, computeType, HOST, inLanes, type Lanes, linearMain, linearWorkgroups, normalizeAxes, stridedCopy, stridesOf } from '../wgsl';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
+import {
+  ALL,
+  computeType,
+  HOST,
+  inLanes,
+  type Lanes,
+  linearMain,
+  linearWorkgroups,
+  normalizeAxes,
+  stridedCopy,
+  stridesOf,
+} from '../wgsl';
 
 type Mode = 'constant' | 'edge' | 'reflect' | 'wrap';
 
@@ -42,7 +61,11 @@ const PAD: Shader<PadSpec> = {
 };
 
 /** One element of padding along an axis means that neighbours cannot be folded; axes without padding fold into the one before. */
-function fold(dims: readonly number[], before: readonly number[], after: readonly number[]): { dims: number[]; before: number[]; after: number[] } {
+function fold(
+  dims: readonly number[],
+  before: readonly number[],
+  after: readonly number[],
+): { dims: number[]; before: number[]; after: number[] } {
   const folded = { dims: [] as number[], before: [] as number[], after: [] as number[] };
   let untouched = false;
   dims.forEach((dim, axis) => {
@@ -60,9 +83,17 @@ function fold(dims: readonly number[], before: readonly number[], after: readonl
   return folded;
 }
 
-function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], after: readonly number[], value: Tensor | number): void {
+function pad(
+  ctx: Context,
+  mode: Mode,
+  x: Tensor,
+  before: readonly number[],
+  after: readonly number[],
+  value: Tensor | number,
+): void {
   const dims = x.dims.map((dim, axis) => before[axis] + dim + after[axis]);
-  if (dims.some((dim) => dim < 0)) throw new KernelError(`Pad of [${x.dims}] by [${before}] and [${after}] leaves less than nothing`);
+  if (dims.some((dim) => dim < 0))
+    throw new KernelError(`Pad of [${x.dims}] by [${before}] and [${after}] leaves less than nothing`);
   if (before.every((count) => count === 0) && after.every((count) => count === 0)) return ctx.view(0, x, dims);
   const y = ctx.output(0, dims);
   if (y.size === 0) return;
@@ -73,16 +104,23 @@ function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], aft
   }
   // Negative pads cut first; what is left is repeated.
   const left = x.dims.map((dim, axis) => dim + Math.min(before[axis], 0) + Math.min(after[axis], 0));
-  if (mode !== 'constant' && left.some((dim) => dim <= 0)) throw new KernelError(`Pad of [${x.dims}] by [${before}] and [${after}] with mode ${mode}: nothing is left to repeat`);
+  if (mode !== 'constant' && left.some((dim) => dim <= 0))
+    throw new KernelError(
+      `Pad of [${x.dims}] by [${before}] and [${after}] with mode ${mode}: nothing is left to repeat`,
+    );
   const folded = fold(x.dims, before, after);
   const last = folded.dims.length - 1;
   const plainLast = folded.before[last] === 0 && folded.after[last] === 0;
   const inFours = [folded.dims, folded.before, folded.after].every((counts) => counts[last] % 4 === 0);
   const lanes = inFours && (plainLast || mode === 'constant') ? 4 : 1;
-  const vectors = (counts: readonly number[]): number[] => counts.map((count, axis) => (axis === last ? count / lanes : count));
+  const vectors = (counts: readonly number[]): number[] =>
+    counts.map((count, axis) => (axis === last ? count / lanes : count));
   const [size, start, end] = [vectors(folded.dims), vectors(folded.before), vectors(folded.after)];
   const strides = stridesOf(size);
-  const [from, first] = [size.map((dim, axis) => dim + Math.min(start[axis], 0) + Math.min(end[axis], 0)), start.map((count) => Math.max(-count, 0))];
+  const [from, first] = [
+    size.map((dim, axis) => dim + Math.min(start[axis], 0) + Math.min(end[axis], 0)),
+    start.map((count) => Math.max(-count, 0)),
+  ];
   const offset = first.reduce((sum, index, axis) => sum + index * strides[axis], 0);
   const count = y.size / lanes;
   const constant = mode === 'constant' ? value : 0;
@@ -93,7 +131,15 @@ function pad(ctx: Context, mode: Mode, x: Tensor, before: readonly number[], aft
     spec: { mode, rank: size.length, lanes, type: x.storage, filled },
     inputs: { x: inLanes(x, lanes), ...(filled ? { value: constant } : {}) },
     outputs: { y: inLanes(y, lanes) },
-    uniforms: { count, offset, dims: size.map((dim, axis) => start[axis] + dim + end[axis]), from, before: start.map((padded) => Math.max(padded, 0)), x: strides, value: filled ? 0 : constant },
+    uniforms: {
+      count,
+      offset,
+      dims: size.map((dim, axis) => start[axis] + dim + end[axis]),
+      from,
+      before: start.map((padded) => Math.max(padded, 0)),
+      x: strides,
+      value: filled ? 0 : constant,
+    },
     f32: type === 'f32' ? ['value'] : [],
     i32: ['offset', 'from', 'before', 'x', ...(type === 'i32' ? ['value'] : [])],
     workgroups: linearWorkgroups(count, ctx.device),
@@ -110,7 +156,8 @@ const padKernel: Kernel<Mode> = {
     const pads = ctx.data(1) ?? [];
     const axes = normalizeAxes(ctx.data(3) ?? x.dims.map((_, axis) => axis), rank);
     if (!(mode in COME_BACK)) throw new KernelError(`Pad: there is no mode "${mode}"`);
-    if (pads.length !== 2 * axes.length) throw new KernelError(`Pad: ${pads.length} pads for ${axes.length} axes; there must be two for each`);
+    if (pads.length !== 2 * axes.length)
+      throw new KernelError(`Pad: ${pads.length} pads for ${axes.length} axes; there must be two for each`);
     const before = x.dims.map(() => 0);
     const after = x.dims.map(() => 0);
     axes.forEach((axis, k) => {

@@ -2,11 +2,45 @@
 // The input is walked as outputs x steps. Long reductions to few outputs go in two stages, parts of the steps first.
 import type { Attributes } from '../jsep/attributes';
 import { typeName } from '../jsep/elements';
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  ALL, broadcastStrides, computeType, FLOATS, foldWalk, HOST, inLanes, integerRange, laneAliases, type Lanes, laneType, load, type MathName, mathFunctions, narrowType, normalizeAxes,
-  NUMBERS, partsOf, sizeOf, stored, teamMain, teamSize, teamWorkgroups, type Walk, walkIndices, walkUniforms, wideWalk, wrapped,
+  ALL,
+  broadcastStrides,
+  computeType,
+  FLOATS,
+  foldWalk,
+  HOST,
+  inLanes,
+  integerRange,
+  laneAliases,
+  type Lanes,
+  laneType,
+  load,
+  type MathName,
+  mathFunctions,
+  narrowType,
+  normalizeAxes,
+  NUMBERS,
+  partsOf,
+  sizeOf,
+  stored,
+  teamMain,
+  teamSize,
+  teamWorkgroups,
+  type Walk,
+  walkIndices,
+  walkUniforms,
+  wideWalk,
+  wrapped,
 } from '../wgsl';
 
 /** What is computed four at a time: neighbouring outputs, neighbouring steps of one, or nothing. */
@@ -42,7 +76,14 @@ const TABLE: readonly Reduction[] = [
   { op: 'ReduceSumSquare', combine: 'sum', map: 'x * x' },
   { op: 'ReduceLogSum', combine: 'sum', finish: 'T(log_(F(r)))' },
   // The sum of e^x might overflow; that of e^(x - peak) does not.
-  { op: 'ReduceLogSumExp', combine: 'sum', map: 'T(exp_(F(x) - F(peak)))', finish: 'T(log_(F(r)) + F(peak))', peak: true, types: FLOATS },
+  {
+    op: 'ReduceLogSumExp',
+    combine: 'sum',
+    map: 'T(exp_(F(x) - F(peak)))',
+    finish: 'T(log_(F(r)) + F(peak))',
+    peak: true,
+    types: FLOATS,
+  },
 ];
 
 /** Two values made one, and what to begin with. */
@@ -77,7 +118,11 @@ const REDUCE: Shader<ReduceSpec> = {
     const lanes: Lanes = wide === 'outputs' ? 4 : 1;
     const { two, start, floatStart } = COMBINE[combine];
     const ordered = combine === 'max' || combine === 'min';
-    const math: MathName[] = [...(float ? (['infinity', 'is_nan'] as const) : []), ...(finish?.includes('log_') ? (['log_'] as const) : []), ...(map.includes('exp_') ? (['exp_'] as const) : [])];
+    const math: MathName[] = [
+      ...(float ? (['infinity', 'is_nan'] as const) : []),
+      ...(finish?.includes('log_') ? (['log_'] as const) : []),
+      ...(map.includes('exp_') ? (['exp_'] as const) : []),
+    ];
     const value = load(from, wide === 'none' ? 1 : 4, 'x[at_outer + at_inner]');
     const elements = wide === 'steps' ? ['v.x', 'v.y', 'v.z', 'v.w'] : ['v'];
     const peakOf = peak ? ', peak' : '';
@@ -115,19 +160,35 @@ interface Walks {
 }
 
 /** The walks over outputs and steps, of what is as large as `dims`, in elements of each input; those of inputs that are read four at a time in vectors. */
-export function walksOf(shapes: readonly (readonly number[])[], dims: readonly number[], axes: readonly number[]): Walks {
+export function walksOf(
+  shapes: readonly (readonly number[])[],
+  dims: readonly number[],
+  axes: readonly number[],
+): Walks {
   const strides = shapes.map((shape) => broadcastStrides(shape, dims));
   const every = dims.map((_, axis) => axis);
-  const along = (chosen: readonly number[]) => foldWalk({ dims: chosen.map((axis) => dims[axis]), strides: strides.map((steps) => chosen.map((axis) => steps[axis])) });
+  const along = (chosen: readonly number[]) =>
+    foldWalk({
+      dims: chosen.map((axis) => dims[axis]),
+      strides: strides.map((steps) => chosen.map((axis) => steps[axis])),
+    });
   const outer = along(every.filter((axis) => !axes.includes(axis)));
   const inner = along(every.filter((axis) => axes.includes(axis)));
-  for (const [wide, walk, other] of [['outputs', outer, inner], ['steps', inner, outer]] as const) {
+  for (const [wide, walk, other] of [
+    ['outputs', outer, inner],
+    ['steps', inner, outer],
+  ] as const) {
     const fours = wideWalk(walk, 4);
     if (!fours?.wide.includes(true)) continue;
     const beside = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
     if (!beside.flat().every(Number.isInteger)) continue;
     const rest = { dims: other.dims, strides: beside };
-    return { outer: wide === 'outputs' ? fours.walk : rest, inner: wide === 'outputs' ? rest : fours.walk, wide, own: fours.wide };
+    return {
+      outer: wide === 'outputs' ? fours.walk : rest,
+      inner: wide === 'outputs' ? rest : fours.walk,
+      wide,
+      own: fours.wide,
+    };
   }
   return { outer, inner, wide: 'none', own: shapes.map(() => true) };
 }
@@ -148,7 +209,13 @@ export function reductionOf(op: string): Reduction | undefined {
 }
 
 /** The rest of a reduction whose first dispatch was another's: y from `parts`, float32 [parts, y.size]. `length`: elements that make an output. */
-export function finishParts(ctx: Context, { combine, finish }: Reduction, parts: Tensor, y: Tensor, length: number): void {
+export function finishParts(
+  ctx: Context,
+  { combine, finish }: Reduction,
+  parts: Tensor,
+  y: Tensor,
+  length: number,
+): void {
   stage(ctx, { combine, finish }, parts, [0], y, length, undefined);
 }
 
@@ -164,7 +231,13 @@ export function reduceSumOf(ctx: Context, x: Tensor, axes: readonly number[], y:
 
 /** One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an output. */
 function stage(
-  ctx: Context, { combine, map, finish, peak }: Omit<Reduction, 'op'>, x: Tensor, axes: readonly number[], y: Tensor, length: number, peaks: Tensor | undefined,
+  ctx: Context,
+  { combine, map, finish, peak }: Omit<Reduction, 'op'>,
+  x: Tensor,
+  axes: readonly number[],
+  y: Tensor,
+  length: number,
+  peaks: Tensor | undefined,
 ): void {
   const { outer, inner, wide } = walksOf([x.dims], x.dims, axes);
   const outputs = sizeOf(outer.dims);
@@ -180,14 +253,30 @@ function stage(
   ctx.dispatch<ReduceSpec>({
     shader: REDUCE,
     spec: {
-      combine, map, finish: last ? finish : undefined, peak, from: x.storage, to: target.storage, wrap: last ? narrowType(y.dtype) : undefined,
-      outer: outer.dims.length, inner: inner.dims.length, wide, team,
+      combine,
+      map,
+      finish: last ? finish : undefined,
+      peak,
+      from: x.storage,
+      to: target.storage,
+      wrap: last ? narrowType(y.dtype) : undefined,
+      outer: outer.dims.length,
+      inner: inner.dims.length,
+      wide,
+      team,
     },
     inputs: { x: inLanes(x, wide === 'none' ? 1 : 4), ...(peaks ? { peaks: inLanes(peaks, lanes) } : {}) },
     outputs: { y: inLanes(target, lanes) },
     uniforms: {
-      count: outputs * parts, outputs, steps, part_steps: Math.ceil(steps / parts), length, least, most,
-      ...walkUniforms(outer, ['outer'], 'outer_'), ...walkUniforms(inner, ['inner'], 'inner_'),
+      count: outputs * parts,
+      outputs,
+      steps,
+      part_steps: Math.ceil(steps / parts),
+      length,
+      least,
+      most,
+      ...walkUniforms(outer, ['outer'], 'outer_'),
+      ...walkUniforms(inner, ['inner'], 'inner_'),
     },
     f32: type === 'f32' ? typed : [],
     i32: type === 'i32' ? typed : [],
@@ -218,13 +307,15 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
       if (none && same) return ctx.view(0, x, x.dims);
       const every = x.dims.map((_, axis) => axis);
       const axes = given.length > 0 ? normalizeAxes(given, x.dims.length) : none ? [] : every;
-      const dims = keepdims ? x.dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim)) : x.dims.filter((_, axis) => !axes.includes(axis));
+      const dims = keepdims
+        ? x.dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim))
+        : x.dims.filter((_, axis) => !axes.includes(axis));
       const y = ctx.output(0, dims);
       const ordered = reduction.combine === 'max' || reduction.combine === 'min';
       if (ordered && x.size === 0 && y.size > 0 && (x.dtype === DType.int64 || x.dtype === DType.uint64)) {
         throw new KernelError(
-          `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, which the 32 bits of integers on the GPU do not hold; `
-          + 'fix the shapes of the inputs when the session is made, or run this model on the wasm provider',
+          `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, which the 32 bits of integers on the GPU do not hold; ` +
+            'fix the shapes of the inputs when the session is made, or run this model on the wasm provider',
         );
       }
       reduce(ctx, reduction, x, axes, y);

@@ -11,7 +11,8 @@ const reshape: Kernel<boolean> = {
     const wanted = ctx.data(1) ?? [];
     const dims = wanted.map((dim, axis) => {
       if (dim !== 0 || allowZero) return dim;
-      if (axis >= x.dims.length) throw new KernelError(`Reshape of [${x.dims}] to [${wanted}]: there is no axis ${axis} to take the size of`);
+      if (axis >= x.dims.length)
+        throw new KernelError(`Reshape of [${x.dims}] to [${wanted}]: there is no axis ${axis} to take the size of`);
       return x.dims[axis];
     });
     const free = dims.indexOf(-1);
@@ -46,7 +47,11 @@ const squeeze: Kernel = {
     const axes = given && normalizeAxes(given, x.dims.length);
     const wrong = axes?.find((axis) => x.dims[axis] !== 1);
     if (wrong !== undefined) throw new KernelError(`Squeeze: axis ${wrong} of [${x.dims}] is not 1`);
-    ctx.view(0, x, x.dims.filter((dim, axis) => (axes ? !axes.includes(axis) : dim !== 1)));
+    ctx.view(
+      0,
+      x,
+      x.dims.filter((dim, axis) => (axes ? !axes.includes(axis) : dim !== 1)),
+    );
   },
 };
 
@@ -59,10 +64,20 @@ const unsqueeze: Kernel = {
     const rank = x.dims.length + given.length;
     const axes = normalizeAxes(given, rank);
     const rest = [...x.dims];
-    ctx.view(0, x, Array.from({ length: rank }, (_, axis) => (axes.includes(axis) ? 1 : rest.shift()!)));
+    ctx.view(
+      0,
+      x,
+      Array.from({ length: rank }, (_, axis) => (axes.includes(axis) ? 1 : rest.shift()!)),
+    );
   },
 };
 
 const identity = (ctx: Context): void => ctx.view(0, ctx.input(0), ctx.input(0).dims);
 
-export default [reshape, flatten, squeeze, unsqueeze, { op: 'Identity', types: [ALL], resolve: identity } satisfies Kernel];
+export default [
+  reshape,
+  flatten,
+  squeeze,
+  unsqueeze,
+  { op: 'Identity', types: [ALL], resolve: identity } satisfies Kernel,
+];

@@ -7,7 +7,8 @@ interface ReverseSpec extends Spec {
 
 const REVERSE: Shader<ReverseSpec> = {
   name: 'reverse_sequence',
-  wgsl: () => linearMain(`  let time = i / u.time_stride % u.times;
+  wgsl: () =>
+    linearMain(`  let time = i / u.time_stride % u.times;
   let length = u32(lengths[i / u.batch_stride % u.batches]);
   let from_time = select(time, length - 1u - time, time < length);
   y[i] = x[i - time * u.time_stride + from_time * u.time_stride];`),
@@ -26,7 +27,11 @@ const reverseSequence: Kernel<{ batch: number; time: number }> = {
       inputs: { x, lengths },
       outputs: { y },
       uniforms: {
-        count: y.size, times: x.dims[time], time_stride: sizeOf(x.dims.slice(time + 1)), batches: x.dims[batch], batch_stride: sizeOf(x.dims.slice(batch + 1)),
+        count: y.size,
+        times: x.dims[time],
+        time_stride: sizeOf(x.dims.slice(time + 1)),
+        batches: x.dims[batch],
+        batch_stride: sizeOf(x.dims.slice(batch + 1)),
       },
       workgroups: linearWorkgroups(y.size, ctx.device),
     });

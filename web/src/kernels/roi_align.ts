@@ -45,9 +45,11 @@ const SHADER: Shader<RoiSpec> = {
       corners = vec4<f32>((1.0 - dy) * (1.0 - dx) * ${pixel('y_0', 'x_0')}, (1.0 - dy) * dx * ${pixel('y_0', 'x_1')},
         dy * (1.0 - dx) * ${pixel('y_1', 'x_0')}, dy * dx * ${pixel('y_1', 'x_1')});
     }
-    ${max
-      ? 'let sample = max(max(corners.x, corners.y), max(corners.z, corners.w)); value = select(max(value, sample), sample, first);'
-      : 'value += corners.x + corners.y + corners.z + corners.w;'}
+    ${
+      max
+        ? 'let sample = max(max(corners.x, corners.y), max(corners.z, corners.w)); value = select(max(value, sample), sample, first);'
+        : 'value += corners.x + corners.y + corners.z + corners.w;'
+    }
     first = false;
   } }
   y[i] = ${stored(storage, 1, max ? 'value' : 'value / f32(max(samples_x * samples_y, 1u))')};`);
@@ -65,18 +67,39 @@ interface RoiAttributes {
 
 const roiAlign: Kernel<RoiAttributes> = {
   op: 'RoiAlign',
-  types: [['float32', 'float16'], ['float32', 'float16'], ['int64', 'int32']],
+  types: [
+    ['float32', 'float16'],
+    ['float32', 'float16'],
+    ['int64', 'int32'],
+  ],
   attributes: (a) => ({
-    max: a.text('mode', 'avg') === 'max', halfPixel: a.text('coordinate_transformation_mode', 'half_pixel') === 'half_pixel',
-    height: a.integer('output_height', 1), width: a.integer('output_width', 1), samples: a.integer('sampling_ratio', 0), scale: a.number('spatial_scale', 1),
+    max: a.text('mode', 'avg') === 'max',
+    halfPixel: a.text('coordinate_transformation_mode', 'half_pixel') === 'half_pixel',
+    height: a.integer('output_height', 1),
+    width: a.integer('output_width', 1),
+    samples: a.integer('sampling_ratio', 0),
+    scale: a.number('spatial_scale', 1),
   }),
   resolve(ctx, a) {
     const [x, rois, batches] = [ctx.input(0), ctx.input(1), ctx.input(2)];
     const y = ctx.output(0, [rois.dims[0], x.dims[1], a.height, a.width]);
     ctx.dispatch({
-      shader: SHADER, spec: { max: a.max, halfPixel: a.halfPixel, storage: x.storage }, inputs: { x, rois, batches }, outputs: { y },
-      uniforms: { count: y.size, channels: x.dims[1], height: x.dims[2], width: x.dims[3], out_h: a.height, out_w: a.width, samples: a.samples, scale: a.scale },
-      f32: ['scale'], workgroups: linearWorkgroups(y.size, ctx.device),
+      shader: SHADER,
+      spec: { max: a.max, halfPixel: a.halfPixel, storage: x.storage },
+      inputs: { x, rois, batches },
+      outputs: { y },
+      uniforms: {
+        count: y.size,
+        channels: x.dims[1],
+        height: x.dims[2],
+        width: x.dims[3],
+        out_h: a.height,
+        out_w: a.width,
+        samples: a.samples,
+        scale: a.scale,
+      },
+      f32: ['scale'],
+      workgroups: linearWorkgroups(y.size, ctx.device),
     });
   },
 };

@@ -1,6 +1,16 @@
 // RotaryEmbedding, ONNX's and com.microsoft's: pairs of elements of each head are turned by an angle of their position.
 import type { Attributes } from '../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { columnsOf } from './_columns';
@@ -25,7 +35,11 @@ interface RotarySpec extends Spec {
 const SHADER: Shader<RotarySpec> = {
   name: 'rotary_embedding__any',
   wgsl({ interleaved, columns, positions, storage }) {
-    const position = { each: 'u32(positions[batch * u.places + place])', start: 'u32(positions[0]) + place', none: 'batch * u.places + place' }[positions];
+    const position = {
+      each: 'u32(positions[batch * u.places + place])',
+      start: 'u32(positions[0]) + place',
+      none: 'batch * u.places + place',
+    }[positions];
     const at = columns ? 'at' : 'i';
     return linearMain(`${columns ? '  let at = i / u.place_step * u.pitch + u.first + i % u.place_step;\n' : ''}  let d = i % u.size;
   let place = i / u.place_step % u.places;
@@ -43,40 +57,73 @@ const SHADER: Shader<RotarySpec> = {
   },
 };
 
-function rotate(ctx: Context, x: Tensor, cosine: Tensor, sine: Tensor, positions: Tensor | undefined, a: RotaryAttributes): void {
+function rotate(
+  ctx: Context,
+  x: Tensor,
+  cosine: Tensor,
+  sine: Tensor,
+  positions: Tensor | undefined,
+  a: RotaryAttributes,
+): void {
   const { first, count, pitch } = columnsOf(x, a.columns);
   const dims = [...x.dims.slice(0, -1), count];
   const y = ctx.output(0, dims);
   const half = cosine.dims[cosine.dims.length - 1];
   const turned = a.turned || 2 * half;
-  if (turned !== 2 * half) throw new KernelError(`RotaryEmbedding of ${turned} elements with caches of shape [${cosine.dims}]`);
+  if (turned !== 2 * half)
+    throw new KernelError(`RotaryEmbedding of ${turned} elements with caches of shape [${cosine.dims}]`);
   const wide = x.dims.length === 4;
   // Without a count of heads, the whole of a head is turned.
   const heads = wide ? x.dims[1] : a.heads || count / turned;
   const places = wide ? x.dims[2] : x.dims[1];
   const size = wide ? count : count / heads;
-  if (x.dims.length < 3 || !Number.isInteger(size)) throw new KernelError(`RotaryEmbedding of [${dims}] in ${heads} heads`);
+  if (x.dims.length < 3 || !Number.isInteger(size))
+    throw new KernelError(`RotaryEmbedding of [${dims}] in ${heads} heads`);
   ctx.dispatch({
-    shader: SHADER, spec: { interleaved: a.interleaved, columns: count < pitch, positions: !positions ? 'none' : positions.size === 1 && x.dims[0] * places > 1 ? 'start' : 'each', storage: x.storage },
-    inputs: { x, cosine, sine, ...(positions && { positions }) }, outputs: { y },
-    uniforms: { count: y.size, size, heads, places, turned, place_step: wide ? size : size * heads, ...(count < pitch && { pitch, first }) },
+    shader: SHADER,
+    spec: {
+      interleaved: a.interleaved,
+      columns: count < pitch,
+      positions: !positions ? 'none' : positions.size === 1 && x.dims[0] * places > 1 ? 'start' : 'each',
+      storage: x.storage,
+    },
+    inputs: { x, cosine, sine, ...(positions && { positions }) },
+    outputs: { y },
+    uniforms: {
+      count: y.size,
+      size,
+      heads,
+      places,
+      turned,
+      place_step: wide ? size : size * heads,
+      ...(count < pitch && { pitch, first }),
+    },
     workgroups: linearWorkgroups(y.size, ctx.device),
   });
 }
 
 const attributes = (a: Attributes): RotaryAttributes => ({
-  heads: a.integer('num_heads', 0), turned: a.integer('rotary_embedding_dim', 0), interleaved: a.integer('interleaved', 0) !== 0,
+  heads: a.integer('num_heads', 0),
+  turned: a.integer('rotary_embedding_dim', 0),
+  interleaved: a.integer('interleaved', 0) !== 0,
   columns: a.integers('x_columns'),
 });
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 const INTEGERS: readonly DTypeName[] = ['int64', 'int32'];
 
 const onnx: Kernel<RotaryAttributes> = {
-  op: 'RotaryEmbedding', columns: true, types: [FLOATS, FLOATS, FLOATS, INTEGERS], attributes,
+  op: 'RotaryEmbedding',
+  columns: true,
+  types: [FLOATS, FLOATS, FLOATS, INTEGERS],
+  attributes,
   resolve: (ctx, a) => rotate(ctx, ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], a),
 };
 const microsoft: Kernel<RotaryAttributes> = {
-  op: 'RotaryEmbedding', domain: MICROSOFT_DOMAIN, columns: true, types: [FLOATS, INTEGERS, FLOATS, FLOATS], attributes,
+  op: 'RotaryEmbedding',
+  domain: MICROSOFT_DOMAIN,
+  columns: true,
+  types: [FLOATS, INTEGERS, FLOATS, FLOATS],
+  attributes,
   resolve: (ctx, a) => rotate(ctx, ctx.input(0), ctx.input(2), ctx.input(3), ctx.input(1), a),
 };
 

@@ -1,10 +1,34 @@
 // ScatterElements and ScatterND. Updates that may meet in one place are combined by one thread, in their order: no atomics, any
 // dtype, the same sum each time.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import type { DType } from '../schema';
 import {
-  ALL, computeType, foldWalk, INDEX_WGSL, INDICES, laneAliases, linearMain, linearWorkgroups, load, narrowType, normalizeAxis, sizeOf, stored, stridedCopy, stridesOf,
-  walkIndices, walkUniforms, wrapped,
+  ALL,
+  computeType,
+  foldWalk,
+  INDEX_WGSL,
+  INDICES,
+  laneAliases,
+  linearMain,
+  linearWorkgroups,
+  load,
+  narrowType,
+  normalizeAxis,
+  sizeOf,
+  stored,
+  stridedCopy,
+  stridesOf,
+  walkIndices,
+  walkUniforms,
+  wrapped,
 } from '../wgsl';
 
 /** What becomes of the value `a` in place and the update `b`. */
@@ -32,7 +56,8 @@ function update(type: StorageType, at: string, from: string): string {
 // A thread takes a column of updates along the axis: columns never meet.
 const SCATTER_ELEMENTS: Shader<ScatterSpec> = {
   name: 'scatter_elements',
-  wgsl: (spec) => `${combine(spec)}\n${INDEX_WGSL}${linearMain(`${walkIndices(spec.rank, ['x', 'indices'])}
+  wgsl: (spec) =>
+    `${combine(spec)}\n${INDEX_WGSL}${linearMain(`${walkIndices(spec.rank, ['x', 'indices'])}
   for (var k = 0u; k < u.steps; k++) {
     let from_at = at_indices + k * u.indices_stride;
     let at = at_x + index_within(i32(indices[from_at]), u.dim) * u.stride;
@@ -69,7 +94,9 @@ const scatterElements: Kernel<ScatterAttributes> = {
     const [x, indices, updates] = [ctx.input(0), ctx.input(1), ctx.input(2)];
     const axis = normalizeAxis(givenAxis, x.dims.length);
     if (indices.dims.length !== x.dims.length || indices.dims.some((dim, k) => dim !== updates.dims[k])) {
-      throw new KernelError(`ScatterElements: indices [${indices.dims}] and updates [${updates.dims}] must have one shape, of the rank of [${x.dims}]`);
+      throw new KernelError(
+        `ScatterElements: indices [${indices.dims}] and updates [${updates.dims}] must have one shape, of the rank of [${x.dims}]`,
+      );
     }
     const y = targetOf(ctx, x);
     if (indices.size === 0) return;
@@ -83,7 +110,12 @@ const scatterElements: Kernel<ScatterAttributes> = {
       inputs: { indices, updates },
       outputs: { y },
       uniforms: {
-        count, steps: indices.dims[axis], dim: x.dims[axis], stride: strides[axis], indices_stride: indexStrides[axis], ...walkUniforms(walk, ['x', 'indices']),
+        count,
+        steps: indices.dims[axis],
+        dim: x.dims[axis],
+        stride: strides[axis],
+        indices_stride: indexStrides[axis],
+        ...walkUniforms(walk, ['x', 'indices']),
       },
       workgroups: linearWorkgroups(count, ctx.device),
     });
@@ -95,7 +127,10 @@ const SCATTER_ND: Shader<ScatterSpec> = {
   name: 'scatter_nd',
   wgsl(spec) {
     const depth = spec.rank;
-    const steps = Array.from({ length: depth }, (_, k) => `    at += index_within(i32(indices[tuple * ${depth}u + ${k}u]), u.dims_${k}) * u.strides_${k};`);
+    const steps = Array.from(
+      { length: depth },
+      (_, k) => `    at += index_within(i32(indices[tuple * ${depth}u + ${k}u]), u.dims_${k}) * u.strides_${k};`,
+    );
     return `${combine(spec)}\n${INDEX_WGSL}${linearMain(`  let element = i % u.slice;
   let first = i / u.slice * u.tuples;
   for (var tuple = first; tuple < first + u.tuples; tuple++) {
@@ -113,7 +148,8 @@ const scatterND: Kernel<Reduction> = {
   resolve(ctx, reduction) {
     const [x, indices, updates] = [ctx.input(0), ctx.input(1), ctx.input(2)];
     const depth = indices.dims.at(-1) ?? 0;
-    if (indices.dims.length === 0 || depth > x.dims.length) throw new KernelError(`ScatterND: indices [${indices.dims}] name more axes than [${x.dims}] has`);
+    if (indices.dims.length === 0 || depth > x.dims.length)
+      throw new KernelError(`ScatterND: indices [${indices.dims}] name more axes than [${x.dims}] has`);
     const y = targetOf(ctx, x);
     if (updates.size === 0 || y.size === 0) return;
     const slice = sizeOf(x.dims.slice(depth));
@@ -126,7 +162,13 @@ const scatterND: Kernel<Reduction> = {
       spec: { reduction, type: x.storage, wrap: narrowType(x.dtype), rank: depth },
       inputs: { indices, updates },
       outputs: { y },
-      uniforms: { count, slice, tuples: each, dims: x.dims.slice(0, depth), strides: stridesOf(x.dims).slice(0, depth) },
+      uniforms: {
+        count,
+        slice,
+        tuples: each,
+        dims: x.dims.slice(0, depth),
+        strides: stridesOf(x.dims).slice(0, depth),
+      },
       workgroups: linearWorkgroups(count, ctx.device),
     });
   },

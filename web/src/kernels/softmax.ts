@@ -32,7 +32,10 @@ const FIRST: RowPhase = {
 
 const KINDS = {
   Softmax: { phases: [LARGEST, EXPONENTIALS], result: 'exp(x - largest) / total' },
-  LogSoftmax: { phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = row_or_nan(log(total), total);' }], result: '(x - largest) - shift' },
+  LogSoftmax: {
+    phases: [LARGEST, { ...EXPONENTIALS, after: 'let shift = row_or_nan(log(total), total);' }],
+    result: '(x - largest) - shift',
+  },
   Hardmax: { phases: [LARGEST, FIRST], result: 'select(F(0.0), F(1.0), k == K(first))' },
 } as const;
 type Kind = keyof typeof KINDS;
@@ -42,10 +45,20 @@ const SHADER: Shader<SoftmaxSpec> = {
   wgsl({ kind, layout, storage }) {
     const lanes = layout.wide === 'none' ? 1 : 4;
     const ofRow = layout.wide === 'rows' ? 4 : 1;
-    const functions = [mathFunctions('infinity'), orNan('or_nan', 'F', laneType('i32', lanes)), orNan('row_or_nan', 'R', laneType('i32', ofRow))];
-    return functions.join('\n') + rowMain({
-      layout, element: `let x = ${load(storage, lanes, 'x[at]')};`, phases: KINDS[kind].phases, write: `y[at] = ${stored(storage, lanes, KINDS[kind].result)};`,
-    });
+    const functions = [
+      mathFunctions('infinity'),
+      orNan('or_nan', 'F', laneType('i32', lanes)),
+      orNan('row_or_nan', 'R', laneType('i32', ofRow)),
+    ];
+    return (
+      functions.join('\n') +
+      rowMain({
+        layout,
+        element: `let x = ${load(storage, lanes, 'x[at]')};`,
+        phases: KINDS[kind].phases,
+        write: `y[at] = ${stored(storage, lanes, KINDS[kind].result)};`,
+      })
+    );
   },
 };
 
@@ -58,14 +71,18 @@ function kernel(kind: Kind): Kernel<{ axis: number }> {
       const x = ctx.input(0);
       const y = ctx.output(0, x.dims);
       if (x.size === 0) return;
-      const [outer, length, inner] = x.dims.length === 0 ? [1, 1, 1] : aroundAxis(x, normalizeAxis(axis, x.dims.length));
+      const [outer, length, inner] =
+        x.dims.length === 0 ? [1, 1, 1] : aroundAxis(x, normalizeAxis(axis, x.dims.length));
       const size = length * inner;
       inBatches(ctx, outer, { x: ctx.reshape(x, [outer, size]), y: ctx.reshape(y, [outer, size]) }, (part) => {
         const rows = rowsOf(ctx, part.x.dims[0], length, inner);
         ctx.dispatch({
-          shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` }, spec: { kind, layout: rows.layout, storage: x.storage },
-          inputs: { x: inLanes(part.x, rows.lanes) }, outputs: { y: inLanes(part.y, rows.lanes) },
-          uniforms: rows.uniforms, workgroups: rows.workgroups,
+          shader: { ...SHADER, name: `${kind.toLowerCase()}__team_${rows.layout.team}` },
+          spec: { kind, layout: rows.layout, storage: x.storage },
+          inputs: { x: inLanes(part.x, rows.lanes) },
+          outputs: { y: inLanes(part.y, rows.lanes) },
+          uniforms: rows.uniforms,
+          workgroups: rows.workgroups,
         });
       });
     },

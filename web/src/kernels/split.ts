@@ -12,14 +12,23 @@ const split: Kernel<{ axis: number; parts: number }> = {
     const count = parts || ctx.outputCount;
     const even = Math.ceil(dim / count);
     const sizes = ctx.data(1) ?? Array.from({ length: count }, (_, i) => Math.max(0, Math.min(even, dim - i * even)));
-    if (sizes.reduce((sum, size) => sum + size, 0) !== dim) throw new KernelError(`Split of axis ${axis} of [${x.dims}] into [${sizes}]: the sizes do not add up to ${dim}`);
+    if (sizes.reduce((sum, size) => sum + size, 0) !== dim)
+      throw new KernelError(`Split of axis ${axis} of [${x.dims}] into [${sizes}]: the sizes do not add up to ${dim}`);
     const strides = stridesOf(x.dims);
     let start = 0;
     sizes.forEach((size, i) => {
       const dims = x.dims.map((d, k) => (k === axis ? size : d));
       if (ctx.wants(i)) {
         if (size === dim) ctx.view(i, x, dims);
-        else stridedCopy(ctx, x, { offset: start * strides[axis], strides }, ctx.output(i, dims), { strides: stridesOf(dims) }, dims);
+        else
+          stridedCopy(
+            ctx,
+            x,
+            { offset: start * strides[axis], strides },
+            ctx.output(i, dims),
+            { strides: stridesOf(dims) },
+            dims,
+          );
       }
       start += size;
     });

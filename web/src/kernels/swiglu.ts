@@ -1,10 +1,23 @@
 // Gated activations: one half lets the other through.
 import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import {
-  elementwise, elementwiseShader, FLOATS, inLanes, laneAliases, type Lanes, linearMain, linearWorkgroups, load, mathFunctions, stored,
+  elementwise,
+  elementwiseShader,
+  FLOATS,
+  inLanes,
+  laneAliases,
+  type Lanes,
+  linearMain,
+  linearWorkgroups,
+  load,
+  mathFunctions,
+  stored,
 } from '../wgsl';
 
-const SWIGLU = elementwiseShader('swiglu', () => `${mathFunctions('sigmoid')}\nfn apply(a: T, b: T) -> R { return a * sigmoid(u.alpha * a) * b; }`);
+const SWIGLU = elementwiseShader(
+  'swiglu',
+  () => `${mathFunctions('sigmoid')}\nfn apply(a: T, b: T) -> R { return a * sigmoid(u.alpha * a) * b; }`,
+);
 
 const swiglu: Kernel<number> = {
   op: 'SwiGLU',
@@ -12,7 +25,8 @@ const swiglu: Kernel<number> = {
   attributes: (given) => given.number('alpha', 1),
   resolve(ctx, alpha) {
     const [a, b] = [ctx.input(0), ctx.input(1)];
-    if (a.dims.join() !== b.dims.join()) throw new KernelError(`SwiGLU: the gate [${a.dims}] and the value [${b.dims}] differ in shape`);
+    if (a.dims.join() !== b.dims.join())
+      throw new KernelError(`SwiGLU: the gate [${a.dims}] and the value [${b.dims}] differ in shape`);
     elementwise(ctx, SWIGLU, { a, b }, ctx.output(0, a.dims), { uniforms: { alpha }, f32: ['alpha'] });
   },
 };
@@ -40,7 +54,8 @@ const biasSplitGelu: Kernel = {
   resolve(ctx) {
     const [x, bias] = [ctx.input(0), ctx.input(1)];
     const width = x.dims.at(-1) ?? 0;
-    if (width % 2 !== 0 || bias.size !== width) throw new KernelError(`BiasSplitGelu: rows of ${width} and a bias of ${bias.size} are not two halves`);
+    if (width % 2 !== 0 || bias.size !== width)
+      throw new KernelError(`BiasSplitGelu: rows of ${width} and a bias of ${bias.size} are not two halves`);
     const half = width / 2;
     const y = ctx.output(0, [...x.dims.slice(0, -1), half]);
     const lanes = half % 4 === 0 ? 4 : 1;

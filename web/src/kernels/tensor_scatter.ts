@@ -21,7 +21,8 @@ const first = ({ circular, placed }: TensorScatterSpec, outer: string): string =
 // The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is new.
 const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter',
-  wgsl: (spec) => linearMain(`  let column = i % u.inner;
+  wgsl: (spec) =>
+    linearMain(`  let column = i % u.inner;
   let place = i / u.inner % u.length;
   let outer = i / u.inner / u.length;
   let first = ${first(spec, 'outer')};
@@ -32,7 +33,8 @@ const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
 /** Each element of the update finds its place. */
 const IN_PLACE: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter_in_place',
-  wgsl: (spec) => linearMain(`  let column = i % u.inner;
+  wgsl: (spec) =>
+    linearMain(`  let column = i % u.inner;
   let outer = i / u.inner / u.rows;
   let place = ${first(spec, 'outer')} + i / u.inner % u.rows;
   ${spec.circular ? 'let row = place % u.length;' : 'if (place >= u.length) { return; } let row = place;'}
@@ -46,8 +48,14 @@ const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
   resolve(ctx, { axis: givenAxis, circular }) {
     const [x, update, places] = [ctx.input(0), ctx.input(1), ctx.inputs[2]];
     const axis = normalizeAxis(givenAxis, x.dims.length);
-    if (axis === 0 || update.dims.length !== x.dims.length || update.dims.some((dim, k) => k !== axis && dim !== x.dims[k])) {
-      throw new KernelError(`TensorScatter: an update [${update.dims}] does not fit into the cache [${x.dims}] along axis ${givenAxis}`);
+    if (
+      axis === 0 ||
+      update.dims.length !== x.dims.length ||
+      update.dims.some((dim, k) => k !== axis && dim !== x.dims[k])
+    ) {
+      throw new KernelError(
+        `TensorScatter: an update [${update.dims}] does not fit into the cache [${x.dims}] along axis ${givenAxis}`,
+      );
     }
     const kept = ctx.boundTogether(0, 0);
     if (kept) ctx.view(0, x, x.dims);
@@ -58,9 +66,19 @@ const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
     ctx.dispatch({
       shader: kept ? IN_PLACE : TENSOR_SCATTER,
       spec: { circular, placed: places !== undefined, lanes, type: x.storage },
-      inputs: { ...(kept ? {} : { x: inLanes(x, lanes) }), update: inLanes(update, lanes), ...(places ? { places } : {}) },
+      inputs: {
+        ...(kept ? {} : { x: inLanes(x, lanes) }),
+        update: inLanes(update, lanes),
+        ...(places ? { places } : {}),
+      },
       outputs: { y: inLanes(y, lanes) },
-      uniforms: { count, inner: inner / lanes, length: x.dims[axis], rows: update.dims[axis], outer_of_batch: sizeOf(x.dims.slice(1, axis)) },
+      uniforms: {
+        count,
+        inner: inner / lanes,
+        length: x.dims[axis],
+        rows: update.dims[axis],
+        outer_of_batch: sizeOf(x.dims.slice(1, axis)),
+      },
       workgroups: linearWorkgroups(count, ctx.device),
     });
   },

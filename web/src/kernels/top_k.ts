@@ -1,8 +1,26 @@
 // TopK by counting: an element's place is the number of elements that go before it. No barriers, no order of threads, and equal
 // elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks whose best are then ranked again.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import {
+  type Context,
+  type Kernel,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../jsep/kernel';
 import { DType } from '../schema';
-import { computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis, NUMBERS, orderKey, sizeOf } from '../wgsl';
+import {
+  computeType,
+  HOST,
+  linearMain,
+  linearWorkgroups,
+  load,
+  normalizeAxis,
+  NUMBERS,
+  orderKey,
+  sizeOf,
+} from '../wgsl';
 
 interface TopKSpec extends Spec {
   readonly largest: boolean;
@@ -84,7 +102,14 @@ const kernel: Kernel<{ axis: number; largest: boolean }> = {
     const values = ctx.output(0, dims);
     const indices = ctx.output(1, dims, DType.int64);
     if (values.size === 0) return;
-    topK(ctx, { x, outer: sizeOf(x.dims.slice(0, axis)), n, inner: sizeOf(x.dims.slice(axis + 1)) }, k, largest, values, indices);
+    topK(
+      ctx,
+      { x, outer: sizeOf(x.dims.slice(0, axis)), n, inner: sizeOf(x.dims.slice(axis + 1)) },
+      k,
+      largest,
+      values,
+      indices,
+    );
   },
 };
 

@@ -10,7 +10,8 @@ interface TriluSpec extends Spec {
 
 const TRILU: Shader<TriluSpec> = {
   name: 'trilu',
-  wgsl: ({ upper, type }) => linearMain(`  let column = i32(i % u.columns);
+  wgsl: ({ upper, type }) =>
+    linearMain(`  let column = i32(i % u.columns);
   let row = i32(i / u.columns % u.rows);
   if (column - row ${upper ? '>=' : '<='} u.diagonal) { y[i] = x[i]; } else { y[i] = ${type}(0); }`),
 };
@@ -39,14 +40,18 @@ const trilu: Kernel<boolean> = {
 
 const EYE: Shader<{ readonly type: StorageType }> = {
   name: 'eye_like',
-  wgsl: ({ type }) => linearMain(`  let on = i32(i % u.columns) - i32(i / u.columns) == u.diagonal;
+  wgsl: ({ type }) =>
+    linearMain(`  let on = i32(i % u.columns) - i32(i / u.columns) == u.diagonal;
   y[i] = select(${type}(0), ${type}(1), on);`),
 };
 
 const eyeLike: Kernel<{ dtype: DType | undefined; diagonal: number }> = {
   op: 'EyeLike',
   types: [[]],
-  attributes: (given) => ({ dtype: given.has('dtype') ? given.integer('dtype', 0) : undefined, diagonal: given.integer('k', 0) }),
+  attributes: (given) => ({
+    dtype: given.has('dtype') ? given.integer('dtype', 0) : undefined,
+    diagonal: given.integer('k', 0),
+  }),
   resolve(ctx, { dtype, diagonal }) {
     const dims = ctx.input(0).dims;
     const y = ctx.output(0, dims, dtype);

@@ -3,7 +3,18 @@ import type { Attributes } from '../jsep/attributes';
 import { type DTypeName, type Kernel, MICROSOFT_DOMAIN, type Spec } from '../jsep/kernel';
 import { DType } from '../schema';
 import {
-  BOOL, computeType, elementwise, elementwiseShader, FLOATS, INTEGERS, type MathName, mathFunctions, narrowType, NUMBERS, SIGNED, wrapped,
+  BOOL,
+  computeType,
+  elementwise,
+  elementwiseShader,
+  FLOATS,
+  INTEGERS,
+  type MathName,
+  mathFunctions,
+  narrowType,
+  NUMBERS,
+  SIGNED,
+  wrapped,
 } from '../wgsl';
 
 interface Unary {
@@ -36,18 +47,31 @@ const TABLE: readonly Unary[] = [
   { op: 'Atanh', math: ['atanh_'], wgsl: 'atanh_(x)' },
   { op: 'BitwiseNot', types: INTEGERS, wgsl: '~x' },
   { op: 'Ceil', wgsl: 'ceil(x)' },
-  { op: 'Celu', math: ['expm1', 'plain_zero'], attributes: { alpha: 1 }, wgsl: 'select(plain_zero(x), u.alpha * expm1(x / u.alpha), x < F(0.0))' },
+  {
+    op: 'Celu',
+    math: ['expm1', 'plain_zero'],
+    attributes: { alpha: 1 },
+    wgsl: 'select(plain_zero(x), u.alpha * expm1(x / u.alpha), x < F(0.0))',
+  },
   { op: 'Cos', math: ['cos_'], wgsl: 'cos_(x)' },
   { op: 'Cosh', math: ['cosh_'], wgsl: 'cosh_(x)' },
   { op: 'Elu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'select(x, u.alpha * expm1(x), x < F(0.0))' },
   { op: 'Erf', math: ['erf_'], wgsl: 'erf_(x)' },
   { op: 'Exp', math: ['exp_'], wgsl: 'exp_(x)' },
   { op: 'Floor', wgsl: 'floor(x)' },
-  { op: 'HardSigmoid', math: ['bounded'], attributes: { alpha: 0.2, beta: 0.5 }, wgsl: 'bounded(u.alpha * x + u.beta, F(0.0), F(1.0))' },
+  {
+    op: 'HardSigmoid',
+    math: ['bounded'],
+    attributes: { alpha: 0.2, beta: 0.5 },
+    wgsl: 'bounded(u.alpha * x + u.beta, F(0.0), F(1.0))',
+  },
   { op: 'HardSwish', wgsl: 'x * clamp(x * 0.16666666666666666 + 0.5, F(0.0), F(1.0))' },
   { op: 'IsNaN', math: ['is_nan'], wgsl: 'U(is_nan(x))', bool: true },
   {
-    op: 'IsInf', math: ['is_infinite'], attributes: { detect_positive: 1, detect_negative: 1 }, bool: true,
+    op: 'IsInf',
+    math: ['is_infinite'],
+    attributes: { detect_positive: 1, detect_negative: 1 },
+    bool: true,
     wgsl: 'U(is_infinite(x)) * U(select(F(u.detect_negative), F(u.detect_positive), x > F(0.0)))',
   },
   { op: 'LeakyRelu', attributes: { alpha: 0.01 }, wgsl: 'select(u.alpha * x, x, x >= F(0.0))' },
@@ -58,10 +82,26 @@ const TABLE: readonly Unary[] = [
   { op: 'Reciprocal', wgsl: '1.0 / x' },
   { op: 'Relu', types: [...FLOATS, ...SIGNED], math: ['relu'], wgsl: 'relu(x)', integer: 'max(x, T(0))' },
   { op: 'Round', wgsl: 'round(x)' },
-  { op: 'Selu', math: ['expm1', 'plain_zero'], attributes: { alpha: 1.6732632, gamma: 1.0507009 }, wgsl: 'u.gamma * select(plain_zero(x), u.alpha * expm1(x), x < F(0.0))' },
-  { op: 'Shrink', attributes: { bias: 0, lambd: 0.5 }, wgsl: 'select(select(F(0.0), x - u.bias, x > F(u.lambd)), x + u.bias, x < F(-u.lambd))' },
+  {
+    op: 'Selu',
+    math: ['expm1', 'plain_zero'],
+    attributes: { alpha: 1.6732632, gamma: 1.0507009 },
+    wgsl: 'u.gamma * select(plain_zero(x), u.alpha * expm1(x), x < F(0.0))',
+  },
+  {
+    op: 'Shrink',
+    attributes: { bias: 0, lambd: 0.5 },
+    wgsl: 'select(select(F(0.0), x - u.bias, x > F(u.lambd)), x + u.bias, x < F(-u.lambd))',
+  },
   { op: 'Sigmoid', math: ['sigmoid'], wgsl: 'sigmoid(x)' },
-  { op: 'Sign', types: NUMBERS, math: ['or_nan'], wgsl: 'or_nan(sign(x), x)', integer: 'sign(x)', unsigned: 'min(x, T(1))' },
+  {
+    op: 'Sign',
+    types: NUMBERS,
+    math: ['or_nan'],
+    wgsl: 'or_nan(sign(x), x)',
+    integer: 'sign(x)',
+    unsigned: 'min(x, T(1))',
+  },
   { op: 'Sin', math: ['sin_'], wgsl: 'sin_(x)' },
   { op: 'Sinh', math: ['sinh_'], wgsl: 'sinh_(x)' },
   { op: 'Softplus', math: ['softplus'], wgsl: 'softplus(x)' },
@@ -72,7 +112,13 @@ const TABLE: readonly Unary[] = [
   { op: 'Tanh', math: ['tanh_'], wgsl: 'tanh_(x)' },
   { op: 'ThresholdedRelu', attributes: { alpha: 1 }, wgsl: 'select(F(0.0), x, x > F(u.alpha))' },
   { op: 'Gelu', domain: MICROSOFT_DOMAIN, math: ['erf_'], wgsl: GELU },
-  { op: 'QuickGelu', domain: MICROSOFT_DOMAIN, math: ['sigmoid'], attributes: { alpha: 1.702 }, wgsl: 'x * sigmoid(u.alpha * x)' },
+  {
+    op: 'QuickGelu',
+    domain: MICROSOFT_DOMAIN,
+    math: ['sigmoid'],
+    attributes: { alpha: 1.702 },
+    wgsl: 'x * sigmoid(u.alpha * x)',
+  },
 ];
 
 /** Gelu by its attribute: as other programs name it. */
@@ -82,7 +128,9 @@ const GELUS: { readonly [op: string]: Unary | undefined } = {
 };
 
 /** A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further parameters, in order. */
-export function unaryFunction(op: string): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {
+export function unaryFunction(
+  op: string,
+): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {
   const found = GELUS[op] ?? TABLE.find((line) => line.op === op && !line.domain);
   if (!found) return undefined;
   const name = `unary_${stemOf(op)}`;
@@ -93,14 +141,27 @@ export function unaryFunction(op: string): { readonly name: string; readonly wgs
 
 /** IsNaN -> is_nan */
 function stemOf(op: string): string {
-  return op.replace('NaN', 'Nan').replace(/([a-z])(?=[A-Z])/g, '$1_').toLowerCase();
+  return op
+    .replace('NaN', 'Nan')
+    .replace(/([a-z])(?=[A-Z])/g, '$1_')
+    .toLowerCase();
 }
 
 interface UnarySpec extends Spec {
   readonly wrap?: DType;
 }
 
-function unaryKernel({ op, domain, types = FLOATS, math = [], wgsl, integer = wgsl, unsigned = integer, attributes = {}, bool = false }: Unary): Kernel<Record<string, number>> {
+function unaryKernel({
+  op,
+  domain,
+  types = FLOATS,
+  math = [],
+  wgsl,
+  integer = wgsl,
+  unsigned = integer,
+  attributes = {},
+  bool = false,
+}: Unary): Kernel<Record<string, number>> {
   const shader = elementwiseShader<UnarySpec>(stemOf(op), (spec) => {
     const expression = { f32: wgsl, i32: integer, u32: unsigned }[computeType(spec.operands[0].storage)];
     return `${mathFunctions(...math)}\nfn apply(x: T) -> R { return ${wrapped(spec.wrap, expression)}; }`;
@@ -109,11 +170,16 @@ function unaryKernel({ op, domain, types = FLOATS, math = [], wgsl, integer = wg
     op,
     domain,
     types: [types],
-    attributes: (given: Attributes) => Object.fromEntries(Object.entries(attributes).map(([name, otherwise]) => [name, given.number(name, otherwise)])),
+    attributes: (given: Attributes) =>
+      Object.fromEntries(Object.entries(attributes).map(([name, otherwise]) => [name, given.number(name, otherwise)])),
     resolve(ctx, uniforms) {
       const x = ctx.input(0);
       const y = ctx.output(0, x.dims, bool ? DType.bool_ : x.dtype);
-      elementwise(ctx, shader, { x }, y, { spec: { wrap: narrowType(y.dtype) }, uniforms, f32: Object.keys(attributes) });
+      elementwise(ctx, shader, { x }, y, {
+        spec: { wrap: narrowType(y.dtype) },
+        uniforms,
+        f32: Object.keys(attributes),
+      });
     },
   };
 }

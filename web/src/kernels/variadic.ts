@@ -1,7 +1,17 @@
 // Max, Min, Sum and Mean of any number of tensors, broadcast against each other.
 import type { Context, Kernel, Spec, Tensor } from '../jsep/kernel';
 import type { DType } from '../schema';
-import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS, mathFunctions, narrowType, NUMBERS, wrapped } from '../wgsl';
+import {
+  broadcastDims,
+  computeType,
+  elementwise,
+  elementwiseShader,
+  FLOATS,
+  mathFunctions,
+  narrowType,
+  NUMBERS,
+  wrapped,
+} from '../wgsl';
 
 interface VariadicSpec extends Spec {
   readonly op: keyof typeof COMBINE;
@@ -34,14 +44,24 @@ fn apply(${names.map((operand) => `${operand}: T`).join(', ')}) -> R { return ${
 }
 
 /** As many tensors as one dispatch may bind, the others after it. */
-function combineAll(ctx: Context, op: keyof typeof COMBINE, tensors: readonly Tensor[], output: Tensor, scale: number): void {
+function combineAll(
+  ctx: Context,
+  op: keyof typeof COMBINE,
+  tensors: readonly Tensor[],
+  output: Tensor,
+  scale: number,
+): void {
   const most = Math.min(8, ctx.device.maxStorageBuffersPerStage - 1);
   const now = tensors.slice(0, most);
   const rest = tensors.slice(most);
   const last = rest.length === 0;
   const target = last ? output : ctx.temp(broadcastDims(...now.map(({ dims }) => dims)), output.dtype);
   const operands = Object.fromEntries(now.map((tensor, k) => [`x${k}`, tensor]));
-  elementwise(ctx, SHADERS[op], operands, target, { spec: { op, wrap: narrowType(output.dtype) }, uniforms: { scale: last ? scale : 1 }, f32: ['scale'] });
+  elementwise(ctx, SHADERS[op], operands, target, {
+    spec: { op, wrap: narrowType(output.dtype) },
+    uniforms: { scale: last ? scale : 1 },
+    f32: ['scale'],
+  });
   if (!last) combineAll(ctx, op, [target, ...rest], output, scale);
 }
 

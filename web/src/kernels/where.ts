@@ -1,7 +1,10 @@
 import type { Kernel } from '../jsep/kernel';
 import { ALL, BOOL, broadcastElementwise, elementwiseShader } from '../wgsl';
 
-const WHERE = elementwiseShader('where', () => 'fn apply(c: T_c, x: T_x, other: T_other) -> R { return select(other, x, c != U(0)); }');
+const WHERE = elementwiseShader(
+  'where',
+  () => 'fn apply(c: T_c, x: T_x, other: T_other) -> R { return select(other, x, c != U(0)); }',
+);
 
 const where: Kernel = {
   op: 'Where',

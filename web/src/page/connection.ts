@@ -4,7 +4,12 @@ import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
 import { downloadChunks } from '../session/download';
 import {
-  type Announced, type BodyObject, decodeAnnounced, decodeMessage, encodeMessage, type ReceivedMessage,
+  type Announced,
+  type BodyObject,
+  decodeAnnounced,
+  decodeMessage,
+  encodeMessage,
+  type ReceivedMessage,
 } from '../wire/messages';
 
 const PROTOCOL_VERSION = 1;
@@ -70,7 +75,9 @@ export class Connection {
     this.fetching.add(message.id);
     const payload = new Uint8Array(memory, 0, message.size);
     try {
-      await downloadChunks(message.url, message.size, [{ start: 0, end: message.size }], (offset, bytes) => payload.set(bytes, offset));
+      await downloadChunks(message.url, message.size, [{ start: 0, end: message.size }], (offset, bytes) =>
+        payload.set(bytes, offset),
+      );
     } catch (error) {
       this.sendError(message.id, error);
       return;
@@ -83,7 +90,14 @@ export class Connection {
 
   private hello(token: string): void {
     const { userAgent, hardwareConcurrency } = navigator;
-    const hello = new HelloT(PROTOCOL_VERSION, userAgent, globalThis.crossOriginIsolated, 'gpu' in navigator, hardwareConcurrency, token);
+    const hello = new HelloT(
+      PROTOCOL_VERSION,
+      userAgent,
+      globalThis.crossOriginIsolated,
+      'gpu' in navigator,
+      hardwareConcurrency,
+      token,
+    );
     this.send(0, { type: Body.Hello, body: hello });
   }
 
@@ -114,6 +128,9 @@ export class Connection {
   progress(request: number, stage: string, done: number, total: number): void {
     // The schema has 32 bits for each: large totals are told in KiB.
     const unit = total > 0xffffffff ? 1024 : 1;
-    this.send(0, { type: Body.Progress, body: new ProgressT(request, stage, Math.floor(done / unit), Math.floor(total / unit)) });
+    this.send(0, {
+      type: Body.Progress,
+      body: new ProgressT(request, stage, Math.floor(done / unit), Math.floor(total / unit)),
+    });
   }
 }

@@ -60,10 +60,21 @@ export class KernelDesk {
     return provider.read(id, size);
   }
 
-  async createKernel(deviceId: number, opType: string, domain: string, attributes: Uint8Array, userKernel = ''): Promise<number> {
+  async createKernel(
+    deviceId: number,
+    opType: string,
+    domain: string,
+    attributes: Uint8Array,
+    userKernel = '',
+  ): Promise<number> {
     const kernel = findKernel(opType, domain, userKernels(userKernel && `[${userKernel}]`));
     const provider = await this.runtime.contexts.enter(deviceId, {}, false);
-    this.kernels.set(this.nextKernel, { deviceId, provider, kernel, attributes: kernel.attributes?.(new Attributes(attributes)) });
+    this.kernels.set(this.nextKernel, {
+      deviceId,
+      provider,
+      kernel,
+      attributes: kernel.attributes?.(new Attributes(attributes)),
+    });
     return this.nextKernel++;
   }
 
@@ -75,7 +86,10 @@ export class KernelDesk {
 
   /** Runs a kernel; its outputs stay on the GPU, for the caller to free. */
   async run(
-    id: number, inputs: readonly TensorDescT[], payload: Uint8Array, outputs: number,
+    id: number,
+    inputs: readonly TensorDescT[],
+    payload: Uint8Array,
+    outputs: number,
   ): Promise<{ tensors: TensorOnGpu[]; counters: Counters }> {
     const found = this.kernels.get(id);
     if (!found) throw new RuntimeError(ErrorCode.invalid_argument, `this page has no kernel ${id}`);
@@ -85,7 +99,13 @@ export class KernelDesk {
     const before = { ...provider.gpu.counters };
     const tensors = await inErrorScopes(provider.gpu, async () => {
       const wants = Array.from({ length: outputs }, () => true);
-      const call = await prepareSingle(provider, kernel, attributes, inputs.map((input) => readInput(input, payload)), wants);
+      const call = await prepareSingle(
+        provider,
+        kernel,
+        attributes,
+        inputs.map((input) => readInput(input, payload)),
+        wants,
+      );
       const encoder = provider.gpu.device.createCommandEncoder();
       call.segment.encode(encoder);
       provider.gpu.submit([encoder.finish()]);
@@ -97,14 +117,20 @@ export class KernelDesk {
 
   private async checkDevice({ name, gpuId }: TensorDescT, provider: GpuProvider): Promise<void> {
     if (provider.buffers.has(gpuId) || (await this.ownerOf(gpuId)) === provider) return;
-    throw new RuntimeError(ErrorCode.invalid_argument, `input ${String(name)} is on another GPU device than the kernel`);
+    throw new RuntimeError(
+      ErrorCode.invalid_argument,
+      `input ${String(name)} is on another GPU device than the kernel`,
+    );
   }
 
   private async ownerOf(id: number): Promise<GpuProvider> {
     const owner = await this.runtime.contexts.ownerOf(id);
     owner?.provider.gpu.ensureAlive();
     if (owner) return owner.provider;
-    throw new RuntimeError(ErrorCode.invalid_argument, `there is no GPU buffer ${id}: it was freed, or its device was lost`);
+    throw new RuntimeError(
+      ErrorCode.invalid_argument,
+      `there is no GPU buffer ${id}: it was freed, or its device was lost`,
+    );
   }
 }
 
@@ -116,5 +142,6 @@ function readInput(description: TensorDescT, payload: Uint8Array): SingleInput |
 }
 
 function checkSize(id: number, size: number, room: number): void {
-  if (size > room) throw new RuntimeError(ErrorCode.invalid_argument, `${size} bytes do not fit GPU buffer ${id}, which has ${room}`);
+  if (size > room)
+    throw new RuntimeError(ErrorCode.invalid_argument, `${size} bytes do not fit GPU buffer ${id}, which has ${room}`);
 }

@@ -6,7 +6,11 @@ export interface WorkerStart {
   /** Where the control block lies. */
   readonly address: number;
   /** Each with the functions' names and the end of its stack. A kernel's number counts through all of them. */
-  readonly sets: readonly { readonly module: WebAssembly.Module; readonly names: readonly string[]; readonly stack: number }[];
+  readonly sets: readonly {
+    readonly module: WebAssembly.Module;
+    readonly names: readonly string[];
+    readonly stack: number;
+  }[];
   readonly me: number;
 }
 

@@ -21,7 +21,9 @@ export class OutputMemory {
       },
       giveBack: () => {
         let room = KEPT_BYTES;
-        this.idle = [...taken.splice(0), ...this.idle].slice(0, KEPT).filter(({ byteLength }) => (room -= byteLength) >= 0);
+        this.idle = [...taken.splice(0), ...this.idle]
+          .slice(0, KEPT)
+          .filter(({ byteLength }) => (room -= byteLength) >= 0);
       },
     };
   }

@@ -18,7 +18,11 @@ function openWorker(connection: Connection, { script, port, token }: OpenWorkerT
   url.searchParams.set('token', String(token));
   const worker = new Worker(url, { type: 'module' });
   worker.addEventListener('error', ({ message, filename, lineno }) => {
-    connection.log(3, 'worker', `${url.pathname} failed: ${message || 'it could not be loaded'} (${filename}:${lineno})`);
+    connection.log(
+      3,
+      'worker',
+      `${url.pathname} failed: ${message || 'it could not be loaded'} (${filename}:${lineno})`,
+    );
   });
   workers.set(String(token), worker);
   return ACK;
@@ -32,10 +36,17 @@ function endWorker({ token }: EndWorkerT): Answer {
 
 function answer(connection: Connection, { type, body }: ReceivedMessage): Answer {
   switch (type) {
-    case Body.OpenWorker: return openWorker(connection, body as OpenWorkerT);
-    case Body.EndWorker: return endWorker(body as EndWorkerT);
-    case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now()) };
-    default: throw new RuntimeError(ErrorCode.not_implemented, `the page itself does not answer ${Body[type] ?? `message type ${type}`}`);
+    case Body.OpenWorker:
+      return openWorker(connection, body as OpenWorkerT);
+    case Body.EndWorker:
+      return endWorker(body as EndWorkerT);
+    case Body.Ping:
+      return { type: Body.Pong, body: new PongT(performance.now()) };
+    default:
+      throw new RuntimeError(
+        ErrorCode.not_implemented,
+        `the page itself does not answer ${Body[type] ?? `message type ${type}`}`,
+      );
   }
 }
 

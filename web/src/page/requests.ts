@@ -1,8 +1,30 @@
 // What Python may ask of a worker: one handler per message of the schema.
 import {
-  AckT, Body, type CancelT, type CreateSessionT, DeviceOpenedT, type GetStatsT, type JsepAllocT, JsepBufferT, type JsepCopyAsyncT,
-  type JsepCopyT, type JsepCreateKernelT, type JsepFreeT, JsepBytesT, JsepKernelT, type JsepReleaseKernelT, type JsepRunT,
-  type OpenDeviceT, PongT, type ReleaseGraphT, type ReleaseSessionT, RunResultT, type RunT, SessionCreatedT, StatsT, ErrorCode,
+  AckT,
+  Body,
+  type CancelT,
+  type CreateSessionT,
+  DeviceOpenedT,
+  type GetStatsT,
+  type JsepAllocT,
+  JsepBufferT,
+  type JsepCopyAsyncT,
+  type JsepCopyT,
+  type JsepCreateKernelT,
+  type JsepFreeT,
+  JsepBytesT,
+  JsepKernelT,
+  type JsepReleaseKernelT,
+  type JsepRunT,
+  type OpenDeviceT,
+  PongT,
+  type ReleaseGraphT,
+  type ReleaseSessionT,
+  RunResultT,
+  type RunT,
+  SessionCreatedT,
+  StatsT,
+  ErrorCode,
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
@@ -50,24 +72,52 @@ export class Requests {
     }
   }
 
-  private answer(id: number, type: Body, body: unknown, payload: Uint8Array, signal: AbortSignal): Promise<Answer> | Answer {
+  private answer(
+    id: number,
+    type: Body,
+    body: unknown,
+    payload: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<Answer> | Answer {
     switch (type) {
-      case Body.OpenDevice: return this.openDevice(body as OpenDeviceT);
-      case Body.CreateSession: return this.createSession(id, body as CreateSessionT, signal);
-      case Body.ReleaseSession: return this.releaseSession(body as ReleaseSessionT);
-      case Body.Run: return this.run(id, body as RunT, payload, signal);
-      case Body.ReleaseGraph: return this.releaseGraph(body as ReleaseGraphT);
-      case Body.Cancel: return this.cancel(body as CancelT);
-      case Body.GetStats: return this.stats(body as GetStatsT);
-      case Body.Ping: return { type: Body.Pong, body: new PongT(performance.now(), [...this.underWay.keys(), ...this.connection.fetching]) };
-      case Body.JsepAlloc: return this.jsepAlloc(body as JsepAllocT);
-      case Body.JsepFree: return this.jsepFree(body as JsepFreeT);
-      case Body.JsepCopy: return this.jsepCopy(body as JsepCopyT, payload);
-      case Body.JsepCopyAsync: return this.jsepCopyAsync(body as JsepCopyAsyncT);
-      case Body.JsepCreateKernel: return this.jsepCreateKernel(body as JsepCreateKernelT);
-      case Body.JsepReleaseKernel: return this.jsepReleaseKernel(body as JsepReleaseKernelT);
-      case Body.JsepRun: return this.jsepRun(body as JsepRunT, payload);
-      default: throw new RuntimeError(ErrorCode.not_implemented, `this page does not answer ${Body[type] ?? `message type ${type}`}`);
+      case Body.OpenDevice:
+        return this.openDevice(body as OpenDeviceT);
+      case Body.CreateSession:
+        return this.createSession(id, body as CreateSessionT, signal);
+      case Body.ReleaseSession:
+        return this.releaseSession(body as ReleaseSessionT);
+      case Body.Run:
+        return this.run(id, body as RunT, payload, signal);
+      case Body.ReleaseGraph:
+        return this.releaseGraph(body as ReleaseGraphT);
+      case Body.Cancel:
+        return this.cancel(body as CancelT);
+      case Body.GetStats:
+        return this.stats(body as GetStatsT);
+      case Body.Ping:
+        return {
+          type: Body.Pong,
+          body: new PongT(performance.now(), [...this.underWay.keys(), ...this.connection.fetching]),
+        };
+      case Body.JsepAlloc:
+        return this.jsepAlloc(body as JsepAllocT);
+      case Body.JsepFree:
+        return this.jsepFree(body as JsepFreeT);
+      case Body.JsepCopy:
+        return this.jsepCopy(body as JsepCopyT, payload);
+      case Body.JsepCopyAsync:
+        return this.jsepCopyAsync(body as JsepCopyAsyncT);
+      case Body.JsepCreateKernel:
+        return this.jsepCreateKernel(body as JsepCreateKernelT);
+      case Body.JsepReleaseKernel:
+        return this.jsepReleaseKernel(body as JsepReleaseKernelT);
+      case Body.JsepRun:
+        return this.jsepRun(body as JsepRunT, payload);
+      default:
+        throw new RuntimeError(
+          ErrorCode.not_implemented,
+          `this page does not answer ${Body[type] ?? `message type ${type}`}`,
+        );
     }
   }
 
@@ -76,10 +126,17 @@ export class Requests {
     return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(gpu.description)) };
   }
 
-  private async createSession(request: number, { plan, weights, options, deviceId }: CreateSessionT, signal: AbortSignal): Promise<Answer> {
+  private async createSession(
+    request: number,
+    { plan, weights, options, deviceId }: CreateSessionT,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     const sessionOptions = json<SessionOptions>(options);
     const session = await Session.load(text(plan), text(weights), {
-      ...sessionOptions, runtime: this.runtime, signal, webgpu: { ...sessionOptions.webgpu, deviceId },
+      ...sessionOptions,
+      runtime: this.runtime,
+      signal,
+      webgpu: { ...sessionOptions.webgpu, deviceId },
       onProgress: (stage, done, total) => this.connection.progress(request, stage, done, total),
     });
     const id = this.nextSession++;
@@ -101,13 +158,24 @@ export class Requests {
   }
 
   private async run(
-    request: number, { session, feeds, outputs, outputsOnGpu, options }: RunT, payload: Uint8Array, signal: AbortSignal,
+    request: number,
+    { session, feeds, outputs, outputsOnGpu, options }: RunT,
+    payload: Uint8Array,
+    signal: AbortSignal,
   ): Promise<Answer> {
     const memory = this.outputs.borrow();
     const received_ms = performance.now();
     const named = Object.fromEntries(feeds.map((feed) => [text(feed.name), readValue(feed, payload)]));
-    const onProgress = (stage: string, done: number, total: number) => this.connection.progress(request, stage, done, total);
-    const result = await this.session(session).run(named, { ...json<RunOptions>(options), outputs, outputsOnGpu, signal, onProgress, copy: memory.copy });
+    const onProgress = (stage: string, done: number, total: number) =>
+      this.connection.progress(request, stage, done, total);
+    const result = await this.session(session).run(named, {
+      ...json<RunOptions>(options),
+      outputs,
+      outputsOnGpu,
+      signal,
+      onProgress,
+      copy: memory.copy,
+    });
     const writer = new TensorWriter();
     for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
     // For profiles: what lies before and after on Python's clock is the bridge.
@@ -151,8 +219,20 @@ export class Requests {
     return { type: Body.JsepBytes, body: new JsepBytesT(BigInt(bytes.byteLength)), payload: [bytes] };
   }
 
-  private async jsepCreateKernel({ deviceId, opType, domain, attributes, userKernel }: JsepCreateKernelT): Promise<Answer> {
-    const id = await this.desk.createKernel(deviceId, text(opType), text(domain), Uint8Array.from(attributes), text(userKernel));
+  private async jsepCreateKernel({
+    deviceId,
+    opType,
+    domain,
+    attributes,
+    userKernel,
+  }: JsepCreateKernelT): Promise<Answer> {
+    const id = await this.desk.createKernel(
+      deviceId,
+      text(opType),
+      text(domain),
+      Uint8Array.from(attributes),
+      text(userKernel),
+    );
     return { type: Body.JsepKernel, body: new JsepKernelT(id) };
   }
 

@@ -21,7 +21,9 @@ function memoryOf({ weights, backend, heapUse }: Session) {
   const arena = backend?.memory.arena;
   return {
     wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
-    ...(arena && { webgpu: { weights: gpu + arena.bytesOfWeights, shared: sharedOnGpu, arena: arena.bytes, peak: arena.peak } }),
+    ...(arena && {
+      webgpu: { weights: gpu + arena.bytesOfWeights, shared: sharedOnGpu, arena: arena.bytes, peak: arena.peak },
+    }),
   };
 }
 
@@ -42,8 +44,12 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
     wasm: loaded?.core.microkernels.stats,
     gpu_bytes,
     /** What belongs to no session, by device id. */
-    devices: Object.fromEntries([...contexts].map(([id, { buffers, caches }]) =>
-      [id, { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: caches.stats }])),
+    devices: Object.fromEntries(
+      [...contexts].map(([id, { buffers, caches }]) => [
+        id,
+        { tensors: buffers.count, tensor_bytes: buffers.bytes, buffer_caches: caches.stats },
+      ]),
+    ),
     sessions: Object.fromEntries([...sessions].map(([id, session]) => [id, sessionStats(session)])),
     /** The JSEP functions in which the core was ever suspended. */
     suspending_imports: [...(loaded?.core.suspendedIn ?? [])],

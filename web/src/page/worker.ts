@@ -6,16 +6,32 @@ import { Requests } from './requests';
 
 /** What is written to the console goes to Python too. */
 function forwardConsole(connection: Connection): void {
-  for (const [method, severity] of [['debug', 0], ['log', 0], ['info', 1], ['warn', 2], ['error', 3]] as const) {
+  for (const [method, severity] of [
+    ['debug', 0],
+    ['log', 0],
+    ['info', 1],
+    ['warn', 2],
+    ['error', 3],
+  ] as const) {
     const original = console[method].bind(console);
     console[method] = (...args: unknown[]) => {
       original(...args);
-      connection.log(severity, 'console', args.map((arg) => (arg instanceof Error ? (arg.stack ?? arg.message) : String(arg))).join(' '));
+      connection.log(
+        severity,
+        'console',
+        args.map((arg) => (arg instanceof Error ? (arg.stack ?? arg.message) : String(arg))).join(' '),
+      );
     };
   }
-  self.addEventListener('error', ({ message, filename, lineno }) => connection.log(4, 'worker', `${message} (${filename}:${lineno})`));
+  self.addEventListener('error', ({ message, filename, lineno }) =>
+    connection.log(4, 'worker', `${message} (${filename}:${lineno})`),
+  );
   self.addEventListener('unhandledrejection', ({ reason }) => {
-    connection.log(4, 'worker', `unhandled: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`);
+    connection.log(
+      4,
+      'worker',
+      `unhandled: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`,
+    );
   });
 }
 

@@ -1,7 +1,17 @@
 // The benchmark's other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
 // Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider, threads, fallback?: false
 // if a node on the CPU is to be an error}.
-import { Body, type CreateSessionT, DType, ErrorCode, RunResultT, type RunT, SessionCreatedT, type ReleaseSessionT, AckT } from '../schema';
+import {
+  Body,
+  type CreateSessionT,
+  DType,
+  ErrorCode,
+  RunResultT,
+  type RunT,
+  SessionCreatedT,
+  type ReleaseSessionT,
+  AckT,
+} from '../schema';
 import { RuntimeError } from '../errors';
 import { type Answer, Connection } from '../page/connection';
 import { fetchedBytes } from '../wire/fetching';
@@ -10,7 +20,11 @@ import { isOnGpu } from '../session/tensors';
 import { typeName } from '../jsep/elements';
 
 /** What we use of onnxruntime-web. */
-interface OrtTensor { readonly type: string; readonly dims: readonly number[]; readonly data: ArrayBufferView }
+interface OrtTensor {
+  readonly type: string;
+  readonly dims: readonly number[];
+  readonly data: ArrayBufferView;
+}
 interface OrtSession {
   readonly outputNames: readonly string[];
   run(feeds: Record<string, OrtTensor>): Promise<Record<string, OrtTensor>>;
@@ -21,12 +35,29 @@ interface Ort {
   readonly Tensor: new (type: string, data: ArrayBufferView, dims: readonly number[]) => OrtTensor;
   readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<OrtSession> };
 }
-interface Options { readonly module: string; readonly mjs: string; readonly wasm: string; readonly provider: string; readonly threads: number; readonly fallback?: boolean }
+interface Options {
+  readonly module: string;
+  readonly mjs: string;
+  readonly wasm: string;
+  readonly provider: string;
+  readonly threads: number;
+  readonly fallback?: boolean;
+}
 
 const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBufferView) | undefined } = {
-  float32: Float32Array, float64: Float64Array, float16: (globalThis as unknown as { Float16Array?: new (b: ArrayBuffer) => ArrayBufferView }).Float16Array ?? Uint16Array,
-  int64: BigInt64Array, uint64: BigUint64Array, int32: Int32Array, uint32: Uint32Array, int16: Int16Array, uint16: Uint16Array,
-  int8: Int8Array, uint8: Uint8Array, bool: Uint8Array,
+  float32: Float32Array,
+  float64: Float64Array,
+  float16:
+    (globalThis as unknown as { Float16Array?: new (b: ArrayBuffer) => ArrayBufferView }).Float16Array ?? Uint16Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
 };
 
 let ort: Ort | undefined;
@@ -43,8 +74,13 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
     ort.env.logLevel = 'error';
   }
   const model = await fetchedBytes(plan as string);
-  const strict = fallback === false ? { extra: { session: { disable_cpu_ep_fallback: '1' } }, logSeverityLevel: 4 } : {};
-  const session = await ort.InferenceSession.create(model, { executionProviders: [provider], graphOptimizationLevel: 'all', ...strict });
+  const strict =
+    fallback === false ? { extra: { session: { disable_cpu_ep_fallback: '1' } }, logSeverityLevel: 4 } : {};
+  const session = await ort.InferenceSession.create(model, {
+    executionProviders: [provider],
+    graphOptimizationLevel: 'all',
+    ...strict,
+  });
   const id = ++created;
   sessions.set(id, session);
   const info = { create_ms: performance.now() - start, version: ort.env.versions.web };
@@ -59,7 +95,8 @@ async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<A
     const tensor = readTensor(feed, payload);
     const type = typeName(tensor.dtype);
     const array = ARRAYS[type];
-    if (isOnGpu(tensor) || !array) throw new RuntimeError(ErrorCode.not_implemented, `the benchmark cannot feed ${type}`);
+    if (isOnGpu(tensor) || !array)
+      throw new RuntimeError(ErrorCode.not_implemented, `the benchmark cannot feed ${type}`);
     inputs[feed.name as string] = new ort.Tensor(type, new array(tensor.data.slice().buffer), tensor.dims);
   }
   const start = performance.now();
@@ -71,19 +108,26 @@ async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<A
     const dtype = DType[(type === 'bool' ? 'bool_' : type) as keyof typeof DType];
     writer.add(name, { dtype, dims, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
   }
-  return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)), payload: writer.payload };
+  return {
+    type: Body.RunResult,
+    body: new RunResultT(writer.descriptions, JSON.stringify(info)),
+    payload: writer.payload,
+  };
 }
 
 async function answer({ type, body, payload }: ReceivedMessage): Promise<Answer> {
   switch (type) {
-    case Body.CreateSession: return create(body as CreateSessionT);
-    case Body.Run: return run(body as RunT, payload);
+    case Body.CreateSession:
+      return create(body as CreateSessionT);
+    case Body.Run:
+      return run(body as RunT, payload);
     case Body.ReleaseSession: {
       const { session } = body as ReleaseSessionT;
       await sessions.get(session)?.release();
       return { type: Body.Ack, body: new AckT() };
     }
-    default: throw new RuntimeError(ErrorCode.not_implemented, `onnxruntime-web's worker does not answer ${Body[type]}`);
+    default:
+      throw new RuntimeError(ErrorCode.not_implemented, `onnxruntime-web's worker does not answer ${Body[type]}`);
   }
 }
 

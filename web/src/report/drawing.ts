@@ -3,7 +3,11 @@ import { emptyLayout, layOut, type Layout, type Point, type Size } from './layou
 import type { View } from './model';
 import { colour, FONT, sized } from './page';
 
-const LINE = 15, PADDING = 10, MOST_WIDTH = 240, READABLE = 0.45, STRIP = 14;
+const LINE = 15,
+  PADDING = 10,
+  MOST_WIDTH = 240,
+  READABLE = 0.45,
+  STRIP = 14;
 const COLOURS = ['paper', 'ink', 'dim', 'line', 'accent', 'match', 'webgpu', 'wasm', 'wait', 'stripe'] as const;
 
 export interface Marks {
@@ -29,11 +33,15 @@ export class Drawing {
   /** Far edges by node: drawn as marks, or as lines when the node is selected. */
   private readonly far = new Map<number, number[]>();
 
-  constructor(private readonly canvas: HTMLCanvasElement, readonly view: View) {
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    readonly view: View,
+  ) {
     const context = canvas.getContext('2d')!;
     context.font = `12px ${FONT}`;
     this.lines = view.nodes.map((node) => [
-      node.other.length > 1 && view.title === 'what runs' ? `${node.op} ← ${node.other.length} nodes` : node.op, ending(node.name, 34),
+      node.other.length > 1 && view.title === 'what runs' ? `${node.op} ← ${node.other.length} nodes` : node.op,
+      ending(node.name, 34),
     ]);
     this.sizes = view.nodes.map(({ shape }, i) => {
       const width = Math.max(...[...this.lines[i]!, shape].map((text) => context.measureText(text).width));
@@ -57,7 +65,8 @@ export class Drawing {
     this.scale = Math.max(this.scale, 0.6);
     this.x = (this.layout.left + this.layout.right) / 2 - this.canvas.clientWidth / 2 / this.scale;
     const first = this.layout.at.find((point) => point);
-    if (first && this.layout.right - this.layout.left > this.canvas.clientWidth / this.scale) this.x = first.x - this.canvas.clientWidth / 2 / this.scale;
+    if (first && this.layout.right - this.layout.left > this.canvas.clientWidth / this.scale)
+      this.x = first.x - this.canvas.clientWidth / 2 / this.scale;
     this.y = -20;
   }
 
@@ -92,7 +101,8 @@ export class Drawing {
 
   /** The node at a pixel of the canvas. */
   nodeAt(px: number, py: number): number | undefined {
-    const x = px / this.scale + this.x, y = py / this.scale + this.y;
+    const x = px / this.scale + this.x,
+      y = py / this.scale + this.y;
     const found = this.layout.at.findIndex((at, i) => {
       const { width, height } = this.sizes[i]!;
       return at && Math.abs(at.x - x) <= width / 2 && Math.abs(at.y - y) <= height / 2;
@@ -103,18 +113,20 @@ export class Drawing {
   /** The height in the graph that the strip at the right shows at a pixel, if the pixel is on the strip. */
   jump(px: number, py: number): boolean {
     if (px < this.canvas.clientWidth - STRIP) return false;
-    this.y = py / this.canvas.clientHeight * this.layout.height - this.canvas.clientHeight / 2 / this.scale;
+    this.y = (py / this.canvas.clientHeight) * this.layout.height - this.canvas.clientHeight / 2 / this.scale;
     return true;
   }
 
   paint(marks: Marks): void {
-    const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
+    const width = this.canvas.clientWidth,
+      height = this.canvas.clientHeight;
     const draw = sized(this.canvas, width, height);
     const tint = Object.fromEntries(COLOURS.map((name) => [name, colour(name)])) as Record<string, string>;
     draw.save();
     draw.scale(this.scale, this.scale);
     draw.translate(-this.x, -this.y);
-    const top = this.y - 100, bottom = this.y + height / this.scale + 100;
+    const top = this.y - 100,
+      bottom = this.y + height / this.scale + 100;
     this.paintEdges(draw, tint, marks, top, bottom);
     let texts = 0;
     this.layout.at.forEach((at, i) => {
@@ -123,12 +135,24 @@ export class Drawing {
     });
     draw.restore();
     this.paintStrip(draw, tint, marks, width, height);
-    Object.assign(this.canvas.dataset, { scale: String(this.scale), x: String(this.x), y: String(this.y), texts: String(texts) });
+    Object.assign(this.canvas.dataset, {
+      scale: String(this.scale),
+      x: String(this.x),
+      y: String(this.y),
+      texts: String(texts),
+    });
   }
 
-  private paintEdges(draw: CanvasRenderingContext2D, tint: Record<string, string>, marks: Marks, top: number, bottom: number): void {
+  private paintEdges(
+    draw: CanvasRenderingContext2D,
+    tint: Record<string, string>,
+    marks: Marks,
+    top: number,
+    bottom: number,
+  ): void {
     this.view.edges.forEach(([from, to], i) => {
-      const path = this.layout.paths[i], chosen = from === marks.selected || to === marks.selected;
+      const path = this.layout.paths[i],
+        chosen = from === marks.selected || to === marks.selected;
       if (!path || path.at(-1)!.y < top || path[0]!.y > bottom) return;
       draw.strokeStyle = chosen ? tint.accent! : tint.dim!;
       draw.lineWidth = (chosen ? 2.5 : 1) / Math.min(1, Math.max(this.scale, 0.3));
@@ -153,13 +177,25 @@ export class Drawing {
     draw.setLineDash([]);
   }
 
-  private paintNode(draw: CanvasRenderingContext2D, tint: Record<string, string>, marks: Marks, i: number, at: Point): boolean {
-    const node = this.view.nodes[i]!, { width } = this.sizes[i]!;
-    const left = at.x - width / 2, top = at.y - this.sizes[i]!.height / 2, high = 2 * LINE + 4;
-    const chosen = i === marks.selected, grouped = marks.group.has(i), found = marks.found.has(i);
+  private paintNode(
+    draw: CanvasRenderingContext2D,
+    tint: Record<string, string>,
+    marks: Marks,
+    i: number,
+    at: Point,
+  ): boolean {
+    const node = this.view.nodes[i]!,
+      { width } = this.sizes[i]!;
+    const left = at.x - width / 2,
+      top = at.y - this.sizes[i]!.height / 2,
+      high = 2 * LINE + 4;
+    const chosen = i === marks.selected,
+      grouped = marks.group.has(i),
+      found = marks.found.has(i);
     draw.fillStyle = tint[node.place] ?? tint.stripe!;
     draw.strokeStyle = found ? tint.match! : chosen || grouped ? tint.accent! : tint.dim!;
-    draw.lineWidth = (chosen ? 4 : found || grouped ? 3 : 1) / (found || chosen || grouped ? Math.min(1, this.scale) : 1);
+    draw.lineWidth =
+      (chosen ? 4 : found || grouped ? 3 : 1) / (found || chosen || grouped ? Math.min(1, this.scale) : 1);
     draw.setLineDash(node.place ? [] : [4, 3]);
     draw.beginPath();
     draw.roundRect(left, top, width, high, node.place === 'input' || node.place === 'output' ? high / 2 : 5);
@@ -186,18 +222,24 @@ export class Drawing {
   }
 
   /** At the right, the whole graph in a strip: where in it one is, and where its providers change. */
-  private paintStrip(draw: CanvasRenderingContext2D, tint: Record<string, string>, marks: Marks, width: number, height: number): void {
+  private paintStrip(
+    draw: CanvasRenderingContext2D,
+    tint: Record<string, string>,
+    marks: Marks,
+    width: number,
+    height: number,
+  ): void {
     const ratio = height / Math.max(this.layout.height, 1);
     draw.fillStyle = tint.stripe!;
     draw.fillRect(width - STRIP, 0, STRIP, height);
     this.layout.at.forEach((at, i) => {
       if (!at) return;
-      draw.fillStyle = marks.found.has(i) ? tint.match! : tint[this.view.nodes[i]!.place] ?? tint.wait!;
+      draw.fillStyle = marks.found.has(i) ? tint.match! : (tint[this.view.nodes[i]!.place] ?? tint.wait!);
       draw.fillRect(width - STRIP, at.y * ratio, STRIP, Math.max(1.5, this.sizes[i]!.height * ratio));
     });
     draw.strokeStyle = tint.ink!;
     draw.lineWidth = 1.5;
-    draw.strokeRect(width - STRIP + 1, this.y * ratio, STRIP - 2, Math.max(4, height / this.scale * ratio));
+    draw.strokeRect(width - STRIP + 1, this.y * ratio, STRIP - 2, Math.max(4, (height / this.scale) * ratio));
   }
 }
 
@@ -206,7 +248,8 @@ function way(draw: CanvasRenderingContext2D, points: readonly Point[]): void {
   draw.beginPath();
   draw.moveTo(points[0]!.x, points[0]!.y);
   for (let i = 1; i < points.length - 1; i++) {
-    const here = points[i]!, next = points[i + 1]!;
+    const here = points[i]!,
+      next = points[i + 1]!;
     const end = i === points.length - 2 ? next : { x: (here.x + next.x) / 2, y: (here.y + next.y) / 2 };
     draw.quadraticCurveTo(here.x, here.y, end.x, end.y);
   }

@@ -17,11 +17,15 @@ const STILL = 4;
 export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
   const down = new Map<number, { x: number; y: number }>();
   let travelled = 0;
-  canvas.addEventListener('wheel', (event) => {
-    event.preventDefault();
-    const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 16 : event.deltaY;
-    moves.zoom(Math.exp(-pixels * 0.002), event.offsetX, event.offsetY);
-  }, { passive: false });
+  canvas.addEventListener(
+    'wheel',
+    (event) => {
+      event.preventDefault();
+      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 16 : event.deltaY;
+      moves.zoom(Math.exp(-pixels * 0.002), event.offsetX, event.offsetY);
+    },
+    { passive: false },
+  );
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
     if (down.size === 0) travelled = 0;
@@ -35,7 +39,8 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
       return;
     }
     down.set(event.pointerId, now);
-    const dx = now.x - before.x, dy = now.y - before.y;
+    const dx = now.x - before.x,
+      dy = now.y - before.y;
     travelled += Math.abs(dx) + Math.abs(dy);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     if (!other) {
@@ -47,7 +52,8 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
     moves.pan(dx / 2, dy / 2);
   });
   const up = (event: PointerEvent) => {
-    if (down.delete(event.pointerId) && event.type === 'pointerup' && travelled <= STILL) moves.click(event.offsetX, event.offsetY);
+    if (down.delete(event.pointerId) && event.type === 'pointerup' && travelled <= STILL)
+      moves.click(event.offsetX, event.offsetY);
   };
   canvas.addEventListener('pointerup', up);
   canvas.addEventListener('pointercancel', up);

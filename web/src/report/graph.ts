@@ -5,14 +5,21 @@ import { matches, type GraphNode, type View } from './model';
 import { button, painter, pageData } from './page';
 import { sortableTables } from './sorting';
 
-const FRAME_MS = 25, MOST_LISTED = 200;
+const FRAME_MS = 25,
+  MOST_LISTED = 200;
 const { views } = pageData<{ views: View[] }>();
 const canvas = document.querySelector('canvas')!;
-const summary = document.getElementById('summary')!, about = document.getElementById('about')!;
-const search = document.querySelector<HTMLInputElement>('#search')!, count = document.getElementById('count')!;
+const summary = document.getElementById('summary')!,
+  about = document.getElementById('about')!;
+const search = document.querySelector<HTMLInputElement>('#search')!,
+  count = document.getElementById('count')!;
 const drawings = new Map<View, Drawing>();
-let view = views[0]!, selected: number | undefined, found: number[] = [], current = -1;
-let group = new Set<number>(), marked = new Set<number>();
+let view = views[0]!,
+  selected: number | undefined,
+  found: number[] = [],
+  current = -1;
+let group = new Set<number>(),
+  marked = new Set<number>();
 
 const drawing = () => drawings.get(view)!;
 const repaint = painter(() => drawing().paint({ selected, group, found: marked }));
@@ -20,7 +27,8 @@ const repaint = painter(() => drawing().paint({ selected, group, found: marked }
 /** Lays a view out a bit in each frame, so that one sees its beginning at once. */
 function show(next: View, then: () => void = () => {}): void {
   view = next;
-  for (const tab of document.querySelectorAll<HTMLButtonElement>('#views button')) tab.ariaPressed = String(tab.textContent === view.title);
+  for (const tab of document.querySelectorAll<HTMLButtonElement>('#views button'))
+    tab.ariaPressed = String(tab.textContent === view.title);
   if (drawings.has(view)) {
     repaint();
     then();
@@ -30,7 +38,8 @@ function show(next: View, then: () => void = () => {}): void {
   drawings.set(view, made);
   canvas.dataset.ready = '';
   const go = () => {
-    const began = performance.now(), fresh = made.layout.height === 0;
+    const began = performance.now(),
+      fresh = made.layout.height === 0;
     let ended = false;
     while (!ended && performance.now() - began < FRAME_MS) ended = made.steps.next().done === true;
     if (fresh && view === next) made.start();
@@ -51,7 +60,8 @@ function show(next: View, then: () => void = () => {}): void {
 
 function lines(title: string, texts: readonly string[]): HTMLElement[] {
   if (texts.length === 0) return [];
-  const heading = document.createElement('h3'), list = document.createElement('ul');
+  const heading = document.createElement('h3'),
+    list = document.createElement('ul');
   heading.textContent = title;
   list.append(...texts.map((text) => Object.assign(document.createElement('li'), { textContent: text })));
   return [heading, list];
@@ -59,29 +69,45 @@ function lines(title: string, texts: readonly string[]): HTMLElement[] {
 
 function links(title: string, of: View, nodes: readonly number[]): HTMLElement[] {
   if (nodes.length === 0) return [];
-  const heading = document.createElement('h3'), list = document.createElement('ul');
+  const heading = document.createElement('h3'),
+    list = document.createElement('ul');
   heading.textContent = title;
-  list.append(...nodes.slice(0, MOST_LISTED).map((i) => {
-    const { op, name } = of.nodes[i]!, item = document.createElement('li');
-    item.append(button(`${op}  ${name}`, 'Show it', () => go(of, i)));
-    return item;
-  }));
-  if (nodes.length > MOST_LISTED) list.append(Object.assign(document.createElement('li'), { textContent: `… ${nodes.length - MOST_LISTED} more` }));
+  list.append(
+    ...nodes.slice(0, MOST_LISTED).map((i) => {
+      const { op, name } = of.nodes[i]!,
+        item = document.createElement('li');
+      item.append(button(`${op}  ${name}`, 'Show it', () => go(of, i)));
+      return item;
+    }),
+  );
+  if (nodes.length > MOST_LISTED)
+    list.append(Object.assign(document.createElement('li'), { textContent: `… ${nodes.length - MOST_LISTED} more` }));
   return [heading, list];
 }
 
 function tell(node: GraphNode, i: number): HTMLElement[] {
-  const title = document.createElement('h2'), where = document.createElement('p');
+  const title = document.createElement('h2'),
+    where = document.createElement('p');
   title.textContent = node.op;
-  const runs = node.place === 'input' || node.place === 'output' ? `the model's ${node.place}` : node.place ? `on ${node.place}` : 'nothing runs for it: computed before, or not needed';
+  const runs =
+    node.place === 'input' || node.place === 'output'
+      ? `the model's ${node.place}`
+      : node.place
+        ? `on ${node.place}`
+        : 'nothing runs for it: computed before, or not needed';
   where.textContent = [node.name, runs, node.why, node.inside && `inside ${node.inside}`].filter(Boolean).join(' · ');
   const other = views.find((one) => one !== view);
   const ends = (end: 0 | 1) => [...new Set(view.edges.filter((edge) => edge[1 - end] === i).map((edge) => edge[end]!))];
   return [
-    button('×', 'Close', () => select(undefined)), title, where,
-    ...lines('reads', node.inputs), ...lines('writes', node.outputs), ...lines('attributes', node.attributes),
+    button('×', 'Close', () => select(undefined)),
+    title,
+    where,
+    ...lines('reads', node.inputs),
+    ...lines('writes', node.outputs),
+    ...lines('attributes', node.attributes),
     ...(other ? links(view === views[0] ? 'made of these nodes of the model' : 'became', other, node.other) : []),
-    ...links('before it', view, ends(0)), ...links('after it', view, ends(1)),
+    ...links('before it', view, ends(0)),
+    ...links('after it', view, ends(1)),
   ];
 }
 
@@ -138,16 +164,29 @@ const middle = (factor: number) => {
   drawing().zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
   repaint();
 };
-document.getElementById('views')!.append(...views.flatMap((one) => [
-  button(one.title, `The graph: ${one.title}`, () => {
-    select(undefined);
-    show(one, look);
-  }), ' ',
-]));
+document.getElementById('views')!.append(
+  ...views.flatMap((one) => [
+    button(one.title, `The graph: ${one.title}`, () => {
+      select(undefined);
+      show(one, look);
+    }),
+    ' ',
+  ]),
+);
 document.getElementById('zoom')!.append(
-  button('+', 'Closer', () => middle(1.4)), ' ', button('−', 'Further', () => middle(1 / 1.4)), ' ',
-  button('all', 'Everything in sight', () => { drawing().fit(); repaint(); }), ' ',
-  button('top', 'The beginning', () => { drawing().start(); repaint(); }),
+  button('+', 'Closer', () => middle(1.4)),
+  ' ',
+  button('−', 'Further', () => middle(1 / 1.4)),
+  ' ',
+  button('all', 'Everything in sight', () => {
+    drawing().fit();
+    repaint();
+  }),
+  ' ',
+  button('top', 'The beginning', () => {
+    drawing().start();
+    repaint();
+  }),
 );
 search.addEventListener('input', look);
 search.addEventListener('keydown', (event) => {
@@ -161,14 +200,25 @@ addEventListener('keydown', (event) => {
   }
 });
 follow(canvas, {
-  pan(dx, dy) { drawing().pan(dx, dy); repaint(); },
-  zoom(factor, x, y) { drawing().zoom(factor, x, y); repaint(); },
-  hover(point) { canvas.style.cursor = point && drawing().nodeAt(point.x, point.y) !== undefined ? 'pointer' : 'grab'; },
+  pan(dx, dy) {
+    drawing().pan(dx, dy);
+    repaint();
+  },
+  zoom(factor, x, y) {
+    drawing().zoom(factor, x, y);
+    repaint();
+  },
+  hover(point) {
+    canvas.style.cursor = point && drawing().nodeAt(point.x, point.y) !== undefined ? 'pointer' : 'grab';
+  },
   click(x, y) {
     if (drawing().jump(x, y)) repaint();
     else select(drawing().nodeAt(x, y));
   },
-  doubleClick(x, y) { drawing().zoom(1.6, x, y); repaint(); },
+  doubleClick(x, y) {
+    drawing().zoom(1.6, x, y);
+    repaint();
+  },
 });
 sortableTables();
 show(view);

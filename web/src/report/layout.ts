@@ -2,8 +2,14 @@
 // the number of nodes, and faster still with edges across many rows, so those are left out (a far edge is drawn as a mark).
 import dagre from '@dagrejs/dagre';
 
-export interface Point { x: number; y: number }
-export interface Size { width: number; height: number }
+export interface Point {
+  x: number;
+  y: number;
+}
+export interface Size {
+  width: number;
+  height: number;
+}
 export type Edge = readonly [from: number, to: number];
 
 export interface Layout {
@@ -18,7 +24,9 @@ export interface Layout {
 }
 
 /** A piece has about so many nodes, and an edge crosses at most so many rows. */
-const LEAST = 20, MOST = 100, FAR = 30;
+const LEAST = 20,
+  MOST = 100,
+  FAR = 30;
 const GAP = { nodesep: 24, edgesep: 12, ranksep: 34, ranker: 'tight-tree' } as const;
 
 /** The row of each node: below all that it reads; what reads nothing is just above its first reader. */
@@ -48,13 +56,16 @@ export function rows(count: number, edges: readonly Edge[]): number[] {
 /** The first rows of the pieces: cut where few values cross, at the latest when a piece is large. */
 export function cuts(row: readonly number[], near: readonly Edge[]): number[] {
   const depth = row.reduce((most, r) => Math.max(most, r + 1), 0);
-  const inRow = new Array<number>(depth).fill(0), crossing = new Array<number>(depth + 1).fill(0);
+  const inRow = new Array<number>(depth).fill(0),
+    crossing = new Array<number>(depth + 1).fill(0);
   for (const r of row) inRow[r]!++;
   const until = new Map<number, number>();
   for (const [from, to] of near) until.set(from, Math.max(until.get(from) ?? 0, row[to]!));
   for (const [from, last] of until) for (let r = row[from]! + 1; r <= last; r++) crossing[r]!++;
   const found = [0];
-  let nodes = 0, best = 0, behind = 0; // nodes in the piece, its best cut, nodes since that
+  let nodes = 0,
+    best = 0,
+    behind = 0; // nodes in the piece, its best cut, nodes since that
   for (let r = 1; r < depth; r++) {
     nodes += inRow[r - 1]!;
     behind += inRow[r - 1]!;
@@ -80,7 +91,12 @@ interface Piece {
   edges: [string, string][];
 }
 
-interface Drawn { at: Map<string, Point>; paths: Point[][]; width: number; height: number }
+interface Drawn {
+  at: Map<string, Point>;
+  paths: Point[][];
+  width: number;
+  height: number;
+}
 
 function drawn(piece: Piece, sizes: readonly Size[], known: Map<string, Drawn>): Drawn {
   const key = JSON.stringify([piece.nodes.map((node) => [sizes[node]!.width, sizes[node]!.height]), piece.edges]);
@@ -98,7 +114,8 @@ function drawn(piece: Piece, sizes: readonly Size[], known: Map<string, Drawn>):
   const found = {
     at: new Map(graph.nodes().map((id: string) => [id, { x: place(id).x, y: place(id).y }] as const)),
     paths: piece.edges.map(([from, to]) => (graph.edge(from, to) as { points: Point[] }).points),
-    width: size.width, height: size.height,
+    width: size.width,
+    height: size.height,
   };
   known.set(key, found);
   return found;
@@ -123,7 +140,8 @@ export function* layOut(sizes: readonly Size[], edges: readonly Edge[], layout: 
     return known >= 0 ? known : pieces[p]!.edges.push([from, to]) - 1;
   };
   edges.forEach(([from, to], i) => {
-    const p = pieceOf[from]!, q = pieceOf[to]!;
+    const p = pieceOf[from]!,
+      q = pieceOf[to]!;
     if (row[to]! - row[from]! > FAR || q > p + 1) return;
     if (p === q) {
       parts[i]!.push([p, add(p, `n${place[from]}`, `n${place[to]}`)]);
@@ -133,9 +151,13 @@ export function* layOut(sizes: readonly Size[], edges: readonly Edge[], layout: 
     parts[i]!.push([p, out], [q, add(q, `a${port(pieces[q]!.above, from)}`, `n${place[to]}`)]);
   });
   /** The middle of a node's upper (-1) or lower (1) side: where edges begin and end. */
-  const end = (node: number, side: 1 | -1) => ({ x: layout.at[node]!.x, y: layout.at[node]!.y + side * sizes[node]!.height / 2 });
+  const end = (node: number, side: 1 | -1) => ({
+    x: layout.at[node]!.x,
+    y: layout.at[node]!.y + (side * sizes[node]!.height) / 2,
+  });
   const known = new Map<string, Drawn>();
-  const done: Drawn[] = [], shifts: Point[] = [];
+  const done: Drawn[] = [],
+    shifts: Point[] = [];
   let x = 0;
   for (const [p, piece] of pieces.entries()) {
     const found = drawn(piece, sizes, known);
@@ -158,7 +180,8 @@ export function* layOut(sizes: readonly Size[], edges: readonly Edge[], layout: 
     for (const [i, [, to]] of edges.entries()) {
       if (pieceOf[to] !== p || parts[i]!.length === 0) continue;
       const way = parts[i]!.flatMap(([q, part]) =>
-        done[q]!.paths[part]!.map((point) => ({ x: point.x + shifts[q]!.x, y: point.y + shifts[q]!.y })));
+        done[q]!.paths[part]!.map((point) => ({ x: point.x + shifts[q]!.x, y: point.y + shifts[q]!.y })),
+      );
       layout.paths[i] = [end(edges[i]![0], 1), ...way.slice(1, -1), end(to, -1)];
     }
     yield;
@@ -166,5 +189,11 @@ export function* layOut(sizes: readonly Size[], edges: readonly Edge[], layout: 
 }
 
 export function emptyLayout(count: number, edges: number): Layout {
-  return { at: new Array<undefined>(count).fill(undefined), paths: new Array<undefined>(edges).fill(undefined), left: 0, right: 0, height: 0 };
+  return {
+    at: new Array<undefined>(count).fill(undefined),
+    paths: new Array<undefined>(edges).fill(undefined),
+    left: 0,
+    right: 0,
+    height: 0,
+  };
 }

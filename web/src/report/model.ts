@@ -25,5 +25,7 @@ export interface View {
 
 /** Whether a node is meant by a text, in lower case, that someone looks for: part of its name, operator, provider, a value or a reason. */
 export function matches(node: GraphNode, text: string): boolean {
-  return [node.name, node.op, node.place, node.why, ...node.inputs, ...node.outputs].some((part) => part.toLowerCase().includes(text));
+  return [node.name, node.op, node.place, node.why, ...node.inputs, ...node.outputs].some((part) =>
+    part.toLowerCase().includes(text),
+  );
 }

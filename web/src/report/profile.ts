@@ -6,11 +6,20 @@ import { ticks, timeText } from './ticks';
 
 /** Start and duration in µs, depth, name, category, what else is known. */
 type Span = [number, number, number, string, string, Record<string, string>];
-interface Lane { name: string; spans: Span[]; y: number; depth: number }
+interface Lane {
+  name: string;
+  spans: Span[];
+  y: number;
+  depth: number;
+}
 
-const ROW = 18, HEAD = 20, AXIS = 22, TICK = 90;
+const ROW = 18,
+  HEAD = 20,
+  AXIS = 22,
+  TICK = 90;
 const { lanes, runs } = pageData<{ lanes: Lane[]; runs: [number, number][] }>();
-const chart = document.getElementById('chart')!, tip = document.getElementById('tip')!;
+const chart = document.getElementById('chart')!,
+  tip = document.getElementById('tip')!;
 const canvas = chart.querySelector('canvas')!;
 let height = AXIS;
 for (const lane of lanes) {
@@ -21,10 +30,11 @@ for (const lane of lanes) {
 const all = lanes.flatMap(({ spans }) => spans);
 const first = all.reduce((least, [start]) => Math.min(least, start), all.length ? Infinity : 0);
 const last = all.reduce((most, [start, length]) => Math.max(most, start + length), first + 1);
-let from = first, to = last;
+let from = first,
+  to = last;
 
-const x = (time: number) => (time - from) / (to - from) * canvas.clientWidth;
-const timeAt = (pixel: number) => from + pixel / canvas.clientWidth * (to - from);
+const x = (time: number) => ((time - from) / (to - from)) * canvas.clientWidth;
+const timeAt = (pixel: number) => from + (pixel / canvas.clientWidth) * (to - from);
 
 function paintAxis(draw: CanvasRenderingContext2D): void {
   const found = ticks(from, to, canvas.clientWidth / TICK);
@@ -45,14 +55,17 @@ const repaint = painter(() => {
   draw.font = `11px ${FONT}`;
   draw.textBaseline = 'middle';
   paintAxis(draw);
-  const ink = colour('ink'), colours = new Map<string, string>();
+  const ink = colour('ink'),
+    colours = new Map<string, string>();
   for (const lane of lanes) {
     draw.fillStyle = ink;
     draw.fillText(lane.name, 4, lane.y + HEAD / 2);
     for (const [start, length, depth, name, category] of lane.spans) {
-      const left = Math.max(x(start), 0), right = Math.min(x(start + length), width);
+      const left = Math.max(x(start), 0),
+        right = Math.min(x(start + length), width);
       if (right < 0 || left > width || right < left) continue;
-      const y = lane.y + HEAD + depth * ROW, wide = Math.max(right - left, 1);
+      const y = lane.y + HEAD + depth * ROW,
+        wide = Math.max(right - left, 1);
       if (!colours.has(category)) colours.set(category, colour(category) || colour('wait'));
       draw.fillStyle = colours.get(category)!;
       draw.fillRect(left, y, wide > 3 ? wide - 1 : wide, ROW - 2);
@@ -69,11 +82,14 @@ const repaint = painter(() => {
 });
 
 function spanAt(px: number, py: number): Span | undefined {
-  const time = timeAt(px), slack = (to - from) / canvas.clientWidth;
+  const time = timeAt(px),
+    slack = (to - from) / canvas.clientWidth;
   for (const lane of lanes) {
     const depth = Math.floor((py - lane.y - HEAD) / ROW);
     if (depth < 0 || depth >= lane.depth) continue;
-    return lane.spans.find(([start, length, at]) => at === depth && start <= time && time <= start + Math.max(length, slack));
+    return lane.spans.find(
+      ([start, length, at]) => at === depth && start <= time && time <= start + Math.max(length, slack),
+    );
   }
   return undefined;
 }
@@ -97,7 +113,11 @@ function tell(px: number, py: number): void {
   tip.style.display = span ? 'block' : 'none';
   if (!span) return;
   const [start, length, , name, , further] = span;
-  tip.textContent = [name, `${timeText(length)}, from ${timeText(start)}`, ...Object.entries(further).map(([key, value]) => `${key}: ${value}`)].join('\n');
+  tip.textContent = [
+    name,
+    `${timeText(length)}, from ${timeText(start)}`,
+    ...Object.entries(further).map(([key, value]) => `${key}: ${value}`),
+  ].join('\n');
   tip.style.left = `${Math.max(0, Math.min(px + 12, canvas.clientWidth - tip.offsetWidth))}px`;
   tip.style.top = `${py + 14}px`;
 }
@@ -119,14 +139,22 @@ follow(canvas, {
 });
 
 const middle = () => canvas.clientWidth / 2;
-const begin = runs[0], end = runs.at(-1);
+const begin = runs[0],
+  end = runs.at(-1);
 document.getElementById('views')!.append(
   button('everything', 'The whole trace', () => show(first, last)),
-  ...(begin && end ? [
-    ' ', button('runs that count', 'From the first to the last of them', () => show(begin[0], end[1])),
-    ' ', button('last run', 'Only the last run', () => show(end[0], end[1])),
-  ] : []),
-  ' ', button('+', 'Closer', () => closer(1.5, middle())), ' ', button('−', 'Further', () => closer(1 / 1.5, middle())),
+  ...(begin && end
+    ? [
+        ' ',
+        button('runs that count', 'From the first to the last of them', () => show(begin[0], end[1])),
+        ' ',
+        button('last run', 'Only the last run', () => show(end[0], end[1])),
+      ]
+    : []),
+  ' ',
+  button('+', 'Closer', () => closer(1.5, middle())),
+  ' ',
+  button('−', 'Further', () => closer(1 / 1.5, middle())),
 );
 if (end) show(end[0], end[1]);
 else show(first, last);

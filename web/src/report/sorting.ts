@@ -10,7 +10,9 @@ function key(row: HTMLTableRowElement, column: number): number | string | undefi
 }
 
 function compare(a: number | string, b: number | string): number {
-  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+  return typeof a === 'number' && typeof b === 'number'
+    ? a - b
+    : String(a).localeCompare(String(b), undefined, { numeric: true });
 }
 
 /** Sorts by a column: numbers from the largest and texts from A, and the other way around when that is the order already. */

@@ -12,7 +12,8 @@ export function ticks(from: number, to: number, most: number): number[] {
 
 /** A time in µs as text, as exact as `step` needs. */
 export function timeText(us: number, step = 0): string {
-  const [unit, size] = Math.abs(us) >= 1e6 ? ['s', 1e6] : Math.abs(us) >= 1e3 ? ['ms', 1e3] : ['µs', 1] as [string, number];
+  const [unit, size] =
+    Math.abs(us) >= 1e6 ? ['s', 1e6] : Math.abs(us) >= 1e3 ? ['ms', 1e3] : (['µs', 1] as [string, number]);
   const digits = step > 0 ? Math.max(0, Math.min(6, -Math.floor(Math.log10(step / size) + 1e-9))) : size === 1 ? 1 : 3;
   return `${(us / size).toFixed(digits)} ${unit}`;
 }

@@ -19,7 +19,10 @@ export interface FedOutput {
 
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
 export function boundTogether(
-  plan: PlanInfo, backend: SessionBackend, feeds: readonly Value[], bind: { readonly [name: string]: TensorOnGpu } = {},
+  plan: PlanInfo,
+  backend: SessionBackend,
+  feeds: readonly Value[],
+  bind: { readonly [name: string]: TensorOnGpu } = {},
 ): Map<number, (readonly [output: number, input: number])[]> {
   const found = new Map<number, (readonly [number, number])[]>();
   const bound = Object.values(bind).map(({ gpuId }) => gpuId);
@@ -29,7 +32,15 @@ export function boundTogether(
   const kernels = kernelIds(backend);
   for (const { node, input, output, feed, name } of plan.fedOutputs()) {
     const [value, place] = [feeds[feed], bind[name]];
-    if (!place || isContainer(value) || !isOnGpu(value) || value.gpuId !== place.gpuId || !once(fed, value.gpuId) || !once(bound, place.gpuId)) continue;
+    if (
+      !place ||
+      isContainer(value) ||
+      !isOnGpu(value) ||
+      value.gpuId !== place.gpuId ||
+      !once(fed, value.gpuId) ||
+      !once(bound, place.gpuId)
+    )
+      continue;
     if (value.dtype !== place.dtype || value.dims.join() !== place.dims.join()) continue;
     found.set(kernels[node], [...(found.get(kernels[node]) ?? []), [output, input]]);
   }

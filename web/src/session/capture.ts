@@ -16,7 +16,9 @@ const SHOWN = 5;
 export function checkCapturable(planBytes: Uint8Array): void {
   const found = obstacles(Plan.getRootAsPlan(new flatbuffers.ByteBuffer(planBytes)));
   if (found.length === 0) return;
-  const lines = found.slice(0, SHOWN).map(({ node, opType, why }) => (opType ? `node "${node}" (${opType}) ${why}` : why));
+  const lines = found
+    .slice(0, SHOWN)
+    .map(({ node, opType, why }) => (opType ? `node "${node}" (${opType}) ${why}` : why));
   const more = found.length > SHOWN ? `; and ${found.length - SHOWN} more` : '';
   throw notCapturable(`${lines.join('; ')}${more}`, found[0]);
 }
@@ -73,7 +75,8 @@ class Walk {
       depends = true;
       reads ||= !js || use === InputUse.host;
     }
-    if (reads) this.obstacle(node, js ? 'takes shapes or the like from data of the run' : 'runs on the CPU, on data of the run');
+    if (reads)
+      this.obstacle(node, js ? 'takes shapes or the like from data of the run' : 'runs on the CPU, on data of the run');
     if (depends) for (let o = 0; o < node.outputsLength(); o++) this.fed.add(node.outputs(o)!);
     this.onGpu ||= js;
   }
@@ -86,12 +89,13 @@ class Walk {
       if (this.fed.has(value)) this.obstacle(node, 'is control flow that goes by data of the run');
     };
     for (let i = 0; i < kind.deciding; i++) if (i < node.inputsLength()) decides(node.inputs(i)!);
-    for (let before = -1; before !== this.fed.size;) {
+    for (let before = -1; before !== this.fed.size; ) {
       before = this.fed.size;
       for (let k = 0; k < node.subgraphsLength(); k++) {
         const index = node.subgraphs(k)!.graph();
         const body = this.plan.graphs(index)!;
-        if (kind.body) for (let i = kind.deciding; i < node.inputsLength(); i++) this.pass(node.inputs(i)!, body.inputs(i)!);
+        if (kind.body)
+          for (let i = kind.deciding; i < node.inputsLength(); i++) this.pass(node.inputs(i)!, body.inputs(i)!);
         this.graph(index);
         if (kind.condition) decides(body.outputs(0)!);
         const first = Number(kind.condition);
@@ -114,7 +118,11 @@ class Walk {
 }
 
 /** By operator: how many inputs decide how it goes on, whether the others go into a body, and whether the body's first output is a condition. */
-const CONTROL: { readonly [opType: string]: { readonly deciding: number; readonly body: boolean; readonly condition: boolean } | undefined } = {
+const CONTROL: {
+  readonly [opType: string]:
+    | { readonly deciding: number; readonly body: boolean; readonly condition: boolean }
+    | undefined;
+} = {
   If: { deciding: 1, body: false, condition: false },
   Loop: { deciding: 2, body: true, condition: true },
   Scan: { deciding: 0, body: true, condition: false },

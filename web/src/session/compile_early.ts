@@ -17,9 +17,17 @@ import type { LoadedCore, Runtime } from './runtime';
  * nothing is computed that could end them: what a walk has seen by then is all that is compiled.
  */
 export async function compileEarly(
-  plan: PlanInfo, { core, jsep }: LoadedCore, session: number, backend: SessionBackend, runtime: Runtime, progress: CompileProgress,
+  plan: PlanInfo,
+  { core, jsep }: LoadedCore,
+  session: number,
+  backend: SessionBackend,
+  runtime: Runtime,
+  progress: CompileProgress,
 ): Promise<CompiledShader[]> {
-  if (plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)) return [];
+  if (
+    plan.inputs.some(({ dtype, dims }) => !dims || dims.some((dim) => dim < 0) || cpuElementSize(dtype) === undefined)
+  )
+    return [];
   const recording = new Recording('early');
   const survivors = new Set<number>();
   await runtime.exclusive(async () => {
@@ -54,7 +62,9 @@ export async function compileEarly(
   const { provider } = backend;
   const arena = new Arena(ON_PAPER, provider.gpu.device.limits.maxBufferSize);
   const last = recording.segments.length - 1;
-  const commands = recording.segments.flatMap((_, i) => recording.place(i, arena, provider, i === last ? survivors : undefined));
+  const commands = recording.segments.flatMap((_, i) =>
+    recording.place(i, arena, provider, i === last ? survivors : undefined),
+  );
   return compilePipelines(commands, progress);
 }
 
@@ -63,6 +73,9 @@ const CALLS = 32768;
 const MOST_MS = 10_000;
 
 /** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
-const ON_PAPER: ConstructorParameters<typeof Arena>[0] = { acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer, release() {} };
+const ON_PAPER: ConstructorParameters<typeof Arena>[0] = {
+  acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer,
+  release() {},
+};
 
 const NOTHING = new Uint8Array(0);

@@ -21,7 +21,10 @@ export class DeviceContexts {
   private readonly registered = new Map<number, GPUDevice | GPUAdapter>();
 
   /** @param modes of the caches for tensors that belong to no session. */
-  constructor(private readonly modes: () => Promise<CacheModes>, private readonly log: (severity: number, text: string) => void) {}
+  constructor(
+    private readonly modes: () => Promise<CacheModes>,
+    private readonly log: (severity: number, text: string) => void,
+  ) {}
 
   /** Makes a device of the page's own, or one of this adapter, the context `id`. */
   register(id: number, source: GPUDevice | GPUAdapter): void {
@@ -50,7 +53,10 @@ export class DeviceContexts {
       const provider = await opening;
       context.provider = provider;
       const { vendor, architecture, description, features } = provider.gpu.description;
-      this.log(1, `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} (${features.join(', ')})`);
+      this.log(
+        1,
+        `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} (${features.join(', ')})`,
+      );
       provider.gpu.onUncapturedError = (message) => this.log(3, message);
       provider.buffers.onEmpty = () => this.closeUnused(id, provider);
       void provider.gpu.device.lost.then(({ message }) => {
@@ -76,7 +82,9 @@ export class DeviceContexts {
     }
     if (!('requestDevice' in source)) return adoptDevice(source);
     return openGpu(options, source).catch((error: unknown) => {
-      throw invalid(`the adapter registered as device ${id} gives no device (${messageOf(error)}): it gives only one; register another adapter`);
+      throw invalid(
+        `the adapter registered as device ${id} gives no device (${messageOf(error)}): it gives only one; register another adapter`,
+      );
     });
   }
 
@@ -112,7 +120,9 @@ export class DeviceContexts {
 
   /** The devices that are open now. */
   async all(): Promise<Map<number, GpuProvider>> {
-    return new Map(await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const)));
+    return new Map(
+      await Promise.all([...this.contexts].map(async ([id, { opening }]) => [id, await opening] as const)),
+    );
   }
 
   /** Whose buffer this is: the device's id with its provider; undefined when it is nobody's. */

@@ -20,7 +20,9 @@ export class Delivery {
   private readonly makers: readonly (readonly [name: string, maker: Maker])[];
 
   constructor(
-    private readonly session: Session, outputs: readonly ClosedOutput[], names: readonly string[],
+    private readonly session: Session,
+    outputs: readonly ClosedOutput[],
+    names: readonly string[],
     private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu' | 'copy'>,
   ) {
     const wanted = names.map((name) => [name, outputs[session.plan.outputs.indexOf(name)]] as const);
@@ -57,7 +59,8 @@ export class Delivery {
     if (isContainer(output)) return () => output;
     const { dtype, dims, data } = output;
     const leave = this.leaves(name);
-    if ('bytes' in data) return () => (leave ? this.upload(name, dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
+    if ('bytes' in data)
+      return () => (leave ? this.upload(name, dtype, dims, data.bytes) : { dtype, dims, data: data.bytes });
     const { elements } = this.session.provider!.gpu;
     const bytes = elementCount(dims) * elements.size(dtype);
     if (leave) {

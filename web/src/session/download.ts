@@ -19,7 +19,12 @@ export interface Range {
 }
 
 /** Fetches the ranges `wanted`, which are in order of their starts and may overlap. What lies between two near ones comes too. */
-export async function downloadChunks(url: string, size: number, wanted: readonly Range[], take: TakeChunk): Promise<void> {
+export async function downloadChunks(
+  url: string,
+  size: number,
+  wanted: readonly Range[],
+  take: TakeChunk,
+): Promise<void> {
   const [first, ...others] = requests(wanted, size);
   if (!first) return;
   const response = await open(url, first.start, first.end, size);
@@ -31,7 +36,10 @@ export async function downloadChunks(url: string, size: number, wanted: readonly
       await read(await open(url, next.start, next.end, size), next.start, next.end, take, url);
     }
   };
-  await Promise.all([read(response, first.start, first.end, take, url).then(work), ...Array.from({ length: RANGES - 1 }, work)]);
+  await Promise.all([
+    read(response, first.start, first.end, take, url).then(work),
+    ...Array.from({ length: RANGES - 1 }, work),
+  ]);
 }
 
 /** One request for each run of ranges, and several for a long one. */
@@ -44,8 +52,12 @@ function requests(wanted: readonly Range[], size: number): Range[] {
   }
   const total = runs.reduce((sum, { start, end }) => sum + end - start, 0);
   const step = Math.max(CHUNK, Math.ceil(total / RANGES / ALIGNMENT) * ALIGNMENT);
-  return runs.flatMap(({ start, end }) => Array.from(
-    { length: Math.ceil((end - start) / step) }, (_, i) => ({ start: start + i * step, end: Math.min(size, end, start + (i + 1) * step) })));
+  return runs.flatMap(({ start, end }) =>
+    Array.from({ length: Math.ceil((end - start) / step) }, (_, i) => ({
+      start: start + i * step,
+      end: Math.min(size, end, start + (i + 1) * step),
+    })),
+  );
 }
 
 async function open(url: string, start: number, end: number, size: number): Promise<Response> {

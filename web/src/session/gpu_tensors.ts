@@ -33,12 +33,16 @@ async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu):
   if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
   const { provider } = owner;
   if (session.provider && provider !== session.provider) {
-    throw invalid(`${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: take it to the CPU first, or `
-      + 'give both the same deviceId');
+    throw invalid(
+      `${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: take it to the CPU first, or ` +
+        'give both the same deviceId',
+    );
   }
   if (!fits(provider, tensor)) {
     const room = provider.buffers.get(gpuId).buffer.size;
-    throw invalid(`${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, and GPU buffer ${gpuId} has ${room}`);
+    throw invalid(
+      `${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, and GPU buffer ${gpuId} has ${room}`,
+    );
   }
   // No node of this session runs on a GPU.
   const bytes = await provider.read(gpuId, elementCount(dims) * provider.gpu.elements.size(dtype));
@@ -48,14 +52,16 @@ async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu):
 /** Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are known. */
 export async function checkPlaces(session: Session, places: { readonly [name: string]: TensorOnGpu }): Promise<void> {
   for (const [name, place] of Object.entries(places)) {
-    if (!session.provider) throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);
+    if (!session.provider)
+      throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);
     if (!fits(session.provider, place)) await fetchOrFail(session, `the place bound to output "${name}"`, place);
   }
 }
 
 /** Throws unless an output is what the place bound to it was made for. */
 export function checkOutputFits(name: string, place: TensorOnGpu, dtype: DType, dims: readonly number[]): void {
-  if (place.dtype === dtype && place.dims.length === dims.length && place.dims.every((dim, i) => dim === dims[i])) return;
+  if (place.dtype === dtype && place.dims.length === dims.length && place.dims.every((dim, i) => dim === dims[i]))
+    return;
   const [made, bound] = [`${typeName(dtype)}[${dims}]`, `${typeName(place.dtype)}[${place.dims}]`];
   throw invalid(`output "${name}" is ${made}; the value bound to it is ${bound}`);
 }

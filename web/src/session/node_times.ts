@@ -14,7 +14,8 @@ export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: rea
     const { name, opType, domain, provider } = nodes[index];
     const args = { node_index: index, op_name: opType, domain, provider };
     // Waiting for its inputs is not the node's own time: the GPU or a copy is at work.
-    if (ready - began > SHORTEST_WAIT_MS) timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
+    if (ready - began > SHORTEST_WAIT_MS)
+      timeline.add(`inputs of ${name}`, 'node', began, { ...args, waiting: true }, ready);
     timeline.add(name, 'node', Math.min(ready, ended), args, ended);
   }
 }
@@ -25,7 +26,11 @@ export function kernelIds(backend: SessionBackend): number[] {
 }
 
 /** The rows of a profile, with the node that each dispatch was made for. */
-export function withNodes(rows: readonly ProfileRow[], backend: SessionBackend, nodes: readonly PlanNode[]): ProfileRow[] {
+export function withNodes(
+  rows: readonly ProfileRow[],
+  backend: SessionBackend,
+  nodes: readonly PlanNode[],
+): ProfileRow[] {
   const ids = kernelIds(backend);
   const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
   const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));

@@ -66,8 +66,14 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
   const weights = list(plan.weightsLength(), (index): PlanWeight => {
     const weight = plan.weights(index)!;
     return {
-      index, dtype: weight.dtype(), dims: list(weight.dimsLength(), (i) => weight.dims(i)!),
-      offset: Number(weight.offset()), size: Number(weight.size()), onCpu: weight.onCpu(), onGpu: weight.onGpu(), key: weight.key() ?? '',
+      index,
+      dtype: weight.dtype(),
+      dims: list(weight.dimsLength(), (i) => weight.dims(i)!),
+      offset: Number(weight.offset()),
+      size: Number(weight.size()),
+      onCpu: weight.onCpu(),
+      onGpu: weight.onGpu(),
+      key: weight.key() ?? '',
     };
   });
   const inputs = list(main.inputsLength(), (i): PlanInput => {
@@ -79,7 +85,8 @@ export function readPlan(bytes: Uint8Array): PlanInfo {
   });
   let fedOutputs: FedOutput[] | undefined;
   const nodesOnGpu = list(plan.graphsLength(), (i) => plan.graphs(i)!).some((graph) =>
-    list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js));
+    list(graph.nodesLength(), (i) => graph.nodes(i)!).some((node) => node.provider() === Provider.js),
+  );
   return {
     modelName: plan.modelName() ?? '',
     inputs,
@@ -113,11 +120,14 @@ function readFedOutputs(plan: Plan): FedOutput[] {
   const read = (value: number) => readers.set(value, (readers.get(value) ?? 0) + 1);
   for (let g = 0; g < plan.graphsLength(); g++) {
     const graph = plan.graphs(g)!;
-    for (let i = 0; i < graph.nodesLength(); i++) for (let j = 0; j < graph.nodes(i)!.inputsLength(); j++) read(graph.nodes(i)!.inputs(j)!);
+    for (let i = 0; i < graph.nodesLength(); i++)
+      for (let j = 0; j < graph.nodes(i)!.inputsLength(); j++) read(graph.nodes(i)!.inputs(j)!);
     for (let i = 0; i < graph.outputsLength(); i++) read(graph.outputs(i)!);
   }
   const feeds = new Map(Array.from({ length: main.inputsLength() }, (_, i) => [main.inputs(i)!, i]));
-  const outputs = new Map(Array.from({ length: main.outputsLength() }, (_, i) => [main.outputs(i)!, plan.values(main.outputs(i)!)!.name()!]));
+  const outputs = new Map(
+    Array.from({ length: main.outputsLength() }, (_, i) => [main.outputs(i)!, plan.values(main.outputs(i)!)!.name()!]),
+  );
   const found: FedOutput[] = [];
   let onGpu = 0;
   for (let n = 0; n < main.nodesLength(); n++) {

@@ -15,9 +15,13 @@ export class RecordingCache {
 
   /** Tensors on the GPU are bound as they are, so their buffers are part of the key. */
   static key(feeds: readonly Value[]): string {
-    return feeds.map((feed): string => (isContainer(feed)
-      ? `${feed.kind}(${RecordingCache.key(feed.items)})`
-      : `${feed.dtype}[${feed.dims}]${isOnGpu(feed) ? `@${feed.gpuId}` : ''}`)).join(' ');
+    return feeds
+      .map((feed): string =>
+        isContainer(feed)
+          ? `${feed.kind}(${RecordingCache.key(feed.items)})`
+          : `${feed.dtype}[${feed.dims}]${isOnGpu(feed) ? `@${feed.gpuId}` : ''}`,
+      )
+      .join(' ');
   }
 
   /** The part of the key that says what goes to the GPU. */

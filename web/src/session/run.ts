@@ -73,7 +73,11 @@ export class SessionRun {
   private readonly timeline: Timeline | undefined;
   private readonly names: readonly string[];
 
-  constructor(private readonly session: Session, private readonly feeds: readonly Value[], private readonly options: RunOptions) {
+  constructor(
+    private readonly session: Session,
+    private readonly feeds: readonly Value[],
+    private readonly options: RunOptions,
+  ) {
     this.before = { ...this.counters() };
     this.timeline = options.profile ? new Timeline() : undefined;
     this.names = options.outputs?.length ? options.outputs : session.plan.outputs;
@@ -96,13 +100,19 @@ export class SessionRun {
     const { backend, recordings } = session;
     backend.boundTogether = boundTogether(session.plan, backend, this.feeds, this.options.bind);
     const together = [...backend.boundTogether].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
-    const kin = this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
+    const kin =
+      this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
     const recording = recordings!.take(this.recordingKey(together), kin);
-    const recorder = new Recorder(backend.provider, backend.memory, recording,
+    const recorder = new Recorder(
+      backend.provider,
+      backend.memory,
+      recording,
       (done, total) => {
         this.options.signal?.throwIfAborted();
         this.options.onProgress?.('compiling shaders', done, total);
-      }, this.timeline);
+      },
+      this.timeline,
+    );
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
     if (recording.closed) return this.replay(recorder, recording.closed);
     backend.recorder = recorder;
@@ -123,11 +133,15 @@ export class SessionRun {
     if (graphId === undefined) return key;
     const { webgpu, captures } = this.session;
     if (!webgpu.enableGraphCapture) throw invalid(`a graph id (${graphId}) is for sessions with enableGraphCapture`);
-    if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0)) throw invalid(`graph id ${graphId}: a whole number from -1`);
+    if (graphId !== UNCAPTURED && !(Number.isInteger(graphId) && graphId >= 0))
+      throw invalid(`graph id ${graphId}: a whole number from -1`);
     if (graphId !== UNCAPTURED) {
       const inputs = this.describeFeeds();
       const known = captures.get(graphId) ?? { key, inputs };
-      if (known.key !== key) throw invalid(`graph ${graphId} was captured with inputs ${known.inputs}, not ${inputs}: give another graph id`);
+      if (known.key !== key)
+        throw invalid(
+          `graph ${graphId} was captured with inputs ${known.inputs}, not ${inputs}: give another graph id`,
+        );
       captures.set(graphId, known);
     }
     return RecordingCache.graphKey(graphId, key);
@@ -135,10 +149,12 @@ export class SessionRun {
 
   private describeFeeds(): string {
     const { inputs } = this.session.plan;
-    return this.feeds.map((feed, i) => {
-      if (isContainer(feed)) return inputs[i].name;
-      return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''}`;
-    }).join(', ');
+    return this.feeds
+      .map((feed, i) => {
+        if (isContainer(feed)) return inputs[i].name;
+        return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''}`;
+      })
+      .join(', ');
   }
 
   /** Asks the core; the recorder matches what it says with the recording, or records it. */
@@ -163,7 +179,9 @@ export class SessionRun {
       const closed = segments === 1 && core.replayable(run);
       this.checkCaptured(closed, segments);
       const delivery = this.deliver(outputs);
-      const survivors = new Set(outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])));
+      const survivors = new Set(
+        outputs.flatMap((output) => (!isContainer(output) && 'gpuId' in output.data ? [output.data.gpuId] : [])),
+      );
       const pending = await discarding(delivery, async () => recorder?.commit(delivery.read, delivery.keep, survivors));
       const replayed = recorder?.replaying ?? false;
       if (recorder && closed && this.options.graphId !== UNCAPTURED) recorder.recording.closed = outputs;
@@ -196,7 +214,12 @@ export class SessionRun {
     return this.submitted(pending, delivery, recorder, { compile_ms: 0, replayed: true, segments: 1 });
   }
 
-  private feed(run: number, index: number, { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean }, recorder: Recorder | undefined): void {
+  private feed(
+    run: number,
+    index: number,
+    { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean },
+    recorder: Recorder | undefined,
+  ): void {
     const { core } = this.session.loaded;
     const feed = this.feeds[index];
     if (isContainer(feed)) return this.feedContainer(run, index, feed);
@@ -208,7 +231,8 @@ export class SessionRun {
     // Types that have no form on the GPU stay with the core, which says so if a kernel wants them there.
     const wide = onGpu && recorder && hasGpuForm(feed.dtype) ? this.elements().widen(feed.dtype, feed.data) : undefined;
     if (onCpu || !wide) core.feed(run, index, feed.dtype, feed.dims, feed.data);
-    if (wide) core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
+    if (wide)
+      core.feedGpu(run, index, feed.dtype, feed.dims, recorder!.feed(index, wide, storageBytes(wide.byteLength)));
   }
 
   /** Sequences and optionals go to the core's heap: no GPU kernel reads one. */
@@ -232,12 +256,19 @@ export class SessionRun {
   private copyOfHeap(address: number, size: number): Uint8Array {
     const { core } = this.session.loaded;
     // A recording keeps what the CPU computed, beyond this run.
-    return this.options.copy && !this.session.backend ? this.options.copy(core.view(address, size)) : core.bytes(address, size);
+    return this.options.copy && !this.session.backend
+      ? this.options.copy(core.view(address, size))
+      : core.bytes(address, size);
   }
 
   /** A value of the core's heap as one of its own. */
   private copied(output: CoreOutput): Value {
-    if (!('kind' in output)) return { dtype: output.dtype, dims: output.dims, data: this.session.loaded.core.bytes(output.data, output.bytes) };
+    if (!('kind' in output))
+      return {
+        dtype: output.dtype,
+        dims: output.dims,
+        data: this.session.loaded.core.bytes(output.data, output.bytes),
+      };
     const items = output.items.map((item) => this.copied(item));
     return { kind: output.kind, dtype: items[0]?.dtype ?? DType.undefined, items };
   }
@@ -255,7 +286,9 @@ export class SessionRun {
   }
 
   private submitted(
-    pending: PendingReadback | undefined, delivery: Delivery, recorder: Recorder | undefined,
+    pending: PendingReadback | undefined,
+    delivery: Delivery,
+    recorder: Recorder | undefined,
     info: Pick<RunInfo, 'compile_ms' | 'replayed' | 'segments'>,
   ): SubmittedRun {
     const counters = countersSince(this.before, this.counters());
@@ -268,7 +301,10 @@ export class SessionRun {
           return values;
         });
         const run_ms = performance.now() - start;
-        return { outputs, info: { run_ms, ...info, counters, profile: await this.profile(recorder), timeline: this.timeline?.spans } };
+        return {
+          outputs,
+          info: { run_ms, ...info, counters, profile: await this.profile(recorder), timeline: this.timeline?.spans },
+        };
       },
     };
   }

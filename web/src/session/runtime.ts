@@ -17,7 +17,8 @@ export interface LoadedCore {
 export class Runtime {
   private loading: Promise<LoadedCore> | undefined;
   readonly contexts = new DeviceContexts(
-    async () => webGpuSettings((await this.core()).core).cacheModes, (severity, text) => this.log(severity, 'webgpu', text),
+    async () => webGpuSettings((await this.core()).core).cacheModes,
+    (severity, text) => this.log(severity, 'webgpu', text),
   );
   private lastTurn: Promise<unknown> = Promise.resolve();
   log: LogSink = (severity, category, text) => {
@@ -30,9 +31,13 @@ export class Runtime {
   loadedCore: LoadedCore | undefined;
 
   core(): Promise<LoadedCore> {
-    this.loading ??= Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text)).then((core) => (this.loadedCore = { core, jsep: new JsepBackend(core) }));
+    this.loading ??= Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text)).then(
+      (core) => (this.loadedCore = { core, jsep: new JsepBackend(core) }),
+    );
     // A failure is told to all who wait, and the next call tries again.
-    this.loading.catch(() => { this.loading = undefined; });
+    this.loading.catch(() => {
+      this.loading = undefined;
+    });
     return this.loading;
   }
 

@@ -63,8 +63,14 @@ export class Session {
   private released = false;
 
   private constructor(
-    readonly plan: PlanInfo, readonly info: SessionInfo, readonly runtime: Runtime, readonly loaded: LoadedCore, readonly handle: number,
-    readonly backend: SessionBackend | undefined, readonly weights: SessionWeights, readonly webgpu: WebGpuSettings,
+    readonly plan: PlanInfo,
+    readonly info: SessionInfo,
+    readonly runtime: Runtime,
+    readonly loaded: LoadedCore,
+    readonly handle: number,
+    readonly backend: SessionBackend | undefined,
+    readonly weights: SessionWeights,
+    readonly webgpu: WebGpuSettings,
   ) {
     this.recordings = backend && new RecordingCache(backend.memory.arena);
   }
@@ -74,7 +80,8 @@ export class Session {
     const runtime = options.runtime ?? new Runtime();
     const timeline = new Timeline();
     const [loaded, planBytes] = await Promise.all([
-      timeline.during('wait for the core', () => runtime.core()), timeline.during('fetch the plan', () => fetchPlan(planUrl)),
+      timeline.during('wait for the core', () => runtime.core()),
+      timeline.during('fetch the plan', () => fetchPlan(planUrl)),
     ]);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
     const { deviceId, device, preserveDevice } = webgpu;
@@ -84,11 +91,16 @@ export class Session {
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes);
-      const wasm = await loaded.core.microkernels.provide({ simd: options.wasm?.simd, threads: options.threads }, !plan.needsGpu);
+      const wasm = await loaded.core.microkernels.provide(
+        { simd: options.wasm?.simd, threads: options.threads },
+        !plan.needsGpu,
+      );
       const decided = FOR_THE_COMPILER.filter((key) => key in (options.webgpu ?? {}));
-      if (decided.length > 0) runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
+      if (decided.length > 0)
+        runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (webgpu.enableGraphCapture) checkCapturable(planBytes);
-      if (plan.needsGpu) provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
+      if (plan.needsGpu)
+        provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
       backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
       const weightsStart = performance.now();
@@ -115,9 +127,20 @@ export class Session {
       const compile_ms = performance.now() - compileStart;
       timeline.add('compile shaders early', 'page', compileStart, { shaders });
       const counters = countersSince(before, provider?.gpu.counters ?? newCounters());
-      const info = { create_ms: performance.now() - start, weights_ms, compile_ms, counters, wasm, timeline: timeline.spans };
-      runtime.log(1, 'session', `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: `
-        + `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`);
+      const info = {
+        create_ms: performance.now() - start,
+        weights_ms,
+        compile_ms,
+        counters,
+        wasm,
+        timeline: timeline.spans,
+      };
+      runtime.log(
+        1,
+        'session',
+        `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: ` +
+          `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
+      );
       return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);
@@ -155,7 +178,9 @@ export class Session {
       this.ensureUsable();
       const run = new SessionRun(this, tensors, options);
       const { provider } = this;
-      return this.webgpu.validationMode === 'full' && provider ? inErrorScopes(provider.gpu, () => run.submit()) : run.submit();
+      return this.webgpu.validationMode === 'full' && provider
+        ? inErrorScopes(provider.gpu, () => run.submit())
+        : run.submit();
     });
     return submitted.finish(start);
   }
@@ -185,7 +210,10 @@ export class Session {
     if (this.released) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
     const lost = this.provider?.gpu.lost;
     if (lost !== undefined) {
-      throw new RuntimeError(ErrorCode.device_lost, `the GPU device of this session was lost (${lost}): create the session again`);
+      throw new RuntimeError(
+        ErrorCode.device_lost,
+        `the GPU device of this session was lost (${lost}): create the session again`,
+      );
     }
   }
 }

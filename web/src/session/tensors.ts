@@ -43,7 +43,9 @@ export function isOnGpu(value: Value): value is TensorOnGpu {
 export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] {
   const names = inputs.map(({ name }) => name);
   const extra = Object.keys(feeds).filter((name) => !names.includes(name));
-  const missing = inputs.filter(({ name, kind }) => kind !== ValueKind.optional && !(name in feeds)).map(({ name }) => name);
+  const missing = inputs
+    .filter(({ name, kind }) => kind !== ValueKind.optional && !(name in feeds))
+    .map(({ name }) => name);
   if (extra.length > 0) throw invalid(`the model has no input named ${quoted(extra)}; its inputs are ${quoted(names)}`);
   if (missing.length > 0) throw invalid(`no feed for the input ${quoted(missing)}`);
   return inputs.map((input) => {
@@ -80,7 +82,8 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
   if (dtype !== DType.undefined && tensor.dtype !== dtype) {
     throw invalid(`input "${name}" wants ${typeName(dtype)}, got ${typeName(tensor.dtype)}`);
   }
-  const fits = !dims || (dims.length === tensor.dims.length && dims.every((dim, i) => dim < 0 || dim === tensor.dims[i]));
+  const fits =
+    !dims || (dims.length === tensor.dims.length && dims.every((dim, i) => dim < 0 || dim === tensor.dims[i]));
   if (!fits) {
     const wanted = dims.map((dim) => (dim < 0 ? '?' : dim));
     throw invalid(`input "${name}" wants shape [${wanted}], got [${tensor.dims}]`);
@@ -92,7 +95,9 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
   const size = cpuElementSize(tensor.dtype);
   const bytes = size === undefined ? undefined : elementCount(tensor.dims) * size;
   if (bytes !== undefined && tensor.data.byteLength !== bytes) {
-    throw invalid(`input "${name}" of shape [${tensor.dims}] should have ${bytes} bytes, got ${tensor.data.byteLength}`);
+    throw invalid(
+      `input "${name}" of shape [${tensor.dims}] should have ${bytes} bytes, got ${tensor.data.byteLength}`,
+    );
   }
 }
 

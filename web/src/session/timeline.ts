@@ -1,7 +1,13 @@
 // What a run, or the making of a session, spends its time on: spans on the worker's clock. Python draws them beside its own.
 
 /** Name, category, begin and end (performance.now()), and what else is to be said. */
-export type Span = readonly [name: string, category: SpanCategory, start: number, end: number, args?: { readonly [key: string]: unknown }];
+export type Span = readonly [
+  name: string,
+  category: SpanCategory,
+  start: number,
+  end: number,
+  args?: { readonly [key: string]: unknown },
+];
 
 /** page: the worker itself; node: a node that the core carries out; gpu: the GPU, as the page sees it. */
 export type SpanCategory = 'page' | 'node' | 'gpu';

@@ -57,12 +57,19 @@ export class GpuWeightStore {
       sizes[sizes.length - 1] += place;
     }
     const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    const packs = sizes.map((size): Pack => ({ buffer: this.provider.gpu.createBuffer({ label: 'weights', size, usage }), users: 0 }));
+    const packs = sizes.map(
+      (size): Pack => ({ buffer: this.provider.gpu.createBuffer({ label: 'weights', size, usage }), users: 0 }),
+    );
     this.bytes += sizes.reduce((sum, size) => sum + size, 0);
     return wanted.map(({ key, bytes }, i): GpuWeight => {
       const pack = packs[places[i].pack];
       pack.users++;
-      return { key, pack, memory: { buffer: pack.buffer, offset: places[i].offset, bytes, constant: true }, holders: 1 };
+      return {
+        key,
+        pack,
+        memory: { buffer: pack.buffer, offset: places[i].offset, bytes, constant: true },
+        holders: 1,
+      };
     });
   }
 

@@ -17,19 +17,31 @@ export class SessionWeights {
   readonly bytes = { gpu: 0, heap: 0, sharedOnGpu: 0, sharedInHeap: 0 };
 
   private constructor(
-    private readonly core: Core, private readonly session: number, private readonly provider: GpuProvider | undefined,
+    private readonly core: Core,
+    private readonly session: number,
+    private readonly provider: GpuProvider | undefined,
   ) {}
 
   /** Loads the weights of a plan whose session the core has just made. */
   static async load(
-    url: string, plan: PlanInfo, core: Core, session: number, provider: GpuProvider | undefined,
+    url: string,
+    plan: PlanInfo,
+    core: Core,
+    session: number,
+    provider: GpuProvider | undefined,
     progress: (done: number, total: number) => void,
   ): Promise<SessionWeights> {
     const loaded = new SessionWeights(core, session, provider);
     try {
       const sinks = new Map<PlanWeight, Sink[]>();
-      loaded.placeOnGpu(plan.weights.filter(({ onGpu }) => onGpu && provider), sinks);
-      loaded.placeInHeap(plan.weights.filter(({ onCpu, size }) => onCpu && size > 0), sinks);
+      loaded.placeOnGpu(
+        plan.weights.filter(({ onGpu }) => onGpu && provider),
+        sinks,
+      );
+      loaded.placeInHeap(
+        plan.weights.filter(({ onCpu, size }) => onCpu && size > 0),
+        sinks,
+      );
       await fetchInto(url, plan.weightsSize, sinks, progress);
       loaded.announce(plan.weights);
       return loaded;
@@ -56,7 +68,9 @@ export class SessionWeights {
       this.bytes.sharedOnGpu += held.memory.bytes;
       return false;
     });
-    const made = store.make(missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * gpu.elements.size(dtype) })));
+    const made = store.make(
+      missing.map(({ key, dtype, dims }) => ({ key, bytes: elementCount(dims) * gpu.elements.size(dtype) })),
+    );
     missing.forEach((weight, i) => {
       take(weight, made[i]);
       if (weight.size > 0) addSink(sinks, weight, gpuSink(this.provider!, weight, made[i]));
@@ -108,9 +122,14 @@ function addSink(sinks: Map<PlanWeight, Sink[]>, weight: PlanWeight, sink: Sink)
 
 /** Fetches the parts of the blob that are wanted and gives each weight its bytes. */
 async function fetchInto(
-  url: string, size: number, sinks: ReadonlyMap<PlanWeight, Sink[]>, progress: (done: number, total: number) => void,
+  url: string,
+  size: number,
+  sinks: ReadonlyMap<PlanWeight, Sink[]>,
+  progress: (done: number, total: number) => void,
 ): Promise<void> {
-  const wanted = [...sinks].map(([{ offset, size: bytes }, take]) => ({ start: offset, end: offset + bytes, take })).sort((a, b) => a.start - b.start);
+  const wanted = [...sinks]
+    .map(([{ offset, size: bytes }, take]) => ({ start: offset, end: offset + bytes, take }))
+    .sort((a, b) => a.start - b.start);
   // Two weights of a plan may lie in one place of the blob.
   const reach = wanted.map(({ end }) => end);
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i], reach[i - 1]);
@@ -136,7 +155,11 @@ async function fetchInto(
 }
 
 /** Takes a weight's bytes, piece by piece, with their offset in the weight. */
-function gpuSink({ gpu }: GpuProvider, { dtype, size }: PlanWeight, { memory: { buffer, offset: place } }: GpuWeight): Sink {
+function gpuSink(
+  { gpu }: GpuProvider,
+  { dtype, size }: PlanWeight,
+  { memory: { buffer, offset: place } }: GpuWeight,
+): Sink {
   if (gpu.elements.same(dtype)) return (offset, piece) => gpu.write(buffer, place + offset, piece);
   // Elements that become wider are gathered first: pieces may end within one.
   const whole = new Uint8Array(size);

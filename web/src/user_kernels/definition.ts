@@ -26,7 +26,9 @@ export interface UserDefinition {
   readonly op: string;
   readonly inputs: readonly UserInput[];
   readonly outputs: readonly UserOutput[];
-  readonly attributes: { readonly [name: string]: { readonly kind: AttributeKind; readonly default: AttributeValue | null } };
+  readonly attributes: {
+    readonly [name: string]: { readonly kind: AttributeKind; readonly default: AttributeValue | null };
+  };
   readonly form: 'expression' | 'body' | 'wgsl';
   /** WGSL; of an expression: in the aliases C (computed in), S (its scalar) and B. */
   readonly text: string;

@@ -1,7 +1,18 @@
 // A user's elementwise formula: the building block of the page's own elementwise operators, with the user's text in it.
 import { DType } from '../schema';
 import type { Shader } from '../jsep/kernel';
-import { computeType, type ComputeType, elementwise, type ElementwiseSpec, elementwiseShader, laneType, MATH_NAMES, mathFunctions, narrowType, wrapped } from '../wgsl';
+import {
+  computeType,
+  type ComputeType,
+  elementwise,
+  type ElementwiseSpec,
+  elementwiseShader,
+  laneType,
+  MATH_NAMES,
+  mathFunctions,
+  narrowType,
+  wrapped,
+} from '../wgsl';
 import { shaderStem, type UserCall } from './index';
 
 interface FormulaSpec extends ElementwiseSpec {
@@ -46,11 +57,23 @@ export function dispatchExpression(call: UserCall): void {
   const types = tensors.map(({ storage }) => computeType(storage));
   const whole = types.every((type) => type !== 'f32') && computeType(output.storage) !== 'f32';
   const { text, isBool, functions, helpers } = definition;
-  elementwise(ctx, shaderOf(shaderStem(definition), functions), Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [PREFIX + name, tensor])), output, {
-    spec: {
-      text, isBool, functions, helpers, scalar: whole ? types[0] : 'f32',
-      result_dtype: output.dtype === DType.bool_ ? DType.bool_ : narrowType(output.dtype),
-    } as FormulaSpec,
-    uniforms, f32, i32,
-  });
+  elementwise(
+    ctx,
+    shaderOf(shaderStem(definition), functions),
+    Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [PREFIX + name, tensor])),
+    output,
+    {
+      spec: {
+        text,
+        isBool,
+        functions,
+        helpers,
+        scalar: whole ? types[0] : 'f32',
+        result_dtype: output.dtype === DType.bool_ ? DType.bool_ : narrowType(output.dtype),
+      } as FormulaSpec,
+      uniforms,
+      f32,
+      i32,
+    },
+  );
 }

@@ -47,16 +47,24 @@ function storedValue(tensor: HelpedTensor): string {
 const HELPERS: { readonly [pattern: string]: Helper } = {
   load__: { dims: false, wgsl: (t) => `fn load_${t.name}(i: u32) -> T_${t.name} { return ${elementOf(t, 'i')}; }` },
   store__: {
-    dims: false, written: true,
+    dims: false,
+    written: true,
     wgsl: (t) => `fn store_${t.name}(i: u32, value: T_${t.name}) { ${t.name}[i] = ${storedValue(t)}; }`,
   },
-  __index: { dims: true, wgsl: (t) => `fn ${t.name}_index(${parameters(t.rank).join(', ')}) -> u32 { return ${flatIndex(t)}; }` },
+  __index: {
+    dims: true,
+    wgsl: (t) => `fn ${t.name}_index(${parameters(t.rank).join(', ')}) -> u32 { return ${flatIndex(t)}; }`,
+  },
   __at: {
-    dims: true, wgsl: (t) => `fn ${t.name}_at(${parameters(t.rank).join(', ')}) -> T_${t.name} { return ${elementOf(t, flatIndex(t))}; }`,
+    dims: true,
+    wgsl: (t) =>
+      `fn ${t.name}_at(${parameters(t.rank).join(', ')}) -> T_${t.name} { return ${elementOf(t, flatIndex(t))}; }`,
   },
   __put: {
-    dims: true, written: true,
-    wgsl: (t) => `fn ${t.name}_put(${[...parameters(t.rank), `value: T_${t.name}`].join(', ')}) { ${t.name}[${flatIndex(t)}] = ${storedValue(t)}; }`,
+    dims: true,
+    written: true,
+    wgsl: (t) =>
+      `fn ${t.name}_put(${[...parameters(t.rank), `value: T_${t.name}`].join(', ')}) { ${t.name}[${flatIndex(t)}] = ${storedValue(t)}; }`,
   },
   __dim: {
     dims: true,
@@ -67,16 +75,21 @@ ${Array.from({ length: t.rank }, (_, axis) => `  if (axis == ${axis}u) { return 
   },
   __size: {
     dims: true,
-    wgsl: (t) => `fn ${t.name}_size() -> u32 { return ${t.rank > 0 ? Array.from({ length: t.rank }, (_, axis) => dim(t.name, axis)).join(' * ') : '1u'}; }`,
+    wgsl: (t) =>
+      `fn ${t.name}_size() -> u32 { return ${t.rank > 0 ? Array.from({ length: t.rank }, (_, axis) => dim(t.name, axis)).join(' * ') : '1u'}; }`,
   },
   __position: {
     dims: true,
     wgsl: (t) => `fn ${t.name}_position(i: u32) -> array<u32, ${Math.max(1, t.rank)}> {
   var rest = i;
   var position: array<u32, ${Math.max(1, t.rank)}>;
-${Array.from({ length: t.rank }, (_, k) => t.rank - 1 - k).map((axis) => (axis > 0
-    ? `  position[${axis}] = rest % ${dim(t.name, axis)};\n  rest /= ${dim(t.name, axis)};`
-    : '  position[0] = rest;')).join('\n')}
+${Array.from({ length: t.rank }, (_, k) => t.rank - 1 - k)
+  .map((axis) =>
+    axis > 0
+      ? `  position[${axis}] = rest % ${dim(t.name, axis)};\n  rest /= ${dim(t.name, axis)};`
+      : '  position[0] = rest;',
+  )
+  .join('\n')}
   return position;
 }`,
   },
@@ -84,7 +97,13 @@ ${Array.from({ length: t.rank }, (_, k) => t.rank - 1 - k).map((axis) => (axis >
 
 function wanted(text: string, tensor: HelpedTensor): Helper[] {
   return Object.entries(HELPERS)
-    .filter(([pattern, { written }]) => (!written || tensor.written) && new RegExp(`\\b${pattern.replace('__', pattern.startsWith('__') ? `${tensor.name}_` : `_${tensor.name}`)}\\b`).test(text))
+    .filter(
+      ([pattern, { written }]) =>
+        (!written || tensor.written) &&
+        new RegExp(
+          `\\b${pattern.replace('__', pattern.startsWith('__') ? `${tensor.name}_` : `_${tensor.name}`)}\\b`,
+        ).test(text),
+    )
     .map(([, helper]) => helper);
 }
 

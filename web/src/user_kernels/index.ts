@@ -24,7 +24,9 @@ export interface UserCall {
 
 /** By domain:operator. */
 export function userKernels(json: string): ReadonlyMap<string, Kernel> {
-  return new Map(readDefinitions(json).map((definition) => [`${definition.domain}:${definition.op}`, userKernel(definition)]));
+  return new Map(
+    readDefinitions(json).map((definition) => [`${definition.domain}:${definition.op}`, userKernel(definition)]),
+  );
 }
 
 function userKernel(definition: UserDefinition): Kernel {
@@ -44,14 +46,21 @@ function userKernel(definition: UserDefinition): Kernel {
 }
 
 function readAttributes({ op, attributes }: UserDefinition, given: Attributes): { [name: string]: AttributeValue } {
-  return Object.fromEntries(Object.entries(attributes).map(([name, { kind, default: otherwise }]) => {
-    if (otherwise === null && !given.has(name)) throw new KernelError(`${op} needs its attribute '${name}'`);
-    const value: AttributeValue = !given.has(name) ? otherwise!
-      : kind === 's' ? given.text(name, '')
-        : kind === 'ss' ? given.texts(name)
-          : kind === 'is' || kind === 'fs' ? given.numbers(name) : given.number(name, 0);
-    return [name, value];
-  }));
+  return Object.fromEntries(
+    Object.entries(attributes).map(([name, { kind, default: otherwise }]) => {
+      if (otherwise === null && !given.has(name)) throw new KernelError(`${op} needs its attribute '${name}'`);
+      const value: AttributeValue = !given.has(name)
+        ? otherwise!
+        : kind === 's'
+          ? given.text(name, '')
+          : kind === 'ss'
+            ? given.texts(name)
+            : kind === 'is' || kind === 'fs'
+              ? given.numbers(name)
+              : given.number(name, 0);
+      return [name, value];
+    }),
+  );
 }
 
 function prepare(ctx: Context, definition: UserDefinition, attributes: { [name: string]: AttributeValue }): UserCall {
@@ -65,7 +74,8 @@ function prepare(ctx: Context, definition: UserDefinition, attributes: { [name: 
   });
   const positions = new Map(definition.inputs.map(({ name }, i) => [name, i]));
   const env: Env = {
-    shapes, attributes,
+    shapes,
+    attributes,
     values: (name) => ctx.data(positions.get(name)!) ?? [],
   };
   const outputs: { [name: string]: Tensor } = {};

@@ -24,7 +24,8 @@ const divided = (a: number, b: number): number => {
 const floorDiv = (a: number, b: number): number => Math.floor(divided(a, b));
 
 const OPERATIONS: { readonly [name: string]: Operation } = {
-  '+': (a: number | Items, b: number | Items): Value => (Array.isArray(a) ? [...a, ...(b as Items)] : (a as number) + (b as number)),
+  '+': (a: number | Items, b: number | Items): Value =>
+    Array.isArray(a) ? [...a, ...(b as Items)] : (a as number) + (b as number),
   '-': (a: number, b: number) => a - b,
   '*': (a: number, b: number) => a * b,
   '/': divided,
@@ -68,18 +69,25 @@ export function evaluate(tree: Tree, env: Env): Value {
   const [kind, ...parts] = tree as readonly [string, ...Tree[]];
   const name = parts[0] as string;
   switch (kind) {
-    case 'text': return name;
-    case 'attribute': return env.attributes[name];
-    case 'present': return Number(name in env.shapes);
+    case 'text':
+      return name;
+    case 'attribute':
+      return env.attributes[name];
+    case 'present':
+      return Number(name in env.shapes);
     case 'shape': {
       const shape = env.shapes[name];
       if (!shape) throw new KernelError(`input '${name}' is omitted`);
       return shape;
     }
-    case 'values': return env.values(name);
-    case 'if': return evaluate(truth(evaluate(parts[0], env)) ? parts[1] : parts[2], env);
-    case 'and': return Number(parts.every((part) => truth(evaluate(part, env))));
-    case 'or': return Number(parts.some((part) => truth(evaluate(part, env))));
+    case 'values':
+      return env.values(name);
+    case 'if':
+      return evaluate(truth(evaluate(parts[0], env)) ? parts[1] : parts[2], env);
+    case 'and':
+      return Number(parts.every((part) => truth(evaluate(part, env))));
+    case 'or':
+      return Number(parts.some((part) => truth(evaluate(part, env))));
   }
   const operation = OPERATIONS[kind];
   if (!operation) throw new KernelError(`the language of sizes has no '${kind}'`);
@@ -89,7 +97,8 @@ export function evaluate(tree: Tree, env: Env): Value {
 /** An expression whose value is one number. */
 export function evaluateNumber(tree: Tree, env: Env, what: string): number {
   const value = evaluate(tree, env);
-  if (typeof value !== 'number' || Number.isNaN(value)) throw new KernelError(`${what} is ${JSON.stringify(value)}, not a number`);
+  if (typeof value !== 'number' || Number.isNaN(value))
+    throw new KernelError(`${what} is ${JSON.stringify(value)}, not a number`);
   return value;
 }
 
@@ -98,7 +107,8 @@ export function evaluateShape(tree: Tree, env: Env, what: string): number[] {
   const value = evaluate(tree, env);
   if (!Array.isArray(value)) throw new KernelError(`${what} is ${JSON.stringify(value)}, not a list of sizes`);
   return value.map((dim) => {
-    if (typeof dim !== 'number' || !Number.isInteger(dim) || dim < 0) throw new KernelError(`${what} is [${value}]: sizes are whole numbers`);
+    if (typeof dim !== 'number' || !Number.isInteger(dim) || dim < 0)
+      throw new KernelError(`${what} is [${value}]: sizes are whole numbers`);
     return dim;
   });
 }

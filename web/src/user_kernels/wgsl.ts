@@ -38,8 +38,13 @@ export function dispatchWgsl(call: UserCall): void {
   ];
   const all = `${text}\n${functions}`;
   const dims = Object.fromEntries(
-    tensors.filter((tensor) => tensor.rank > 0 && needsDims(all, tensor)).map(({ name }) => [`${name}_dim`, env.shapes[name]]));
-  const constants = definition.constants.map(({ name, value }) => `const ${name} = ${constantText(evaluate(value, env), isTruth(value))};`);
+    tensors
+      .filter((tensor) => tensor.rank > 0 && needsDims(all, tensor))
+      .map(({ name }) => [`${name}_dim`, env.shapes[name]]),
+  );
+  const constants = definition.constants.map(
+    ({ name, value }) => `const ${name} = ${constantText(evaluate(value, env), isTruth(value))};`,
+  );
   const body = form === 'body';
   const threads = body ? evaluateNumber(definition.threads, env, `${definition.op}: threads`) : 0;
   ctx.dispatch({
@@ -48,7 +53,8 @@ export function dispatchWgsl(call: UserCall): void {
     inputs: Object.fromEntries(bound) as { [name: string]: Binding },
     outputs,
     uniforms: { ...(body ? { thread_count: threads } : {}), ...dims, ...call.uniforms },
-    f32, i32,
+    f32,
+    i32,
     workgroups: body ? linearWorkgroups(threads, ctx.device, workgroupSize) : workgroupsOf(call),
   });
 }
@@ -56,7 +62,9 @@ export function dispatchWgsl(call: UserCall): void {
 /** An omitted input has a binding like any other, so that one text fits both cases: the first input's memory. */
 function boundInputs({ definition, inputs }: UserCall): { [name: string]: Tensor } {
   const [first] = Object.values(inputs);
-  return Object.fromEntries(definition.inputs.filter(({ host }) => !host).map(({ name }) => [name, inputs[name] ?? first]));
+  return Object.fromEntries(
+    definition.inputs.filter(({ host }) => !host).map(({ name }) => [name, inputs[name] ?? first]),
+  );
 }
 
 function workgroupsOf({ definition, env }: UserCall): [number, number, number] {
@@ -66,6 +74,7 @@ function workgroupsOf({ definition, env }: UserCall): [number, number, number] {
 
 function constantText(value: unknown, truth: boolean): string {
   if (truth) return String(Boolean(value));
-  if (typeof value !== 'number') throw new KernelError(`a constant of WGSL is a number or a condition, not ${JSON.stringify(value)}`);
+  if (typeof value !== 'number')
+    throw new KernelError(`a constant of WGSL is a number or a condition, not ${JSON.stringify(value)}`);
   return String(value);
 }

@@ -16,7 +16,8 @@ interface Token {
 }
 
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-const TOKEN = /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?|[A-Za-z_]\w*|<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/g;
+const TOKEN =
+  /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?|[A-Za-z_]\w*|<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/g;
 const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const WORD = /^[A-Za-z_]/;
 /** What an operand may end with, so that an & behind it is a binary one. */
@@ -83,7 +84,13 @@ function referencesTo(names: ReadonlySet<string>, tokens: readonly Token[]): Set
       if (tokens[name]?.text === '<') while (tokens[name++].text !== '>');
       declared = tokens[name]?.text;
       i = name;
-    } else if (WORD.test(text) && names.has(text) && before !== '.' && after !== ':' && !scopes.some((scope) => scope.names.has(text))) {
+    } else if (
+      WORD.test(text) &&
+      names.has(text) &&
+      before !== '.' &&
+      after !== ':' &&
+      !scopes.some((scope) => scope.names.has(text))
+    ) {
       references.add(i);
     }
   }
@@ -96,19 +103,26 @@ class Rewriter {
   private readonly laneWrites = new Set<string>();
 
   constructor(
-    private readonly text: string, private readonly tokens: readonly Token[],
-    private readonly partners: ReadonlyMap<number, number>, private readonly references: ReadonlySet<number>,
+    private readonly text: string,
+    private readonly tokens: readonly Token[],
+    private readonly partners: ReadonlyMap<number, number>,
+    private readonly references: ReadonlySet<number>,
   ) {}
 
   rewritten(): AccessedText {
     const text = this.between(0, this.tokens.length);
-    return { text: this.text.slice(0, this.tokens[0]?.start ?? 0) + text, reads: this.reads, writes: this.writes, laneWrites: this.laneWrites };
+    return {
+      text: this.text.slice(0, this.tokens[0]?.start ?? 0) + text,
+      reads: this.reads,
+      writes: this.writes,
+      laneWrites: this.laneWrites,
+    };
   }
 
   /** The tokens from `begin` up to `end`, and the space behind each. */
   private between(begin: number, end: number): string {
     let made = '';
-    for (let i = begin; i < end;) {
+    for (let i = begin; i < end; ) {
       if (this.references.has(i)) {
         const access = this.access(i);
         made += access.text;
@@ -125,8 +139,15 @@ class Rewriter {
   private access(i: number): { text: string; next: number } {
     const name = this.tokens[i].text;
     const close = this.partners.get(i + 1);
-    if (this.at(i + 1) !== '[' || close === undefined || (this.at(i - 1) === '&' && !OPERAND_END.test(this.at(i - 2)))) {
-      throw new KernelError(`a shader uses ${name} otherwise than as ${name}[…], so that it cannot be bound in parts`, true);
+    if (
+      this.at(i + 1) !== '[' ||
+      close === undefined ||
+      (this.at(i - 1) === '&' && !OPERAND_END.test(this.at(i - 2)))
+    ) {
+      throw new KernelError(
+        `a shader uses ${name} otherwise than as ${name}[…], so that it cannot be bound in parts`,
+        true,
+      );
     }
     const index = `u32(${this.between(i + 2, close)})`;
     const lane = this.lane(close + 1);
@@ -142,14 +163,19 @@ class Rewriter {
     if (sign) this.reads.add(name);
     const value = sign ? `read_${name}(${index})${lane ? `[${lane.index}]` : ''} ${sign} (${given})` : given;
     (lane ? this.laneWrites : this.writes).add(name);
-    return { text: lane ? `write_lane_${name}(${index}, ${lane.index}, ${value})` : `write_${name}(${index}, ${value})`, next: end };
+    return {
+      text: lane ? `write_lane_${name}(${index}, ${lane.index}, ${value})` : `write_${name}(${index}, ${value})`,
+      next: end,
+    };
   }
 
   /** The lane that the tokens from `i` on choose, if they do. */
   private lane(i: number): { index: string; next: number } | undefined {
     const close = this.partners.get(i);
-    if (this.at(i) === '[' && close !== undefined) return { index: `u32(${this.between(i + 1, close)})`, next: close + 1 };
-    const component = this.at(i) === '.' ? Math.max('xyzw'.indexOf(this.at(i + 1)), 'rgba'.indexOf(this.at(i + 1))) : -1;
+    if (this.at(i) === '[' && close !== undefined)
+      return { index: `u32(${this.between(i + 1, close)})`, next: close + 1 };
+    const component =
+      this.at(i) === '.' ? Math.max('xyzw'.indexOf(this.at(i + 1)), 'rgba'.indexOf(this.at(i + 1))) : -1;
     return component < 0 || this.at(i + 1).length > 1 ? undefined : { index: `${component}u`, next: i + 2 };
   }
 

@@ -26,7 +26,8 @@ const KINDS = {
   selu: 'u.activation_1 * select(v, u.activation_0 * (exp(v) - 1.0), v < F(0.0))',
   celu: 'select(v, u.activation_0 * (exp(v / u.activation_0) - 1.0), v < F(0.0))',
   thresholded_relu: 'select(F(0.0), v, v > F(u.activation_0))',
-  shrink: 'select(select(F(0.0), v - u.activation_0, v > F(u.activation_1)), v + u.activation_0, v < F(-u.activation_1))',
+  shrink:
+    'select(select(F(0.0), v - u.activation_0, v > F(u.activation_1)), v + u.activation_0, v < F(-u.activation_1))',
   softplus: 'or_v(max(v, F(0.0)) + log(1.0 + exp(-abs(v))), v)',
   softsign: 'v / (1.0 + abs(v))',
   swish: 'v / (1.0 + exp(-u.activation_0 * v))',
@@ -56,7 +57,7 @@ const NAMES: { readonly [name: string]: Activation | undefined } = {
   Sigmoid: { kind: 'sigmoid', params: [] },
   Tanh: { kind: 'tanh', params: [] },
   Elu: { kind: 'elu', params: [1] },
-  Selu: { kind: 'selu', params: [1.6732632, 1.0507010] },
+  Selu: { kind: 'selu', params: [1.6732632, 1.050701] },
   Celu: { kind: 'celu', params: [1] },
   ThresholdedRelu: { kind: 'thresholded_relu', params: [1] },
   Shrink: { kind: 'shrink', params: [0, 0.5] },
@@ -104,7 +105,10 @@ export function piecewise(activation: Activation | undefined): Activation | unde
   const [, plain, suffix] = /^(.*?)([+&]?)$/.exec(kind)!;
   const made = PIECEWISE[plain]?.(params);
   if (!made) return activation;
-  return { kind: `piecewise${suffix as '' | '+' | '&'}`, params: suffix === '+' ? [...made, params[params.length - 1]] : made };
+  return {
+    kind: `piecewise${suffix as '' | '+' | '&'}`,
+    params: suffix === '+' ? [...made, params[params.length - 1]] : made,
+  };
 }
 
 /** WGSL of `fn activate(v: F) -> F` for `lanes` lanes; the identity where there is no activation. */
@@ -114,7 +118,8 @@ export function activationText(kind: ActivationKind | undefined, lanes: Lanes): 
   // The offset follows the parameters that the text names.
   const own = plain === undefined ? 0 : new Set(KINDS[plain].match(/u\.activation_\d/g)).size;
   const offset = kind?.endsWith('+') ? ` + u.activation_${own}` : '';
-  const expression = plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type).replace(/\bI\b/g, integer)}${offset}`;
+  const expression =
+    plain === undefined ? 'v' : `${KINDS[plain].replace(/\bF\b/g, type).replace(/\bI\b/g, integer)}${offset}`;
   const needs = plain === 'gelu' ? gaussError(type) : expression.includes('or_v(') ? orNan('or_v', type, integer) : '';
   return `${needs}fn activate(v: ${type}) -> ${type} { return ${expression}; }\n`;
 }

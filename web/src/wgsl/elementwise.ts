@@ -32,7 +32,10 @@ export interface ElementwiseSpec extends Spec {
  * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in order:
  * T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are as in laneAliases.
  */
-export function elementwiseShader<S extends Spec = Spec>(name: string, functions: (spec: ElementwiseSpec & S) => string): Shader<ElementwiseSpec & S> {
+export function elementwiseShader<S extends Spec = Spec>(
+  name: string,
+  functions: (spec: ElementwiseSpec & S) => string,
+): Shader<ElementwiseSpec & S> {
   return {
     name: `${name}__elementwise`,
     wgsl(spec) {
@@ -69,13 +72,24 @@ export interface ElementwiseOptions<S> {
 
 /** Dispatches `shader` on operands (in the order of its parameters) that broadcast to the shape of `output`. */
 export function elementwise<S extends Spec>(
-  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, output: Tensor, options: ElementwiseOptions<S> = {},
+  ctx: Context,
+  shader: Shader<ElementwiseSpec & S>,
+  operands: { readonly [name: string]: Tensor },
+  output: Tensor,
+  options: ElementwiseOptions<S> = {},
 ): void {
   if (output.size === 0) return;
   const names = Object.keys(operands);
   const tensors = Object.values(operands);
-  if (![output, ...tensors].every((tensor) => bindsWhole(tensor, ctx.device)) && inParts(ctx, shader, operands, output, options)) return;
-  const { walk, wide, lanes, access } = plan(tensors.map(({ dims }) => dims), output.dims);
+  if (
+    ![output, ...tensors].every((tensor) => bindsWhole(tensor, ctx.device)) &&
+    inParts(ctx, shader, operands, output, options)
+  )
+    return;
+  const { walk, wide, lanes, access } = plan(
+    tensors.map(({ dims }) => dims),
+    output.dims,
+  );
   // Starting a thread costs a software adapter as much as a few elements do.
   const items = ctx.device.software ? 4 : 1;
   const spec: ElementwiseSpec = {
@@ -109,7 +123,11 @@ function inLine(tensor: Tensor): Tensor {
 
 /** Dispatches the parts along the first axis that is longer than 1, where there are such; false where they would not fit either. */
 function inParts<S extends Spec>(
-  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, output: Tensor, options: ElementwiseOptions<S>,
+  ctx: Context,
+  shader: Shader<ElementwiseSpec & S>,
+  operands: { readonly [name: string]: Tensor },
+  output: Tensor,
+  options: ElementwiseOptions<S>,
 ): boolean {
   const named = Object.entries(operands);
   // Where shapes are equal, or of one element, any cut will do.
@@ -117,7 +135,9 @@ function inParts<S extends Spec>(
   const dims = flat ? [output.size] : output.dims;
   const axis = dims.findIndex((dim) => dim > 1);
   const all = named.map(([name, tensor]) => {
-    const full = flat ? [tensor.size] : [...new Array<number>(Math.max(0, dims.length - tensor.dims.length)).fill(1), ...tensor.dims];
+    const full = flat
+      ? [tensor.size]
+      : [...new Array<number>(Math.max(0, dims.length - tensor.dims.length)).fill(1), ...tensor.dims];
     return { name, tensor, full, row: full[axis] > 1 ? rowSize(full, axis) : 0 };
   });
   const target = { name: '', tensor: output, full: dims, row: rowSize(dims, axis) };
@@ -125,33 +145,51 @@ function inParts<S extends Spec>(
   if (!parts) return false;
   for (const [begin, end] of parts) {
     const part = ({ tensor, full, row }: typeof target) =>
-      row === 0 ? ctx.reshape(tensor, full) : ctx.window(tensor, begin * row, full.map((dim, k) => (k === axis ? end - begin : dim)));
+      row === 0
+        ? ctx.reshape(tensor, full)
+        : ctx.window(
+            tensor,
+            begin * row,
+            full.map((dim, k) => (k === axis ? end - begin : dim)),
+          );
     elementwise(ctx, shader, Object.fromEntries(all.map((each) => [each.name, part(each)])), part(target), options);
   }
   return true;
 }
 
 /** The walk over the output, in fours where that is possible. */
-function plan(shapes: readonly (readonly number[])[], target: readonly number[]): { walk: Walk; wide: boolean[]; lanes: Lanes; access: Access[] } {
+function plan(
+  shapes: readonly (readonly number[])[],
+  target: readonly number[],
+): { walk: Walk; wide: boolean[]; lanes: Lanes; access: Access[] } {
   // The output walks along, last, so that folding keeps it simple.
   const strides = [...shapes, target].map((dims) => broadcastStrides(dims, target));
   const folded = foldWalk({ dims: target, strides });
-  const accesses = (walk: Walk): Access[] => walk.strides.slice(0, -1).map((stride) => {
-    if (stride.every((step) => step === 0)) return 'one';
-    return stride.every((step, axis) => step === walk.strides.at(-1)![axis]) ? 'same' : 'walk';
-  });
+  const accesses = (walk: Walk): Access[] =>
+    walk.strides.slice(0, -1).map((stride) => {
+      if (stride.every((step) => step === 0)) return 'one';
+      return stride.every((step, axis) => step === walk.strides.at(-1)![axis]) ? 'same' : 'walk';
+    });
   const access = accesses(folded);
   const each = folded.strides.slice(0, -1);
   // Without a walk any size goes in fours: the last lanes fall behind the end (see inLanes).
   if (!access.includes('walk')) return { walk: folded, wide: access.map((kind) => kind === 'same'), lanes: 4, access };
   const fours = wideWalk(folded, 4);
   if (!fours) return { walk: { dims: folded.dims, strides: each }, wide: access.map(() => true), lanes: 1, access };
-  return { walk: { dims: fours.walk.dims, strides: fours.walk.strides.slice(0, -1) }, wide: fours.wide.slice(0, -1), lanes: 4, access };
+  return {
+    walk: { dims: fours.walk.dims, strides: fours.walk.strides.slice(0, -1) },
+    wide: fours.wide.slice(0, -1),
+    lanes: 4,
+    access,
+  };
 }
 
 /** Declares output 0 with the shape that `operands` broadcast to, and computes it. */
 export function broadcastElementwise<S extends Spec>(
-  ctx: Context, shader: Shader<ElementwiseSpec & S>, operands: { readonly [name: string]: Tensor }, options: ElementwiseOptions<S> & { dtype?: Tensor['dtype'] } = {},
+  ctx: Context,
+  shader: Shader<ElementwiseSpec & S>,
+  operands: { readonly [name: string]: Tensor },
+  options: ElementwiseOptions<S> & { dtype?: Tensor['dtype'] } = {},
 ): void {
   const dims = broadcastDims(...Object.values(operands).map((operand) => operand.dims));
   elementwise(ctx, shader, operands, ctx.output(0, dims, options.dtype), options);

@@ -27,7 +27,9 @@ export function stored(storage: StorageType, lanes: Lanes, value: string): strin
 /** F, I, U and B: float, integer, unsigned and boolean values of `lanes` lanes. Functions written with them fit any width. */
 export function laneAliases(lanes: Lanes): string {
   const names = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
-  return Object.entries(names).map(([name, type]) => `alias ${name} = ${laneType(type, lanes)};`).join(' ');
+  return Object.entries(names)
+    .map(([name, type]) => `alias ${name} = ${laneType(type, lanes)};`)
+    .join(' ');
 }
 
 /**

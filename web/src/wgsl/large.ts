@@ -29,7 +29,10 @@ export function windowCount(bytes: number, limit: number): number {
 
 /** Bindings that a dispatch takes for these tensors, one for each window. */
 export function bindingCount(tensors: readonly Tensor[], { maxStorageBindingSize }: DeviceTraits): number {
-  return tensors.reduce((sum, tensor) => sum + windowCount(tensor.size * storageSize(tensor), maxStorageBindingSize), 0);
+  return tensors.reduce(
+    (sum, tensor) => sum + windowCount(tensor.size * storageSize(tensor), maxStorageBindingSize),
+    0,
+  );
 }
 
 export function bindsWhole(tensor: Tensor, device: DeviceTraits): boolean {
@@ -41,12 +44,17 @@ export function bindsWhole(tensor: Tensor, device: DeviceTraits): boolean {
  * and can be bound. Undefined where even the shortest part is too large.
  */
 export function partsAlong(
-  length: number, tensors: readonly { readonly tensor: Tensor; readonly row: number }[], device: DeviceTraits,
+  length: number,
+  tensors: readonly { readonly tensor: Tensor; readonly row: number }[],
+  device: DeviceTraits,
 ): [begin: number, end: number][] | undefined {
   const moving = tensors.filter(({ row }) => row > 0);
   if (tensors.some(({ tensor, row }) => row === 0 && !bindsWhole(tensor, device))) return undefined;
   // Steps are powers of two, so the largest serves all.
-  const step = Math.max(1, ...moving.map(({ tensor, row }) => windowStep(tensor) / powerOfTwoIn(row, windowStep(tensor))));
+  const step = Math.max(
+    1,
+    ...moving.map(({ tensor, row }) => windowStep(tensor) / powerOfTwoIn(row, windowStep(tensor))),
+  );
   const most = Math.min(...moving.map(({ tensor, row }) => Math.floor(bindable(tensor, device) / row)));
   const part = Math.floor(most / step) * step;
   if (part === 0) return undefined;
@@ -57,13 +65,25 @@ export function partsAlong(
  * Does work on tensors of which each has a part for each item of a batch (axis 0): item by item, or several together, where they are too
  * large to be bound at once, and can be cut so.
  */
-export function inBatches<T extends { readonly [name: string]: Tensor | undefined }>(ctx: Context, batch: number, tensors: T, work: (parts: T) => void): void {
+export function inBatches<T extends { readonly [name: string]: Tensor | undefined }>(
+  ctx: Context,
+  batch: number,
+  tensors: T,
+  work: (parts: T) => void,
+): void {
   const there = Object.values(tensors).filter((tensor) => tensor !== undefined);
   const whole = there.every((tensor) => bindsWhole(tensor, ctx.device));
-  const parts = whole ? undefined : partsAlong(batch, there.map((tensor) => ({ tensor, row: tensor.size / batch })), ctx.device);
+  const parts = whole
+    ? undefined
+    : partsAlong(
+        batch,
+        there.map((tensor) => ({ tensor, row: tensor.size / batch })),
+        ctx.device,
+      );
   if (!parts) return work(tensors);
   for (const [begin, end] of parts) {
-    const part = (tensor: Tensor) => ctx.window(tensor, begin * (tensor.size / batch), [end - begin, ...tensor.dims.slice(1)]);
+    const part = (tensor: Tensor) =>
+      ctx.window(tensor, begin * (tensor.size / batch), [end - begin, ...tensor.dims.slice(1)]);
     work(Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, tensor && part(tensor)])) as T);
   }
 }

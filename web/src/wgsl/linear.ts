@@ -9,7 +9,9 @@ export const WORKGROUP_SIZE = 64;
  * rectangle with as few superfluous groups as there can be; `linearMain` finds its index in either.
  */
 export function linearWorkgroups(
-  threads: number, device: Pick<DeviceTraits, 'maxWorkgroupsPerDimension'>, size = WORKGROUP_SIZE,
+  threads: number,
+  device: Pick<DeviceTraits, 'maxWorkgroupsPerDimension'>,
+  size = WORKGROUP_SIZE,
 ): [number, number, number] {
   const groups = Math.ceil(threads / size);
   const rows = Math.ceil(groups / device.maxWorkgroupsPerDimension);
@@ -21,9 +23,10 @@ export function linearWorkgroups(
  * `items`: a thread does so many neighbours in turn (dispatch as many threads less); `body` must not return then.
  */
 export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.count', items = 1 } = {}): string {
-  const own = items === 1
-    ? `  if (i >= ${count}) { return; }\n${body}`
-    : `  let end = min((i + 1u) * ${items}u, ${count});\n  for (var k = i * ${items}u; k < end; k++) {\n  let i = k;\n${body}\n  }`;
+  const own =
+    items === 1
+      ? `  if (i >= ${count}) { return; }\n${body}`
+      : `  let end = min((i + 1u) * ${items}u, ${count});\n  for (var k = i * ${items}u; k < end; k++) {\n  let i = k;\n${body}\n  }`;
   return `
 @compute @workgroup_size(${size})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

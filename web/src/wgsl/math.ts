@@ -41,11 +41,16 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<U>(x) - U(0x80000001u) <= U(0x7f7fffffu)); }' },
   // 0 for -0.
   plain_zero: { wgsl: 'fn plain_zero(x: F) -> F { return select(x, F(0.0), x == F(0.0)); }' },
-  bounded: { needs: ['or_nan'], wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }' },
+  bounded: {
+    needs: ['or_nan'],
+    wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }',
+  },
   exp_: { needs: ['or_nan'], wgsl: 'fn exp_(x: F) -> F { return or_nan(exp(x), x); }' },
   is_infinite: { wgsl: 'fn is_infinite(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) == U(0x7f800000u); }' },
   // Absolute value and sign by bits: right for -0, infinities and NaN.
-  with_sign: { wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }' },
+  with_sign: {
+    wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }',
+  },
 
   // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is corrected once, the
   // quotient twice: that leaves the nearest float, where no step leaves the normal numbers.
@@ -107,7 +112,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   },
   // log(1 + e^x)
   softplus: {
-    needs: ['log1p', 'or_nan'], wgsl: 'fn softplus(x: F) -> F { return or_nan(max(x, F(0.0)) + log1p(exp(-abs(x))), x); }',
+    needs: ['log1p', 'or_nan'],
+    wgsl: 'fn softplus(x: F) -> F { return or_nan(max(x, F(0.0)) + log1p(exp(-abs(x))), x); }',
   },
   // e^x - 1, near zero without loss: through tanh(x/2).
   expm1: {
@@ -123,8 +129,12 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   reduced_angle: {
     wgsl: 'fn reduced_angle(x: F, k: F) -> F { return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }',
   },
-  sin_near: { wgsl: `fn sin_near(r: F) -> F { let z = r * r; return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.0001983901580, 0.000002712647024])}; }` },
-  cos_near: { wgsl: `fn cos_near(r: F) -> F { let z = r * r; return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }` },
+  sin_near: {
+    wgsl: `fn sin_near(r: F) -> F { let z = r * r; return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.000198390158, 0.000002712647024])}; }`,
+  },
+  cos_near: {
+    wgsl: `fn cos_near(r: F) -> F { let z = r * r; return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }`,
+  },
   sin_: {
     needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
     wgsl: `fn sin_(x: F) -> F {
@@ -201,7 +211,10 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   return or_nan(select(large, small, abs(x) < F(1.0)), x);
 }`,
   },
-  cosh_: { needs: ['or_nan'], wgsl: 'fn cosh_(x: F) -> F { let e = exp(0.5 * abs(x)); return or_nan(0.5 * e * e + 0.5 / e / e, x); }' },
+  cosh_: {
+    needs: ['or_nan'],
+    wgsl: 'fn cosh_(x: F) -> F { let e = exp(0.5 * abs(x)); return or_nan(0.5 * e * e + 0.5 / e / e, x); }',
+  },
   asinh_: {
     needs: ['with_sign', 'or_nan'],
     wgsl: `fn asinh_(x: F) -> F {

@@ -85,7 +85,11 @@ export function foldWalk({ dims, strides }: Walk): Walk {
  * their elements next to each other there (`wide`) count in groups of `lanes`; those that repeat one element still count it alone.
  * `offsets`: where each tensor starts.
  */
-export function wideWalk({ dims, strides }: Walk, lanes: number, offsets: readonly number[] = []): { walk: Walk; wide: boolean[] } | undefined {
+export function wideWalk(
+  { dims, strides }: Walk,
+  lanes: number,
+  offsets: readonly number[] = [],
+): { walk: Walk; wide: boolean[] } | undefined {
   const last = dims.length - 1;
   if (last < 0 || dims[last] % lanes !== 0) return undefined;
   const wide = strides.map((stride) => stride[last] === 1);
@@ -98,7 +102,9 @@ export function wideWalk({ dims, strides }: Walk, lanes: number, offsets: readon
     wide,
     walk: {
       dims: dims.map((dim, axis) => (axis === last ? dim / lanes : dim)),
-      strides: strides.map((stride, k) => (wide[k] ? stride.map((step, axis) => (axis === last ? 1 : step / lanes)) : stride)),
+      strides: strides.map((stride, k) =>
+        wide[k] ? stride.map((step, axis) => (axis === last ? 1 : step / lanes)) : stride,
+      ),
     },
   };
 }

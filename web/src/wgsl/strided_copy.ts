@@ -33,17 +33,29 @@ const STRIDED_COPY: Shader<CopySpec> = {
 };
 
 /** target[index along to] = source[index along from], for every index of `dims`. */
-export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Tensor, to: View, dims: readonly number[]): void {
+export function stridedCopy(
+  ctx: Context,
+  source: Tensor,
+  from: View,
+  target: Tensor,
+  to: View,
+  dims: readonly number[],
+): void {
   if (sizeOf(dims) === 0) return;
   const folded = foldWalk({ dims, strides: [from.strides, to.strides] });
   const offsets = [from.offset ?? 0, to.offset ?? 0];
   const tensors = [source, target] as const;
-  if (tensors.some((tensor) => !bindsWhole(tensor, ctx.device)) && tensors.every((tensor) => bindable(tensor, ctx.device) > windowStep(tensor))) {
+  if (
+    tensors.some((tensor) => !bindsWhole(tensor, ctx.device)) &&
+    tensors.every((tensor) => bindable(tensor, ctx.device) > windowStep(tensor))
+  ) {
     copyInParts(ctx, tensors, folded, offsets);
     return;
   }
   const fours = folded.strides[1].at(-1) === 1 ? wideWalk(folded, 4, offsets) : undefined;
-  const { walk, wide, lanes } = fours ? { walk: fours.walk, wide: fours.wide[0], lanes: 4 as const } : { walk: folded, wide: true, lanes: 1 as const };
+  const { walk, wide, lanes } = fours
+    ? { walk: fours.walk, wide: fours.wide[0], lanes: 4 as const }
+    : { walk: folded, wide: true, lanes: 1 as const };
   if (!fours && blockCopy(ctx, source, target, folded, offsets)) return;
   const count = sizeOf(walk.dims);
   ctx.dispatch({
@@ -52,7 +64,9 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
     inputs: { x: inLanes(source, wide ? lanes : 1) },
     outputs: { y: inLanes(target, lanes) },
     uniforms: {
-      count, x_start: offsets[0] / (wide ? lanes : 1), y_start: offsets[1] / lanes,
+      count,
+      x_start: offsets[0] / (wide ? lanes : 1),
+      y_start: offsets[1] / lanes,
       ...walkUniforms(walk, ['x', 'y']),
     },
     workgroups: linearWorkgroups(count, ctx.device),
@@ -60,9 +74,15 @@ export function stridedCopy(ctx: Context, source: Tensor, from: View, target: Te
 }
 
 /** Halves the walk until each half touches no more of either tensor than can be bound, and copies between windows. */
-function copyInParts(ctx: Context, tensors: readonly [Tensor, Tensor], { dims, strides }: Walk, offsets: readonly number[]): void {
+function copyInParts(
+  ctx: Context,
+  tensors: readonly [Tensor, Tensor],
+  { dims, strides }: Walk,
+  offsets: readonly number[],
+): void {
   const spans = strides.map((stride, k) => {
-    const reach = (sign: number) => dims.reduce((sum, dim, axis) => sum + Math.max(0, sign * stride[axis]) * (dim - 1), 0);
+    const reach = (sign: number) =>
+      dims.reduce((sum, dim, axis) => sum + Math.max(0, sign * stride[axis]) * (dim - 1), 0);
     const unit = windowStep(tensors[k]);
     const begin = Math.floor((offsets[k] - reach(-1)) / unit) * unit;
     // Whole vectors: what a window of fours may read and write.
@@ -78,10 +98,18 @@ function copyInParts(ctx: Context, tensors: readonly [Tensor, Tensor], { dims, s
   const extent = dims.map((dim, axis) => Math.abs(strides[large][axis]) * (dim - 1));
   const axis = extent.indexOf(Math.max(...extent));
   // Vectors of four stay whole.
-  const half = Math.max(1, Math.ceil(dims[axis] / 2 / 4) * 4 < dims[axis] ? Math.ceil(dims[axis] / 2 / 4) * 4 : Math.floor(dims[axis] / 2));
+  const half = Math.max(
+    1,
+    Math.ceil(dims[axis] / 2 / 4) * 4 < dims[axis] ? Math.ceil(dims[axis] / 2 / 4) * 4 : Math.floor(dims[axis] / 2),
+  );
   const resized = (size: number) => dims.map((dim, k) => (k === axis ? size : dim));
   copyInParts(ctx, tensors, { dims: resized(half), strides }, offsets);
-  copyInParts(ctx, tensors, { dims: resized(dims[axis] - half), strides }, offsets.map((offset, k) => offset + half * strides[k][axis]));
+  copyInParts(
+    ctx,
+    tensors,
+    { dims: resized(dims[axis] - half), strides },
+    offsets.map((offset, k) => offset + half * strides[k][axis]),
+  );
 }
 
 /** Whether the walk's second tensor is walked element by element. */
@@ -104,7 +132,9 @@ const BLOCK_COPY: Shader<BlockSpec> = {
   name: 'strided_copy__block_4x4',
   wgsl({ rank, type }) {
     const rows = [0, 1, 2, 3];
-    const turned = rows.map((k) => `  y[at_y + ${k}u * u.y_step] = vec4<${type}>(${rows.map((r) => `r${r}[${k}]`).join(', ')});`);
+    const turned = rows.map(
+      (k) => `  y[at_y + ${k}u * u.y_step] = vec4<${type}>(${rows.map((r) => `r${r}[${k}]`).join(', ')});`,
+    );
     const body = [
       walkIndices(rank, ['x', 'y'], { start: { x: 'u.x_start', y: 'u.y_start' } }),
       ...rows.map((r) => `  let r${r} = x[at_x + ${r}u * u.x_step];`),
@@ -115,16 +145,23 @@ const BLOCK_COPY: Shader<BlockSpec> = {
 };
 
 /** Copies in blocks where source and target have their neighbours along different axes; false where that is impossible. */
-function blockCopy(ctx: Context, source: Tensor, target: Tensor, { dims, strides: [from, to] }: Walk, offsets: readonly number[]): boolean {
+function blockCopy(
+  ctx: Context,
+  source: Tensor,
+  target: Tensor,
+  { dims, strides: [from, to] }: Walk,
+  offsets: readonly number[],
+): boolean {
   const across = from.indexOf(1); // neighbours in the source
   const along = to.indexOf(1); // neighbours in the target
   if (across < 0 || along < 0 || across === along || offsets.some((offset) => offset % 4 !== 0)) return false;
   const blocked = dims.map((dim, axis) => (axis === across || axis === along ? dim / 4 : dim));
   // A step of one block, in vectors, for each side.
-  const steps = (strides: readonly number[], own: number): number[] => strides.map((step, axis) => {
-    if (axis === own) return 1;
-    return axis === across || axis === along ? step : step / 4;
-  });
+  const steps = (strides: readonly number[], own: number): number[] =>
+    strides.map((step, axis) => {
+      if (axis === own) return 1;
+      return axis === across || axis === along ? step : step / 4;
+    });
   const walk: Walk = { dims: blocked, strides: [steps(from, across), steps(to, along)] };
   const whole = [...blocked, ...walk.strides.flat(), from[along] / 4, to[across] / 4];
   if (!whole.every(Number.isInteger)) return false;
@@ -135,7 +172,11 @@ function blockCopy(ctx: Context, source: Tensor, target: Tensor, { dims, strides
     inputs: { x: inLanes(source, 4) },
     outputs: { y: inLanes(target, 4) },
     uniforms: {
-      count, x_start: offsets[0] / 4, y_start: offsets[1] / 4, x_step: from[along] / 4, y_step: to[across] / 4,
+      count,
+      x_start: offsets[0] / 4,
+      y_start: offsets[1] / 4,
+      x_step: from[along] / 4,
+      y_step: to[across] / 4,
       ...walkUniforms(walk, ['x', 'y']),
     },
     workgroups: linearWorkgroups(count, ctx.device),
@@ -144,8 +185,21 @@ function blockCopy(ctx: Context, source: Tensor, target: Tensor, { dims, strides
 }
 
 /** target = source, seen in the shape `dims`, with its axes in the order `perm`. */
-export function permute(ctx: Context, source: Tensor, dims: readonly number[], perm: readonly number[], target: Tensor): void {
+export function permute(
+  ctx: Context,
+  source: Tensor,
+  dims: readonly number[],
+  perm: readonly number[],
+  target: Tensor,
+): void {
   const strides = stridesOf(dims);
   const permuted = perm.map((axis) => dims[axis]);
-  stridedCopy(ctx, source, { strides: perm.map((axis) => strides[axis]) }, target, { strides: stridesOf(permuted) }, permuted);
+  stridedCopy(
+    ctx,
+    source,
+    { strides: perm.map((axis) => strides[axis]) },
+    target,
+    { strides: stridesOf(permuted) },
+    permuted,
+  );
 }

@@ -25,13 +25,19 @@ export interface TeamReduction {
 export function teamMain({ team, neighbours, accumulators, prepare, step, merge, finish }: TeamReduction): string {
   const declare = accumulators.map(({ name, type, start }) => `  var ${name}: ${type} = ${start};`).join('\n');
   if (team === 1) {
-    return linearMain(`  let o = i;\n${prepare}\n${declare}\n  for (var r = first; r < end; r++) {\n${step}\n  }\n${finish}`);
+    return linearMain(
+      `  let o = i;\n${prepare}\n${declare}\n  for (var r = first; r < end; r++) {\n${step}\n  }\n${finish}`,
+    );
   }
   const teams = THREADS / team;
   const [slot, member] = neighbours ? [`lane % ${teams}u`, `lane / ${teams}u`] : [`lane / ${team}u`, `lane % ${team}u`];
-  const shared = accumulators.map(({ name, type }) => `var<workgroup> shared_${name}: array<${type}, ${THREADS}>;`).join('\n');
+  const shared = accumulators
+    .map(({ name, type }) => `var<workgroup> shared_${name}: array<${type}, ${THREADS}>;`)
+    .join('\n');
   const publish = accumulators.map(({ name }) => `  shared_${name}[place] = ${name};`).join('\n');
-  const fetch = accumulators.map(({ name }) => `      let other_${name} = shared_${name}[place + half * ${teams}u];`).join('\n');
+  const fetch = accumulators
+    .map(({ name }) => `      let other_${name} = shared_${name}[place + half * ${teams}u];`)
+    .join('\n');
   return `
 ${shared}
 @compute @workgroup_size(${THREADS})

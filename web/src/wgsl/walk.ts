@@ -14,8 +14,13 @@ export function walkUniforms({ dims, strides }: Walk, names: readonly string[], 
  * linear index `from`, beginning at `start[name]` (WGSL, 0 by default).
  */
 export function walkIndices(
-  rank: number, names: readonly string[],
-  { from = 'i', prefix = '', start = {} }: { from?: string; prefix?: string; start?: Readonly<Record<string, string>> } = {},
+  rank: number,
+  names: readonly string[],
+  {
+    from = 'i',
+    prefix = '',
+    start = {},
+  }: { from?: string; prefix?: string; start?: Readonly<Record<string, string>> } = {},
 ): string {
   const rest = `${prefix}rest`;
   const lines = names.map((name) => `  var at_${name}: u32 = ${start[name] ?? '0u'};`);
@@ -23,7 +28,10 @@ export function walkIndices(
   for (let axis = rank - 1; axis >= 0; axis--) {
     const index = `${prefix}index_${axis}`;
     if (axis > 0) {
-      lines.push(`  let ${index} = ${rest} % u.${prefix}dims_${axis};`, `  ${rest} = ${rest} / u.${prefix}dims_${axis};`);
+      lines.push(
+        `  let ${index} = ${rest} % u.${prefix}dims_${axis};`,
+        `  ${rest} = ${rest} / u.${prefix}dims_${axis};`,
+      );
     } else {
       lines.push(`  let ${index} = ${rank > 1 ? rest : from};`);
     }

@@ -28,7 +28,10 @@ export async function fetchedBytes(url: string | URL): Promise<Uint8Array<ArrayB
 
 /** Throws what is to be said of an answer that ended too early. */
 export async function interrupted(url: string | URL, how: string): Promise<never> {
-  const why = await fetch(url, { method: 'HEAD' }).then(({ headers }) => headers.get(FAILURE), () => null);
+  const why = await fetch(url, { method: 'HEAD' }).then(
+    ({ headers }) => headers.get(FAILURE),
+    () => null,
+  );
   throw failure(`${url} broke off (${how})${why ? `: ${decodeURIComponent(why)}` : ''}`);
 }
 

@@ -83,11 +83,16 @@ export class Assembler {
     if (this.filled < message.byteLength) return undefined;
     this.message = undefined;
     const end = PREFIX + this.headerSize;
-    return { header: message.subarray(PREFIX, end), payload: message.subarray(align16(end)), elsewhere: this.elsewhere };
+    return {
+      header: message.subarray(PREFIX, end),
+      payload: message.subarray(align16(end)),
+      elsewhere: this.elsewhere,
+    };
   }
 
   private begin(frame: Uint8Array): Uint8Array {
-    if (frame.byteLength < PREFIX) throw new ProtocolError(`a message begins with a frame of ${frame.byteLength} bytes`);
+    if (frame.byteLength < PREFIX)
+      throw new ProtocolError(`a message begins with a frame of ${frame.byteLength} bytes`);
     const view = new DataView(frame.buffer, frame.byteOffset, PREFIX);
     const total = Number(view.getBigUint64(0, true));
     this.headerSize = view.getUint32(8, true);

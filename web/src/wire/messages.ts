@@ -16,7 +16,12 @@ export interface ReceivedMessage {
 }
 
 /** The frames of a message; `type` is the one of `body`. */
-export function encodeMessage(id: number, type: Body, body: BodyObject, payload: readonly Uint8Array[] = []): Iterable<Uint8Array> {
+export function encodeMessage(
+  id: number,
+  type: Body,
+  body: BodyObject,
+  payload: readonly Uint8Array[] = [],
+): Iterable<Uint8Array> {
   // Parts start at multiples of 16; what fills up the last one does not count.
   const size = payload.reduce((sum, part) => align16(sum) + part.byteLength, 0);
   const builder = new flatbuffers.Builder(256);
@@ -41,7 +46,8 @@ export function decodeAnnounced({ header, payload }: Assembled): Announced {
 
 export function decodeMessage({ header, payload }: Assembled): ReceivedMessage {
   const { size, ...message } = decodeHeader(header);
-  if (size > payload.byteLength) throw new ProtocolError(`message ${message.id} announces ${size} bytes and brings ${payload.byteLength}`);
+  if (size > payload.byteLength)
+    throw new ProtocolError(`message ${message.id} announces ${size} bytes and brings ${payload.byteLength}`);
   return { ...message, payload: payload.subarray(0, size) };
 }
 
@@ -74,7 +80,15 @@ export class TensorWriter {
       return new TensorDescT(name, value.dtype, dims, Location.gpu, value.gpuId, 0n, BigInt(size));
     }
     const { data } = value;
-    const description = new TensorDescT(name, value.dtype, dims, Location.cpu, 0, BigInt(this.size), BigInt(data.byteLength));
+    const description = new TensorDescT(
+      name,
+      value.dtype,
+      dims,
+      Location.cpu,
+      0,
+      BigInt(this.size),
+      BigInt(data.byteLength),
+    );
     this.payload.push(data);
     this.size += align16(data.byteLength);
     return description;
@@ -90,6 +104,7 @@ export function readValue(description: TensorDescT, payload: Uint8Array): Value 
 export function readTensor({ dtype, dims, location, gpuId, offset, size }: TensorDescT, payload: Uint8Array): Tensor {
   if (location === Location.gpu) return { dtype, dims, gpuId };
   const [start, end] = [Number(offset), Number(offset + size)];
-  if (end > payload.byteLength) throw new ProtocolError(`a tensor ends at byte ${end} of a payload of ${payload.byteLength}`);
+  if (end > payload.byteLength)
+    throw new ProtocolError(`a tensor ends at byte ${end} of a payload of ${payload.byteLength}`);
   return { dtype, dims, data: payload.subarray(start, end) };
 }

@@ -8,9 +8,16 @@ export interface FakeAdapterOptions {
 }
 
 const LIMITS: Record<string, number> = {
-  maxBufferSize: 2 ** 32, maxStorageBufferBindingSize: 2 ** 31 - 4, maxStorageBuffersPerShaderStage: 10, maxComputeWorkgroupStorageSize: 32768,
-  maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupSizeX: 256, maxComputeWorkgroupSizeY: 256, maxComputeWorkgroupSizeZ: 64,
-  maxComputeWorkgroupsPerDimension: 65535, maxUniformBufferBindingSize: 65536,
+  maxBufferSize: 2 ** 32,
+  maxStorageBufferBindingSize: 2 ** 31 - 4,
+  maxStorageBuffersPerShaderStage: 10,
+  maxComputeWorkgroupStorageSize: 32768,
+  maxComputeInvocationsPerWorkgroup: 256,
+  maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupSizeY: 256,
+  maxComputeWorkgroupSizeZ: 64,
+  maxComputeWorkgroupsPerDimension: 65535,
+  maxUniformBufferBindingSize: 65536,
 };
 
 interface FakeBuffer {
@@ -29,15 +36,20 @@ interface FakeEntry {
 
 /** What is wrong with a group of bindings; one dispatch has one group. */
 function complain(label: string, { entries: types }: FakeLayout, entries: readonly FakeEntry[]): void {
-  const bound = entries.map(({ binding, resource }) => ({ ...resource, type: types.find((entry) => entry.binding === binding)!.buffer.type }));
-  if (bound.length !== types.length) throw new Error(`${label}: ${bound.length} bindings, ${types.length} in the layout`);
+  const bound = entries.map(({ binding, resource }) => ({
+    ...resource,
+    type: types.find((entry) => entry.binding === binding)!.buffer.type,
+  }));
+  if (bound.length !== types.length)
+    throw new Error(`${label}: ${bound.length} bindings, ${types.length} in the layout`);
   bound.forEach((a, i) => {
     if (a.offset % 256 !== 0) throw new Error(`${label}: binding ${i} begins at ${a.offset}`);
     if (a.offset + a.size > a.buffer.size) throw new Error(`${label}: binding ${i} ends behind its buffer`);
     for (const b of bound.slice(i + 1)) {
       if (a.buffer !== b.buffer || (a.type !== 'storage' && b.type !== 'storage')) continue;
       if (a.type !== b.type) throw new Error(`${label}: reads and writes one buffer`);
-      if (a.offset < b.offset + b.size && b.offset < a.offset + a.size) throw new Error(`${label}: writable bindings overlap`);
+      if (a.offset < b.offset + b.size && b.offset < a.offset + a.size)
+        throw new Error(`${label}: writable bindings overlap`);
     }
   });
 }
@@ -45,7 +57,11 @@ function complain(label: string, { entries: types }: FakeLayout, entries: readon
 class FakeDevice {
   readonly limits = LIMITS;
   readonly lost = new Promise(() => undefined);
-  readonly queue = { submit: () => undefined, writeBuffer: () => undefined, onSubmittedWorkDone: () => Promise.resolve() };
+  readonly queue = {
+    submit: () => undefined,
+    writeBuffer: () => undefined,
+    onSubmittedWorkDone: () => Promise.resolve(),
+  };
 
   constructor(readonly features: ReadonlySet<string>) {}
 
@@ -56,7 +72,11 @@ class FakeDevice {
   }
   createBuffer({ size, label }: { size: number; label: string }) {
     return {
-      size, label, destroy: () => undefined, mapAsync: () => Promise.resolve(), unmap: () => undefined,
+      size,
+      label,
+      destroy: () => undefined,
+      mapAsync: () => Promise.resolve(),
+      unmap: () => undefined,
       getMappedRange: (_offset: number, bytes: number) => new ArrayBuffer(bytes),
     };
   }
@@ -77,8 +97,18 @@ class FakeDevice {
     return {};
   }
   createCommandEncoder() {
-    const pass = { setPipeline: () => undefined, setBindGroup: () => undefined, dispatchWorkgroups: () => undefined, end: () => undefined };
-    return { beginComputePass: () => pass, copyBufferToBuffer: () => undefined, clearBuffer: () => undefined, finish: () => ({}) };
+    const pass = {
+      setPipeline: () => undefined,
+      setBindGroup: () => undefined,
+      dispatchWorkgroups: () => undefined,
+      end: () => undefined,
+    };
+    return {
+      beginComputePass: () => pass,
+      copyBufferToBuffer: () => undefined,
+      clearBuffer: () => undefined,
+      finish: () => ({}),
+    };
   }
   destroy(): void {}
 }
@@ -87,12 +117,18 @@ class FakeDevice {
 export function installFakeGpu({ software, f16 = false }: FakeAdapterOptions): void {
   const features = new Set(['subgroups', ...(f16 ? ['shader-f16'] : [])]);
   const adapter = {
-    limits: LIMITS, features, info: { vendor: 'fake', architecture: software ? 'swiftshader' : 'hardware', device: '', description: '' },
+    limits: LIMITS,
+    features,
+    info: { vendor: 'fake', architecture: software ? 'swiftshader' : 'hardware', device: '', description: '' },
     requestDevice: () => Promise.resolve(new FakeDevice(features)),
   };
-  Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { gpu: { requestAdapter: () => Promise.resolve(adapter) } } });
+  Object.defineProperty(globalThis, 'navigator', {
+    configurable: true,
+    value: { gpu: { requestAdapter: () => Promise.resolve(adapter) } },
+  });
   Object.assign(globalThis, {
     GPUBufferUsage: { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 0x40, STORAGE: 0x80, QUERY_RESOLVE: 0x200 },
-    GPUMapMode: { READ: 1, WRITE: 2 }, GPUShaderStage: { COMPUTE: 4 },
+    GPUMapMode: { READ: 1, WRITE: 2 },
+    GPUShaderStage: { COMPUTE: 4 },
   });
 }

@@ -34,10 +34,12 @@ async function tell({ plan, weights, core, software, f16, feeds, runs = 2 }: Job
   installFakeGpu({ software, f16 });
   const runtime = new Runtime(url(core));
   const session = await Session.load(url(plan).href, url(weights).href, { runtime });
-  const zeros = Object.fromEntries(Object.entries(feeds).map(([name, { dtype, dims }]) => {
-    const type = dtypeOf(dtype);
-    return [name, { dtype: type, dims, data: new Uint8Array(elementCount(dims) * cpuElementSize(type)!) }];
-  }));
+  const zeros = Object.fromEntries(
+    Object.entries(feeds).map(([name, { dtype, dims }]) => {
+      const type = dtypeOf(dtype);
+      return [name, { dtype: type, dims, data: new Uint8Array(elementCount(dims) * cpuElementSize(type)!) }];
+    }),
+  );
   const infos = [];
   for (let i = 0; i < runs; i++) infos.push((await session.run(zeros)).info);
   const { memory } = sessionStats(session);

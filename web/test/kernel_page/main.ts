@@ -58,7 +58,8 @@ async function openProvider(): Promise<GpuProvider> {
   const get = pipelines.get.bind(pipelines);
   pipelines.get = (request) => {
     const [key, text] = [shaderKey(request), shaderText(request)];
-    if ((texts.get(key) ?? text) !== text) throw new Error(`two shaders for one key, ${key}:\n${texts.get(key)}\n${text}`);
+    if ((texts.get(key) ?? text) !== text)
+      throw new Error(`two shaders for one key, ${key}:\n${texts.get(key)}\n${text}`);
     if (!texts.has(key)) asked.push(request);
     texts.set(key, text);
     return get(request);
@@ -68,7 +69,10 @@ async function openProvider(): Promise<GpuProvider> {
 
 async function runKernel(test: Case): Promise<Result> {
   const open = await (provider ??= openProvider());
-  const used = test.hardware || test.traits ? pretending(open, { ...(test.hardware && { software: false, slowCompiler: false }), ...test.traits }) : open;
+  const used =
+    test.hardware || test.traits
+      ? pretending(open, { ...(test.hardware && { software: false, slowCompiler: false }), ...test.traits })
+      : open;
   const result = await inErrorScopes(open.gpu, () => runCase(used, test));
   throwUncaptured(open.gpu);
   await throwWarnings(open);
@@ -81,13 +85,17 @@ async function throwUnlessReadWrite({ gpu }: GpuProvider): Promise<void> {
   const requests = asked;
   asked = [];
   for (const request of requests) {
-    const code = shaderText({ ...request, bindings: request.bindings.map((binding) => ({ ...binding, writable: true })) });
+    const code = shaderText({
+      ...request,
+      bindings: request.bindings.map((binding) => ({ ...binding, writable: true })),
+    });
     if (!code.includes('workgroupBarrier')) continue;
     gpu.device.pushErrorScope('validation');
     const { messages } = await gpu.device.createShaderModule({ code }).getCompilationInfo();
     await gpu.device.popErrorScope();
     const errors = messages.filter(({ type }) => type === 'error').map(({ message }) => message);
-    if (errors.length > 0) throw new Error(`shader ${request.shader.name} with read_write bindings: ${errors.join('\n')}`);
+    if (errors.length > 0)
+      throw new Error(`shader ${request.shader.name} with read_write bindings: ${errors.join('\n')}`);
   }
 }
 
@@ -115,7 +123,13 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
   const attributes = kernel.attributes?.(new Attributes(test.attributes ?? {}));
   const inputs: (SingleInput | undefined)[] = [];
   test.inputs.forEach((input, i) => {
-    inputs.push(typeof input === 'number' ? inputs[input] : input ? makeInput(open, input, test.host?.includes(i) ?? false) : undefined);
+    inputs.push(
+      typeof input === 'number'
+        ? inputs[input]
+        : input
+          ? makeInput(open, input, test.host?.includes(i) ?? false)
+          : undefined,
+    );
   });
   const before = performance.now();
   const call = await prepareSingle(open, kernel, attributes, inputs, test.outputs ?? [true]);
@@ -133,7 +147,11 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
       continue;
     }
     const bytes = await open.read(output.gpuId, elementCount(output.dims) * gpu.elements.size(output.dtype));
-    outputs.push({ dtype: typeName(output.dtype) as DTypeName, dims: [...output.dims], data: toBase64(gpu.elements.narrow(output.dtype, bytes)) });
+    outputs.push({
+      dtype: typeName(output.dtype) as DTypeName,
+      dims: [...output.dims],
+      data: toBase64(gpu.elements.narrow(output.dtype, bytes)),
+    });
   }
   const median_ms = test.repeat ? await measure(open, submit, test.repeat) : undefined;
   call.destroy();
@@ -159,7 +177,8 @@ async function measure(open: GpuProvider, submit: (times: number) => void, repea
 function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, host: boolean): SingleInput {
   const dtype = dtypeOf(name);
   const bytes = fromBase64(data);
-  if (bytes.byteLength !== elementCount(dims) * cpuElementSize(dtype)!) throw new Error(`${name}[${dims}] has ${bytes.byteLength} bytes`);
+  if (bytes.byteLength !== elementCount(dims) * cpuElementSize(dtype)!)
+    throw new Error(`${name}[${dims}] has ${bytes.byteLength} bytes`);
   if (host) return { dtype, dims, data: { bytes } };
   const wide = open.gpu.elements.widen(dtype, bytes);
   const gpuId = open.buffers.allocate(wide.byteLength, open.caches.storage, 'input');
@@ -167,4 +186,7 @@ function makeInput(open: GpuProvider, { dtype: name, dims, data }: TensorJson, h
   return { dtype, dims, data: { gpuId } };
 }
 
-Object.assign(globalThis, { runKernel, describeDevice: async () => (await (provider ??= openProvider())).gpu.description });
+Object.assign(globalThis, {
+  runKernel,
+  describeDevice: async () => (await (provider ??= openProvider())).gpu.description,
+});

@@ -25,13 +25,20 @@ async function load(plan: string, weights: string) {
 }
 
 async function run(
-  id: number, feeds: { [name: string]: TensorJson }, outputsOnGpu: string[] = [], cancelAfter: number | null = null, profile = false,
+  id: number,
+  feeds: { [name: string]: TensorJson },
+  outputsOnGpu: string[] = [],
+  cancelAfter: number | null = null,
+  profile = false,
 ) {
   const tensors: Feeds = Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, toTensor(feed)]));
   const abort = new AbortController();
   if (cancelAfter !== null) setTimeout(() => abort.abort(), cancelAfter);
   const { outputs, info } = await sessions.get(id)!.run(tensors, { outputsOnGpu, signal: abort.signal, profile });
-  return { outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor as Tensor)])), info };
+  return {
+    outputs: Object.fromEntries(Object.entries(outputs).map(([name, tensor]) => [name, toJson(tensor as Tensor)])),
+    info,
+  };
 }
 
 async function release(id: number) {
@@ -54,7 +61,9 @@ async function shaders() {
 async function compileNonsense() {
   const { pipelines } = await runtime.device();
   const shader = { name: 'nonsense__any', wgsl: () => '@compute @workgroup_size(1) fn main() {\n  y[0] = nobody;\n}' };
-  await pipelines.get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] }).compile();
+  await pipelines
+    .get({ shader, spec: {}, bindings: [{ name: 'y', type: 'f32', writable: true }], uniforms: [] })
+    .compile();
 }
 
 /** Makes an error that no error scope catches. */
@@ -82,24 +91,40 @@ function toTensor({ dtype, dims, data, gpuId }: TensorJson): Tensor {
 }
 
 function toJson(tensor: Tensor): TensorJson {
-  const [dtype, dims] = [(tensor.dtype === DType.undefined ? 'float32' : typeName(tensor.dtype)) as DTypeName, [...tensor.dims]];
+  const [dtype, dims] = [
+    (tensor.dtype === DType.undefined ? 'float32' : typeName(tensor.dtype)) as DTypeName,
+    [...tensor.dims],
+  ];
   return 'gpuId' in tensor ? { dtype, dims, gpuId: tensor.gpuId } : { dtype, dims, data: toBase64(tensor.data) };
 }
 
 /** Errors lose their fields on the way to Python: the code goes into the text. */
-const told = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => async (...args: A) => {
-  try {
-    return { value: await call(...args) };
-  } catch (error) {
-    const { code, message, stack, place } = error as { code?: number; message: string; stack?: string; place?: object };
-    return { error: { code: code ?? 1, message, stack, place } };
-  }
-};
+const told =
+  <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+  async (...args: A) => {
+    try {
+      return { value: await call(...args) };
+    } catch (error) {
+      const { code, message, stack, place } = error as {
+        code?: number;
+        message: string;
+        stack?: string;
+        place?: object;
+      };
+      return { error: { code: code ?? 1, message, stack, place } };
+    }
+  };
 
 Object.assign(globalThis, {
   session: {
-    load: told(load), run: told(run), release: told(release), stats: told(() => pageStats(runtime, sessions)), shaders: told(shaders),
+    load: told(load),
+    run: told(run),
+    release: told(release),
+    stats: told(() => pageStats(runtime, sessions)),
+    shaders: told(shaders),
     loseDevice: told(loseDevice),
-    compileNonsense: told(compileNonsense), provokeGpuError: told(provokeGpuError), loseDeviceMeanwhile: told(loseDeviceMeanwhile),
+    compileNonsense: told(compileNonsense),
+    provokeGpuError: told(provokeGpuError),
+    loseDeviceMeanwhile: told(loseDeviceMeanwhile),
   },
 });

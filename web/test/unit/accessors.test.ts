@@ -16,12 +16,18 @@ const REWRITTEN: readonly [string, string][] = [
   ['y[i][k] -= v;', 'write_lane_y(u32(i), u32(k), read_y(u32(i))[u32(k)] - (v));'],
   ['if (x[i] == y[i]) { return; }', 'if (read_x(u32(i)) == read_y(u32(i))) { return; }'],
   ['let v = a & x[i];', 'let v = a & read_x(u32(i));'],
-  ['for (var k = x[0]; k < x[1]; y[k] = k) { }', 'for (var k = read_x(u32(0)); k < read_x(u32(1)); write_y(u32(k), k)) { }'],
+  [
+    'for (var k = x[0]; k < x[1]; y[k] = k) { }',
+    'for (var k = read_x(u32(0)); k < read_x(u32(1)); write_y(u32(k), k)) { }',
+  ],
   // Not the bindings: members, and what shadows them.
   ['let v = p.x[i];', 'let v = p.x[i];'],
   ['let x = x[0]; let v = x[i];', 'let x = read_x(u32(0)); let v = x[i];'],
   ['{ var x = a; x[0] = 1; } y[0] = x[0];', '{ var x = a; x[0] = 1; } write_y(u32(0), read_x(u32(0)));'],
-  ['for (var x = b; ; ) { x[0] = 1; } y[0] = x[0];', 'for (var x = b; ; ) { x[0] = 1; } write_y(u32(0), read_x(u32(0)));'],
+  [
+    'for (var x = b; ; ) { x[0] = 1; } y[0] = x[0];',
+    'for (var x = b; ; ) { x[0] = 1; } write_y(u32(0), read_x(u32(0)));',
+  ],
   ['y[i] = x[i]; // y[i] = x[i]', 'write_y(u32(i), read_x(u32(i)));'],
 ];
 
@@ -33,15 +39,28 @@ for (const [written, expected] of REWRITTEN) {
 }
 
 test('accessors: parameters shadow, in their function only', () => {
-  const { text } = accessThrough('fn map(x: vec4<f32>, @builtin(a) k: u32) -> f32 { return x[k]; } fn g() -> f32 { return x[0]; }', ['x']);
-  assert.equal(text, 'fn map(x: vec4<f32>, @builtin(a) k: u32) -> f32 { return x[k]; } fn g() -> f32 { return read_x(u32(0)); }');
+  const { text } = accessThrough(
+    'fn map(x: vec4<f32>, @builtin(a) k: u32) -> f32 { return x[k]; } fn g() -> f32 { return x[0]; }',
+    ['x'],
+  );
+  assert.equal(
+    text,
+    'fn map(x: vec4<f32>, @builtin(a) k: u32) -> f32 { return x[k]; } fn g() -> f32 { return read_x(u32(0)); }',
+  );
 });
 
 test('accessors: which functions there must be', () => {
-  const { reads, writes, laneWrites } = accessThrough(main('y[0] = x[0]; z[0].y = 1; w[0] *= 2;'), ['x', 'y', 'z', 'w', 'v']);
+  const { reads, writes, laneWrites } = accessThrough(main('y[0] = x[0]; z[0].y = 1; w[0] *= 2;'), [
+    'x',
+    'y',
+    'z',
+    'w',
+    'v',
+  ]);
   assert.deepEqual([[...reads], [...writes], [...laneWrites]], [['x', 'w'], ['y', 'w'], ['z']]);
 });
 
 for (const used of ['let p = &x[0];', 'f(&x);', 'let n = arrayLength(&x);', 'atomicAdd(&x[i], 1u);']) {
-  test(`accessors: refused is ${used}`, () => assert.throws(() => accessThrough(main(used), ['x']), /cannot be bound in parts/));
+  test(`accessors: refused is ${used}`, () =>
+    assert.throws(() => accessThrough(main(used), ['x']), /cannot be bound in parts/));
 }

@@ -27,7 +27,10 @@ const bytes = packed(
 const value = { dtype: DType.float32, dims: [1], bytes: new Uint8Array(Float32Array.of(0.5).buffer) };
 const record = { axis: -1, alpha: 0.25, mode: 'linear', pads: [1, 0, -2], scales: [0.5, 2], names: ['a', 'b'], value };
 
-for (const [source, attributes] of [['a table', new Attributes(bytes)], ['a record', new Attributes(record)]] as const) {
+for (const [source, attributes] of [
+  ['a table', new Attributes(bytes)],
+  ['a record', new Attributes(record)],
+] as const) {
   test(`attributes: from ${source}`, () => {
     assert.equal(attributes.integer('axis', 0), -1);
     assert.equal(attributes.number('alpha', 0), 0.25);
@@ -37,7 +40,10 @@ for (const [source, attributes] of [['a table', new Attributes(bytes)], ['a reco
     assert.deepEqual(attributes.texts('names'), ['a', 'b']);
     assert.deepEqual(attributes.tensor('value'), value);
     assert.ok(attributes.has('axis') && !attributes.has('group'));
-    assert.deepEqual([attributes.integer('group', 1), attributes.text('none', 'x'), attributes.integers('none', [3])], [1, 'x', [3]]);
+    assert.deepEqual(
+      [attributes.integer('group', 1), attributes.text('none', 'x'), attributes.integers('none', [3])],
+      [1, 'x', [3]],
+    );
   });
 }
 

@@ -3,11 +3,21 @@ import { test } from 'node:test';
 import { BufferCache, bucketBytes, type CacheMode } from '../../src/gpu/buffer_cache';
 import type { Gpu } from '../../src/gpu/device';
 
-interface FakeBuffer { size: number; alive: boolean; destroy(): void }
+interface FakeBuffer {
+  size: number;
+  alive: boolean;
+  destroy(): void;
+}
 
 /** What a cache asks of a device. */
 function fakeGpu(maxBufferSize = 1 << 30): Gpu {
-  const createBuffer = ({ size }: { size: number }): FakeBuffer => ({ size, alive: true, destroy() { this.alive = false; } });
+  const createBuffer = ({ size }: { size: number }): FakeBuffer => ({
+    size,
+    alive: true,
+    destroy() {
+      this.alive = false;
+    },
+  });
   return { createBuffer, device: { limits: { maxBufferSize } } } as unknown as Gpu;
 }
 
@@ -26,10 +36,16 @@ test('buffer cache: buckets hold what is asked for and waste a fifth at most', (
 
 test('buffer cache: what each mode does with a released buffer', () => {
   const expected: Record<CacheMode, [kept: boolean, same: boolean, near: boolean]> = {
-    disabled: [false, false, false], lazyRelease: [true, false, false], simple: [true, true, false], bucket: [true, true, true],
+    disabled: [false, false, false],
+    lazyRelease: [true, false, false],
+    simple: [true, true, false],
+    bucket: [true, true, true],
   };
   for (const [mode, [kept, same, near]] of Object.entries(expected)) {
-    for (const [bytes, found] of [[1000, same], [1010, near]] as const) {
+    for (const [bytes, found] of [
+      [1000, same],
+      [1010, near],
+    ] as const) {
       const cache = cacheOf(mode as CacheMode);
       const first = cache.acquire(1000, 'a');
       cache.release(first);

@@ -5,19 +5,33 @@ import { openGpu } from '../../src/gpu/device';
 import { RuntimeError } from '../../src/errors';
 import { ErrorCode } from '../../src/schema';
 
-type Info = Partial<Record<'vendor' | 'architecture' | 'device' | 'description', string>> & { isFallbackAdapter?: boolean };
-interface Answers { adapter?: Promise<unknown>; device?: Promise<unknown>; pipeline?: Promise<unknown>; info?: Info }
+type Info = Partial<Record<'vendor' | 'architecture' | 'device' | 'description', string>> & {
+  isFallbackAdapter?: boolean;
+};
+interface Answers {
+  adapter?: Promise<unknown>;
+  device?: Promise<unknown>;
+  pipeline?: Promise<unknown>;
+  info?: Info;
+}
 
 const NEVER = new Promise<never>(() => undefined);
 
 /** A browser that gives these answers. */
 function browser({ adapter, device, pipeline = Promise.resolve({}), info = {} }: Answers): GPUAdapter {
   const opened = {
-    limits: {}, features: new Set(), lost: NEVER, addEventListener: () => undefined, destroy: () => undefined,
-    createShaderModule: () => ({}), createComputePipelineAsync: () => pipeline,
+    limits: {},
+    features: new Set(),
+    lost: NEVER,
+    addEventListener: () => undefined,
+    destroy: () => undefined,
+    createShaderModule: () => ({}),
+    createComputePipelineAsync: () => pipeline,
   };
   const found = {
-    limits: {}, features: new Set(), requestDevice: () => device ?? Promise.resolve(opened),
+    limits: {},
+    features: new Set(),
+    requestDevice: () => device ?? Promise.resolve(opened),
     info: { vendor: '', architecture: '', device: '', description: '', ...info },
   };
   const gpu = { requestAdapter: () => adapter ?? Promise.resolve(found) };
@@ -36,7 +50,9 @@ async function errorOf(...options: Parameters<typeof openGpu>): Promise<RuntimeE
 }
 
 const STEPS: [keyof Answers, string][] = [
-  ['adapter', 'requestAdapter'], ['device', 'requestDevice'], ['pipeline', 'createComputePipelineAsync'],
+  ['adapter', 'requestAdapter'],
+  ['device', 'requestDevice'],
+  ['pipeline', 'createComputePipelineAsync'],
 ];
 
 for (const [step, name] of STEPS) {
@@ -59,8 +75,11 @@ for (const [step, name] of STEPS) {
 }
 
 const SOFTWARE: Info[] = [
-  { vendor: 'google', architecture: 'swiftshader' }, { vendor: 'mesa', description: 'llvmpipe (LLVM 15.0.6, 256 bits)' },
-  { vendor: 'mesa', architecture: 'software-rasterizer' }, { description: 'Microsoft Basic Render Driver' }, { isFallbackAdapter: true },
+  { vendor: 'google', architecture: 'swiftshader' },
+  { vendor: 'mesa', description: 'llvmpipe (LLVM 15.0.6, 256 bits)' },
+  { vendor: 'mesa', architecture: 'software-rasterizer' },
+  { description: 'Microsoft Basic Render Driver' },
+  { isFallbackAdapter: true },
 ];
 
 for (const info of SOFTWARE) {
@@ -70,7 +89,10 @@ for (const info of SOFTWARE) {
     // Given, so that nobody waits for another one.
     const error = await errorOf({ hardware: 'required' }, adapter);
     assert.equal(error.code, ErrorCode.no_adapter);
-    assert.match(error.message, new RegExp(`software adapter.*${(info.description ?? info.architecture ?? 'unnamed').slice(0, 8)}`));
+    assert.match(
+      error.message,
+      new RegExp(`software adapter.*${(info.description ?? info.architecture ?? 'unnamed').slice(0, 8)}`),
+    );
     await openGpu({ hardware: 'required', forceFallbackAdapter: true });
   });
 }

@@ -23,7 +23,16 @@ for (const [name, cpu, gpu] of CASES) {
 
 test('elements: what lies the same on both sides is not copied', () => {
   const bytes = view(Float32Array.of(1, 2));
-  for (const dtype of [DType.float32, DType.int32, DType.uint32, DType.float16, DType.int16, DType.uint16, DType.int8, DType.uint8]) {
+  for (const dtype of [
+    DType.float32,
+    DType.int32,
+    DType.uint32,
+    DType.float16,
+    DType.int16,
+    DType.uint16,
+    DType.int8,
+    DType.uint8,
+  ]) {
     for (const forms of [elements, withoutF16]) {
       assert.equal(forms.widen(dtype, bytes), bytes);
       assert.equal(forms.narrow(dtype, bytes), bytes);
@@ -45,7 +54,10 @@ test('elements: narrow ones lie as they are; a shader sees 32 bits, of float16 o
 test('float16: host inputs of any alignment', () => {
   const halves = Uint16Array.from({ length: 65536 }, (_, i) => i);
   const values = fromHalves(halves);
-  assert.deepEqual([values[0x3555], values[0x03ff], values[0x7bff], values[0xfc00]], [0.333251953125, 1023 * 2 ** -24, 65504, -Infinity]);
+  assert.deepEqual(
+    [values[0x3555], values[0x03ff], values[0x7bff], values[0xfc00]],
+    [0.333251953125, 1023 * 2 ** -24, 65504, -Infinity],
+  );
   values.forEach((value, i) => assert.equal(Number.isNaN(value), (i & 0x7fff) > 0x7c00));
   const shifted = new Uint8Array(5);
   shifted.set(view(Uint16Array.of(0x3c00, 0x8001)), 1);

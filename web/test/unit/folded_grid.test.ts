@@ -6,7 +6,11 @@ import { linearMain } from '../../src/wgsl/linear';
 const shader = { name: 'probe', wgsl: () => linearMain('  y[i] = 1;') };
 
 test('folded grid: what fits stays as it is', () => {
-  assert.deepEqual(foldGrid(shader, { count: 1 }, [7, 2, 3], 7), { shader, uniforms: { count: 1 }, workgroups: [7, 2, 3] });
+  assert.deepEqual(foldGrid(shader, { count: 1 }, [7, 2, 3], 7), {
+    shader,
+    uniforms: { count: 1 },
+    workgroups: [7, 2, 3],
+  });
 });
 
 test('folded grid: the rectangle holds every workgroup, under a name of its own', () => {
@@ -19,7 +23,10 @@ test('folded grid: the rectangle holds every workgroup, under a name of its own'
 test('folded grid: every builtin is that of the grid', () => {
   const text = foldedText(`@compute @workgroup_size(8, 4)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) lane: u32) { y[id.x] = group.y; }`);
-  assert.match(text, /fn main\(@builtin\(local_invocation_index\) lane: u32, @builtin\(local_invocation_id\) folded_local: vec3<u32>, @builtin\(workgroup_id\) folded_group/);
+  assert.match(
+    text,
+    /fn main\(@builtin\(local_invocation_index\) lane: u32, @builtin\(local_invocation_id\) folded_local: vec3<u32>, @builtin\(workgroup_id\) folded_group/,
+  );
   assert.match(text, /let group = grid_group;/);
   assert.match(text, /let id = grid_group \* vec3<u32>\(8, 4, 1\) \+ folded_local;/);
   assert.throws(() => foldedText('fn main() {}'), /without/);

@@ -10,12 +10,25 @@ function roundTrip(header: Uint8Array, parts: Uint8Array[]) {
   const assembler = new Assembler();
   const sent = [...frames(header, parts)];
   const received = sent.map((frame) => assembler.receive(frame));
-  assert.ok(sent.every((frame) => frame.byteLength <= FRAME_SIZE), 'no frame is too large');
-  assert.ok(received.slice(0, -1).every((message) => message === undefined), 'only the last frame completes the message');
+  assert.ok(
+    sent.every((frame) => frame.byteLength <= FRAME_SIZE),
+    'no frame is too large',
+  );
+  assert.ok(
+    received.slice(0, -1).every((message) => message === undefined),
+    'only the last frame completes the message',
+  );
   return { ...received[received.length - 1]!, count: sent.length };
 }
 
-for (const sizes of [[], [0], [1, 17, 0, 16], [FRAME_SIZE], [3 * FRAME_SIZE + 5, 3], Array.from({ length: 40 }, () => 60_001)]) {
+for (const sizes of [
+  [],
+  [0],
+  [1, 17, 0, 16],
+  [FRAME_SIZE],
+  [3 * FRAME_SIZE + 5, 3],
+  Array.from({ length: 40 }, () => 60_001),
+]) {
   test(`frames: parts of ${sizes.length > 5 ? `${sizes.length} x ${sizes[0]}` : sizes} bytes come back, each at a multiple of 16`, () => {
     const header = bytes(45, 7);
     const parts = sizes.map(bytes);

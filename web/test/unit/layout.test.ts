@@ -7,7 +7,15 @@ function network(layers: number): [count: number, edges: Edge[]] {
   const edges: Edge[] = [];
   let last = 1;
   for (let i = 0, next = 2; i < layers; i++, next += 4) {
-    edges.push([last, next], [last, next + 1], [next, next + 2], [next + 1, next + 2], [next + 2, next + 3], [last, next + 3], [0, next + 2]);
+    edges.push(
+      [last, next],
+      [last, next + 1],
+      [next, next + 2],
+      [next + 1, next + 2],
+      [next + 2, next + 3],
+      [last, next + 3],
+      [0, next + 2],
+    );
     last = next + 3;
   }
   return [2 + 4 * layers, edges];
@@ -21,7 +29,15 @@ function laidOut(count: number, edges: readonly Edge[]) {
 }
 
 test('rows are below what is read', () => {
-  assert.deepEqual(rows(5, [[0, 1], [1, 2], [0, 2], [3, 2]]), [0, 1, 2, 1, 0]);
+  assert.deepEqual(
+    rows(5, [
+      [0, 1],
+      [1, 2],
+      [0, 2],
+      [3, 2],
+    ]),
+    [0, 1, 2, 1, 0],
+  );
 });
 
 test('pieces begin where few values cross', () => {
@@ -48,7 +64,8 @@ test('two thousand nodes: none overlap, edges go down, only far ones are left ou
     }
   });
   edges.forEach(([from, to], i) => {
-    const path = layout.paths[i], far = row[to]! - row[from]! > 30;
+    const path = layout.paths[i],
+      far = row[to]! - row[from]! > 30;
     if (far) assert.equal(path, undefined);
     if (!path) assert.ok(row[to]! - row[from]! > 5, 'a near edge was left out');
     if (!path) return;
@@ -59,7 +76,11 @@ test('two thousand nodes: none overlap, edges go down, only far ones are left ou
 
 test('graphs of odd forms', () => {
   for (const [count, edges] of [
-    [0, []], [1, []], [300, []], [300, Array.from({ length: 299 }, (_, i) => [0, i + 1])], [300, Array.from({ length: 299 }, (_, i) => [i, 299])],
+    [0, []],
+    [1, []],
+    [300, []],
+    [300, Array.from({ length: 299 }, (_, i) => [0, i + 1])],
+    [300, Array.from({ length: 299 }, (_, i) => [i, 299])],
   ] as [number, Edge[]][]) {
     const { layout } = laidOut(count, edges);
     assert.ok(layout.at.every((at) => at && Number.isFinite(at.x) && Number.isFinite(at.y)));

@@ -6,15 +6,20 @@ import { type Conflicts, type Held, largestSum, type Lifetime, planMemory, type 
 function plan(tensors: Lifetime[], existing: Slot[] = [], conflicts: Conflicts = new Map()) {
   const result = planMemory(tensors, existing, { conflicts });
   const sizes = [...existing.map(({ bytes }) => bytes), ...result.newSlots];
-  const all = [...tensors.map((tensor) => ({ ...tensor, ...result.places.get(tensor.id)! })),
-    ...existing.flatMap(({ held }, slot) => held.map((one) => ({ ...one, slot })))];
+  const all = [
+    ...tensors.map((tensor) => ({ ...tensor, ...result.places.get(tensor.id)! })),
+    ...existing.flatMap(({ held }, slot) => held.map((one) => ({ ...one, slot }))),
+  ];
   all.forEach((a, i) => {
     assert.equal(a.offset % 256, 0, `tensor ${a.id} can be bound`);
     assert.ok(sizes[a.slot] >= a.offset + a.bytes, `tensor ${a.id} fits`);
     for (const b of all.slice(i + 1)) {
       if (b.slot !== a.slot) continue;
       const apart = a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
-      assert.ok(apart || a.end < b.start || b.end < a.start, `tensors ${a.id} and ${b.id} share bytes one after the other`);
+      assert.ok(
+        apart || a.end < b.start || b.end < a.start,
+        `tensors ${a.id} and ${b.id} share bytes one after the other`,
+      );
       assert.ok(!conflicts.get(a.id)?.has(b.id), `tensors ${a.id} and ${b.id} conflict`);
     }
   });
@@ -35,19 +40,31 @@ test('memory: a chain needs two buffers', () => {
 });
 
 test('memory: what is never read and written together lies in one buffer', () => {
-  const { newSlots } = plan([{ id: 1, bytes: 1024, start: 0, end: 2 }, { id: 2, bytes: 1024, start: 1, end: 2 }]);
+  const { newSlots } = plan([
+    { id: 1, bytes: 1024, start: 0, end: 2 },
+    { id: 2, bytes: 1024, start: 1, end: 2 },
+  ]);
   assert.deepEqual(newSlots, [2048]);
 });
 
 test('memory: what is needed after the last command keeps its place', () => {
-  const { newSlots } = plan([{ id: 1, bytes: 64, start: 0, end: Infinity }, { id: 2, bytes: 64, start: 5, end: 6 }]);
+  const { newSlots } = plan([
+    { id: 1, bytes: 64, start: 0, end: Infinity },
+    { id: 2, bytes: 64, start: 5, end: 6 },
+  ]);
   assert.ok(sum(newSlots) >= 128);
 });
 
 test('memory: existing buffers are used before new ones are made', () => {
   const held: Held[] = [{ id: 9, bytes: 8192, offset: 0, start: -1, end: 3 }];
-  const existing = [{ bytes: 1 << 20, held: [] }, { bytes: 8192, held }];
-  const tensors = [{ id: 1, bytes: 4000, start: 0, end: 9 }, { id: 2, bytes: 8000, start: 4, end: 9 }];
+  const existing = [
+    { bytes: 1 << 20, held: [] },
+    { bytes: 8192, held },
+  ];
+  const tensors = [
+    { id: 1, bytes: 4000, start: 0, end: 9 },
+    { id: 2, bytes: 8000, start: 4, end: 9 },
+  ];
   assert.deepEqual(plan(tensors, existing).newSlots, []);
 });
 
@@ -73,7 +90,8 @@ test('memory: random lifetimes never overlap in a buffer, and share well', () =>
       conflicts.set(b, (conflicts.get(b) ?? new Set()).add(a));
     }
     const existing = Array.from({ length: random(6) }, (_, i) => ({
-      bytes: 80000, held: [{ id: 100 + i, bytes: 16 * (1 + random(5000)), offset: 0, start: -1, end: [20, Infinity][random(2)] }],
+      bytes: 80000,
+      held: [{ id: 100 + i, bytes: 16 * (1 + random(5000)), offset: 0, start: -1, end: [20, Infinity][random(2)] }],
     }));
     const { newSlots } = plan(tensors, existing, conflicts);
     assert.ok(sum(newSlots) <= 2.5 * largestSum(tensors), `round ${round}`);

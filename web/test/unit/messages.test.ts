@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Body, DType, Location, RunResultT, RunT, ValueKind } from '../../src/schema';
 import { Assembler } from '../../src/wire/frames';
-import { decodeAnnounced, decodeMessage, encodeMessage, readTensor, readValue, TensorWriter } from '../../src/wire/messages';
+import {
+  decodeAnnounced,
+  decodeMessage,
+  encodeMessage,
+  readTensor,
+  readValue,
+  TensorWriter,
+} from '../../src/wire/messages';
 
 test('messages: tensors on the CPU and on the GPU come back', () => {
   const writer = new TensorWriter();
@@ -20,8 +27,14 @@ test('messages: tensors on the CPU and on the GPU come back', () => {
   assert.equal(message!.id, 5);
   assert.equal(message!.type, Body.RunResult);
   const { outputs } = message!.body as RunResultT;
-  assert.deepEqual(outputs.map(({ name }) => name), ['a', 'b', 'c', 'd']);
-  assert.deepEqual(outputs.map((output) => readTensor(output, message!.payload)), [a, b, c, d]);
+  assert.deepEqual(
+    outputs.map(({ name }) => name),
+    ['a', 'b', 'c', 'd'],
+  );
+  assert.deepEqual(
+    outputs.map((output) => readTensor(output, message!.payload)),
+    [a, b, c, d],
+  );
   assert.equal(message!.payload.byteLength, 16 + 1);
   assert.equal(outputs[3].location, Location.gpu);
   assert.equal(outputs[3].size, 4n);
@@ -44,7 +57,10 @@ test('messages: sequences and optionals come back', () => {
     return whole ? [decodeMessage(whole)] : [];
   });
   const { feeds } = message.body as RunT;
-  assert.deepEqual(feeds.map((feed) => readValue(feed, message.payload)), Object.values(values));
+  assert.deepEqual(
+    feeds.map((feed) => readValue(feed, message.payload)),
+    Object.values(values),
+  );
 });
 
 test('messages: a tensor beyond the payload is refused', () => {

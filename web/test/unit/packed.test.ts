@@ -6,8 +6,15 @@ import { KernelError, type Packing } from '../../src/jsep/kernel';
 
 const BODY = 'fn main() { let at = i32(1); y[i] = x[at] + x[0]; }';
 const request = (packing?: Packing, lanes: 1 | 2 | 4 = 1): ShaderRequest => ({
-  shader: { name: 'probe', wgsl: () => BODY }, spec: {}, uniforms: [],
-  bindings: ['x', 'y'].map((name) => ({ name, type: 'f32', packed: packing && { packing, lanes }, writable: name === 'y' })),
+  shader: { name: 'probe', wgsl: () => BODY },
+  spec: {},
+  uniforms: [],
+  bindings: ['x', 'y'].map((name) => ({
+    name,
+    type: 'f32',
+    packed: packing && { packing, lanes },
+    writable: name === 'y',
+  })),
 });
 
 test('packed: nothing of it is in the key or the text of other shaders', () => {
@@ -17,7 +24,9 @@ test('packed: nothing of it is in the key or the text of other shaders', () => {
 
 test('packed: keys tell how elements lie', () => {
   assert.equal(shaderKey(request('f16')), 'probe {} (x:f32~f16,y:f32~f16!) {}');
-  const keys = [undefined, 'f16', 'bf16', 'i8', 'u8', 'i16', 'u16'].map((packing) => shaderKey(request(packing as Packing)));
+  const keys = [undefined, 'f16', 'bf16', 'i8', 'u8', 'i16', 'u16'].map((packing) =>
+    shaderKey(request(packing as Packing)),
+  );
   assert.equal(new Set(keys).size, keys.length);
 });
 
@@ -29,18 +38,34 @@ test('packed: elements are read and written through functions', () => {
 
 /** What `lanes` elements are read and written as; those that are less than a word share it with others, whose bits must stay. */
 const WORDS: [Packing, 1 | 2 | 4, read: string, written: string][] = [
-  ['f16', 4, 'vec2<u32>', 'vec2<u32>'], ['f16', 2, 'u32', 'u32'], ['f16', 1, 'u32', 'atomic<u32>'],
-  ['bf16', 4, 'vec2<u32>', 'vec2<u32>'], ['bf16', 2, 'u32', 'u32'], ['bf16', 1, 'u32', 'atomic<u32>'],
-  ['i16', 4, 'vec2<u32>', 'vec2<u32>'], ['u8', 4, 'u32', 'u32'], ['i8', 2, 'u32', 'atomic<u32>'], ['u8', 1, 'u32', 'atomic<u32>'],
+  ['f16', 4, 'vec2<u32>', 'vec2<u32>'],
+  ['f16', 2, 'u32', 'u32'],
+  ['f16', 1, 'u32', 'atomic<u32>'],
+  ['bf16', 4, 'vec2<u32>', 'vec2<u32>'],
+  ['bf16', 2, 'u32', 'u32'],
+  ['bf16', 1, 'u32', 'atomic<u32>'],
+  ['i16', 4, 'vec2<u32>', 'vec2<u32>'],
+  ['u8', 4, 'u32', 'u32'],
+  ['i8', 2, 'u32', 'atomic<u32>'],
+  ['u8', 1, 'u32', 'atomic<u32>'],
 ];
 for (const [packing, lanes, read, written] of WORDS) {
   test(`packed: ${lanes} of ${packing} lie in ${written}`, () => {
-    const { types, functions } = withPacked(BODY, [{ name: 'x', packing, lanes }, { name: 'y', packing, lanes }]);
+    const { types, functions } = withPacked(BODY, [
+      { name: 'x', packing, lanes },
+      { name: 'y', packing, lanes },
+    ]);
     assert.deepEqual(types, { x: read, y: written });
-    assert.equal(functions.some((text) => text.includes('atomicAnd')), written === 'atomic<u32>');
+    assert.equal(
+      functions.some((text) => text.includes('atomicAnd')),
+      written === 'atomic<u32>',
+    );
   });
 }
 
 test('packed: a single lane of a vector cannot be written', () => {
-  assert.throws(() => withPacked('fn main() { y[i].x = 1.0; }', [{ name: 'y', packing: 'f16', lanes: 4 }]), KernelError);
+  assert.throws(
+    () => withPacked('fn main() { y[i].x = 1.0; }', [{ name: 'y', packing: 'f16', lanes: 4 }]),
+    KernelError,
+  );
 });

@@ -6,10 +6,14 @@ import type { Gpu } from '../../src/gpu/device';
 import { Profiler } from '../../src/gpu/profiler';
 
 test('without timestamp-query the rows have no times', async () => {
-  const gpu = { device: { features: new Set<string>(), createQuerySet: () => assert.fail('it has no queries') } } as unknown as Gpu;
+  const gpu = {
+    device: { features: new Set<string>(), createQuerySet: () => assert.fail('it has no queries') },
+  } as unknown as Gpu;
   const profiler = new Profiler(gpu, {} as BufferCaches);
   const passes: GPUComputePassDescriptor[] = [];
-  const encoder = { beginComputePass: (descriptor: GPUComputePassDescriptor) => passes.push(descriptor) } as unknown as GPUCommandEncoder;
+  const encoder = {
+    beginComputePass: (descriptor: GPUComputePassDescriptor) => passes.push(descriptor),
+  } as unknown as GPUCommandEncoder;
   profiler.beginPass(encoder, { kernel: 'relu', workgroups: [1, 1, 1], instance: 7 });
   profiler.resolve(encoder);
   assert.deepEqual(await profiler.read(), [{ kernel: 'relu', workgroups: [1, 1, 1], instance: 7 }]);

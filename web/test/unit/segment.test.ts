@@ -12,12 +12,37 @@ test('bytes go from a buffer to itself through another one', async () => {
     return { destroy() {} };
   };
   const gpu = { createBuffer } as unknown as Gpu;
-  const copy = (target: number, bytes: number): Command => ({ kind: 'copy', source: { id: 0, bytes }, target: { id: target, bytes } });
-  const places = [{ buffer: one, offset: 0 }, { buffer: one, offset: 512 }, { buffer: other, offset: 0 }];
-  const segment = await compileSegment(gpu, {} as BufferCache, [copy(1, 64), copy(2, 400), copy(1, 128)], (id) => places[id]);
+  const copy = (target: number, bytes: number): Command => ({
+    kind: 'copy',
+    source: { id: 0, bytes },
+    target: { id: target, bytes },
+  });
+  const places = [
+    { buffer: one, offset: 0 },
+    { buffer: one, offset: 512 },
+    { buffer: other, offset: 0 },
+  ];
+  const segment = await compileSegment(
+    gpu,
+    {} as BufferCache,
+    [copy(1, 64), copy(2, 400), copy(1, 128)],
+    (id) => places[id],
+  );
   const copied: unknown[][] = [];
   segment.encode({ copyBufferToBuffer: (...all: unknown[]) => copied.push(all) } as unknown as GPUCommandEncoder);
-  assert.deepEqual(made.map(({ size }) => size), [128]);
+  assert.deepEqual(
+    made.map(({ size }) => size),
+    [128],
+  );
   assert.ok(copied.every(([source, , target]) => source !== target));
-  assert.deepEqual(copied.map(([, from, , to, bytes]) => [from, to, bytes]), [[0, 0, 64], [0, 512, 64], [0, 0, 400], [0, 0, 128], [0, 512, 128]]);
+  assert.deepEqual(
+    copied.map(([, from, , to, bytes]) => [from, to, bytes]),
+    [
+      [0, 0, 64],
+      [0, 512, 64],
+      [0, 0, 400],
+      [0, 0, 128],
+      [0, 512, 128],
+    ],
+  );
 });

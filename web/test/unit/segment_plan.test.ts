@@ -12,25 +12,36 @@ interface Network {
 function planned({ tensors, accesses }: Network): SegmentPlan {
   const plan = planSegment(tensors, accesses);
   const placed = tensors.map((tensor) => ({ ...tensor, ...plan.places.get(tensor.id)! }));
-  const heirs = new Map([...plan.taken].map(([i, [read, write]]) => [accesses[i].reads[read], accesses[i].writes[write]]));
+  const heirs = new Map(
+    [...plan.taken].map(([i, [read, write]]) => [accesses[i].reads[read], accesses[i].writes[write]]),
+  );
   placed.forEach((a, i) => {
     assert.ok(a.offset + a.bytes <= plan.newSlots[a.slot], `tensor ${a.id} fits`);
     for (const b of placed.slice(i + 1)) {
       const apart = a.slot !== b.slot || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
       const inherits = heirs.get(a.id) === b.id || heirs.get(b.id) === a.id;
-      assert.ok(apart || a.end < b.start || b.end < a.start || (inherits && (a.end === b.start || b.end === a.start)), `tensors ${a.id} and ${b.id} share no bytes`);
+      assert.ok(
+        apart || a.end < b.start || b.end < a.start || (inherits && (a.end === b.start || b.end === a.start)),
+        `tensors ${a.id} and ${b.id} share no bytes`,
+      );
     }
   });
   for (const [i, [read, write]] of plan.taken) {
     const [from, to] = [accesses[i].reads[read], accesses[i].writes[write]];
     assert.deepEqual(plan.places.get(from), plan.places.get(to), `command ${i} writes where it reads`);
-    assert.ok(accesses[i].takes!.some(([r, w]) => r === read && w === write), `command ${i} may`);
+    assert.ok(
+      accesses[i].takes!.some(([r, w]) => r === read && w === write),
+      `command ${i} may`,
+    );
   }
   accesses.forEach((access, i) => {
     if (access.beside || plan.beside.has(i)) return;
     const written = access.writes.map((id) => plan.places.get(id)?.slot);
     const left = access.reads.filter((_, k) => k !== plan.taken.get(i)?.[0]);
-    assert.ok(left.every((id) => !plan.places.has(id) || !written.includes(plan.places.get(id)!.slot)), `command ${i} reads and writes different buffers`);
+    assert.ok(
+      left.every((id) => !plan.places.has(id) || !written.includes(plan.places.get(id)!.slot)),
+      `command ${i} reads and writes different buffers`,
+    );
   });
   return plan;
 }
@@ -52,7 +63,9 @@ class Builder {
 
   network(outputs: readonly number[] = [this.bytes.length - 1]): Network {
     const tensors = this.bytes.map((bytes, id): Lifetime => {
-      const uses = this.accesses.flatMap(({ reads, writes }, i) => (reads.includes(id) || writes.includes(id) ? [i] : []));
+      const uses = this.accesses.flatMap(({ reads, writes }, i) =>
+        reads.includes(id) || writes.includes(id) ? [i] : [],
+      );
       return { id, bytes, start: uses[0], end: outputs.includes(id) ? Infinity : uses[uses.length - 1] };
     });
     return { tensors, accesses: this.accesses };
@@ -105,7 +118,8 @@ const NETWORKS: { readonly [name: string]: (random: (below: number) => number) =
     let size = (40 + random(40)) * 32 * KIB;
     let x = net.make(size, []);
     for (let level = 0; level < 5; level++) {
-      for (let k = 0; k < 1 + random(3); k++) x = net.make(size, [x], `conv ${size}`, random(3) ? undefined : ELEMENTWISE);
+      for (let k = 0; k < 1 + random(3); k++)
+        x = net.make(size, [x], `conv ${size}`, random(3) ? undefined : ELEMENTWISE);
       skips.push(x);
       size /= 2;
       x = net.make(size, [x], `down ${size}`);
@@ -146,7 +160,11 @@ const NETWORKS: { readonly [name: string]: (random: (below: number) => number) =
         for (let k = 0; k < 1 + random(3); k++) y = net.make((20 + random(150)) * KIB, [y], `branch ${branch} ${k}`);
         return y;
       });
-      x = net.make(ends.reduce((sum, id) => sum + net.bytes[id], 0), ends, 'concat');
+      x = net.make(
+        ends.reduce((sum, id) => sum + net.bytes[id], 0),
+        ends,
+        'concat',
+      );
     }
     return net.network();
   },
@@ -172,12 +190,20 @@ test('segment: an output takes the place of an input that ends there', () => {
   assert.deepEqual(plan.newSlots, [4096]);
 });
 
-test('segment: what is still needed, bound twice, of another size or somebody else\'s is not taken', () => {
+test("segment: what is still needed, bound twice, of another size or somebody else's is not taken", () => {
   const cases: { readonly [name: string]: (net: Builder, x: number) => void } = {
-    'needed later': (net, x) => { net.make(64, [net.make(4096, [x], 'relu', ELEMENTWISE), x], 'both'); },
-    'bound twice': (net, x) => { net.make(4096, [x, x], 'square', ELEMENTWISE); },
-    'another size': (net, x) => { net.make(2048, [x], 'half', ELEMENTWISE); },
-    'a weight': (net) => { net.make(4096, [-1], 'relu', ELEMENTWISE); },
+    'needed later': (net, x) => {
+      net.make(64, [net.make(4096, [x], 'relu', ELEMENTWISE), x], 'both');
+    },
+    'bound twice': (net, x) => {
+      net.make(4096, [x, x], 'square', ELEMENTWISE);
+    },
+    'another size': (net, x) => {
+      net.make(2048, [x], 'half', ELEMENTWISE);
+    },
+    'a weight': (net) => {
+      net.make(4096, [-1], 'relu', ELEMENTWISE);
+    },
   };
   for (const [name, build] of Object.entries(cases)) {
     const net = new Builder();
@@ -217,7 +243,11 @@ test('segment: bindings stay as they are where different buffers cost little', (
 test('segment: what is held from before keeps its place, and counts', () => {
   const tensors: Lifetime[] = [{ id: 1, bytes: 8192, start: 0, end: 1 }];
   const held = { id: 9, bytes: 4096, offset: 0, start: -1, end: 3 };
-  const plan = planSegment(tensors, [{ reads: [9], writes: [1], group: 'a', takes: ELEMENTWISE }], [{ bytes: 4096, held: [held] }]);
+  const plan = planSegment(
+    tensors,
+    [{ reads: [9], writes: [1], group: 'a', takes: ELEMENTWISE }],
+    [{ bytes: 4096, held: [held] }],
+  );
   assert.equal(plan.peak, 12288);
   assert.deepEqual(plan.newSlots, [8192]);
   assert.equal(largestSum(tensors), 8192);
@@ -226,7 +256,8 @@ test('segment: what is held from before keeps its place, and counts', () => {
 test('segment: thousands of commands are planned in a moment', () => {
   const net = new Builder();
   let x = net.make(4096, []);
-  for (let i = 0; i < 5000; i++) x = net.make(256 * (1 + (i % 7)), [x], `op ${i % 50}`, i % 3 ? ELEMENTWISE : undefined);
+  for (let i = 0; i < 5000; i++)
+    x = net.make(256 * (1 + (i % 7)), [x], `op ${i % 50}`, i % 3 ? ELEMENTWISE : undefined);
   const tensors = net.bytes.map((bytes, id): Lifetime => ({ id, bytes, start: id, end: id + 1 }));
   const start = performance.now();
   assert.equal(planSegment(tensors, net.accesses).places.size, tensors.length);
@@ -235,8 +266,19 @@ test('segment: thousands of commands are planned in a moment', () => {
 
 test('what an earlier segment put into one buffer is bound read_write', () => {
   const [a, b] = [0, 1].map((id): Lifetime => ({ id, bytes: 256, start: -1, end: 1 }));
-  const existing = [{ bytes: 512, held: [{ ...a, offset: 0 }, { ...b, offset: 256 }] }];
+  const existing = [
+    {
+      bytes: 512,
+      held: [
+        { ...a, offset: 0 },
+        { ...b, offset: 256 },
+      ],
+    },
+  ];
   const tensors: Lifetime[] = [{ id: 2, bytes: 256, start: 1, end: Infinity }];
-  const accesses: Access[] = [{ reads: [0], writes: [1], group: 'rows' }, { reads: [1], writes: [2], group: 'sum' }];
+  const accesses: Access[] = [
+    { reads: [0], writes: [1], group: 'rows' },
+    { reads: [1], writes: [2], group: 'sum' },
+  ];
   assert.deepEqual([...planSegment(tensors, accesses, existing).beside], [0]);
 });

@@ -14,7 +14,10 @@ test('only what a text names is declared', () => {
   assert.match(declared, /fn x_at\(i0: u32, i1: u32\) -> T_x \{ return f32\(x\[\(i0 \* u.x_dim_1 \+ i1\)\]\); \}/);
   assert.match(declared, /fn store_y\(i: u32, value: T_y\) \{ y\[i\] = value; \}/);
   assert.doesNotMatch(declared, /load_x|x_dim\(|y_put/);
-  assert.deepEqual([x, y].map((tensor) => needsDims(text, tensor)), [true, false]);
+  assert.deepEqual(
+    [x, y].map((tensor) => needsDims(text, tensor)),
+    [true, false],
+  );
 });
 
 test('inputs cannot be stored to', () => {

@@ -1,4 +1,5 @@
-// Loop: trip count M, condition, carried values; the body gives the next condition, the next carried values, and scan outputs.
+// Loop: trip count M, condition, carried values; the body gives the next condition, the next carried values, and scan
+// outputs.
 #include "core/control_flow/stack.h"
 #include "core/executor.h"
 
@@ -14,14 +15,18 @@ Status scalar(T value, Slot& out) {
   return {};
 }
 
-// Whether the body's condition is only ever the one that it was given, or a constant that is true: the trip count alone decides.
+// Whether the body's condition is only ever the one that it was given, or a constant that is true: the trip count alone
+// decides.
 bool always_goes_on(const Run& run, const PlanGraph& body) {
   int32_t value = body.outputs[0];
   for (size_t i = body.nodes.size(); i-- > 0;)
-    if (const PlanNode& node = body.nodes[i]; node.op_type == "Identity" && !node.outputs.empty() && node.outputs[0] == value) value = node.input(0);
+    if (const PlanNode& node = body.nodes[i];
+        node.op_type == "Identity" && !node.outputs.empty() && node.outputs[0] == value)
+      value = node.input(0);
   if (value == body.inputs[1]) return true;
   const Slot& constant = run.session().constants()[static_cast<size_t>(value)];
-  return constant.is_tensor() && constant.on_cpu() && constant.value.tensor.dtype == DType::bool_ && constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
+  return constant.is_tensor() && constant.on_cpu() && constant.value.tensor.dtype == DType::bool_ &&
+         constant.value.tensor.count() == 1 && *constant.value.tensor.data<uint8_t>();
 }
 
 }  // namespace
@@ -32,13 +37,16 @@ Status run_loop(Run& run, const PlanNode& node) {
   int64_t trips = INT64_MAX;
   bool condition = true;
   if (node.input(0) != kOmitted) PY_ORT_TRY(read_integer(run, run.slot(node.input(0)), run.name(node.input(0)), trips));
-  if (node.input(1) != kOmitted) PY_ORT_TRY(read_condition(run, run.slot(node.input(1)), run.name(node.input(1)), condition));
+  if (node.input(1) != kOmitted)
+    PY_ORT_TRY(read_condition(run, run.slot(node.input(1)), run.name(node.input(1)), condition));
 
   std::vector<Slot> carried;
-  for (size_t i = 0; i < carried_count; ++i) carried.push_back(node.input(i + 2) == kOmitted ? Slot{} : run.slot(node.input(i + 2)));
+  for (size_t i = 0; i < carried_count; ++i)
+    carried.push_back(node.input(i + 2) == kOmitted ? Slot{} : run.slot(node.input(i + 2)));
   const bool counted = trips != INT64_MAX && always_goes_on(run, body);
   std::vector<Stack> scanned;
-  for (size_t k = 1 + carried_count; k < body.outputs.size(); ++k) scanned.emplace_back(run, body.outputs[k], 0, false, counted && condition ? std::max<int64_t>(trips, 0) : -1);
+  for (size_t k = 1 + carried_count; k < body.outputs.size(); ++k)
+    scanned.emplace_back(run, body.outputs[k], 0, false, counted && condition ? std::max<int64_t>(trips, 0) : -1);
   const auto wanted = [&](size_t k) { return node.outputs[carried_count + k] != kOmitted; };
 
   for (int64_t i = 0; i < trips && condition; ++i) {

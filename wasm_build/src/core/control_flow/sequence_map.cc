@@ -25,7 +25,8 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
       continue;
     }
     if (k == 0) length = input.value.items->size();
-    if (input.value.items->size() != length) return runtime_error("the sequences differ in length: ", length, " and ", input.value.items->size());
+    if (input.value.items->size() != length)
+      return runtime_error("the sequences differ in length: ", length, " and ", input.value.items->size());
   }
 
   std::vector<Slot> results;
@@ -41,7 +42,8 @@ Status run_sequence_map(Run& run, const PlanNode& node) {
     std::vector<Slot> made = take_outputs(run, body);
     for (size_t k = 0; k < made.size(); ++k) {
       PY_ORT_TRY(read_on_cpu(run, made[k], run.name(body.outputs[k])));  // elements of a sequence live on the CPU
-      if (!made[k].is_tensor()) return runtime_error("output ", k, " of the body is ", describe(&made[k]), ", not a tensor");
+      if (!made[k].is_tensor())
+        return runtime_error("output ", k, " of the body is ", describe(&made[k]), ", not a tensor");
       results[k].from_feeds |= made[k].from_feeds;
       results[k].value.element_dtype = made[k].value.tensor.dtype;
       results[k].value.items->push_back(std::move(made[k].value));

@@ -12,14 +12,13 @@ namespace {
 struct Strides {
   int64_t outer = 1, length = 1, inner = 1;
   Strides(const Dims& dims, int64_t axis) {
-    for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i) (i < axis ? outer : i == axis ? length : inner) *= dims[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i)
+      (i < axis ? outer : i == axis ? length : inner) *= dims[static_cast<size_t>(i)];
   }
 };
 
 // `count` blocks of `size` elements, each `step` behind the one before it. Numbers of elements.
-struct Place {
-  int64_t offset, step;
-};
+struct Place { int64_t offset, step; };
 
 void copy_on_cpu(const Tensor& from, Place source, Tensor& to, Place target, int64_t count, int64_t elements) {
   const size_t size = byte_size(from.dtype, 1);
@@ -28,7 +27,8 @@ void copy_on_cpu(const Tensor& from, Place source, Tensor& to, Place target, int
     if (from.dtype == DType::string_) {
       std::copy_n(from.strings() + read, elements, to.mutable_strings() + written);
     } else {
-      std::memcpy(to.mutable_data<uint8_t>() + static_cast<size_t>(written) * size, from.data<uint8_t>() + static_cast<size_t>(read) * size, static_cast<size_t>(elements) * size);
+      std::memcpy(to.mutable_data<uint8_t>() + static_cast<size_t>(written) * size,
+                  from.data<uint8_t>() + static_cast<size_t>(read) * size, static_cast<size_t>(elements) * size);
     }
   }
 }
@@ -38,11 +38,14 @@ Status copy_on_gpu(const Tensor& from, Place source, const Tensor& to, Place tar
   const size_t size = gpu_element_size(from.dtype);
   const auto bytes = [size](int64_t n) { return static_cast<size_t>(n) * size; };
   return jsep::copy(from.storage->gpu_id(), to.storage->gpu_id(), from.dtype,
-                    {bytes(elements), static_cast<size_t>(count), bytes(source.offset), bytes(source.step), bytes(target.offset), bytes(target.step)});
+                    {bytes(elements), static_cast<size_t>(count), bytes(source.offset), bytes(source.step),
+                     bytes(target.offset), bytes(target.step)});
 }
 
 Status check_whole_bytes(DType dtype) {
-  return dtype == DType::string_ || byte_size(dtype, 2) == 2 * byte_size(dtype, 1) ? Status{} : not_implemented("Loop and Scan cannot take ", dtype_name(dtype), " apart");
+  return dtype == DType::string_ || byte_size(dtype, 2) == 2 * byte_size(dtype, 1)
+             ? Status{}
+             : not_implemented("Loop and Scan cannot take ", dtype_name(dtype), " apart");
 }
 
 // No iteration at all: what the model says of the body's output, unknown dimensions being 0.
@@ -58,28 +61,32 @@ Status empty_stack(const gen::Value& value, int64_t axis, Tensor& out) {
 
 // The body's input that the node hands its input `i` to, or kOmitted.
 int32_t inside(const PlanNode& node, const PlanGraph& body, size_t i) {
-  const bool carried = node.form == Form::scan || node.form == Form::sequence_map || (node.form == Form::loop && i >= 2);
+  const bool carried =
+      node.form == Form::scan || node.form == Form::sequence_map || (node.form == Form::loop && i >= 2);
   return carried && i < body.inputs.size() ? body.inputs[i] : kOmitted;
 }
 
 }  // namespace
 
 Status Stack::check(const Slot& part) {
-  if (!part.is_tensor()) return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), ", not a tensor");
+  if (!part.is_tensor())
+    return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), ", not a tensor");
   const Slot& first = parts_.empty() ? whole_ : parts_.front();
   const Tensor& here = part.value.tensor;
   if (first.empty()) return check_whole_bytes(here.dtype);
   Dims dims = first.value.tensor.dims;
   if (parts_.empty()) dims.erase(dims.begin() + axis_);
   if (here.dtype != first.value.tensor.dtype || here.dims != dims)
-    return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), " after ", dtype_name(first.value.tensor.dtype), dims);
+    return runtime_error("scan output '", run_.name(value_), "' is ", describe(&part), " after ",
+                         dtype_name(first.value.tensor.dtype), dims);
   return {};
 }
 
 Status Stack::begin(const Slot& part) {
   const Tensor& first = part.value.tensor;
   const int64_t rank = first.rank() + 1;
-  if (axis_ < -rank || axis_ >= rank) return runtime_error("scan output '", run_.name(value_), "' of rank ", rank, " has no axis ", axis_);
+  if (axis_ < -rank || axis_ >= rank)
+    return runtime_error("scan output '", run_.name(value_), "' of rank ", rank, " has no axis ", axis_);
   if (axis_ < 0) axis_ += rank;
   Dims dims = first.dims;
   dims.insert(dims.begin() + axis_, length_);
@@ -98,7 +105,8 @@ Status Stack::write(Slot& part, int64_t index) {
   if (index == 0) PY_ORT_TRY(begin(part));
   whole_.from_feeds |= part.from_feeds;
   const Strides strides(whole_.value.tensor.dims, axis_);
-  const Place from{0, strides.inner}, to{(reverse_ ? length_ - 1 - index : index) * strides.inner, length_ * strides.inner};
+  const Place from{0, strides.inner},
+      to{(reverse_ ? length_ - 1 - index : index) * strides.inner, length_ * strides.inner};
   if (whole_.on_gpu()) {
     PY_ORT_TRY(read_on_gpu(run_, part, run_.name(value_)));
     return copy_on_gpu(part.gpu, from, whole_.gpu, to, strides.outer, strides.inner);
@@ -148,7 +156,8 @@ Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value) {
         (gpu ? found.gpu : found.cpu) = true;
       }
       for (const auto& [name, index] : node.subgraphs)
-        if (const int32_t local = inside(node, plan.graphs()[index], i); local != kOmitted) add(readers_of(plan, plan.graphs()[index], local));
+        if (const int32_t local = inside(node, plan.graphs()[index], i); local != kOmitted)
+          add(readers_of(plan, plan.graphs()[index], local));
     }
     for (const auto& [name, index] : node.subgraphs) add(readers_of(plan, plan.graphs()[index], value));
   }
@@ -158,7 +167,9 @@ Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value) {
 Status bring_to_readers(Run& run, Slot& whole, std::string_view name, Readers readers) {
   if (readers.cpu) PY_ORT_TRY(read_on_cpu(run, whole, name));
   if (readers.gpu) PY_ORT_TRY(read_on_gpu(run, whole, name));
-  return readers.cpu || readers.gpu || whole.on_cpu() || whole.on_gpu() ? Status{} : runtime_error("'", name, "' has no contents: only its shape is known here");
+  return readers.cpu || readers.gpu || whole.on_cpu() || whole.on_gpu()
+             ? Status{}
+             : runtime_error("'", name, "' has no contents: only its shape is known here");
 }
 
 Status slice(const Slot& whole, int64_t axis, int64_t index, Readers readers, Slot& out) {

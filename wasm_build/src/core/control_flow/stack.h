@@ -1,4 +1,5 @@
-// Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies, each where the tensors are.
+// Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies, each where
+// the tensors are.
 #pragma once
 
 #include "core/run.h"
@@ -8,9 +9,11 @@ namespace py_ort {
 // A scan output: parts of one shape, along a new axis.
 class Stack {
  public:
-  // `value` is the body's output, for its name, and for dtype and shape when there are no parts. `length`: how many parts there will be,
-  // -1 when nobody knows: with it each part goes to its place as it comes, without it they are kept until the last one.
-  Stack(Run& run, int32_t value, int64_t axis, bool reverse, int64_t length) : run_(run), value_(value), axis_(axis), length_(length), reverse_(reverse) {}
+  // `value` is the body's output, for its name, and for dtype and shape when there are no parts. `length`: how many
+  // parts there will be, -1 when nobody knows: with it each part goes to its place as it comes, without it they are
+  // kept until the last one.
+  Stack(Run& run, int32_t value, int64_t axis, bool reverse, int64_t length)
+      : run_(run), value_(value), axis_(axis), length_(length), reverse_(reverse) {}
   // The result is where the first part is. May suspend.
   Status push(Slot part);
   Status finish(Slot& out);
@@ -30,9 +33,7 @@ class Stack {
 };
 
 // Where a graph's kernels read a value of its own, through the graphs inside too.
-struct Readers {
-  bool cpu = false, gpu = false;
-};
+struct Readers { bool cpu = false, gpu = false; };
 Readers readers_of(const Plan& plan, const PlanGraph& graph, int32_t value);
 
 // Brings a tensor to where the `readers` of its slices are, if it is not there. May suspend.

@@ -25,7 +25,8 @@ class Binarizer {
     Tensor y;
     PY_ORT_TRY(Tensor::make(x.dtype, x.dims, y));
     visit_lane(lane_of(in.dtype), [&]<class T>() {
-      std::transform(x.data<T>(), x.data<T>() + x.count(), y.mutable_data<T>(), [&](T v) { return static_cast<T>(static_cast<double>(v) > threshold_); });
+      std::transform(x.data<T>(), x.data<T>() + x.count(), y.mutable_data<T>(),
+                     [&](T v) { return static_cast<T>(static_cast<double>(v) > threshold_); });
     });
     PY_ORT_TRY(cast(y, in.dtype, result));
     context.output(0, std::move(result));
@@ -48,7 +49,9 @@ class FeatureVectorizer {
       PY_ORT_TRY(cast(*context.input(i), DType::float32, parts[i]));
       rows = parts[i].rank() <= 1 ? 1 : parts[i].dim(0);
       columns.push_back(parts[i].count() / std::max<int64_t>(rows, 1));
-      PY_ORT_ENSURE(parts[i].count() == rows * columns[i] && (i == 0 || rows == (parts[0].rank() <= 1 ? 1 : parts[0].dim(0))), "FeatureVectorizer: input ", i, " of shape ", parts[i].dims, " has other rows than input 0");
+      PY_ORT_ENSURE(
+          parts[i].count() == rows * columns[i] && (i == 0 || rows == (parts[0].rank() <= 1 ? 1 : parts[0].dim(0))),
+          "FeatureVectorizer: input ", i, " of shape ", parts[i].dims, " has other rows than input 0");
       total += i < sizes_.size() ? sizes_[i] : columns[i];
     }
     Tensor* out = nullptr;
@@ -76,14 +79,16 @@ class Imputer {
     const bool floats = a.has("imputed_value_floats");
     for (const float value : a.numbers("imputed_value_floats")) out.values_.push_back(value);
     for (const int64_t value : a.integers("imputed_value_int64s")) out.values_.push_back(static_cast<double>(value));
-    out.replaced_ = floats ? static_cast<double>(a.number("replaced_value_float", 0)) : static_cast<double>(a.integer("replaced_value_int64", 0));
+    out.replaced_ = floats ? static_cast<double>(a.number("replaced_value_float", 0))
+                           : static_cast<double>(a.integer("replaced_value_int64", 0));
     return out.values_.empty() ? invalid_graph("Imputer has no imputed values") : Status{};
   }
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Shape shape{};
     PY_ORT_TRY(feature_shape(in, shape));
-    const bool one_each = static_cast<int64_t>(values_.size()) == shape.columns;  // else the first is everybody's, as in onnxruntime
+    const bool one_each =
+        static_cast<int64_t>(values_.size()) == shape.columns;  // else the first is everybody's, as in onnxruntime
     Tensor x, y, result;
     PY_ORT_TRY(widened(in, x));
     PY_ORT_TRY(Tensor::make(x.dtype, x.dims, y));
@@ -91,7 +96,8 @@ class Imputer {
       for (int64_t i = 0, n = x.count(); i < n; ++i) {
         const T value = x.data<T>()[i];
         const bool missing = std::isnan(replaced_) ? value != value : value == static_cast<T>(replaced_);
-        y.mutable_data<T>()[i] = missing ? static_cast<T>(values_[one_each ? static_cast<size_t>(i % shape.columns) : 0]) : value;
+        y.mutable_data<T>()[i] =
+            missing ? static_cast<T>(values_[one_each ? static_cast<size_t>(i % shape.columns) : 0]) : value;
       }
     });
     PY_ORT_TRY(cast(y, in.dtype, result));
@@ -139,17 +145,23 @@ class Normalizer {
 
 class Scaler {
  public:
-  explicit Scaler(const KernelInfo& info) : offset_(info.attributes.numbers("offset")), scale_(info.attributes.numbers("scale")) {}
+  explicit Scaler(const KernelInfo& info)
+      : offset_(info.attributes.numbers("offset")), scale_(info.attributes.numbers("scale")) {}
   Status operator()(KernelContext& context) const {
     Shape shape{};
     PY_ORT_TRY(feature_shape(*context.input(0), shape));
-    const auto fits = [&](const std::vector<float>& values) { return values.size() <= 1 || static_cast<int64_t>(values.size()) == shape.columns; };
-    PY_ORT_ENSURE(fits(offset_) && fits(scale_), "Scaler has ", offset_.size(), " offsets and ", scale_.size(), " scales for ", shape.columns, " features");
+    const auto fits = [&](const std::vector<float>& values) {
+      return values.size() <= 1 || static_cast<int64_t>(values.size()) == shape.columns;
+    };
+    PY_ORT_ENSURE(fits(offset_) && fits(scale_), "Scaler has ", offset_.size(), " offsets and ", scale_.size(),
+                  " scales for ", shape.columns, " features");
     Tensor x;
     PY_ORT_TRY(cast(*context.input(0), DType::float32, x));
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, DType::float32, x.dims, out));
-    const auto at = [](const std::vector<float>& values, size_t column, float otherwise) { return values.empty() ? otherwise : values[values.size() == 1 ? 0 : column]; };
+    const auto at = [](const std::vector<float>& values, size_t column, float otherwise) {
+      return values.empty() ? otherwise : values[values.size() == 1 ? 0 : column];
+    };
     for (int64_t i = 0, n = x.count(); i < n; ++i) {
       const auto column = static_cast<size_t>(i % shape.columns);
       out->mutable_data<float>()[i] = (x.data<float>()[i] - at(offset_, column, 0)) * at(scale_, column, 1);

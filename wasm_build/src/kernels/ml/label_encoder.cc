@@ -20,7 +20,8 @@ Status default_value(const Attributes& attributes, DType dtype, Tensor& out) {
     return {};
   }
   const bool is_float = lane_of(dtype) == Lane::f32 || lane_of(dtype) == Lane::f64;
-  *out.mutable_data<double>() = is_float ? static_cast<double>(attributes.number("default_float", -0.0f)) : static_cast<double>(attributes.integer("default_int64", -1));
+  *out.mutable_data<double>() = is_float ? static_cast<double>(attributes.number("default_float", -0.0f))
+                                         : static_cast<double>(attributes.integer("default_int64", -1));
   return cast(Tensor(out), dtype, out);
 }
 
@@ -31,7 +32,8 @@ Status map_elements(KernelContext& context, const Lookup& lookup, const Tensor& 
   Tensor* out = nullptr;
   PY_ORT_TRY(context.output(0, values.dtype, in.dims, out));
   for (size_t i = 0; i < positions.size(); ++i)
-    copy_elements(positions[i] < 0 ? otherwise : values, std::max<int64_t>(positions[i], 0), *out, static_cast<int64_t>(i), 1);
+    copy_elements(positions[i] < 0 ? otherwise : values, std::max<int64_t>(positions[i], 0), *out,
+                  static_cast<int64_t>(i), 1);
   return {};
 }
 
@@ -40,7 +42,8 @@ class LabelEncoder {
   static Status make(const KernelInfo& info, LabelEncoder& out) {
     const auto keys = list_attribute(info.attributes, "keys_");
     auto values = list_attribute(info.attributes, "values_");
-    if (!keys || !values || keys->count() != values->count()) return invalid_graph("LabelEncoder needs as many keys as values");
+    if (!keys || !values || keys->count() != values->count())
+      return invalid_graph("LabelEncoder needs as many keys as values");
     out.values_ = std::move(*values);
     PY_ORT_TRY(default_value(info.attributes, out.values_.dtype, out.otherwise_));
     return Lookup::make(*keys, out.lookup_);
@@ -58,7 +61,8 @@ class CategoryMapper {
   static Status make(const KernelInfo& info, CategoryMapper& out) {
     const std::vector<int64_t> numbers = info.attributes.integers("cats_int64s");
     const std::vector<std::string> names = info.attributes.texts("cats_strings");
-    if (numbers.size() != names.size()) return invalid_graph("CategoryMapper has ", numbers.size(), " integers for ", names.size(), " strings");
+    if (numbers.size() != names.size())
+      return invalid_graph("CategoryMapper has ", numbers.size(), " integers for ", names.size(), " strings");
     const auto count = static_cast<int64_t>(names.size());
     PY_ORT_TRY(Tensor::make(DType::string_, {count}, out.names_));
     PY_ORT_TRY(Tensor::make(DType::int64, {count}, out.numbers_));

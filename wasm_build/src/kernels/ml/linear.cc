@@ -8,24 +8,28 @@
 namespace py_ort::ml {
 namespace {
 
-// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C]. What numbers there are beyond these nobody reads, as in onnxruntime
-// (its own logreg_iris.onnx has rows of two, and numbers for four).
+// x · coefficientsᵀ + intercepts, for x [N, C] (or [C]) and coefficients [targets, C]. What numbers there are beyond
+// these nobody reads, as in onnxruntime (its own logreg_iris.onnx has rows of two, and numbers for four).
 struct Linear {
   std::vector<float> coefficients, intercepts;
 
-  explicit Linear(const Attributes& attributes) : coefficients(attributes.numbers("coefficients")), intercepts(attributes.numbers("intercepts")) {}
+  explicit Linear(const Attributes& attributes)
+      : coefficients(attributes.numbers("coefficients")), intercepts(attributes.numbers("intercepts")) {}
   Status scores(const Tensor& in, size_t targets, std::vector<std::vector<float>>& out) const {
     Tensor x;
     PY_ORT_TRY(cast(in, DType::float32, x));
     const int64_t rows = x.rank() == 1 ? 1 : x.dim(0);
     PY_ORT_ENSURE(x.rank() == 1 || x.rank() == 2, "a linear model takes rows of features, not shape ", in.dims);
     const auto columns = static_cast<size_t>(x.dims.back());
-    PY_ORT_ENSURE(targets * columns <= coefficients.size(), "a linear model of ", coefficients.size() / std::max<size_t>(targets, 1), " features got shape ", in.dims);
+    PY_ORT_ENSURE(targets * columns <= coefficients.size(), "a linear model of ",
+                  coefficients.size() / std::max<size_t>(targets, 1), " features got shape ", in.dims);
     for (int64_t row = 0; row < rows; ++row) {
       const float* features = x.data<float>() + static_cast<size_t>(row) * columns;
       auto& scores = out.emplace_back();
       for (size_t t = 0; t < targets; ++t)
-        scores.push_back(std::inner_product(features, features + columns, coefficients.begin() + static_cast<ptrdiff_t>(t * columns), t < intercepts.size() ? intercepts[t] : 0.0f));
+        scores.push_back(std::inner_product(features, features + columns,
+                                            coefficients.begin() + static_cast<ptrdiff_t>(t * columns),
+                                            t < intercepts.size() ? intercepts[t] : 0.0f));
     }
     return {};
   }
@@ -75,7 +79,8 @@ class LinearRegressor {
     std::vector<std::vector<float>> rows;
     PY_ORT_TRY(linear_.scores(*context.input(0), targets_, rows));
     Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, DType::float32, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(targets_)}, out));
+    PY_ORT_TRY(
+        context.output(0, DType::float32, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(targets_)}, out));
     float* to = out->mutable_data<float>();
     for (auto& scores : rows) {
       transform_scores(transform_, scores.data(), scores.size());

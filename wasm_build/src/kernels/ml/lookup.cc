@@ -46,10 +46,12 @@ std::optional<Tensor> list_attribute(const Attributes& attributes, const std::st
     return true;
   };
   if (attributes.has(prefix + "tensor")) return attributes.tensor(prefix + "tensor");
-  if (auto strings = attributes.texts(prefix + "strings"); !strings.empty() && fill(DType::string_, strings)) return list;
+  if (auto strings = attributes.texts(prefix + "strings"); !strings.empty() && fill(DType::string_, strings))
+    return list;
   if (auto floats = attributes.numbers(prefix + "floats"); !floats.empty() && fill(DType::float32, floats)) return list;
   for (const char* ending : {"int64s", "ints"})
-    if (auto integers = attributes.integers(prefix + ending); !integers.empty() && fill(DType::int64, integers)) return list;
+    if (auto integers = attributes.integers(prefix + ending); !integers.empty() && fill(DType::int64, integers))
+      return list;
   return std::nullopt;
 }
 

@@ -69,12 +69,14 @@ void add_second_class(Transform transform, Second second, std::vector<float>& sc
 Status Labels::make(const Attributes& attributes, const char* integers, Labels& out) {
   out.numbers_ = attributes.integers(integers);
   out.names_ = attributes.texts("classlabels_strings");
-  return out.size() ? Status{} : invalid_graph("a classifier needs class labels, in ", integers, " or classlabels_strings");
+  return out.size() ? Status{}
+                    : invalid_graph("a classifier needs class labels, in ", integers, " or classlabels_strings");
 }
 
 Status Labels::write(KernelContext& context, const std::vector<int64_t>& classes) const {
   Tensor* out = nullptr;
-  PY_ORT_TRY(context.output(0, names_.empty() ? DType::int64 : DType::string_, {static_cast<int64_t>(classes.size())}, out));
+  PY_ORT_TRY(
+      context.output(0, names_.empty() ? DType::int64 : DType::string_, {static_cast<int64_t>(classes.size())}, out));
   for (size_t i = 0; i < classes.size(); ++i) {
     const auto at = static_cast<size_t>(classes[i]);
     if (names_.empty()) out->mutable_data<int64_t>()[i] = classes[i] < 0 ? 0 : numbers_[at];
@@ -86,8 +88,10 @@ Status Labels::write(KernelContext& context, const std::vector<int64_t>& classes
 Status write_scores(KernelContext& context, const std::vector<std::vector<float>>& rows, size_t classes) {
   const size_t columns = rows.empty() ? classes : rows[0].size();
   Tensor* out = nullptr;
-  PY_ORT_TRY(context.output(1, DType::float32, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns)}, out));
-  for (size_t i = 0; i < rows.size(); ++i) std::copy(rows[i].begin(), rows[i].end(), out->mutable_data<float>() + i * columns);
+  PY_ORT_TRY(
+      context.output(1, DType::float32, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns)}, out));
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), out->mutable_data<float>() + i * columns);
   return {};
 }
 

@@ -24,7 +24,8 @@ class KernelFunction {
     const auto [gamma, coefficient, degree] = params_;
     if (type_ == "RBF") {
       double distance = 0;
-      for (size_t i = 0; i < count; ++i) distance += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+      for (size_t i = 0; i < count; ++i)
+        distance += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
       return std::exp(-gamma * distance);
     }
     const double dot = std::inner_product(a, a + count, b, 0.0);
@@ -74,7 +75,8 @@ class Regressor {
     PY_ORT_TRY(read_rows(*context.input(0), x, rows, columns));
     const auto length = static_cast<size_t>(columns);
     const bool linear = count_ == 0;
-    PY_ORT_ENSURE(linear ? machine_.coefficients.size() == length : machine_.vectors.size() == count_ * length && machine_.coefficients.size() >= count_,
+    PY_ORT_ENSURE(linear ? machine_.coefficients.size() == length
+                         : machine_.vectors.size() == count_ * length && machine_.coefficients.size() >= count_,
                   "SVMRegressor does not take ", columns, " features");
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, DType::float32, {rows, 1}, out));
@@ -82,7 +84,8 @@ class Regressor {
       const float* features = x.data<float>() + row * columns;
       double sum = machine_.rho[0];
       if (linear) sum += machine_.kernel(features, machine_.coefficients.data(), length);
-      for (size_t j = 0; j < count_; ++j) sum += machine_.coefficients[j] * machine_.kernel(features, machine_.vectors.data() + j * length, length);
+      for (size_t j = 0; j < count_; ++j)
+        sum += machine_.coefficients[j] * machine_.kernel(features, machine_.vectors.data() + j * length, length);
       // As onnxruntime: post_transform is for classes.
       out->mutable_data<float>()[row] = static_cast<float>(one_class_ ? (sum > 0 ? 1 : -1) : sum);
     }
@@ -95,7 +98,8 @@ class Regressor {
   size_t count_ = 0;
 };
 
-// Probabilities of k classes from those of each pair, by minimising how far they disagree (Wu, Lin and Weng, 2004, second method).
+// Probabilities of k classes from those of each pair, by minimising how far they disagree (Wu, Lin and Weng, 2004,
+// second method).
 std::vector<double> couple_probabilities(const std::vector<double>& pairs, size_t k) {
   std::vector<double> q(k * k), p(k, 1.0 / static_cast<double>(k)), qp(k);
   for (size_t t = 0; t < k; ++t)
@@ -139,8 +143,10 @@ class Classifier {
     out.b_ = a.numbers("prob_b");
     const size_t pairs = out.labels_.size() * (out.labels_.size() - 1) / 2;
     if (!out.per_class_.empty() && (out.per_class_.size() != out.labels_.size() || out.machine_.rho.size() < pairs))
-      return invalid_graph("SVMClassifier has ", out.per_class_.size(), " counts of vectors and ", out.machine_.rho.size(), " rho for ", out.labels_.size(), " classes");
-    if (!out.a_.empty() && (out.a_.size() < pairs || out.b_.size() < pairs)) return invalid_graph("SVMClassifier needs ", pairs, " prob_a and prob_b");
+      return invalid_graph("SVMClassifier has ", out.per_class_.size(), " counts of vectors and ",
+                           out.machine_.rho.size(), " rho for ", out.labels_.size(), " classes");
+    if (!out.a_.empty() && (out.a_.size() < pairs || out.b_.size() < pairs))
+      return invalid_graph("SVMClassifier needs ", pairs, " prob_a and prob_b");
     return {};
   }
   Status operator()(KernelContext& context) const {
@@ -167,7 +173,9 @@ class Classifier {
     const bool linear = per_class_.empty();
     if (linear) {
       PY_ORT_ENSURE(machine_.coefficients.size() == k * length, "SVMClassifier does not take ", length, " features");
-      for (size_t c = 0; c < k; ++c) scores.push_back(static_cast<float>(machine_.rho[0] + machine_.kernel(features, machine_.coefficients.data() + c * length, length)));
+      for (size_t c = 0; c < k; ++c)
+        scores.push_back(static_cast<float>(
+            machine_.rho[0] + machine_.kernel(features, machine_.coefficients.data() + c * length, length)));
     } else {
       PY_ORT_TRY(one_against_one(features, length, votes, scores));
     }
@@ -184,30 +192,41 @@ class Classifier {
       const std::vector<double> p = couple_probabilities(pairs, k);
       scores.assign(p.begin(), p.end());
     }
-    best = linear ? std::max_element(scores.begin(), scores.end()) - scores.begin() : std::max_element(votes.begin(), votes.end()) - votes.begin();
+    best = linear ? std::max_element(scores.begin(), scores.end()) - scores.begin()
+                  : std::max_element(votes.begin(), votes.end()) - votes.begin();
     // As onnxruntime: of two classes the second, if any score speaks for one.
-    if (linear && k == 2 && (positive_ ? scores[static_cast<size_t>(best)] >= 0.5f : scores[static_cast<size_t>(best)] > 0)) best = 1;
-    if (scores.size() == 1 && k == 2) add_second_class(machine_.transform, machine_.transform == Transform::none ? Second::negated : Second::one_minus, scores);
+    if (linear && k == 2 &&
+        (positive_ ? scores[static_cast<size_t>(best)] >= 0.5f : scores[static_cast<size_t>(best)] > 0))
+      best = 1;
+    if (scores.size() == 1 && k == 2)
+      add_second_class(machine_.transform, machine_.transform == Transform::none ? Second::negated : Second::one_minus,
+                       scores);
     else transform_scores(machine_.transform, scores.data(), scores.size());
     return {};
   }
-  Status one_against_one(const float* features, size_t length, std::vector<double>& votes, std::vector<float>& scores) const {
+  Status one_against_one(const float* features, size_t length, std::vector<double>& votes,
+                         std::vector<float>& scores) const {
     std::vector<size_t> starts;
     size_t total = 0;
     for (const int64_t count : per_class_) {
       starts.push_back(total);
       total += static_cast<size_t>(count);
     }
-    PY_ORT_ENSURE(machine_.vectors.size() == total * length && machine_.coefficients.size() >= total * (per_class_.size() - 1), "SVMClassifier does not take ", length, " features");
+    PY_ORT_ENSURE(
+        machine_.vectors.size() == total * length && machine_.coefficients.size() >= total * (per_class_.size() - 1),
+        "SVMClassifier does not take ", length, " features");
     std::vector<double> kernels;
-    for (size_t i = 0; i < total; ++i) kernels.push_back(machine_.kernel(features, machine_.vectors.data() + i * length, length));
+    for (size_t i = 0; i < total; ++i)
+      kernels.push_back(machine_.kernel(features, machine_.vectors.data() + i * length, length));
     size_t pair = 0;
     for (size_t i = 0; i < per_class_.size(); ++i)
       for (size_t j = i + 1; j < per_class_.size(); ++j, ++pair) {
         double sum = machine_.rho[pair];
         // Row j - 1 holds what class i's vectors weigh against class j, row i the other way round.
-        for (size_t m = 0; m < static_cast<size_t>(per_class_[i]); ++m) sum += machine_.coefficients[(j - 1) * total + starts[i] + m] * kernels[starts[i] + m];
-        for (size_t m = 0; m < static_cast<size_t>(per_class_[j]); ++m) sum += machine_.coefficients[i * total + starts[j] + m] * kernels[starts[j] + m];
+        for (size_t m = 0; m < static_cast<size_t>(per_class_[i]); ++m)
+          sum += machine_.coefficients[(j - 1) * total + starts[i] + m] * kernels[starts[i] + m];
+        for (size_t m = 0; m < static_cast<size_t>(per_class_[j]); ++m)
+          sum += machine_.coefficients[i * total + starts[j] + m] * kernels[starts[j] + m];
         scores.push_back(static_cast<float>(sum));
         ++votes[sum > 0 ? i : j];
       }

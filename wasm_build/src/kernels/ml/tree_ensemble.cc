@@ -16,7 +16,8 @@ class Regressor {
     out.forest_.targets = static_cast<size_t>(a.integer("n_targets", 1));
     if (out.new_form_) {
       const int64_t aggregate = a.integer("aggregate_function", 1), transform = a.integer("post_transform", 0);
-      if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4) return invalid_graph("TreeEnsemble has aggregate_function ", aggregate, " and post_transform ", transform);
+      if (aggregate < 0 || aggregate > 3 || transform < 0 || transform > 4)
+        return invalid_graph("TreeEnsemble has aggregate_function ", aggregate, " and post_transform ", transform);
       out.aggregate_ = static_cast<Aggregate>(aggregate);
       out.transform_ = static_cast<Transform>(transform);
       return Forest::from_leaves(a, out.forest_);
@@ -32,7 +33,8 @@ class Regressor {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     Tensor scores, result;
-    PY_ORT_TRY(Tensor::make(DType::float64, {in.rank() == 1 ? 1 : in.dim(0), static_cast<int64_t>(forest_.targets)}, scores));
+    PY_ORT_TRY(
+        Tensor::make(DType::float64, {in.rank() == 1 ? 1 : in.dim(0), static_cast<int64_t>(forest_.targets)}, scores));
     double* to = scores.mutable_data<double>();
     const std::vector<double>& base = forest_.base;
     const auto row = [&](std::vector<double>& sums, const std::vector<bool>& voted) {
@@ -68,15 +70,18 @@ class Classifier {
     PY_ORT_TRY(Forest::from_nodes(info.attributes, "class_", out.forest_));
     out.forest_.targets = out.labels_.size();
     const std::vector<Vote>& votes = out.forest_.votes;
-    out.one_target_ = std::all_of(votes.begin(), votes.end(), [&](const Vote& vote) { return vote.target == votes[0].target; });
+    out.one_target_ =
+        std::all_of(votes.begin(), votes.end(), [&](const Vote& vote) { return vote.target == votes[0].target; });
     out.positive_ = std::all_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.weight >= 0; });
     return {};
   }
   Status operator()(KernelContext& context) const {
     std::vector<std::vector<float>> rows;
     std::vector<int64_t> classes;
-    PY_ORT_TRY(forest_.scores(*context.input(0), Aggregate::sum, [&](std::vector<double>& sums, const std::vector<bool>& voted) {
-      classes.push_back(labels_.size() == 2 ? one_of_two(sums, voted, rows.emplace_back()) : one_of_many(sums, voted, rows.emplace_back()));
+    PY_ORT_TRY(forest_.scores(*context.input(0), Aggregate::sum,
+                              [&](std::vector<double>& sums, const std::vector<bool>& voted) {
+      classes.push_back(labels_.size() == 2 ? one_of_two(sums, voted, rows.emplace_back())
+                                            : one_of_many(sums, voted, rows.emplace_back()));
     }));
     PY_ORT_TRY(labels_.write(context, classes));
     return write_scores(context, rows, labels_.size());
@@ -88,14 +93,15 @@ class Classifier {
     int64_t best = -1;
     for (size_t t = 0; t < sums.size(); ++t) {
       if (based) sums[t] += forest_.base[t];
-      if ((based || voted[t]) && (best < 0 || sums[t] > sums[static_cast<size_t>(best)])) best = static_cast<int64_t>(t);
+      if ((based || voted[t]) && (best < 0 || sums[t] > sums[static_cast<size_t>(best)]))
+        best = static_cast<int64_t>(t);
     }
     scores.assign(sums.begin(), sums.end());
     transform_scores(transform_, scores.data(), scores.size());
     return std::max<int64_t>(best, 0);
   }
-  // As onnxruntime does it, rule for rule: trees of two classes vote for one of them or for both, and what the base is added
-  // to depends on that.
+  // As onnxruntime does it, rule for rule: trees of two classes vote for one of them or for both, and what the base is
+  // added to depends on that.
   int64_t one_of_two(std::vector<double>& sums, const std::vector<bool>& voted, std::vector<float>& scores) const {
     const std::vector<double>& base = forest_.base;
     if (base.size() == 2 && voted[1]) {

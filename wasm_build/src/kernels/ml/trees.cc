@@ -33,7 +33,8 @@ bool takes(const TreeNode& node, const std::vector<double>& members, double x) {
     case Branch::greater: return x > node.threshold;
     case Branch::equal: return x == node.threshold;
     case Branch::not_equal: return x != node.threshold;
-    case Branch::member: return std::binary_search(members.data() + node.first, members.data() + node.first + node.count, x);
+    case Branch::member:
+      return std::binary_search(members.data() + node.first, members.data() + node.first + node.count, x);
     case Branch::leaf: break;
   }
   return false;
@@ -42,10 +43,14 @@ bool takes(const TreeNode& node, const std::vector<double>& members, double x) {
 // Where the node of a tree and an id is.
 class NodeIndex {
  public:
-  NodeIndex(const std::vector<int64_t>& trees, const std::vector<int64_t>& ids) : trees_(trees), ids_(ids), sorted_(trees.size()) {
+  NodeIndex(const std::vector<int64_t>& trees, const std::vector<int64_t>& ids)
+      : trees_(trees), ids_(ids), sorted_(trees.size()) {
     std::iota(sorted_.begin(), sorted_.end(), 0u);
-    const auto before = [&](uint32_t a, uint32_t b) { return std::pair(trees[a], ids[a]) < std::pair(trees[b], ids[b]); };
-    if (!std::is_sorted(sorted_.begin(), sorted_.end(), before)) std::stable_sort(sorted_.begin(), sorted_.end(), before);
+    const auto before = [&](uint32_t a, uint32_t b) {
+      return std::pair(trees[a], ids[a]) < std::pair(trees[b], ids[b]);
+    };
+    if (!std::is_sorted(sorted_.begin(), sorted_.end(), before))
+      std::stable_sort(sorted_.begin(), sorted_.end(), before);
     for (uint32_t i = 0; i < sorted_.size(); ++i) first_.try_emplace(trees[sorted_[i]], i);
   }
   // Of several with the same name the last one counts.
@@ -58,14 +63,18 @@ class NodeIndex {
       found = sorted_[guess];
       return true;
     }
-    const auto after = std::upper_bound(sorted_.begin(), sorted_.end(), std::pair(tree, id), [&](const auto& name, uint32_t i) { return name < std::pair(trees_[i], ids_[i]); });
+    const auto after =
+        std::upper_bound(sorted_.begin(), sorted_.end(), std::pair(tree, id),
+                         [&](const auto& name, uint32_t i) { return name < std::pair(trees_[i], ids_[i]); });
     if (after == sorted_.begin() || !is(static_cast<size_t>(after - sorted_.begin()) - 1, tree, id)) return false;
     found = *std::prev(after);
     return true;
   }
 
  private:
-  bool is(size_t place, int64_t tree, int64_t id) const { return place < sorted_.size() && trees_[sorted_[place]] == tree && ids_[sorted_[place]] == id; }
+  bool is(size_t place, int64_t tree, int64_t id) const {
+    return place < sorted_.size() && trees_[sorted_[place]] == tree && ids_[sorted_[place]] == id;
+  }
 
   const std::vector<int64_t>&trees_, &ids_;
   std::vector<uint32_t> sorted_;
@@ -93,9 +102,12 @@ Status Forest::add_vote(Vote& place, int64_t target, double weight) {
 }
 
 Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest& out) {
-  static constexpr std::string_view modes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
-  const std::vector<int64_t> trees = a.integers("nodes_treeids"), ids = a.integers("nodes_nodeids"), features = a.integers("nodes_featureids"),
-                             yes = a.integers("nodes_truenodeids"), no = a.integers("nodes_falsenodeids"), missing = a.integers("nodes_missing_value_tracks_true");
+  static constexpr std::string_view modes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
+                                               "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
+  const std::vector<int64_t> trees = a.integers("nodes_treeids"), ids = a.integers("nodes_nodeids"),
+                             features = a.integers("nodes_featureids"), yes = a.integers("nodes_truenodeids"),
+                             no = a.integers("nodes_falsenodeids"),
+                             missing = a.integers("nodes_missing_value_tracks_true");
   const std::vector<std::string> names = a.texts("nodes_modes");
   std::vector<double> values, weights;
   PY_ORT_TRY(read_numbers(a, "nodes_values", values));
@@ -106,7 +118,8 @@ Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest
     if (size != count) return invalid_graph("a tree ensemble's nodes_* attributes differ in length");
   const NodeIndex index(trees, ids);
   const auto node_at = [&](int64_t tree, int64_t id, size_t& found) {
-    if (!index.find(tree, id, found)) return invalid_graph("a tree ensemble refers to node ", id, " of tree ", tree, ", which is not there");
+    if (!index.find(tree, id, found))
+      return invalid_graph("a tree ensemble refers to node ", id, " of tree ", tree, ", which is not there");
     return Status{};
   };
   std::vector<bool> is_child(count);
@@ -128,7 +141,8 @@ Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest
   for (size_t i = 0; i < count; ++i)
     if (!is_child[i]) out.roots.push_back(i);
   // The votes, those of a leaf together.
-  const std::vector<int64_t> vote_trees = a.integers(prefix + "treeids"), vote_nodes = a.integers(prefix + "nodeids"), targets = a.integers(prefix + "ids");
+  const std::vector<int64_t> vote_trees = a.integers(prefix + "treeids"), vote_nodes = a.integers(prefix + "nodeids"),
+                             targets = a.integers(prefix + "ids");
   if (vote_trees.size() != weights.size() || vote_nodes.size() != weights.size() || targets.size() != weights.size())
     return invalid_graph("a tree ensemble's ", prefix, "* attributes differ in length");
   std::vector<size_t> leaves(weights.size());
@@ -151,8 +165,10 @@ Status Forest::from_nodes(const Attributes& a, const std::string& prefix, Forest
 }
 
 Status Forest::from_leaves(const Attributes& a, Forest& out) {
-  const std::vector<int64_t> features = a.integers("nodes_featureids"), yes = a.integers("nodes_truenodeids"), no = a.integers("nodes_falsenodeids"),
-                             yes_leaf = a.integers("nodes_trueleafs"), no_leaf = a.integers("nodes_falseleafs"), missing = a.integers("nodes_missing_value_tracks_true"),
+  const std::vector<int64_t> features = a.integers("nodes_featureids"), yes = a.integers("nodes_truenodeids"),
+                             no = a.integers("nodes_falsenodeids"), yes_leaf = a.integers("nodes_trueleafs"),
+                             no_leaf = a.integers("nodes_falseleafs"),
+                             missing = a.integers("nodes_missing_value_tracks_true"),
                              targets = a.integers("leaf_targetids"), roots = a.integers("tree_roots");
   std::vector<double> splits, weights, modes, members;
   PY_ORT_TRY(read_numbers(a, "nodes_splits", splits));
@@ -173,7 +189,8 @@ Status Forest::from_leaves(const Attributes& a, Forest& out) {
     node.threshold = splits[i];
     node.yes = static_cast<size_t>(yes[i]) + (yes_leaf[i] ? count : 0);
     node.no = static_cast<size_t>(no[i]) + (no_leaf[i] ? count : 0);
-    if (node.yes >= count + weights.size() || node.no >= count + weights.size()) return invalid_graph("TreeEnsemble's node ", i, " has a branch to nowhere");
+    if (node.yes >= count + weights.size() || node.no >= count + weights.size())
+      return invalid_graph("TreeEnsemble's node ", i, " has a branch to nowhere");
     if (node.branch == Branch::member) {
       node.first = out.members.size();
       for (; member != members.end() && *member == *member; ++member) out.members.push_back(*member);  // up to a NaN
@@ -203,7 +220,8 @@ Status Forest::scores(const Tensor& in, Aggregate aggregate, const Row& done) co
   PY_ORT_ENSURE(x.rank() == 1 || x.rank() == 2, "a tree ensemble needs [N, F] or [F], got shape ", in.dims);
   const int64_t rows = x.rank() == 1 ? 1 : x.dim(0), columns = x.dim(-1);
   PY_ORT_ENSURE(last_feature < columns, "a tree ensemble asks for feature ", last_feature, " of ", columns);
-  PY_ORT_ENSURE(last_target < static_cast<int64_t>(targets), "a tree ensemble votes for target ", last_target, " of ", targets);
+  PY_ORT_ENSURE(last_target < static_cast<int64_t>(targets), "a tree ensemble votes for target ", last_target, " of ",
+                targets);
   std::vector<double> sums(targets);
   std::vector<bool> voted(targets);
   for (int64_t row = 0; row < rows; ++row) {

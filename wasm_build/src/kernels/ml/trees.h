@@ -16,17 +16,20 @@ struct TreeNode {
   bool nan_is_true = false;
   size_t feature = 0;
   double threshold = 0;
-  size_t yes = 0, no = 0;             // nodes
-  size_t first = 0, count = 0;        // votes of a leaf, members of a set
+  size_t yes = 0, no = 0;       // nodes
+  size_t first = 0, count = 0;  // votes of a leaf, members of a set
 };
-struct Vote { int64_t target; double weight; };
+struct Vote {
+  int64_t target;
+  double weight;
+};
 
 struct Forest {
   std::vector<TreeNode> nodes;
   std::vector<size_t> roots;
   std::vector<Vote> votes;
-  std::vector<double> members;        // those of each set sorted
-  std::vector<double> base;           // added per target
+  std::vector<double> members;  // those of each set sorted
+  std::vector<double> base;     // added per target
   size_t targets = 1;
   // What the nodes read and what they vote for, at most.
   int64_t last_feature = -1, last_target = -1;
@@ -37,7 +40,8 @@ struct Forest {
   static Status from_leaves(const Attributes& attributes, Forest& out);
   Status add(TreeNode node, int64_t feature);
   Status add_vote(Vote& place, int64_t target, double weight);
-  // What the leaves of a row vote for: a sum (or what else is asked for) per target, without base, and which targets had votes.
+  // What the leaves of a row vote for: a sum (or what else is asked for) per target, without base, and which targets
+  // had votes.
   using Row = std::function<void(std::vector<double>& sums, const std::vector<bool>& voted)>;
   // Calls `row` for each row of `in` ([N, F] or [F]).
   Status scores(const Tensor& in, Aggregate aggregate, const Row& row) const;

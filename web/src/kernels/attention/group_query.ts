@@ -1,7 +1,14 @@
 // GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. Where the caches that come
 // out are bound to the buffers of those that come in, only the new rows are written.
 import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Tensor } from '../../jsep/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Tensor,
+} from '../../jsep/kernel';
 import { attend, type Heads, headsOf, headsWithin } from './core';
 import type { Hiding } from './hiding';
 import { maskOf } from './mask';
@@ -29,9 +36,16 @@ const TOTAL = 6;
 
 function attributes(a: Attributes): GroupAttributes {
   return {
-    heads: a.integer('num_heads', 0), kvHeads: a.integer('kv_num_heads', 0), scale: a.number('scale', 0), softcap: a.number('softcap', 0),
-    causal: a.integer('causal', 1) !== 0, window: a.integer('local_window_size', -1), rotary: a.integer('do_rotary', 0) !== 0,
-    interleaved: a.integer('rotary_interleaved', 0) !== 0, smooth: a.integer('smooth_softmax', 0) === 1, scores: a.integer('qk_output', 0),
+    heads: a.integer('num_heads', 0),
+    kvHeads: a.integer('kv_num_heads', 0),
+    scale: a.number('scale', 0),
+    softcap: a.number('softcap', 0),
+    causal: a.integer('causal', 1) !== 0,
+    window: a.integer('local_window_size', -1),
+    rotary: a.integer('do_rotary', 0) !== 0,
+    interleaved: a.integer('rotary_interleaved', 0) !== 0,
+    smooth: a.integer('smooth_softmax', 0) === 1,
+    scores: a.integer('qk_output', 0),
   };
 }
 
@@ -49,18 +63,29 @@ function resolve(ctx: Context, a: GroupAttributes): void {
   }
   const fitting = [batch, count, kvHeads * size].join();
   if (key && (key.dims.join() !== fitting || value?.dims.join() !== fitting)) {
-    throw new KernelError(`GroupQueryAttention: keys [${key.dims}] and values [${value?.dims}] for queries [${query.dims}] should be [${fitting}]`);
+    throw new KernelError(
+      `GroupQueryAttention: keys [${key.dims}] and values [${value?.dims}] for queries [${query.dims}] should be [${fitting}]`,
+    );
   }
-  if (lengths.size !== batch) throw new KernelError(`GroupQueryAttention: seqlens_k of [${lengths.dims}] for a batch of ${batch}`);
+  if (lengths.size !== batch)
+    throw new KernelError(`GroupQueryAttention: seqlens_k of [${lengths.dims}] for a batch of ${batch}`);
   const past = pastKey?.dims[2] ?? 0;
   for (const cache of [pastKey, pastValue]) {
     if (cache && cache.dims.join() !== [batch, kvHeads, past, size].join()) {
-      throw new KernelError(`GroupQueryAttention: a cache [${cache.dims}] for ${batch} batches of ${kvHeads} heads of ${size}`);
+      throw new KernelError(
+        `GroupQueryAttention: a cache [${cache.dims}] for ${batch} batches of ${kvHeads} heads of ${size}`,
+      );
     }
   }
-  const kept = pastKey !== undefined && pastValue !== undefined && ctx.boundTogether(1, PAST_KEY) && ctx.boundTogether(2, PAST_VALUE);
+  const kept =
+    pastKey !== undefined &&
+    pastValue !== undefined &&
+    ctx.boundTogether(1, PAST_KEY) &&
+    ctx.boundTogether(2, PAST_VALUE);
   if (kept && !ctx.holds(TOTAL, ([total]) => total <= past)) {
-    throw new KernelError(`GroupQueryAttention: total_sequence_length is beyond the ${past} positions of the caches, which are bound as outputs too: take longer ones`);
+    throw new KernelError(
+      `GroupQueryAttention: total_sequence_length is beyond the ${past} positions of the caches, which are bound as outputs too: take longer ones`,
+    );
   }
   const total = kept ? past : ctx.data(TOTAL)![0];
   const capacity = Math.max(total, past);
@@ -70,36 +95,80 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     ctx.view(i, before!, dims);
     return before!;
   };
-  const from = (x: Tensor | undefined, column: number): Heads => (key ? headsWithin(x!, size) : headsWithin(query, size, column * size));
+  const from = (x: Tensor | undefined, column: number): Heads =>
+    key ? headsWithin(x!, size) : headsWithin(query, size, column * size);
   const [q, k, v] = [from(query, 0), from(key, heads), from(value, heads + kvHeads)];
   const [keys, values] = [cacheOf(1, pastKey), cacheOf(2, pastValue)];
   const turned: NewRows | undefined = a.rotary
     ? { from: q, heads, turned: true, cache: false, to: ctx.temp([batch, count, heads * size], query.dtype) }
     : undefined;
-  writeNewRows(ctx, { batch, count, size, lengths }, [
-    { from: k, heads: kvHeads, turned: a.rotary, cache: true, kept, past: pastKey, to: keys },
-    { from: v, heads: kvHeads, turned: false, cache: true, kept, past: pastValue, to: values },
-    ...(turned ? [turned] : []),
-  ], a.rotary ? rotationOf(ctx, cosine, sine, positions, count, size, a) : undefined);
+  writeNewRows(
+    ctx,
+    { batch, count, size, lengths },
+    [
+      { from: k, heads: kvHeads, turned: a.rotary, cache: true, kept, past: pastKey, to: keys },
+      { from: v, heads: kvHeads, turned: false, cache: true, kept, past: pastValue, to: values },
+      ...(turned ? [turned] : []),
+    ],
+    a.rotary ? rotationOf(ctx, cosine, sine, positions, count, size, a) : undefined,
+  );
   const hiding: Hiding = {
-    masks: bias ? [maskOf(bias, [batch, heads, count, bias.dims[3] ?? total])] : [], causal: a.causal, left: a.window > 0 ? a.window - 1 : -1, right: -1,
-    past: 0, lengths, more: 1, place: 'appended', softcap: a.softcap, sink: sink ?? (a.smooth ? 0 : undefined),
+    masks: bias ? [maskOf(bias, [batch, heads, count, bias.dims[3] ?? total])] : [],
+    causal: a.causal,
+    left: a.window > 0 ? a.window - 1 : -1,
+    right: -1,
+    past: 0,
+    lengths,
+    more: 1,
+    place: 'appended',
+    softcap: a.softcap,
+    sink: sink ?? (a.smooth ? 0 : undefined),
   };
   attend(ctx, {
-    batch, heads, kvHeads, queries: count, keys: total, size, valueSize: size, q: turned ? headsWithin(turned.to, size) : q, k: headsOf(keys),
-    v: headsOf(values), y: headsWithin(ctx.output(0, [batch, count, heads * size]), size), scale: a.scale || 1 / Math.sqrt(size), hiding,
+    batch,
+    heads,
+    kvHeads,
+    queries: count,
+    keys: total,
+    size,
+    valueSize: size,
+    q: turned ? headsWithin(turned.to, size) : q,
+    k: headsOf(keys),
+    v: headsOf(values),
+    y: headsWithin(ctx.output(0, [batch, count, heads * size]), size),
+    scale: a.scale || 1 / Math.sqrt(size),
+    hiding,
   });
 }
 
 function rotationOf(
-  ctx: Context, cosine: Tensor | undefined, sine: Tensor | undefined, positions: Tensor | undefined, count: number, size: number,
+  ctx: Context,
+  cosine: Tensor | undefined,
+  sine: Tensor | undefined,
+  positions: Tensor | undefined,
+  count: number,
+  size: number,
   { interleaved }: GroupAttributes,
 ): Rotation {
-  if (!cosine || !sine || cosine.dims.length !== 2 || cosine.dims.join() !== sine.dims.join() || 2 * cosine.dims[1] > size) {
-    throw new KernelError(`GroupQueryAttention with do_rotary: caches of cosines [${cosine?.dims}] and sines [${sine?.dims}] for heads of ${size}`);
+  if (
+    !cosine ||
+    !sine ||
+    cosine.dims.length !== 2 ||
+    cosine.dims.join() !== sine.dims.join() ||
+    2 * cosine.dims[1] > size
+  ) {
+    throw new KernelError(
+      `GroupQueryAttention with do_rotary: caches of cosines [${cosine?.dims}] and sines [${sine?.dims}] for heads of ${size}`,
+    );
   }
   // Where nothing precedes, onnxruntime looks at the first position only.
-  return { cosine, sine, positions, fromFirst: positions !== undefined && ctx.holds(TOTAL, ([total]) => total === count), interleaved };
+  return {
+    cosine,
+    sine,
+    positions,
+    fromFirst: positions !== undefined && ctx.holds(TOTAL, ([total]) => total === count),
+    interleaved,
+  };
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
@@ -107,12 +176,21 @@ const quantised = 'a quantised cache of a form that onnxruntime refuses';
 const normalised = 'normalised queries and keys';
 
 export const groupQueryAttention: Kernel<GroupAttributes> = {
-  op: 'GroupQueryAttention', domain: MICROSOFT_DOMAIN,
+  op: 'GroupQueryAttention',
+  domain: MICROSOFT_DOMAIN,
   types: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['int32'], [], FLOATS, FLOATS, ['int64'], FLOATS, FLOATS],
   requires: [
-    { attribute: 'sliding_window_cache', values: [0], otherwise: 'a cache that slides, of a form that onnxruntime refuses' },
+    {
+      attribute: 'sliding_window_cache',
+      values: [0],
+      otherwise: 'a cache that slides, of a form that onnxruntime refuses',
+    },
     { noOutput: 3, otherwise: 'scores as an output' },
-    { noInput: 12, otherwise: quantised }, { noInput: 13, otherwise: quantised }, { noInput: 14, otherwise: normalised }, { noInput: 15, otherwise: normalised },
+    { noInput: 12, otherwise: quantised },
+    { noInput: 13, otherwise: quantised },
+    { noInput: 14, otherwise: normalised },
+    { noInput: 15, otherwise: normalised },
   ],
-  attributes, resolve,
+  attributes,
+  resolve,
 };

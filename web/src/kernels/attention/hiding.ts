@@ -79,13 +79,24 @@ export function hidingParts(r: Hiding): HidingParts {
   }
   if (positions) {
     const far = 2 ** 30;
-    Object.assign(uniforms, { past: r.past, left: r.left < 0 ? far : r.left, right: Math.min(r.causal ? 0 : far, r.right < 0 ? far : r.right) });
+    Object.assign(uniforms, {
+      past: r.past,
+      left: r.left < 0 ? far : r.left,
+      right: Math.min(r.causal ? 0 : far, r.right < 0 ? far : r.right),
+    });
   }
   if (r.softcap !== 0) uniforms.softcap = r.softcap;
   if (r.sink) inputs.sink = r.sink;
   const spec: HidingSpec = {
-    masks: r.masks.map(({ tensor, ranges }) => ({ storage: tensor.storage, ranges: ranges === undefined ? 'none' : ranges > 0 ? 'both' : 'ends' })),
-    fill: r.fill !== undefined, positions, lengths: r.lengths !== undefined, place: r.lengths ? r.place ?? 'past' : 'past', softcap: r.softcap !== 0,
+    masks: r.masks.map(({ tensor, ranges }) => ({
+      storage: tensor.storage,
+      ranges: ranges === undefined ? 'none' : ranges > 0 ? 'both' : 'ends',
+    })),
+    fill: r.fill !== undefined,
+    positions,
+    lengths: r.lengths !== undefined,
+    place: r.lengths ? (r.place ?? 'past') : 'past',
+    softcap: r.softcap !== 0,
     sink: r.sink === undefined ? 'none' : r.sink === 0 ? 'zero' : 'given',
   };
   return { spec, inputs, uniforms };
@@ -109,7 +120,9 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
       integers(`value${i}`);
       return;
     }
-    lines.push(`  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2 + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`);
+    lines.push(
+      `  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2 + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`,
+    );
     hides.push(`key >= u.mask${i}_length`);
     if (storage === 'u32' || storage === 'i32') integers(`value${i} == ${storage}(0)`);
     else {
@@ -136,7 +149,8 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
   if (adds.length > 0) lines.push(`  let sum = ${['score', ...adds].join(' + ')};`, `  let least = f32(${LEAST});`);
   // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
   const hidden = hides.map((condition) => `(${condition})`).join(' | ');
-  const nested = (operation: string, terms: readonly string[]) => terms.reduce((all, term) => `${operation}(${all}, ${term})`);
+  const nested = (operation: string, terms: readonly string[]) =>
+    terms.reduce((all, term) => `${operation}(${all}, ${term})`);
   return `${orNan('or_nan', 'f32', 'i32')}
 fn weight_of(score: f32, largest: f32) -> f32 {
   let d = score - largest;
@@ -153,6 +167,10 @@ ${length}${own}  return u32(${nested('max', begin)});
 fn end_of(batch: u32, query: u32) -> u32 {
 ${length}${own}  return u32(max(0, ${nested('min', end)}));
 }
-${sink === 'none' ? '' : `fn sink_of(head: u32) -> f32 { return ${sink === 'zero' ? '0.0' : 'f32(sink[head])'}; }
-`}`;
+${
+  sink === 'none'
+    ? ''
+    : `fn sink_of(head: u32) -> f32 { return ${sink === 'zero' ? '0.0' : 'f32(sink[head])'}; }
+`
+}`;
 }

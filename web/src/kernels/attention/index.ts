@@ -24,34 +24,47 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 function attributes(a: Attributes): AttentionAttributes {
   return {
-    heads: a.integer('q_num_heads', 0), kvHeads: a.integer('kv_num_heads', 0), scale: a.number('scale', 0), softcap: a.number('softcap', 0),
-    causal: a.integer('is_causal', 0) !== 0, left: a.integer('left_window_size', -1), right: a.integer('right_window_size', -1),
-    debugMode: a.integer('qk_matmul_output_mode', 0), offsets: a.integers('offsets'), headSizes: a.integers('head_sizes'),
+    heads: a.integer('q_num_heads', 0),
+    kvHeads: a.integer('kv_num_heads', 0),
+    scale: a.number('scale', 0),
+    softcap: a.number('softcap', 0),
+    causal: a.integer('is_causal', 0) !== 0,
+    left: a.integer('left_window_size', -1),
+    right: a.integer('right_window_size', -1),
+    debugMode: a.integer('qk_matmul_output_mode', 0),
+    offsets: a.integers('offsets'),
+    headSizes: a.integers('head_sizes'),
   };
 }
 
 /** [batch, heads, positions, size] of an input of rank 3 or 4. */
 function formOf(x: Tensor, heads: number): { form: readonly [number, number, number, number]; where: Heads } {
   if (x.dims.length === 4) return { form: [x.dims[0], x.dims[1], x.dims[2], x.dims[3]], where: headsOf(x) };
-  if (x.dims.length !== 3 || heads <= 0 || x.dims[2] % heads !== 0) throw new KernelError(`Attention of [${x.dims}] in ${heads} heads`);
+  if (x.dims.length !== 3 || heads <= 0 || x.dims[2] % heads !== 0)
+    throw new KernelError(`Attention of [${x.dims}] in ${heads} heads`);
   const size = x.dims[2] / heads;
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size) };
 }
 
 /** The same, of columns in the middle of [batch, positions, width]. */
 function partOf(x: Tensor, heads: number, size: number, offset: number): ReturnType<typeof formOf> {
-  if (x.dims.length !== 3 || offset + heads * size > x.dims[2]) throw new KernelError(`Attention of ${heads} x ${size} columns from ${offset} of [${x.dims}]`);
+  if (x.dims.length !== 3 || offset + heads * size > x.dims[2])
+    throw new KernelError(`Attention of ${heads} x ${size} columns from ${offset} of [${x.dims}]`);
   return { form: [x.dims[0], heads, x.dims[1], size], where: headsWithin(x, size, offset) };
 }
 
 function resolve(ctx: Context, a: AttentionAttributes): void {
   const [mask, pastKey, pastValue, lengths] = [ctx.inputs[3], ctx.inputs[4], ctx.inputs[5], ctx.inputs[6]];
   const [q, k, v] = [a.heads, a.kvHeads, a.kvHeads].map((heads, i) =>
-    a.offsets.length === 3 ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i]) : formOf(ctx.input(i), heads));
+    a.offsets.length === 3
+      ? partOf(ctx.input(i), heads, a.headSizes[i === 2 ? 1 : 0], a.offsets[i])
+      : formOf(ctx.input(i), heads),
+  );
   const [batch, heads, queries, size] = q.form;
   const [, kvHeads, incoming] = k.form;
   const valueSize = v.form[3];
-  if (k.form[3] !== size || heads % kvHeads !== 0) throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
+  if (k.form[3] !== size || heads % kvHeads !== 0)
+    throw new KernelError(`Attention of queries [${q.form}] over keys [${k.form}]`);
   const past = pastKey?.dims[2] ?? 0;
   const keys = past + incoming;
   const flat = ctx.input(0).dims.length === 3;
@@ -59,19 +72,52 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
   const joined = (i: number, given: Tensor | undefined, part: typeof k): Heads => {
     if (!given && !ctx.wants(i)) return part.where;
     const dims = [batch, kvHeads, keys, part.form[3]] as const;
-    return appendHeads(ctx, given, part.where, ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.where.tensor.dtype), dims);
+    return appendHeads(
+      ctx,
+      given,
+      part.where,
+      ctx.wants(i) ? ctx.output(i, dims) : ctx.temp(dims, part.where.tensor.dtype),
+      dims,
+    );
   };
   const dims = [batch, heads, queries, keys];
   attend(ctx, {
-    batch, heads, kvHeads, queries, keys, size, valueSize, q: q.where, k: joined(1, pastKey, k), v: joined(2, pastValue, v),
-    y: flat ? headsWithin(y, valueSize) : headsOf(y), scale: a.scale || 1 / Math.sqrt(size),
-    hiding: { masks: mask ? [maskOf(mask, dims)] : [], causal: a.causal, left: a.left, right: a.right, past, lengths, place: 'end', softcap: a.softcap },
+    batch,
+    heads,
+    kvHeads,
+    queries,
+    keys,
+    size,
+    valueSize,
+    q: q.where,
+    k: joined(1, pastKey, k),
+    v: joined(2, pastValue, v),
+    y: flat ? headsWithin(y, valueSize) : headsOf(y),
+    scale: a.scale || 1 / Math.sqrt(size),
+    hiding: {
+      masks: mask ? [maskOf(mask, dims)] : [],
+      causal: a.causal,
+      left: a.left,
+      right: a.right,
+      past,
+      lengths,
+      place: 'end',
+      softcap: a.softcap,
+    },
     debug: ctx.wants(3) ? { mode: a.debugMode, tensor: ctx.output(3, dims) } : undefined,
   });
 }
 
 const attention: Kernel<AttentionAttributes> = {
-  op: 'Attention', types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']], attributes, resolve,
+  op: 'Attention',
+  types: [FLOATS, FLOATS, FLOATS, [...FLOATS, 'bool'], FLOATS, FLOATS, ['int64', 'int32']],
+  attributes,
+  resolve,
 };
 
-export default [attention as Kernel, multiHeadAttention as Kernel, microsoftAttention as Kernel, groupQueryAttention as Kernel];
+export default [
+  attention as Kernel,
+  multiHeadAttention as Kernel,
+  microsoftAttention as Kernel,
+  groupQueryAttention as Kernel,
+];

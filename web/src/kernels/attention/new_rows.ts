@@ -56,7 +56,11 @@ interface RowsSpec extends Spec {
   readonly positions: 'none' | 'first' | 'each';
 }
 
-const POSITIONS = { none: 'old_of(batch) + row', first: 'u32(positions[0]) + row', each: 'u32(positions[batch * u.rows + row])' };
+const POSITIONS = {
+  none: 'old_of(batch) + row',
+  first: 'u32(positions[0]) + row',
+  each: 'u32(positions[batch * u.rows + row])',
+};
 
 const ROWS: Shader<RowsSpec> = {
   name: 'attention_new_rows__any',
@@ -64,12 +68,14 @@ const ROWS: Shader<RowsSpec> = {
     const functions = parts.map(({ from, turned }, p) => {
       const other = rotation === 'interleaved' ? 'd ^ 1u' : 'select(d - u.half, d + u.half, d < u.half)';
       const [pair, second] = rotation === 'interleaved' ? ['d / 2u', 'd % 2u == 1u'] : ['d % u.half', 'd >= u.half'];
-      const turn = turned ? `
+      const turn = turned
+        ? `
   if (d < 2u * u.half) {
     let at = place_of(batch, row) * u.half + ${pair};
     let other = f32(${from}[base + (${other})]) * f32(sine[at]);
     return f32(${from}[base + d]) * f32(cosine[at]) + select(-other, other, ${second});
-  }` : '';
+  }`
+        : '';
       return `fn new${p}(batch: u32, row: u32, head: u32, d: u32) -> f32 {
   let base = u.from${p}_3 + batch * u.from${p}_0 + head * u.from${p}_1 + row * u.from${p}_2;${turn}
   return f32(${from}[base + d]);
@@ -91,8 +97,10 @@ fn four${p}(batch: u32, row: u32, head: u32, d: u32) -> V {
       }
       const decode = `    let d = j % u.size; let head = j / u.size % ${heads}; let row = j / u.size / ${heads} % u.rows; let batch = j / u.size / ${heads} / u.rows;
     let value = four${p}(batch, row, head, d * ${lanes}u);`;
-      return form === 'rows' ? `${decode}
-    y${p}[j] = ${stored(storage, lanes, 'value')};` : `${decode}
+      return form === 'rows'
+        ? `${decode}
+    y${p}[j] = ${stored(storage, lanes, 'value')};`
+        : `${decode}
     let place = old_of(batch) + row;
     if (place < u.capacity) { y${p}[((batch * ${heads} + head) * u.capacity + place) * u.size + d] = ${stored(storage, lanes, 'value')}; }`;
     };
@@ -101,11 +109,15 @@ fn old_of(batch: u32) -> u32 { return u32(max(lengths[batch] + 1 - i32(u.rows), 
 ${rotation === 'none' ? '' : `fn place_of(batch: u32, row: u32) -> u32 { return min(${POSITIONS[positions]}, u.places - 1u); }`}
 ${functions.join('\n')}
 ${linearMain(`  var j = i;
-${parts.map((part, p) => `  if (j < u.count${p}) {
+${parts
+  .map(
+    (part, p) => `  if (j < u.count${p}) {
 ${write(part, p)}
     return;
   }
-  j -= u.count${p};`).join('\n')}`)}`;
+  j -= u.count${p};`,
+  )
+  .join('\n')}`)}`;
   },
 };
 
@@ -120,16 +132,27 @@ export function writeNewRows(ctx: Context, all: RowsOfBatches, parts: readonly N
 
 function bindingsOf(ctx: Context, parts: readonly NewRows[], rotation?: Rotation): number {
   const read = new Map(parts.map(({ from: { tensor } }) => [tensor.id, tensor])).values();
-  const rows = [...read, ...parts.map(({ to }) => to), ...parts.flatMap(({ past, kept }) => (past && !kept ? [past] : []))];
+  const rows = [
+    ...read,
+    ...parts.map(({ to }) => to),
+    ...parts.flatMap(({ past, kept }) => (past && !kept ? [past] : [])),
+  ];
   return bindingCount(rows, ctx.device) + 1 + (rotation ? 2 + Number(rotation.positions !== undefined) : 0);
 }
 
-function dispatchRows(ctx: Context, { batch, count, size, lengths }: RowsOfBatches, parts: readonly NewRows[], rotation?: Rotation): void {
+function dispatchRows(
+  ctx: Context,
+  { batch, count, size, lengths }: RowsOfBatches,
+  parts: readonly NewRows[],
+  rotation?: Rotation,
+): void {
   if (parts.length === 0) return;
   const lanes: Lanes = size % 4 === 0 ? 4 : 1;
   const inputs: { [name: string]: Binding } = { lengths };
   const names = new Map<number, string>();
-  for (const { from: { tensor } } of parts) {
+  for (const {
+    from: { tensor },
+  } of parts) {
     if (names.has(tensor.id)) continue;
     names.set(tensor.id, `x${names.size}`);
     inputs[names.get(tensor.id)!] = tensor;
@@ -140,7 +163,11 @@ function dispatchRows(ctx: Context, { batch, count, size, lengths }: RowsOfBatch
     const whole = cache && !kept;
     const vectors = (whole ? to.size : batch * count * heads * size) / lanes;
     if (past && whole) inputs[`past${p}`] = { tensor: past, vec: lanes };
-    Object.assign(uniforms, { [`count${p}`]: vectors, [`heads${p}`]: heads, [`from${p}`]: [...from.strides, from.offset ?? 0] });
+    Object.assign(uniforms, {
+      [`count${p}`]: vectors,
+      [`heads${p}`]: heads,
+      [`from${p}`]: [...from.strides, from.offset ?? 0],
+    });
     if (cache) uniforms.capacity = to.dims[2];
     if (whole) uniforms.past = past?.dims[2] ?? 0;
     threads += vectors;
@@ -153,13 +180,22 @@ function dispatchRows(ctx: Context, { batch, count, size, lengths }: RowsOfBatch
   ctx.dispatch({
     shader: ROWS,
     spec: {
-      parts: parts.map(({ from, turned, cache, kept, past }): PartSpec => ({
-        from: names.get(from.tensor.id)!, turned, form: !cache ? 'rows' : kept ? 'kept' : 'whole', past: past !== undefined && !kept,
-      })),
-      lanes, storage: parts[0].to.storage, rotation: !rotation ? 'none' : rotation.interleaved ? 'interleaved' : 'halves',
+      parts: parts.map(
+        ({ from, turned, cache, kept, past }): PartSpec => ({
+          from: names.get(from.tensor.id)!,
+          turned,
+          form: !cache ? 'rows' : kept ? 'kept' : 'whole',
+          past: past !== undefined && !kept,
+        }),
+      ),
+      lanes,
+      storage: parts[0].to.storage,
+      rotation: !rotation ? 'none' : rotation.interleaved ? 'interleaved' : 'halves',
       positions: !rotation?.positions ? 'none' : rotation.fromFirst ? 'first' : 'each',
     },
-    inputs, outputs: Object.fromEntries(parts.map(({ to }, p) => [`y${p}`, { tensor: to, vec: lanes }])),
-    uniforms: { ...uniforms, count: threads }, workgroups: linearWorkgroups(threads, ctx.device),
+    inputs,
+    outputs: Object.fromEntries(parts.map(({ to }, p) => [`y${p}`, { tensor: to, vec: lanes }])),
+    uniforms: { ...uniforms, count: threads },
+    workgroups: linearWorkgroups(threads, ctx.device),
   });
 }

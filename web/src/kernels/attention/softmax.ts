@@ -28,14 +28,25 @@ export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
   const rows = rowsOf(ctx, batch * heads * queries, keys, 1);
   const hiding = hidingParts(r);
   const spec: AttentionSpec = {
-    layout: rows.layout, from: r.scores.storage, to: r.probabilities.storage, hiding: hiding.spec, debug: r.debug?.mode ?? 0,
+    layout: rows.layout,
+    from: r.scores.storage,
+    to: r.probabilities.storage,
+    hiding: hiding.spec,
+    debug: r.debug?.mode ?? 0,
     debugStorage: r.debug?.tensor.storage,
   };
   ctx.dispatch({
-    shader: { name: `attention_softmax__team_${rows.layout.team}`, wgsl } satisfies Shader<AttentionSpec>, spec,
+    shader: { name: `attention_softmax__team_${rows.layout.team}`, wgsl } satisfies Shader<AttentionSpec>,
+    spec,
     inputs: { scores: inLanes(r.scores, rows.lanes), ...hiding.inputs },
-    outputs: { y: inLanes(r.probabilities, rows.lanes), ...(r.debug && { debug: inLanes(r.debug.tensor, rows.lanes) }) },
-    uniforms: { ...rows.uniforms, heads, queries, keys, ...hiding.uniforms }, i32: HIDING_I32, f32: HIDING_F32, workgroups: rows.workgroups,
+    outputs: {
+      y: inLanes(r.probabilities, rows.lanes),
+      ...(r.debug && { debug: inLanes(r.debug.tensor, rows.lanes) }),
+    },
+    uniforms: { ...rows.uniforms, heads, queries, keys, ...hiding.uniforms },
+    i32: HIDING_I32,
+    f32: HIDING_F32,
+    workgroups: rows.workgroups,
   });
 }
 
@@ -46,21 +57,32 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
   const weights = each((x) => `weight_of(${x}, largest)`, 'x');
   const write = [`y[at] = ${stored(to, lanes, 'weight * share')};`];
   if (debug === 1) write.push(`debug[at] = ${stored(debugStorage!, lanes, 'score')};`);
-  if (debug === 2) write.push(`debug[at] = ${stored(debugStorage!, lanes, `select(x, F(-infinity()), x == F(${HIDDEN}))`)};`);
-  return hidingText(hiding) + (debug === 2 ? mathFunctions('infinity') : '') + rowMain({
-    layout,
-    prepare: 'let query = row % u.queries; let head = row / u.queries % u.heads; let batch = row / u.queries / u.heads;',
-    element: `let raw = ${load(from, lanes, 'scores[at]')};
+  if (debug === 2)
+    write.push(`debug[at] = ${stored(debugStorage!, lanes, `select(x, F(-infinity()), x == F(${HIDDEN}))`)};`);
+  return (
+    hidingText(hiding) +
+    (debug === 2 ? mathFunctions('infinity') : '') +
+    rowMain({
+      layout,
+      prepare:
+        'let query = row % u.queries; let head = row / u.queries % u.heads; let batch = row / u.queries / u.heads;',
+      element: `let raw = ${load(from, lanes, 'scores[at]')};
     let score = ${each((raw) => `capped(${raw})`, 'raw')};
     let x = ${each((score, key) => `seen(batch, head, query, ${key}, ${score})`, 'score')};`,
-    phases: [
-      { accumulators: [{ name: 'largest', type: 'F', start: LEAST }], step: 'largest = max(largest, x);', merge: 'largest = max(largest, other_largest);' },
-      {
-        accumulators: [{ name: 'total', type: 'F', start: '0.0' }], step: `total += ${weights};`,
-        merge: 'total += other_total;',
-        after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'} let share = select(1.0 / total, 0.0, total == 0.0);`,
-      },
-    ],
-    write: `let weight = ${weights}; ${write.join(' ')}`,
-  });
+      phases: [
+        {
+          accumulators: [{ name: 'largest', type: 'F', start: LEAST }],
+          step: 'largest = max(largest, x);',
+          merge: 'largest = max(largest, other_largest);',
+        },
+        {
+          accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
+          step: `total += ${weights};`,
+          merge: 'total += other_total;',
+          after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'} let share = select(1.0 / total, 0.0, total == 0.0);`,
+        },
+      ],
+      write: `let weight = ${weights}; ${write.join(' ')}`,
+    })
+  );
 }

@@ -38,13 +38,18 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
   const { batch, heads, kvHeads, queries, keys } = t;
   if (t.debug || keys === 0) return false;
   const parts = [t.q, t.k, t.v, t.y];
-  const fours = [t.size, t.valueSize, ...parts.flatMap(({ strides, offset = 0 }) => [...strides, offset])].every((step) => step % 4 === 0);
+  const fours = [t.size, t.valueSize, ...parts.flatMap(({ strides, offset = 0 }) => [...strides, offset])].every(
+    (step) => step % 4 === 0,
+  );
   const lanes: Lanes = fours ? 4 : 1;
   const [size, valueSize] = [t.size / lanes, t.valueSize / lanes];
-  if (Math.max(size, valueSize) > MOST_VECTORS || parts.some(({ tensor }) => tensor.storage !== t.y.tensor.storage)) return false;
+  if (Math.max(size, valueSize) > MOST_VECTORS || parts.some(({ tensor }) => tensor.storage !== t.y.tensor.storage))
+    return false;
   const sharing = heads / kvHeads;
   const rowCount = queries * sharing;
-  const block = ctx.device.software ? threadBlock(rowCount, size + valueSize) : tileBlock(ctx, rowCount, size, valueSize, lanes);
+  const block = ctx.device.software
+    ? threadBlock(rowCount, size + valueSize)
+    : tileBlock(ctx, rowCount, size, valueSize, lanes);
   if (!block) return false;
   const { rows, columns } = block;
   const blocks = batch * kvHeads * Math.ceil(rowCount / rows);
@@ -59,29 +64,62 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
   const names = [nameOf(t.q), nameOf(t.k), nameOf(t.v)] as const;
   const hiding = hidingParts(t.hiding);
   const split = splits > 1;
-  if (bindingCount(tensors, ctx.device) + Object.keys(hiding.inputs).length + (split ? 2 : 1) > ctx.device.maxStorageBuffersPerStage) return false;
+  if (
+    bindingCount(tensors, ctx.device) + Object.keys(hiding.inputs).length + (split ? 2 : 1) >
+    ctx.device.maxStorageBuffersPerStage
+  )
+    return false;
   const bound = (tensor: Tensor): Binding => ({ tensor, vec: lanes });
   const place = ({ strides, offset = 0 }: Heads) => [...strides, offset].map((step) => step / lanes);
   const found = split ? foundBy(ctx, batch * heads * queries, splits, t.valueSize) : undefined;
   ctx.dispatch({
     shader: ctx.device.software ? SOFTWARE : HARDWARE,
-    spec: { lanes, size, valueSize, storage: t.y.tensor.storage, names, hiding: hiding.spec, rows, columns, sharing: sharing > 1, split },
+    spec: {
+      lanes,
+      size,
+      valueSize,
+      storage: t.y.tensor.storage,
+      names,
+      hiding: hiding.spec,
+      rows,
+      columns,
+      sharing: sharing > 1,
+      split,
+    },
     inputs: { ...Object.fromEntries(tensors.map((tensor, i) => [`x${i}`, bound(tensor)])), ...hiding.inputs },
     outputs: found ? { y: bound(found.sums), state: { tensor: found.state, vec: 2 } } : { y: bound(t.y.tensor) },
     uniforms: {
-      count: blocks * splits, splits, blocks: Math.ceil(rowCount / rows), rows: rowCount, kv_heads: kvHeads, sharing, queries, keys, q: place(t.q),
-      k: place(t.k), v: place(t.v), y: place(t.y), scale: t.scale, ...hiding.uniforms,
+      count: blocks * splits,
+      splits,
+      blocks: Math.ceil(rowCount / rows),
+      rows: rowCount,
+      kv_heads: kvHeads,
+      sharing,
+      queries,
+      keys,
+      q: place(t.q),
+      k: place(t.k),
+      v: place(t.v),
+      y: place(t.y),
+      scale: t.scale,
+      ...hiding.uniforms,
     },
-    i32: HIDING_I32, f32: ['scale', ...HIDING_F32],
-    workgroups: ctx.device.software ? linearWorkgroups(blocks * splits, ctx.device) : linearWorkgroups(blocks * splits, ctx.device, 1),
+    i32: HIDING_I32,
+    f32: ['scale', ...HIDING_F32],
+    workgroups: ctx.device.software
+      ? linearWorkgroups(blocks * splits, ctx.device)
+      : linearWorkgroups(blocks * splits, ctx.device, 1),
   });
   if (!found) return true;
   const { sink } = t.hiding;
   const vectors = batch * heads * queries * valueSize;
   ctx.dispatch({
-    shader: JOIN, spec: { lanes, valueSize, storage: t.y.tensor.storage, sharing: sharing > 1, sink: hiding.spec.sink },
-    inputs: { sums: bound(found.sums), state: { tensor: found.state, vec: 2 }, ...(sink && { sink }) }, outputs: { y: bound(t.y.tensor) },
-    uniforms: { count: vectors, splits, rows: rowCount, kv_heads: kvHeads, sharing, y: place(t.y) }, workgroups: linearWorkgroups(vectors, ctx.device),
+    shader: JOIN,
+    spec: { lanes, valueSize, storage: t.y.tensor.storage, sharing: sharing > 1, sink: hiding.spec.sink },
+    inputs: { sums: bound(found.sums), state: { tensor: found.state, vec: 2 }, ...(sink && { sink }) },
+    outputs: { y: bound(t.y.tensor) },
+    uniforms: { count: vectors, splits, rows: rowCount, kv_heads: kvHeads, sharing, y: place(t.y) },
+    workgroups: linearWorkgroups(vectors, ctx.device),
   });
   return true;
 }
@@ -99,8 +137,15 @@ function threadBlock(rowCount: number, vectors: number): Block {
 
 /** What a workgroup's memory holds; few rows leave more threads to each. */
 function tileBlock(ctx: Context, rowCount: number, size: number, valueSize: number, lanes: number): Block | undefined {
-  const bytes = ({ rows, columns }: Block) => 4 * (lanes * (rows * size + columns * (Math.max(size, valueSize) + 1)) + rows * columns);
-  const few: Block[] = rowCount <= 8 ? [{ rows: 4, columns: 32 }, { rows: 8, columns: 32 }] : [];
+  const bytes = ({ rows, columns }: Block) =>
+    4 * (lanes * (rows * size + columns * (Math.max(size, valueSize) + 1)) + rows * columns);
+  const few: Block[] =
+    rowCount <= 8
+      ? [
+          { rows: 4, columns: 32 },
+          { rows: 8, columns: 32 },
+        ]
+      : [];
   const blocks = [...few, ...[32, 16, 8].map((columns) => ({ rows: 16, columns }))];
   return blocks.find((block) => bytes(block) <= ctx.device.maxWorkgroupStorage);
 }
@@ -113,7 +158,10 @@ function splitsOf(software: boolean, blocks: number, keys: number): number {
 
 /** What each finds of a row: values weighted and added, and the largest score and the sum of weights. */
 function foundBy(ctx: Context, rows: number, splits: number, valueSize: number): { sums: Tensor; state: Tensor } {
-  return { sums: ctx.temp([rows, splits, valueSize], DType.float32), state: ctx.temp([rows, splits, 2], DType.float32) };
+  return {
+    sums: ctx.temp([rows, splits, valueSize], DType.float32),
+    state: ctx.temp([rows, splits, 2], DType.float32),
+  };
 }
 
 const count = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
@@ -135,7 +183,8 @@ const PLACES = `  let part = index % u.splits;
   let y_base = u.y_3 + batch * u.y_0;`;
 
 /** A row's head and query: neighbours are heads of one query. */
-const headOf = (row: string, sharing: boolean) => (sharing ? `shared_head * u.sharing + ${row} % u.sharing` : 'shared_head');
+const headOf = (row: string, sharing: boolean) =>
+  sharing ? `shared_head * u.sharing + ${row} % u.sharing` : 'shared_head';
 const queryOf = (row: string, sharing: boolean) => (sharing ? `${row} / u.sharing` : row);
 
 /**
@@ -173,35 +222,88 @@ const SOFTWARE: Shader<StreamingSpec> = {
     const { lanes, size, valueSize, storage, names, rows, columns, sharing, split } = spec;
     const read = (name: string, index: string) => `${load(storage, lanes, `${name}[${index}]`)}`;
     const each = (line: (r: number) => string) => count(rows).map(line).join(' ');
-    const start = (r: number) => (sinks(spec)
-      ? `var largest${r} = sink_of(head${r}); var sum${r} = 1.0;`
-      : `var largest${r} = f32(${LEAST}); var sum${r} = 0.0;`);
-    const finish = (r: number) => (split
-      ? `let at${r} = ((batch * u.kv_heads + shared_head) * u.rows + row${r}) * u.splits + part; state[at${r}] = vec2<f32>(largest${r}, sum${r});
-  ${count(valueSize).map((d) => `y[at${r} * ${valueSize}u + ${d}u] = y${r}_${d};`).join(' ')}`
-      : `let share${r} = select(1.0 / sum${r}, 0.0, sum${r} == 0.0); let to${r} = y_base + head${r} * u.y_1 + query${r} * u.y_2;
-  ${count(valueSize).map((d) => `y[to${r} + ${d}u] = ${stored(storage, lanes, `y${r}_${d} * share${r}`)};`).join(' ')}`);
+    const start = (r: number) =>
+      sinks(spec)
+        ? `var largest${r} = sink_of(head${r}); var sum${r} = 1.0;`
+        : `var largest${r} = f32(${LEAST}); var sum${r} = 0.0;`;
+    const finish = (r: number) =>
+      split
+        ? `let at${r} = ((batch * u.kv_heads + shared_head) * u.rows + row${r}) * u.splits + part; state[at${r}] = vec2<f32>(largest${r}, sum${r});
+  ${count(valueSize)
+    .map((d) => `y[at${r} * ${valueSize}u + ${d}u] = y${r}_${d};`)
+    .join(' ')}`
+        : `let share${r} = select(1.0 / sum${r}, 0.0, sum${r} == 0.0); let to${r} = y_base + head${r} * u.y_1 + query${r} * u.y_2;
+  ${count(valueSize)
+    .map((d) => `y[to${r} + ${d}u] = ${stored(storage, lanes, `y${r}_${d} * share${r}`)};`)
+    .join(' ')}`;
     const body = `  let index = i;
 ${PLACES}
   let first = unit % u.blocks * ${rows}u;
   ${each((r) => `let row${r} = min(first + ${r}u, u.rows - 1u); let head${r} = ${headOf(`row${r}`, sharing)}; let query${r} = ${queryOf(`row${r}`, sharing)};`)}
   ${each((r) => `let from${r} = q_base + head${r} * u.q_1 + query${r} * u.q_2;`)}
-  ${each((r) => count(size).map((d) => `let q${r}_${d} = ${read(names[0], `from${r} + ${d}u`)} * u.scale;`).join(' '))}
-  ${each((r) => count(valueSize).map((d) => `var y${r}_${d} = V(0.0);`).join(' '))}
+  ${each((r) =>
+    count(size)
+      .map((d) => `let q${r}_${d} = ${read(names[0], `from${r} + ${d}u`)} * u.scale;`)
+      .join(' '),
+  )}
+  ${each((r) =>
+    count(valueSize)
+      .map((d) => `var y${r}_${d} = V(0.0);`)
+      .join(' '),
+  )}
   ${each(start)}
 ${keysOfBlock(spec, false)}
   for (var start = begin; start < end; start += ${columns}u) {
-${count(columns).map((c) => `    let key${c} = min(start + ${c}u, end - 1u); let k${c} = k_base + key${c} * u.k_2; let v${c} = v_base + key${c} * u.v_2;`).join('\n')}
-    ${each((r) => count(columns).map((c) => `var d${r}_${c} = V(0.0);`).join(' '))}
-${count(size).map((d) => count(columns).map((c) => `    { let k = ${read(names[1], `k${c} + ${d}u`)}; ${each((r) => `d${r}_${c} += q${r}_${d} * k;`)} }`).join('\n')).join('\n')}
-    ${each((r) => count(columns).map((c) => `var s${r}_${c} = seen(batch, head${r}, query${r}, key${c}, capped(total(d${r}_${c})));`).join('\n    '))}
-${count(columns).slice(1).map((c) => `    if (start + ${c}u >= end) { ${each((r) => `s${r}_${c} = ${HIDDEN};`)} }`).join('\n')}
-    ${each((r) => `let larger${r} = max(largest${r}, max(${pairs(count(columns).map((c) => `s${r}_${c}`))}));
+${count(columns)
+  .map(
+    (c) =>
+      `    let key${c} = min(start + ${c}u, end - 1u); let k${c} = k_base + key${c} * u.k_2; let v${c} = v_base + key${c} * u.v_2;`,
+  )
+  .join('\n')}
+    ${each((r) =>
+      count(columns)
+        .map((c) => `var d${r}_${c} = V(0.0);`)
+        .join(' '),
+    )}
+${count(size)
+  .map((d) =>
+    count(columns)
+      .map((c) => `    { let k = ${read(names[1], `k${c} + ${d}u`)}; ${each((r) => `d${r}_${c} += q${r}_${d} * k;`)} }`)
+      .join('\n'),
+  )
+  .join('\n')}
+    ${each((r) =>
+      count(columns)
+        .map((c) => `var s${r}_${c} = seen(batch, head${r}, query${r}, key${c}, capped(total(d${r}_${c})));`)
+        .join('\n    '),
+    )}
+${count(columns)
+  .slice(1)
+  .map((c) => `    if (start + ${c}u >= end) { ${each((r) => `s${r}_${c} = ${HIDDEN};`)} }`)
+  .join('\n')}
+    ${each(
+      (r) => `let larger${r} = max(largest${r}, max(${pairs(count(columns).map((c) => `s${r}_${c}`))}));
     let fade${r} = exp(largest${r} - larger${r}); largest${r} = larger${r};
-    ${count(columns).map((c) => `s${r}_${c} = weight_of(s${r}_${c}, larger${r});`).join(' ')}
-    sum${r} = sum${r} * fade${r} + ${count(columns).map((c) => `s${r}_${c}`).join(' + ')};`)}
-${count(valueSize).map((d) => `    { ${count(columns).map((c) => `let v_${c} = ${read(names[2], `v${c} + ${d}u`)};`).join(' ')}
-      ${each((r) => `y${r}_${d} = y${r}_${d} * fade${r} + ${count(columns).map((c) => `s${r}_${c} * v_${c}`).join(' + ')};`)} }`).join('\n')}
+    ${count(columns)
+      .map((c) => `s${r}_${c} = weight_of(s${r}_${c}, larger${r});`)
+      .join(' ')}
+    sum${r} = sum${r} * fade${r} + ${count(columns)
+      .map((c) => `s${r}_${c}`)
+      .join(' + ')};`,
+    )}
+${count(valueSize)
+  .map(
+    (d) => `    { ${count(columns)
+      .map((c) => `let v_${c} = ${read(names[2], `v${c} + ${d}u`)};`)
+      .join(' ')}
+      ${each(
+        (r) =>
+          `y${r}_${d} = y${r}_${d} * fade${r} + ${count(columns)
+            .map((c) => `s${r}_${c} * v_${c}`)
+            .join(' + ')};`,
+      )} }`,
+  )
+  .join('\n')}
   }
   ${each(finish)}`;
     return preamble(spec) + linearMain(body);
@@ -209,7 +311,11 @@ ${count(valueSize).map((d) => `    { ${count(columns).map((c) => `let v_${c} = $
 };
 
 function pairs(values: string[]): string {
-  return values.length === 1 ? values[0] : values.length === 2 ? values.join(', ') : `max(${pairs(values.slice(0, -1))}), ${values.at(-1)}`;
+  return values.length === 1
+    ? values[0]
+    : values.length === 2
+      ? values.join(', ')
+      : `max(${pairs(values.slice(0, -1))}), ${values.at(-1)}`;
 }
 
 /** A workgroup has some rows; tiles of keys, then of values, pass through its memory. Several threads share a row. */
@@ -221,13 +327,22 @@ const HARDWARE: Shader<StreamingSpec> = {
     const pitch = Math.max(size, valueSize) + 1;
     const scores = count(columns / shares);
     const sums = count(Math.ceil(valueSize / shares));
-    const tile = (name: string, width: number, base: string, step: string) => `    for (var at = lane; at < ${columns * width}u; at += ${THREADS}u) {
+    const tile = (
+      name: string,
+      width: number,
+      base: string,
+      step: string,
+    ) => `    for (var at = lane; at < ${columns * width}u; at += ${THREADS}u) {
       let row = at / ${width}u;
       tile[row * ${pitch}u + at % ${width}u] = ${load(storage, lanes, `${name}[${base} + min(start + row, end - 1u) * ${step} + at % ${width}u]`)};
     }`;
     const place = (j: number) => inside(j, valueSize, shares);
     const write = (to: string, value: (j: number) => string) =>
-      sums.map((j) => `if (member + ${j * shares}u < ${valueSize}u) { y[${to} + member + ${j * shares}u] = ${value(j)}; }`).join('\n    ');
+      sums
+        .map(
+          (j) => `if (member + ${j * shares}u < ${valueSize}u) { y[${to} + member + ${j * shares}u] = ${value(j)}; }`,
+        )
+        .join('\n    ');
     return `${preamble(spec)}
 var<workgroup> queries: array<V, ${rows * size}>;
 var<workgroup> tile: array<V, ${columns * pitch}>;
@@ -260,9 +375,13 @@ ${tile(names[1], size, 'k_base', 'u.k_2')}
       let q = queries[slot * ${size}u + d];
       ${scores.map((j) => `d${j} += q * tile[(member + ${j * shares}u) * ${pitch}u + d];`).join(' ')}
     }
-    ${scores.map((j) => `let key${j} = start + member + ${j * shares}u;
+    ${scores
+      .map(
+        (j) => `let key${j} = start + member + ${j * shares}u;
     let s${j} = select(seen(batch, head, query, min(key${j}, end - 1u), capped(total(d${j}))), ${HIDDEN}, key${j} >= end);
-    weights[slot * ${columns}u + member + ${j * shares}u] = s${j};`).join('\n    ')}
+    weights[slot * ${columns}u + member + ${j * shares}u] = s${j};`,
+      )
+      .join('\n    ')}
     workgroupBarrier();
 ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
     var larger = largest;
@@ -285,13 +404,15 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
   var whole = 0.0;
   for (var c = 0u; c < ${shares}u; c++) { whole += weights[slot * ${shares}u + c]; }
   if (first + slot < u.rows) {
-    ${split
-    ? `let at = ((batch * u.kv_heads + shared_head) * u.rows + own) * u.splits + part;
+    ${
+      split
+        ? `let at = ((batch * u.kv_heads + shared_head) * u.rows + own) * u.splits + part;
     if (member == 0u) { state[at] = vec2<f32>(largest, whole); }
     ${write(`at * ${valueSize}u`, (j) => `y${j}`)}`
-    : `let share = select(1.0 / whole, 0.0, whole == 0.0);
+        : `let share = select(1.0 / whole, 0.0, whole == 0.0);
     let to = y_base + head * u.y_1 + query * u.y_2;
-    ${write('to', (j) => stored(storage, lanes, `y${j} * share`))}`}
+    ${write('to', (j) => stored(storage, lanes, `y${j} * share`))}`
+    }
   }
 }
 `;

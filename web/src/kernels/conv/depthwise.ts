@@ -1,7 +1,14 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
 // pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
-import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms, piecewise } from '../../wgsl/activation';
+import {
+  activated,
+  ACTIVATION_F32,
+  type ActivationKind,
+  activationText,
+  activationUniforms,
+  piecewise,
+} from '../../wgsl/activation';
 import { inLanes, laneType, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { type ChannelsLast, type Geometry, windowUniforms } from '../_conv_geometry';
@@ -24,35 +31,67 @@ interface DepthwiseSpec extends Spec {
 }
 
 /** w is [kernel_h, kernel_w, 1, channels]. */
-export function depthwise(ctx: Context, { x, w, y, bias, residual, activation: given, geometry, columns }: ChannelsLast): void {
+export function depthwise(
+  ctx: Context,
+  { x, w, y, bias, residual, activation: given, geometry, columns }: ChannelsLast,
+): void {
   const { software, slowCompiler } = ctx.device;
   const activation = slowCompiler ? piecewise(given) : given;
   const channels = columns.x.count;
   const { x: from, y: to, residual: added = to } = columns;
-  const lanes = [channels, from.pitch, from.first, to.pitch, to.first, added.pitch, added.first].every((number) => number % 4 === 0) ? 4 : 1;
+  const lanes = [channels, from.pitch, from.first, to.pitch, to.first, added.pitch, added.first].every(
+    (number) => number % 4 === 0,
+  )
+    ? 4
+    : 1;
   const inPlace = residual?.id === y.id;
   const xInPlace = x.id === y.id;
   const [height, width] = geometry.output;
-  const pixels = software ? longStrip(geometry, slowCompiler) : shortStrip((x.dims[0] * height * width * channels) / lanes);
+  const pixels = software
+    ? longStrip(geometry, slowCompiler)
+    : shortStrip((x.dims[0] * height * width * channels) / lanes);
   const unrolled = geometry.dilations[1] === 1 && geometry.kernel[1] <= 7 && geometry.strides[1] <= 2;
   const spec: DepthwiseSpec = {
-    lanes, pixels, width: unrolled ? geometry.kernel[1] : 0, stride: unrolled ? geometry.strides[1] : 0,
-    ...(slowCompiler ? { bias: true, residual: true, compact: true } : { bias: bias !== undefined, residual: residual !== undefined }),
-    activation: activation?.kind, storage: y.storage, ...(inPlace && { inPlace }), ...(xInPlace && { xInPlace }),
+    lanes,
+    pixels,
+    width: unrolled ? geometry.kernel[1] : 0,
+    stride: unrolled ? geometry.strides[1] : 0,
+    ...(slowCompiler
+      ? { bias: true, residual: true, compact: true }
+      : { bias: bias !== undefined, residual: residual !== undefined }),
+    activation: activation?.kind,
+    storage: y.storage,
+    ...(inPlace && { inPlace }),
+    ...(xInPlace && { xInPlace }),
   };
   const strips = Math.ceil(width / pixels);
   const count = (channels / lanes) * strips * height * x.dims[0];
   ctx.dispatch({
-    shader: { name: `conv_depthwise__${software ? 'sw' : 'hw'}_${pixels}x${lanes}`, wgsl: text } satisfies Shader<DepthwiseSpec>, spec,
+    shader: {
+      name: `conv_depthwise__${software ? 'sw' : 'hw'}_${pixels}x${lanes}`,
+      wgsl: text,
+    } satisfies Shader<DepthwiseSpec>,
+    spec,
     inputs: {
-      ...(!xInPlace && { x: inLanes(x, lanes) }), w: inLanes(w, lanes),
-      ...(spec.bias && { bias: inLanes(bias ?? w, lanes) }), ...(spec.residual && !inPlace && { residual: inLanes(residual ?? w, lanes) }),
+      ...(!xInPlace && { x: inLanes(x, lanes) }),
+      w: inLanes(w, lanes),
+      ...(spec.bias && { bias: inLanes(bias ?? w, lanes) }),
+      ...(spec.residual && !inPlace && { residual: inLanes(residual ?? w, lanes) }),
     },
     outputs: { y: inLanes(y, lanes) },
     inPlace: added.pitch === to.pitch && added.first === to.first ? { residual: 'y' } : undefined,
     uniforms: {
-      count, channels: channels / lanes, pitch: from.pitch / lanes, first: from.first / lanes, y_pitch: to.pitch / lanes, y_first: to.first / lanes,
-      residual_pitch: added.pitch / lanes, residual_first: added.first / lanes, strips, ...windowUniforms(geometry), ...activationUniforms(activation),
+      count,
+      channels: channels / lanes,
+      pitch: from.pitch / lanes,
+      first: from.first / lanes,
+      y_pitch: to.pitch / lanes,
+      y_first: to.first / lanes,
+      residual_pitch: added.pitch / lanes,
+      residual_first: added.first / lanes,
+      strips,
+      ...windowUniforms(geometry),
+      ...activationUniforms(activation),
       ...(slowCompiler && { has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, pixels }),
     },
     f32: ACTIVATION_F32,
@@ -71,10 +110,24 @@ function longStrip({ output, kernel, strides }: Geometry, slowCompiler: boolean)
   return !slowCompiler && loads(8) < loads(4) ? 8 : 4;
 }
 
-function text({ lanes, pixels, width, stride, bias, residual, inPlace, xInPlace, compact, activation, storage }: DepthwiseSpec): string {
-  const ownResidual = (place: string) => `${inPlace ? 'y' : 'residual'}[(${place}) * u.residual_pitch + u.residual_first + c]`;
+function text({
+  lanes,
+  pixels,
+  width,
+  stride,
+  bias,
+  residual,
+  inPlace,
+  xInPlace,
+  compact,
+  activation,
+  storage,
+}: DepthwiseSpec): string {
+  const ownResidual = (place: string) =>
+    `${inPlace ? 'y' : 'residual'}[(${place}) * u.residual_pitch + u.residual_first + c]`;
   const type = laneType('f32', lanes);
-  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
+  const each = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
   const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
     let v_${id} = select(${type}(0.0), ${type}(${xInPlace ? 'y' : 'x'}[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]), x_${id} < u.in_w);`;
   const weight = (id: number, kx: string) => `let w_${id} = ${type}(w[(ky * u.kernel_w + ${kx}) * u.channels + c]);`;
@@ -102,10 +155,23 @@ function text({ lanes, pixels, width, stride, bias, residual, inPlace, xInPlace,
     }
   }
   let at = line * u.out_w + out_x;
-  ${compact ? storeInLoop(type, pixels, ownResidual('at + p'), stored(storage, lanes, activated(activation, 'sums[p]', 'own_residual'))) : each(pixels, (p) => {
-    const value = stored(storage, lanes, activated(activation, `sum_${p}`, residual ? `${type}(${ownResidual(`at + ${p}u`)})` : undefined));
-    return `if (out_x + ${p}u < u.out_w) { y[(at + ${p}u) * u.y_pitch + u.y_first + c] = ${value}; }`;
-  })}`)}`;
+  ${
+    compact
+      ? storeInLoop(
+          type,
+          pixels,
+          ownResidual('at + p'),
+          stored(storage, lanes, activated(activation, 'sums[p]', 'own_residual')),
+        )
+      : each(pixels, (p) => {
+          const value = stored(
+            storage,
+            lanes,
+            activated(activation, `sum_${p}`, residual ? `${type}(${ownResidual(`at + ${p}u`)})` : undefined),
+          );
+          return `if (out_x + ${p}u < u.out_w) { y[(at + ${p}u) * u.y_pitch + u.y_first + c] = ${value}; }`;
+        })
+  }`)}`;
 }
 
 /** For quick compilation (see product/software.ts). */

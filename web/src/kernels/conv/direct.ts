@@ -1,7 +1,13 @@
 // Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for ranks (and dilations)
 // that nothing quicker covers.
 import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
-import { activated, ACTIVATION_F32, type ActivationKind, activationText, activationUniforms } from '../../wgsl/activation';
+import {
+  activated,
+  ACTIVATION_F32,
+  type ActivationKind,
+  activationText,
+  activationUniforms,
+} from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { ConvolutionOperands } from '../_conv_geometry';
@@ -21,17 +27,37 @@ export interface Direct extends ConvolutionOperands {
   readonly group: number;
 }
 
-export function convolveDirectly(ctx: Context, { x, w, y, bias, residual, activation, transposed, group, geometry }: Direct): void {
+export function convolveDirectly(
+  ctx: Context,
+  { x, w, y, bias, residual, activation, transposed, group, geometry }: Direct,
+): void {
   const spec: DirectSpec = {
-    transposed, axes: geometry.kernel.length, bias: bias !== undefined, residual: residual !== undefined, activation: activation?.kind, storage: y.storage,
+    transposed,
+    axes: geometry.kernel.length,
+    bias: bias !== undefined,
+    residual: residual !== undefined,
+    activation: activation?.kind,
+    storage: y.storage,
   };
   const outputs = y.dims[1];
   ctx.dispatch({
-    shader: { ...SHADER, name: `${transposed ? 'conv_transpose' : 'conv'}__any_direct` }, spec,
-    inputs: { x, w, ...(bias && { bias }), ...(residual && { residual }) }, outputs: { y }, inPlace: { residual: 'y' },
+    shader: { ...SHADER, name: `${transposed ? 'conv_transpose' : 'conv'}__any_direct` },
+    spec,
+    inputs: { x, w, ...(bias && { bias }), ...(residual && { residual }) },
+    outputs: { y },
+    inPlace: { residual: 'y' },
     uniforms: {
-      count: y.size, outputs, group_outputs: outputs / group, depth: x.dims[1] / group, channels: x.dims[1],
-      input: geometry.input, output: geometry.output, kernel: geometry.kernel, stride: geometry.strides, dilation: geometry.dilations, pad: geometry.begins,
+      count: y.size,
+      outputs,
+      group_outputs: outputs / group,
+      depth: x.dims[1] / group,
+      channels: x.dims[1],
+      input: geometry.input,
+      output: geometry.output,
+      kernel: geometry.kernel,
+      stride: geometry.strides,
+      dilation: geometry.dilations,
+      pad: geometry.begins,
       ...activationUniforms(activation),
     },
     f32: ACTIVATION_F32,
@@ -43,11 +69,16 @@ const SHADER: Shader<DirectSpec> = {
   name: 'conv__any_direct',
   wgsl({ transposed, axes, bias, residual, activation, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
-    const outIndex = [...all].reverse().map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
+    const outIndex = [...all]
+      .reverse()
+      .map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
     const tap = transposed ? tapTransposed : tapStraight;
-    const open = all.map((axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {\n    ${tap(axis)}`);
+    const open = all.map(
+      (axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {\n    ${tap(axis)}`,
+    );
     const weights = transposed ? '(first + c) * u.group_outputs + output % u.group_outputs' : 'output * u.depth + c';
-    const place = (first: string, size: string, index: string) => all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
+    const place = (first: string, size: string, index: string) =>
+      all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
     return `${activationText(activation, 1)}${linearMain(`  var rest = i;
   ${outIndex.join('\n  ')}
   let output = rest % u.outputs;

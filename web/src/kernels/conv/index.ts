@@ -1,6 +1,14 @@
 // Conv in both layouts, and com.microsoft's FusedConv.
 import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, NHWC_DOMAIN, type Tensor } from '../../jsep/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  NHWC_DOMAIN,
+  type Tensor,
+} from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';
 import { readWindow, slide, type WindowAttributes } from '../_conv_geometry';
@@ -22,8 +30,15 @@ const TYPES = [FLOATS];
 
 function attributes(a: Attributes): ConvAttributes {
   const layout = a.text('weight_layout', '');
-  if (layout !== '' && layout !== 'HWIO') throw new KernelError(`Conv: weights in layout ${layout} are for another provider`);
-  return { window: readWindow(a), group: a.integer('group', 1), hwio: layout === 'HWIO', activation: readActivation(a), columns: readColumns(a) };
+  if (layout !== '' && layout !== 'HWIO')
+    throw new KernelError(`Conv: weights in layout ${layout} are for another provider`);
+  return {
+    window: readWindow(a),
+    group: a.integer('group', 1),
+    hwio: layout === 'HWIO',
+    activation: readActivation(a),
+    columns: readColumns(a),
+  };
 }
 
 /** X and Y in N, H, W, C order. */
@@ -35,7 +50,14 @@ function resolveNhwc(ctx: Context, { window, group, hwio, activation, columns }:
   const { y, at } = outputColumns(ctx, [x.dims[0], ...geometry.output, w.dims[3]], columns);
   const residual = ctx.inputs[3];
   convolve(ctx, {
-    x, w, y, bias: ctx.inputs[2], residual, activation, group, geometry,
+    x,
+    w,
+    y,
+    bias: ctx.inputs[2],
+    residual,
+    activation,
+    group,
+    geometry,
     columns: { x: columnsOf(x, columns.x), y: at, residual: residual && columnsOf(residual, columns.residual) },
   });
 }
@@ -46,14 +68,16 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
   const [bias, residual] = [ctx.inputs[2], ctx.inputs[3]];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank) throw new KernelError(`Conv of [${x.dims}] with weights [${w.dims}]`);
-  if (w.dims[1] * group !== x.dims[1]) throw new KernelError(`Conv: ${x.dims[1]} channels in ${group} groups do not go with weights [${w.dims}]`);
+  if (w.dims[1] * group !== x.dims[1])
+    throw new KernelError(`Conv: ${x.dims[1]} channels in ${group} groups do not go with weights [${w.dims}]`);
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
   if (rank > 4) {
     convolveDirectly(ctx, { x, w, y, bias, residual, activation, transposed: false, group, geometry });
     return;
   }
-  const flat = (tensor: Tensor) => (rank === 4 ? tensor : ctx.reshape(tensor, [tensor.dims[0], tensor.dims[1], 1, tensor.dims[2]]));
+  const flat = (tensor: Tensor) =>
+    rank === 4 ? tensor : ctx.reshape(tensor, [tensor.dims[0], tensor.dims[1], 1, tensor.dims[2]]);
   const wide = rank === 4 ? geometry : withAxis(geometry);
   const last = channelsLast(4);
   const dims = [x.dims[0], ...wide.output, w.dims[0]];
@@ -61,8 +85,14 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
   const target = still ? ctx.reshape(y, dims) : ctx.temp(dims, y.dtype);
   const images = permuted(ctx, flat(x), last);
   convolve(ctx, {
-    x: images, w: permuted(ctx, flat(w), [2, 3, 1, 0]), y: target, bias,
-    residual: residual && permuted(ctx, flat(residual), last), activation, group, geometry: wide,
+    x: images,
+    w: permuted(ctx, flat(w), [2, 3, 1, 0]),
+    y: target,
+    bias,
+    residual: residual && permuted(ctx, flat(residual), last),
+    activation,
+    group,
+    geometry: wide,
     columns: { x: columnsOf(images), y: columnsOf(target) },
   });
   if (!still) permuteInto(ctx, target, channelsSecond(4), y);
@@ -71,7 +101,9 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
 /** The same geometry with an axis of one element before it. */
 function withAxis<G extends { readonly [key in keyof G]: readonly number[] }>(geometry: G): G {
   const neutral: { readonly [key: string]: number } = { begins: 0, ends: 0 };
-  return Object.fromEntries(Object.entries(geometry).map(([key, value]) => [key, [neutral[key] ?? 1, ...(value as number[])]])) as unknown as G;
+  return Object.fromEntries(
+    Object.entries(geometry).map(([key, value]) => [key, [neutral[key] ?? 1, ...(value as number[])]]),
+  ) as unknown as G;
 }
 
 const conv: Kernel<ConvAttributes> = { op: 'Conv', types: TYPES, attributes, resolve };

@@ -12,7 +12,9 @@ export interface Convolution extends ChannelsLast {
 }
 
 export function convolve(ctx: Context, c: Convolution): void {
-  inBatches(ctx, c.x.dims[0], { x: c.x, y: c.y, residual: c.residual }, (part) => convolveImages(ctx, { ...c, ...part }));
+  inBatches(ctx, c.x.dims[0], { x: c.x, y: c.y, residual: c.residual }, (part) =>
+    convolveImages(ctx, { ...c, ...part }),
+  );
 }
 
 function convolveImages(ctx: Context, c: Convolution): void {
@@ -21,7 +23,9 @@ function convolveImages(ctx: Context, c: Convolution): void {
   const channels = columns.x.count;
   const [kernelH, kernelW, depth, outputs] = w.dims;
   if (depth * group !== channels || outputs % group !== 0) {
-    throw new KernelError(`Conv: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels of a group, outputs)`);
+    throw new KernelError(
+      `Conv: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels of a group, outputs)`,
+    );
   }
   if (y.size === 0) return;
   if (depth === 1 && group > 1 && outputs === group) {
@@ -32,10 +36,24 @@ function convolveImages(ctx: Context, c: Convolution): void {
     winograd(ctx, c);
     return;
   }
-  const plain = kernelH * kernelW === 1 && [...geometry.begins, ...geometry.ends].every((pad) => pad === 0) && geometry.strides.every((stride) => stride === 1);
+  const plain =
+    kernelH * kernelW === 1 &&
+    [...geometry.begins, ...geometry.ends].every((pad) => pad === 0) &&
+    geometry.strides.every((stride) => stride === 1);
   const common = {
-    a: x, b: w, y, bias, residual, activation, m: images * geometry.output[0] * geometry.output[1], depth, lda: columns.x.pitch, aFirst: columns.x.first,
-    ldb: outputs, ldy: columns.y.pitch, yFirst: columns.y.first,
+    a: x,
+    b: w,
+    y,
+    bias,
+    residual,
+    activation,
+    m: images * geometry.output[0] * geometry.output[1],
+    depth,
+    lda: columns.x.pitch,
+    aFirst: columns.x.first,
+    ldb: outputs,
+    ldy: columns.y.pitch,
+    yFirst: columns.y.first,
     ...(residual && !likeOutput(c) && { residualColumns: columns.residual }),
   };
   if (plain && group === 1) {
@@ -43,12 +61,18 @@ function convolveImages(ctx: Context, c: Convolution): void {
     return;
   }
   multiply(ctx, {
-    ...common, left: 'windows', n: outputs / group, taps: kernelH * kernelW, z: group,
+    ...common,
+    left: 'windows',
+    n: outputs / group,
+    taps: kernelH * kernelW,
+    z: group,
     strides: { a: { group_channels: depth }, b: { group_columns: outputs / group }, plain: windowUniforms(geometry) },
   });
 }
 
 /** Whether the residual lies in its tensor as y does in its own. */
 function likeOutput({ residual, y, columns }: Convolution): boolean {
-  return residual?.id !== y.id && columns.residual?.pitch === columns.y.pitch && columns.residual.first === columns.y.first;
+  return (
+    residual?.id !== y.id && columns.residual?.pitch === columns.y.pitch && columns.residual.first === columns.y.first
+  );
 }

@@ -51,17 +51,28 @@ interface Shares {
  * Whether Winograd's way costs less than the product over windows. The weights' transform counts too: a run does it where there is no
  * memory to keep so much (gpu/fixed_part.ts), and the first run always does.
  */
-export function suitsWinograd(ctx: Context, { x, w, geometry: { kernel, strides, dilations, output }, columns }: ChannelsLast): boolean {
+export function suitsWinograd(
+  ctx: Context,
+  { x, w, geometry: { kernel, strides, dilations, output }, columns }: ChannelsLast,
+): boolean {
   const [, , channels, outputs] = w.dims;
   const images = x.dims[0];
   const every = (numbers: readonly number[], wanted: number) => numbers.every((number) => number === wanted);
-  if (!ctx.device.software || ctx.device.slowCompiler || w.storage !== 'f32' || !every(kernel, 3) || !every([...strides, ...dilations], 1)) return false;
+  if (
+    !ctx.device.software ||
+    ctx.device.slowCompiler ||
+    w.storage !== 'f32' ||
+    !every(kernel, 3) ||
+    !every([...strides, ...dilations], 1)
+  )
+    return false;
   const inFours = [columns.x, columns.y, columns.residual ?? columns.y].flatMap(({ pitch, first }) => [pitch, first]);
   if ([channels, outputs, ...inFours].some((number) => number % 4 !== 0)) return false;
   const convolved = { images, channels, outputs, output };
   const shares = shareOut(convolved, ctx.device);
-  if (4 * Math.max(POINTS * channels * outputs, scratchSize(shares, channels)) > ctx.device.maxStorageBindingSize) return false;
-  const weights = (channels * outputs / 4) * OF_WEIGHTS;
+  if (4 * Math.max(POINTS * channels * outputs, scratchSize(shares, channels)) > ctx.device.maxStorageBindingSize)
+    return false;
+  const weights = ((channels * outputs) / 4) * OF_WEIGHTS;
   const pixels = images * output[0] * output[1];
   const windows = windowsCost(softwareTile({ m: pixels, n: outputs }, false, ctx.device), 9, channels);
   return shares.cost + weights + LEAST_GAIN < windows;
@@ -83,7 +94,9 @@ function shareOut({ images, channels, outputs, output }: Convolved, device: Devi
   let best: Shares | undefined;
   for (let parts = 1; parts <= Math.min(columns, 2 * AT_ONCE); parts++) {
     const columnBlocks = Math.ceil(columns / parts);
-    const block = BLOCK.rows * (channels / 4) * TO_POINTS + columnBlocks * (POINTS * (channels / 4) * step + BLOCK.rows * BLOCK.columns * TO_OUTPUTS);
+    const block =
+      BLOCK.rows * (channels / 4) * TO_POINTS +
+      columnBlocks * (POINTS * (channels / 4) * step + BLOCK.rows * BLOCK.columns * TO_OUTPUTS);
     const cost = Math.ceil((across * parts) / AT_ONCE) * AT_ONCE * turns * THREADS * block;
     if (!best || cost < best.cost) best = { across, turns, parts, columnBlocks, cost };
   }
@@ -95,7 +108,19 @@ function tilesAlong(size: number): number {
 }
 
 /** w is [3, 3, channels, outputs]. */
-export function winograd(ctx: Context, { x, w, y, bias, residual, activation: given, geometry, columns: { x: from, y: to, residual: added = to } }: ChannelsLast): void {
+export function winograd(
+  ctx: Context,
+  {
+    x,
+    w,
+    y,
+    bias,
+    residual,
+    activation: given,
+    geometry,
+    columns: { x: from, y: to, residual: added = to },
+  }: ChannelsLast,
+): void {
   const { device } = ctx;
   // Few shaders: compilation is dear, and an activation's form is nothing beside the rest.
   const activation = piecewise(given);
@@ -108,8 +133,12 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation: gi
   const weights = ctx.temp([POINTS, channels, outputs], DType.float32, true);
   const pairs = (channels * outputs) / vec;
   ctx.dispatch({
-    shader: transformedWeights, spec: {}, inputs: { w: { tensor: w, vec } }, outputs: { y: { tensor: weights, vec } },
-    uniforms: { count: pairs, tile: 6, kernel: 3 }, workgroups: linearWorkgroups(pairs, device),
+    shader: transformedWeights,
+    spec: {},
+    inputs: { w: { tensor: w, vec } },
+    outputs: { y: { tensor: weights, vec } },
+    uniforms: { count: pairs, tile: 6, kernel: 3 },
+    workgroups: linearWorkgroups(pairs, device),
   });
   const shares = shareOut({ images, channels, outputs, output: geometry.output }, device);
   const scratch = ctx.temp([scratchSize(shares, channels)], DType.float32);
@@ -118,22 +147,53 @@ export function winograd(ctx: Context, { x, w, y, bias, residual, activation: gi
   ctx.dispatch({
     shader: winogradOfTiles,
     spec: {
-      ...BLOCK, threads: THREADS, share: device.subgroups, activation: activation?.kind, storage: y.storage, inputIn, residualIn,
+      ...BLOCK,
+      threads: THREADS,
+      share: device.subgroups,
+      activation: activation?.kind,
+      storage: y.storage,
+      inputIn,
+      residualIn,
     },
     // What is not there is never read, but something must be bound.
     inputs: {
-      ...(inputIn === 'x' && { x: { tensor: x, vec } }), v: { tensor: weights, vec }, bias: { tensor: bias ?? w, vec },
+      ...(inputIn === 'x' && { x: { tensor: x, vec } }),
+      v: { tensor: weights, vec },
+      bias: { tensor: bias ?? w, vec },
       ...(residualIn === 'residual' && { residual: { tensor: residual ?? w, vec } }),
     },
     outputs: { y: { tensor: y, vec }, scratch: { tensor: scratch, vec } },
     inPlace: residual && added.pitch === to.pitch && added.first === to.first ? { residual: 'y' } : undefined,
     uniforms: {
-      channels: channels / vec, outputs: outputs / vec, tiles: images * down * across, down, across, turns: shares.turns, column_blocks: shares.columnBlocks,
-      in_h: geometry.input[0], in_w: geometry.input[1], out_h: geometry.output[0], out_w: geometry.output[1], pad_top: geometry.begins[0], pad_left: geometry.begins[1],
-      x_pitch: from.pitch / vec, x_first: from.first / vec, y_pitch: to.pitch / vec, y_first: to.first / vec, residual_pitch: added.pitch / vec, residual_first: added.first / vec,
-      ...activationUniforms(activation), has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0,
-      tile: 6, made: TILE, points: POINTS, rows: BLOCK.rows, sums: BLOCK.rows * BLOCK.columns,
+      channels: channels / vec,
+      outputs: outputs / vec,
+      tiles: images * down * across,
+      down,
+      across,
+      turns: shares.turns,
+      column_blocks: shares.columnBlocks,
+      in_h: geometry.input[0],
+      in_w: geometry.input[1],
+      out_h: geometry.output[0],
+      out_w: geometry.output[1],
+      pad_top: geometry.begins[0],
+      pad_left: geometry.begins[1],
+      x_pitch: from.pitch / vec,
+      x_first: from.first / vec,
+      y_pitch: to.pitch / vec,
+      y_first: to.first / vec,
+      residual_pitch: added.pitch / vec,
+      residual_first: added.first / vec,
+      ...activationUniforms(activation),
+      has_bias: bias ? 1 : 0,
+      has_residual: residual ? 1 : 0,
+      tile: 6,
+      made: TILE,
+      points: POINTS,
+      rows: BLOCK.rows,
+      sums: BLOCK.rows * BLOCK.columns,
     },
-    f32: ACTIVATION_F32, workgroups: [shares.across, shares.parts, 1],
+    f32: ACTIVATION_F32,
+    workgroups: [shares.across, shares.parts, 1],
   });
 }

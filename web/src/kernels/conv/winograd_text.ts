@@ -6,15 +6,36 @@ import { stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 
 /** Transforms of the input (transposed), of the weights, of the products (transposed): rows of coefficients. */
-const INPUT = [[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0], [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]];
-const WEIGHTS = [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6], [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]];
-const OUTPUT = [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]];
+const INPUT = [
+  [4, 0, -5, 0, 1, 0],
+  [0, -4, -4, 1, 1, 0],
+  [0, 4, -4, -1, 1, 0],
+  [0, -2, -1, 2, 1, 0],
+  [0, 2, -1, -2, 1, 0],
+  [0, 4, 0, -5, 0, 1],
+];
+const WEIGHTS = [
+  [1 / 4, 0, 0],
+  [-1 / 6, -1 / 6, -1 / 6],
+  [-1 / 6, 1 / 6, -1 / 6],
+  [1 / 24, 1 / 12, 1 / 6],
+  [1 / 24, -1 / 12, 1 / 6],
+  [0, 0, 1],
+];
+const OUTPUT = [
+  [1, 1, 1, 1, 1, 0],
+  [0, 1, -1, 2, -2, 0],
+  [0, 1, 1, 4, 4, 0],
+  [0, 1, -1, 8, -8, 1],
+];
 export const TILE = 4;
 export const POINTS = 36;
 
 /** WGSL of a row of coefficients times values: the sum of those that are not 0. */
 function combination(row: readonly number[], value: (i: number) => string): string {
-  const terms = row.flatMap((coefficient, i) => (coefficient === 0 ? [] : [coefficient === 1 ? value(i) : `${coefficient} * ${value(i)}`]));
+  const terms = row.flatMap((coefficient, i) =>
+    coefficient === 0 ? [] : [coefficient === 1 ? value(i) : `${coefficient} * ${value(i)}`],
+  );
   return terms.join(' + ').replace(/\+ -/g, '- ');
 }
 
@@ -28,7 +49,13 @@ function rowsTimes(matrix: readonly (readonly number[])[], value: (k: number) =>
  * are uniforms, so that nobody unrolls them (see product/software.ts). `size` is the tile's, `made` that of what it becomes (WGSL).
  * `load` declares v_0… of row r; `save` takes w_0… of column c.
  */
-function transform(matrix: readonly (readonly number[])[], size: string, made: string, load: string, save: string): string {
+function transform(
+  matrix: readonly (readonly number[])[],
+  size: string,
+  made: string,
+  load: string,
+  save: string,
+): string {
   const [rows, columns] = [matrix.length, matrix[0].length];
   return `var half: array<vec4<f32>, ${rows * columns}>;
   for (var r = 0u; r < ${size}; r++) {
@@ -49,8 +76,16 @@ const FOUR = [0, 1, 2, 3];
 /** A thread has a channel of the weights, for 4 outputs. */
 export const transformedWeights: Shader<Spec> = {
   name: 'conv_winograd_weights__sw_4x4',
-  wgsl: () => linearMain(`  ${transform(WEIGHTS, 'u.kernel', 'u.tile', [0, 1, 2].map((j) => `let v_${j} = vec4<f32>(w[(r * 3u + ${j}u) * u.count + i]);`).join(' '),
-    SIX.map((i) => `y[(${i * 6}u + c) * u.count + i] = w_${i};`).join(' '))}`),
+  wgsl: () =>
+    linearMain(
+      `  ${transform(
+        WEIGHTS,
+        'u.kernel',
+        'u.tile',
+        [0, 1, 2].map((j) => `let v_${j} = vec4<f32>(w[(r * 3u + ${j}u) * u.count + i]);`).join(' '),
+        SIX.map((i) => `y[(${i * 6}u + c) * u.count + i] = w_${i};`).join(' '),
+      )}`,
+    ),
 };
 
 export interface TilesSpec extends Spec {
@@ -101,21 +136,28 @@ function inputToPoints({ rows, inputIn }: TilesSpec): string {
     ${TILE_PLACE}
     ${SIX.map((j) => `let x_${j} = tile_x + ${j}u - u.pad_left;`).join(' ')}
     for (var channel = 0u; channel < u.channels; channel++) {
-    ${transform(INPUT, 'u.tile', 'u.tile', `let y_in = tile_y + r - u.pad_top;
+    ${transform(
+      INPUT,
+      'u.tile',
+      'u.tile',
+      `let y_in = tile_y + r - u.pad_top;
     let inside = y_in < u.in_h;
     let row = (image * u.in_h + y_in) * u.in_w;
     ${SIX.map((j) => `let v_${j} = select(vec4<f32>(0.0), vec4<f32>(${inputIn}[select(0u, (row + x_${j}) * u.x_pitch + u.x_first + channel, inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`).join('\n    ')}`,
-  SIX.map((i) => `scratch[points + ((${i * 6}u + c) * ${rows}u + own) * u.channels + channel] = w_${i};`).join(' '))}
+      SIX.map((i) => `scratch[points + ((${i * 6}u + c) * ${rows}u + own) * u.channels + channel] = w_${i};`).join(' '),
+    )}
     }
   }`;
 }
 
 /** The products of the tiles' points with the weights, [point, tile, column]. */
 function multiplied({ rows, columns, share }: TilesSpec): string {
-  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n      ');
-  const loaded = (j: number) => (share
-    ? `let own_${j} = v[at_v + ${j}u]; let v_${j} = mat4x4<f32>(${FOUR.map((s) => `subgroupBroadcast(own_${j}, ${s}u)`).join(', ')});`
-    : `let v_${j} = mat4x4<f32>(${FOUR.map((s) => `v[at_v + ${s}u * u.outputs + ${j}u]`).join(', ')});`);
+  const each = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('\n      ');
+  const loaded = (j: number) =>
+    share
+      ? `let own_${j} = v[at_v + ${j}u]; let v_${j} = mat4x4<f32>(${FOUR.map((s) => `subgroupBroadcast(own_${j}, ${s}u)`).join(', ')});`
+      : `let v_${j} = mat4x4<f32>(${FOUR.map((s) => `v[at_v + ${s}u * u.outputs + ${j}u]`).join(', ')});`;
   const sums = rows * columns;
   return `for (var point = 0u; point < u.points; point++) {
       ${each(rows, (i) => `let at_${i} = points + (point * ${rows}u + ${i}u) * u.channels;`)}
@@ -131,7 +173,8 @@ function multiplied({ rows, columns, share }: TilesSpec): string {
 }
 
 function productsToOutput({ rows, columns, activation, storage, residualIn }: TilesSpec): string {
-  const write = (j: number) => `if (tile_y + ${j}u < u.out_h) { y[(pixel + ${j}u * u.out_w) * u.y_pitch + u.y_first + column] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
+  const write = (j: number) =>
+    `if (tile_y + ${j}u < u.out_h) { y[(pixel + ${j}u * u.out_w) * u.y_pitch + u.y_first + column] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
   return `for (var sum = 0u; sum < u.sums; sum++) {
     let tile = first_tile + sum / ${columns}u;
     let column = first_column + sum % ${columns}u;
@@ -139,10 +182,16 @@ function productsToOutput({ rows, columns, activation, storage, residualIn }: Ti
     ${TILE_PLACE}
     var own_bias = vec4<f32>(0.0);
     if (u.has_bias != 0u) { own_bias = vec4<f32>(bias[column]); }
-    ${transform(OUTPUT, 'u.tile', 'u.made', SIX.map((j) => `let v_${j} = scratch[products + (r * 6u + ${j}u) * ${rows * columns}u + sum];`).join(' '), `if (tile_x + c >= u.out_w) { break; }
+    ${transform(
+      OUTPUT,
+      'u.tile',
+      'u.made',
+      SIX.map((j) => `let v_${j} = scratch[products + (r * 6u + ${j}u) * ${rows * columns}u + sum];`).join(' '),
+      `if (tile_x + c >= u.out_w) { break; }
     let pixel = (image * u.out_h + tile_y) * u.out_w + tile_x + c;
     ${FOUR.map((j) => `var residual_${j} = vec4<f32>(0.0);`).join(' ')}
     if (u.has_residual != 0u) { ${FOUR.map((j) => `residual_${j} = vec4<f32>(${residualIn}[(pixel + ${j}u * u.out_w) * u.residual_pitch + u.residual_first + column]);`).join(' ')} }
-    ${FOUR.map(write).join('\n    ')}`)}
+    ${FOUR.map(write).join('\n    ')}`,
+    )}
     }`;
 }

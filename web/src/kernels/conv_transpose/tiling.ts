@@ -10,7 +10,10 @@ import { multiply } from '../product/multiply';
 
 /** Whether the windows tile the output. Pads before may go with as much output padding: that shifts the tiles. */
 export function tiles({ input, output, kernel, strides, dilations, begins }: Geometry): boolean {
-  return kernel.every((size, axis) => size === strides[axis] && dilations[axis] === 1 && begins[axis] === 0 && output[axis] === input[axis] * size);
+  return kernel.every(
+    (size, axis) =>
+      size === strides[axis] && dilations[axis] === 1 && begins[axis] === 0 && output[axis] === input[axis] * size,
+  );
 }
 
 export interface Tiling {
@@ -34,12 +37,32 @@ export function convolveTiles(ctx: Context, { x, from, w, y, to, bias, activatio
   if (bias && repeated) stridedCopy(ctx, bias, { strides: [0, 1] }, repeated, { strides: [outputs, 1] }, repeated.dims);
   const product = ctx.temp([pixels, columns], y.dtype);
   multiply(ctx, {
-    left: 'matrix', a: x, b: permuted(ctx, w, [2, 0, 1, 3]), y: product, bias: repeated, activation,
-    m: pixels, n: columns, depth: from.count, taps: 1, z: 1, lda: from.pitch, aFirst: from.first, ldb: columns, ldy: columns,
+    left: 'matrix',
+    a: x,
+    b: permuted(ctx, w, [2, 0, 1, 3]),
+    y: product,
+    bias: repeated,
+    activation,
+    m: pixels,
+    n: columns,
+    depth: from.count,
+    taps: 1,
+    z: 1,
+    lda: from.pitch,
+    aFirst: from.first,
+    ldb: columns,
+    ldy: columns,
   });
   // [image and row, tap row, column, tap column, output]
   const dims = [images * height, kernelH, width, kernelW, outputs];
   const strides = [width * columns, kernelW * outputs, columns, outputs, 1];
   const row = width * kernelW * to.pitch;
-  stridedCopy(ctx, product, { strides }, y, { offset: to.first, strides: [kernelH * row, row, kernelW * to.pitch, to.pitch, 1] }, dims);
+  stridedCopy(
+    ctx,
+    product,
+    { strides },
+    y,
+    { offset: to.first, strides: [kernelH * row, row, kernelW * to.pitch, to.pitch, 1] },
+    dims,
+  );
 }

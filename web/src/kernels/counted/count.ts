@@ -11,6 +11,10 @@ export const COUNT: readonly number[] = [1];
 /** The count that the counting node found. */
 export function countOf(ctx: Context, index: number): number {
   const found = ctx.data(index);
-  if (!found) throw new KernelError('needs the results of its counting node: a single kernel cannot know how much there will be', true);
+  if (!found)
+    throw new KernelError(
+      'needs the results of its counting node: a single kernel cannot know how much there will be',
+      true,
+    );
   return found[0];
 }

@@ -97,7 +97,8 @@ ${rounds('lane', share)}
 
 const ROWS: Shader<Spec> = {
   name: 'non_max_suppression__rows',
-  wgsl: () => linearMain(`  let first = u32(starts[i]);
+  wgsl: () =>
+    linearMain(`  let first = u32(starts[i]);
   var end = u.found;
   if (i + 1u < u.count) { end = u32(starts[i + 1u]); }
   for (var k = first; k < end; k++) {
@@ -111,8 +112,16 @@ const ROWS: Shader<Spec> = {
 function sizes(ctx: Context): { batch: number; classes: number; count: number; limit: number } {
   const [boxes, scores] = [ctx.input(0), ctx.input(1)];
   const [batch, count, four] = boxes.dims;
-  if (boxes.dims.length !== 3 || four !== 4 || scores.dims.length !== 3 || scores.dims[0] !== batch || scores.dims[2] !== count) {
-    throw new KernelError(`NonMaxSuppression needs boxes [batches, boxes, 4] and scores [batches, classes, boxes], got [${boxes.dims}] and [${scores.dims}]`);
+  if (
+    boxes.dims.length !== 3 ||
+    four !== 4 ||
+    scores.dims.length !== 3 ||
+    scores.dims[0] !== batch ||
+    scores.dims[2] !== count
+  ) {
+    throw new KernelError(
+      `NonMaxSuppression needs boxes [batches, boxes, 4] and scores [batches, classes, boxes], got [${boxes.dims}] and [${scores.dims}]`,
+    );
   }
   return { batch, classes: scores.dims[1], count, limit: Math.min(count, Math.max(0, ctx.data(2)?.[0] ?? 0)) };
 }
@@ -131,7 +140,12 @@ function resolveCount(ctx: Context, center: boolean): void {
     inputs: { boxes: { tensor: ctx.input(0), vec: 4 }, scores: ctx.input(1) },
     outputs: { chosen, kept, left: ctx.temp([rows, count], DType.int32) },
     uniforms: {
-      ...(team === 1 ? { count: rows } : {}), boxes: count, classes, limit, most_overlap: ctx.data(3)?.[0] ?? 0, least_score: Math.max(ctx.data(4)?.[0] ?? -LARGEST, -LARGEST),
+      ...(team === 1 ? { count: rows } : {}),
+      boxes: count,
+      classes,
+      limit,
+      most_overlap: ctx.data(3)?.[0] ?? 0,
+      least_score: Math.max(ctx.data(4)?.[0] ?? -LARGEST, -LARGEST),
     },
     f32: ['most_overlap', 'least_score'],
     workgroups: team === 1 ? linearWorkgroups(rows, ctx.device) : [rows, 1, 1],
@@ -147,8 +161,12 @@ function resolve(ctx: Context): void {
   const found = countOf(ctx, 7);
   const y = ctx.output(0, [found, 3], DType.int64);
   ctx.dispatch({
-    shader: ROWS, spec: {}, inputs: { chosen: ctx.input(5), starts: ctx.input(6) }, outputs: { y },
-    uniforms: { count: batch * classes, found, classes, limit }, workgroups: linearWorkgroups(batch * classes, ctx.device),
+    shader: ROWS,
+    spec: {},
+    inputs: { chosen: ctx.input(5), starts: ctx.input(6) },
+    outputs: { y },
+    uniforms: { count: batch * classes, found, classes, limit },
+    workgroups: linearWorkgroups(batch * classes, ctx.device),
   });
 }
 
@@ -156,6 +174,12 @@ const FLOAT = ['float32'] as const;
 const attributes: Kernel<boolean>['attributes'] = (given) => given.integer('center_point_box', 0) !== 0;
 
 export const nonMaxSuppressionKernels: Kernel[] = [
-  { op: 'NonMaxSuppressionCount', domain: INTERNAL_DOMAIN, types: [FLOAT, FLOAT, HOST], attributes, resolve: resolveCount } as Kernel<boolean> as Kernel,
+  {
+    op: 'NonMaxSuppressionCount',
+    domain: INTERNAL_DOMAIN,
+    types: [FLOAT, FLOAT, HOST],
+    attributes,
+    resolve: resolveCount,
+  } as Kernel<boolean> as Kernel,
   { op: 'NonMaxSuppression', types: [FLOAT, FLOAT, HOST, HOST, HOST, ['int32'], ['int32'], HOST], resolve },
 ];

@@ -34,7 +34,8 @@ interface SortSpec extends Spec {
 const RUN = 16;
 const RUNS: Shader<SortSpec> = {
   name: 'counted__runs',
-  wgsl: ({ type }) => `${rowBefore(type)}${linearMain(`  let first = i / ${RUN}u * ${RUN}u;
+  wgsl: ({ type }) =>
+    `${rowBefore(type)}${linearMain(`  let first = i / ${RUN}u * ${RUN}u;
   let end = min(first + ${RUN}u, u.n);
   var place = first;
   for (var other = first; other < end; other++) {
@@ -46,7 +47,8 @@ const RUNS: Shader<SortSpec> = {
 
 const MERGE: Shader<SortSpec> = {
   name: 'counted__merge',
-  wgsl: ({ type }) => `${rowBefore(type)}${linearMain(`  let pair = i / (2u * u.run) * 2u * u.run;
+  wgsl: ({ type }) =>
+    `${rowBefore(type)}${linearMain(`  let pair = i / (2u * u.run) * 2u * u.run;
   let middle = min(pair + u.run, u.n);
   let mine = u32(order[i]);
   let second = i >= middle;
@@ -73,7 +75,14 @@ export function sortRows(ctx: Context, { x, outer, n, inner }: SortedRows): Tens
   ctx.dispatch({ shader: RUNS, spec, inputs: { x }, outputs: { y: order }, uniforms: all, workgroups });
   for (let run = RUN; run < n; run *= 2) {
     const next = ctx.temp([n], DType.int32);
-    ctx.dispatch({ shader: MERGE, spec, inputs: { x, order }, outputs: { y: next }, uniforms: { ...all, run }, workgroups });
+    ctx.dispatch({
+      shader: MERGE,
+      spec,
+      inputs: { x, order },
+      outputs: { y: next },
+      uniforms: { ...all, run },
+      workgroups,
+    });
     order = next;
   }
   return order;

@@ -8,7 +8,8 @@ export const FAN = 64;
 
 const SUMS: Shader<Spec> = {
   name: 'counted__sums',
-  wgsl: () => linearMain(`  var sum = 0;
+  wgsl: () =>
+    linearMain(`  var sum = 0;
   let end = min((i + 1u) * ${FAN}u, u.n);
   for (var k = i * ${FAN}u; k < end; k++) { sum += x[k]; }
   y[i] = sum;`),
@@ -16,7 +17,8 @@ const SUMS: Shader<Spec> = {
 
 const STARTS: Shader<{ readonly first: boolean }> = {
   name: 'counted__starts',
-  wgsl: ({ first }) => linearMain(`  var sum = ${first ? '0' : 'before[i]'};
+  wgsl: ({ first }) =>
+    linearMain(`  var sum = ${first ? '0' : 'before[i]'};
   let end = min((i + 1u) * ${FAN}u, u.n);
   for (var k = i * ${FAN}u; k < end; k++) {
     y[k] = sum;
@@ -33,5 +35,11 @@ export function prefixSums(ctx: Context, values: Tensor, starts: Tensor, total: 
   ctx.dispatch({ shader: SUMS, spec: {}, inputs: { x: values }, outputs: { y: sums }, ...all });
   const before = groups === 1 ? undefined : ctx.temp([groups], DType.int32);
   if (before) prefixSums(ctx, sums, before, total);
-  ctx.dispatch({ shader: STARTS, spec: { first: !before }, inputs: { x: values, ...(before ? { before } : {}) }, outputs: { y: starts }, ...all });
+  ctx.dispatch({
+    shader: STARTS,
+    spec: { first: !before },
+    inputs: { x: values, ...(before ? { before } : {}) },
+    outputs: { y: starts },
+    ...all,
+  });
 }

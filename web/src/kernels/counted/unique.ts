@@ -10,7 +10,8 @@ import { prefixSums } from './sums';
 /** heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor. */
 const HEADS: Shader<{ readonly type: StorageType }> = {
   name: 'unique__heads',
-  wgsl: ({ type }) => `${rowBefore(type)}${linearMain(`  var head = true;
+  wgsl: ({ type }) =>
+    `${rowBefore(type)}${linearMain(`  var head = true;
   if (i > 0u) { head = row_before(u32(order[i - 1u]), u32(order[i])); }
   heads[i] = i32(head);
   flags[u32(order[i])] = i32(head);`)}`,
@@ -25,7 +26,8 @@ const BEGINS: Shader<Spec> = {
 // `ranks` counts the heads before a place; `numbers`, the heads before a row in the tensor.
 const GROUPS: Shader<{ readonly sorted: boolean }> = {
   name: 'unique__groups',
-  wgsl: ({ sorted }) => linearMain(`  let own = u32(ranks[i] + heads[i] - 1);
+  wgsl: ({ sorted }) =>
+    linearMain(`  let own = u32(ranks[i] + heads[i] - 1);
   let begin = begins[own];
   let first = order[u32(begin)];
   let number = ${sorted ? 'i32(own)' : 'numbers[u32(first)]'};
@@ -44,14 +46,19 @@ interface UniqueAttributes {
 }
 
 const attributes: Kernel<UniqueAttributes>['attributes'] = (given) => ({
-  axis: given.has('axis') ? given.integer('axis', 0) : undefined, sorted: given.integer('sorted', 1) !== 0,
+  axis: given.has('axis') ? given.integer('axis', 0) : undefined,
+  sorted: given.integer('sorted', 1) !== 0,
 });
 
 /** Without an axis, elements are rows. */
 function rowsOf(x: Tensor, given: number | undefined): { dims: readonly number[]; axis: number; rows: SortedRows } {
   const dims = given === undefined ? [x.size] : x.dims;
   const axis = normalizeAxis(given ?? 0, dims.length);
-  return { dims, axis, rows: { x, outer: sizeOf(dims.slice(0, axis)), n: dims[axis], inner: sizeOf(dims.slice(axis + 1)) } };
+  return {
+    dims,
+    axis,
+    rows: { x, outer: sizeOf(dims.slice(0, axis)), n: dims[axis], inner: sizeOf(dims.slice(axis + 1)) },
+  };
 }
 
 function resolveCount(ctx: Context, { axis, sorted }: UniqueAttributes): void {
@@ -62,13 +69,24 @@ function resolveCount(ctx: Context, { axis, sorted }: UniqueAttributes): void {
   const [heads, flags, ranks, begins] = Array.from({ length: 4 }, () => ctx.temp([n], DType.int32));
   const order = n > 0 ? sortRows(ctx, rows) : ctx.temp([0], DType.int32);
   const each = { uniforms: { count: n }, workgroups: linearWorkgroups(n, ctx.device) };
-  ctx.dispatch({ shader: HEADS, spec: { type: x.storage }, inputs: { x, order }, outputs: { heads, flags }, ...each, uniforms: { count: n, outer, n, inner } });
+  ctx.dispatch({
+    shader: HEADS,
+    spec: { type: x.storage },
+    inputs: { x, order },
+    outputs: { heads, flags },
+    ...each,
+    uniforms: { count: n, outer, n, inner },
+  });
   prefixSums(ctx, heads, ranks, total);
   ctx.dispatch({ shader: BEGINS, spec: {}, inputs: { heads, ranks }, outputs: { begins }, ...each });
   const numbers = sorted ? undefined : ctx.temp([n], DType.int32);
   if (numbers) prefixSums(ctx, flags, numbers, ctx.temp(COUNT, DType.int32));
   ctx.dispatch({
-    shader: GROUPS, spec: { sorted }, inputs: { order, heads, ranks, begins, total, ...(numbers ? { numbers } : {}) }, outputs: { firsts, inverse, members }, ...each,
+    shader: GROUPS,
+    spec: { sorted },
+    inputs: { order, heads, ranks, begins, total, ...(numbers ? { numbers } : {}) },
+    outputs: { firsts, inverse, members },
+    ...each,
   });
 }
 
@@ -77,15 +95,38 @@ function resolve(ctx: Context, { axis: given }: UniqueAttributes): void {
   const [x, firsts, inverse, members] = [0, 1, 2, 3].map((i) => ctx.input(i));
   const { dims, axis } = rowsOf(x, given);
   const found = countOf(ctx, 4);
-  const cut = (source: Tensor, target: Tensor): void => stridedCopy(ctx, source, { strides: [1] }, target, { strides: [1] }, [target.size]);
+  const cut = (source: Tensor, target: Tensor): void =>
+    stridedCopy(ctx, source, { strides: [1] }, target, { strides: [1] }, [target.size]);
   const chosen = ctx.wants(1) ? ctx.output(1, [found], DType.int64) : ctx.temp([found], DType.int64);
   cut(firsts, chosen);
-  if (ctx.wants(0)) ctx.call(gather, axis, [ctx.reshape(x, dims), chosen], [ctx.output(0, dims.map((dim, k) => (k === axis ? found : dim)))]);
+  if (ctx.wants(0))
+    ctx.call(
+      gather,
+      axis,
+      [ctx.reshape(x, dims), chosen],
+      [
+        ctx.output(
+          0,
+          dims.map((dim, k) => (k === axis ? found : dim)),
+        ),
+      ],
+    );
   if (ctx.wants(2)) cut(inverse, ctx.output(2, inverse.dims, DType.int64));
   if (ctx.wants(3)) cut(members, ctx.output(3, [found], DType.int64));
 }
 
 export const uniqueKernels: Kernel[] = [
-  { op: 'UniqueCount', domain: INTERNAL_DOMAIN, types: [ALL], attributes, resolve: resolveCount } as Kernel<UniqueAttributes> as Kernel,
-  { op: 'Unique', types: [ALL, ['int32'], ['int32'], ['int32'], HOST], attributes, resolve } as Kernel<UniqueAttributes> as Kernel,
+  {
+    op: 'UniqueCount',
+    domain: INTERNAL_DOMAIN,
+    types: [ALL],
+    attributes,
+    resolve: resolveCount,
+  } as Kernel<UniqueAttributes> as Kernel,
+  {
+    op: 'Unique',
+    types: [ALL, ['int32'], ['int32'], ['int32'], HOST],
+    attributes,
+    resolve,
+  } as Kernel<UniqueAttributes> as Kernel,
 ];

@@ -20,12 +20,15 @@ interface Chain extends Program {
 }
 
 const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
-  programFunctions([{ name: 'apply', program, inputs: operands.map(({ name }) => `T_${name}`), result: 'R' }]));
+  programFunctions([{ name: 'apply', program, inputs: operands.map(({ name }) => `T_${name}`), result: 'R' }]),
+);
 
 /** The program of one or more tensors, which are broadcast, into `y`. */
 function computeProgram(ctx: Context, { instructions, numbers }: Program, inputs: readonly Tensor[], y: Tensor): void {
   elementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), y, {
-    spec: { program: instructions }, uniforms: numbers.length > 0 ? { number: numbers } : {}, f32: ['number'],
+    spec: { program: instructions },
+    uniforms: numbers.length > 0 ? { number: numbers } : {},
+    f32: ['number'],
   });
 }
 
@@ -36,7 +39,14 @@ const elementwiseChain: Kernel<Chain> = {
   columns: true,
   attributes(given) {
     const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
-    const reduced = op ? { op, axes: given.integers('axes'), keepdims: given.integer('keepdims', 1) !== 0, finish: finish ? parse(finish) : undefined } : undefined;
+    const reduced = op
+      ? {
+          op,
+          axes: given.integers('axes'),
+          keepdims: given.integer('keepdims', 1) !== 0,
+          finish: finish ? parse(finish) : undefined,
+        }
+      : undefined;
     return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns') };
   },
   resolve(ctx, { columns: given, reduced, ...own }) {
@@ -45,11 +55,20 @@ const elementwiseChain: Kernel<Chain> = {
     const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
     if (given.length > 0) {
       const columns = inputs.map((input, i) => columnsOf(input, given.slice(2 * i, 2 * i + 2)));
-      return computeColumns(ctx, chain, inputs, columns, ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype));
+      return computeColumns(
+        ctx,
+        chain,
+        inputs,
+        columns,
+        ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype),
+      );
     }
-    if (!reduced) return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
+    if (!reduced)
+      return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
     const finish = reduced.finish && forDevice(reduced.finish, ctx.device);
-    reduceProgram(ctx, chain, { ...reduced, finish }, inputs, dtype, (program, x, y) => computeProgram(ctx, program, [x], y));
+    reduceProgram(ctx, chain, { ...reduced, finish }, inputs, dtype, (program, x, y) =>
+      computeProgram(ctx, program, [x], y),
+    );
   },
 };
 

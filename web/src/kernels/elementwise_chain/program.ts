@@ -19,15 +19,41 @@ export interface Program {
 
 /** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
 const EXPRESSIONS: { readonly [op: string]: string } = {
-  Add: 'a + b', Sub: 'a - b', Mul: 'a * b', Div: 'a / b', Divided: 'divided(a, b)', Cast: 'a', Number: 'F(m)', Clip: 'or_nan(min(max(a, F(m)), F(n)), a)',
-  Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))', Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
-  Mod: 'remainder(a, b)', Pow: 'power(a, F(m))', PRelu: 'select(a * b, a, a >= F(0.0))',
-  Less: 'truth(a < b)', LessOrEqual: 'truth(a <= b)', Greater: 'truth(a > b)', GreaterOrEqual: 'truth(a >= b)', Equal: 'truth(a == b)',
-  And: 'a * b', Or: 'max(a, b)', Xor: 'truth(a != b)', Not: '1.0 - a', Where: 'select(c, b, a != F(0.0))',
-  IsNaN: 'truth(is_nan(a))', IsInf: 'truth(is_infinite(a)) * select(F(n), F(m), a > F(0.0))',
+  Add: 'a + b',
+  Sub: 'a - b',
+  Mul: 'a * b',
+  Div: 'a / b',
+  Divided: 'divided(a, b)',
+  Cast: 'a',
+  Number: 'F(m)',
+  Clip: 'or_nan(min(max(a, F(m)), F(n)), a)',
+  Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))',
+  Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
+  Mod: 'remainder(a, b)',
+  Pow: 'power(a, F(m))',
+  PRelu: 'select(a * b, a, a >= F(0.0))',
+  Less: 'truth(a < b)',
+  LessOrEqual: 'truth(a <= b)',
+  Greater: 'truth(a > b)',
+  GreaterOrEqual: 'truth(a >= b)',
+  Equal: 'truth(a == b)',
+  And: 'a * b',
+  Or: 'max(a, b)',
+  Xor: 'truth(a != b)',
+  Not: '1.0 - a',
+  Where: 'select(c, b, a != F(0.0))',
+  IsNaN: 'truth(is_nan(a))',
+  IsInf: 'truth(is_infinite(a)) * select(F(n), F(m), a > F(0.0))',
 };
 const MATH: { readonly [op: string]: MathName | undefined } = {
-  Max: 'is_nan', Min: 'is_nan', IsNaN: 'is_nan', IsInf: 'is_infinite', Mod: 'remainder', Pow: 'power', Divided: 'divided', Clip: 'or_nan',
+  Max: 'is_nan',
+  Min: 'is_nan',
+  IsNaN: 'is_nan',
+  IsInf: 'is_infinite',
+  Mod: 'remainder',
+  Pow: 'power',
+  Divided: 'divided',
+  Clip: 'or_nan',
 };
 
 export function parse(text: string): Program {
@@ -67,8 +93,12 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
       const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
       let value: string;
       if (op in EXPRESSIONS) {
-        const names: { [name: string]: string } = Object.fromEntries(registers.map((register, k) => ['abc'[k], `r${register}`]));
-        uniforms.forEach((uniform, k) => { names['mn'[k]] = uniform; });
+        const names: { [name: string]: string } = Object.fromEntries(
+          registers.map((register, k) => ['abc'[k], `r${register}`]),
+        );
+        uniforms.forEach((uniform, k) => {
+          names['mn'[k]] = uniform;
+        });
         const needed = MATH[op];
         if (needed) math.add(needed);
         value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (letter) => names[letter]);

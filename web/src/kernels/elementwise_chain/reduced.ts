@@ -4,8 +4,22 @@ import type { DType } from '../../schema';
 import { DType as DTypes } from '../../schema';
 import { type Context, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
 import {
-  broadcastDims, computeType, inLanes, laneAliases, type Lanes, laneType, load, normalizeAxes, partsOf, sizeOf, stored, teamMain,
-  teamSize, teamWorkgroups, walkIndices, walkUniforms,
+  broadcastDims,
+  computeType,
+  inLanes,
+  laneAliases,
+  type Lanes,
+  laneType,
+  load,
+  normalizeAxes,
+  partsOf,
+  sizeOf,
+  stored,
+  teamMain,
+  teamSize,
+  teamWorkgroups,
+  walkIndices,
+  walkUniforms,
 } from '../../wgsl';
 import { COMBINE, type Combination, finishParts, reductionOf, walksOf, type Wide } from '../reduce';
 import { type Instruction, type Program, programFunctions } from './program';
@@ -42,7 +56,8 @@ const REDUCED: Shader<ReducedSpec> = {
     const finished = `finish(${wide === 'steps' ? across : 'acc'})`;
     const result = `${after ? `after(${finished})` : finished}${wide === 'steps' ? '.x' : ''}`;
     const functions = [
-      { name: 'apply', program, inputs: operands.map((_, i) => `T_x${i}`), result: 'R' }, ...(after ? [{ name: 'after', program: after, inputs: ['T'], result: 'T' }] : []),
+      { name: 'apply', program, inputs: operands.map((_, i) => `T_x${i}`), result: 'R' },
+      ...(after ? [{ name: 'after', program: after, inputs: ['T'], result: 'T' }] : []),
     ];
     return `${laneAliases(lanes)} alias T = F; alias R = F; ${operands.map(({ storage }, i) => `alias T_x${i} = ${laneType(computeType(storage), lanes)};`).join(' ')}
 ${programFunctions(functions, ['infinity', 'is_nan', ...(finish.includes('log_') ? (['log_'] as const) : [])])}
@@ -78,7 +93,11 @@ export interface Reduction {
 
 /** Output 0 is the reduction of what the program makes of `inputs`. `compute`: y = the program of x. */
 export function reduceProgram(
-  ctx: Context, { instructions, numbers }: Program, { op, axes: given, keepdims, finish: after }: Reduction, inputs: readonly Tensor[], dtype: DType,
+  ctx: Context,
+  { instructions, numbers }: Program,
+  { op, axes: given, keepdims, finish: after }: Reduction,
+  inputs: readonly Tensor[],
+  dtype: DType,
   compute: (program: Program, x: Tensor, y: Tensor) => void,
 ): void {
   const found = reductionOf(op);
@@ -86,9 +105,19 @@ export function reduceProgram(
   const { combine, map, finish } = found;
   const dims = broadcastDims(...inputs.map((input) => input.dims));
   const axes = normalizeAxes(given, dims.length);
-  const y = ctx.output(0, keepdims ? dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim)) : dims.filter((_, axis) => !axes.includes(axis)), dtype);
+  const y = ctx.output(
+    0,
+    keepdims
+      ? dims.map((dim, axis) => (axes.includes(axis) ? 1 : dim))
+      : dims.filter((_, axis) => !axes.includes(axis)),
+    dtype,
+  );
   if (y.size === 0) return;
-  const { outer, inner, wide, own } = walksOf(inputs.map((input) => input.dims), dims, axes);
+  const { outer, inner, wide, own } = walksOf(
+    inputs.map((input) => input.dims),
+    dims,
+    axes,
+  );
   const [outputs, steps] = [sizeOf(outer.dims), sizeOf(inner.dims)];
   const team = teamSize(outputs, steps, ctx.device);
   const parts = partsOf(outputs, steps, team, ctx.device);
@@ -100,14 +129,29 @@ export function reduceProgram(
   ctx.dispatch<ReducedSpec>({
     shader: REDUCED,
     spec: {
-      program: instructions, after: last ? after?.instructions : undefined, operands: inputs.map(({ storage }, i) => ({ storage, wide: own[i] })), combine, map, finish: last ? finish : undefined, to: target.storage,
-      outer: outer.dims.length, inner: inner.dims.length, wide, team,
+      program: instructions,
+      after: last ? after?.instructions : undefined,
+      operands: inputs.map(({ storage }, i) => ({ storage, wide: own[i] })),
+      combine,
+      map,
+      finish: last ? finish : undefined,
+      to: target.storage,
+      outer: outer.dims.length,
+      inner: inner.dims.length,
+      wide,
+      team,
     },
     inputs: Object.fromEntries(inputs.map((input, i) => [`x${i}`, inLanes(input, own[i] && wide !== 'none' ? 4 : 1)])),
     outputs: { y: inLanes(target, wide === 'outputs' ? 4 : 1) },
     uniforms: {
-      count: outputs * parts, outputs, steps, part_steps: Math.ceil(steps / parts), length, ...(all.length > 0 ? { number: all } : {}),
-      ...walkUniforms(outer, names('outer'), 'outer_'), ...walkUniforms(inner, names('inner'), 'inner_'),
+      count: outputs * parts,
+      outputs,
+      steps,
+      part_steps: Math.ceil(steps / parts),
+      length,
+      ...(all.length > 0 ? { number: all } : {}),
+      ...walkUniforms(outer, names('outer'), 'outer_'),
+      ...walkUniforms(inner, names('inner'), 'inner_'),
     },
     f32: ['length', 'number'],
     workgroups: teamWorkgroups(outputs * parts, team, ctx.device),

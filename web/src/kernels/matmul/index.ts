@@ -1,7 +1,14 @@
 // MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's FusedMatMul (transposes
 // and a factor).
 import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, MICROSOFT_DOMAIN, type Tensor } from '../../jsep/kernel';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Tensor,
+} from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { permuted } from '../_permute';
 import { matrixShapes, multiplyMatrices } from '../product/matrices';
@@ -22,8 +29,10 @@ const INTEGERS: readonly DTypeName[] = ['int32', 'uint32', 'int64', 'uint64'];
 function attributes(a: Attributes): MatMulAttributes {
   const flag = (name: string) => a.integer(name, 0) !== 0;
   return {
-    activation: readActivation(a), alpha: a.number('alpha', 1),
-    swap: [flag('transA'), flag('transB')], rotate: [flag('transBatchA'), flag('transBatchB')],
+    activation: readActivation(a),
+    alpha: a.number('alpha', 1),
+    swap: [flag('transA'), flag('transB')],
+    rotate: [flag('transBatchA'), flag('transBatchB')],
   };
 }
 
@@ -40,12 +49,17 @@ function operand(ctx: Context, x: Tensor, swap: boolean, rotate: boolean): Tenso
 function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttributes): void {
   const a = operand(ctx, ctx.input(0), swap[0], rotate[0]);
   const rank = ctx.input(1).dims.length;
-  const turned = swap[1] && rank >= 2 && a.dims.length >= 2 && readsTurned(ctx, a.dims[a.dims.length - 2], a.dims[a.dims.length - 1]);
+  const turned =
+    swap[1] &&
+    rank >= 2 &&
+    a.dims.length >= 2 &&
+    readsTurned(ctx, a.dims[a.dims.length - 2], a.dims[a.dims.length - 1]);
   const b = operand(ctx, ctx.input(1), swap[1] && !turned, rotate[1]);
   const shapes = matrixShapes(a.dims, turned ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims);
   const y = ctx.output(0, shapes.output);
   if (y.storage === 'i32' || y.storage === 'u32') {
-    if (activation || alpha !== 1 || ctx.inputs[2] || ctx.inputs[3]) throw new KernelError('an integer MatMul with an activation, a factor, a bias or a residual', true);
+    if (activation || alpha !== 1 || ctx.inputs[2] || ctx.inputs[3])
+      throw new KernelError('an integer MatMul with an activation, a factor, a bias or a residual', true);
     multiplyIntegers(ctx, a, b, y, shapes);
     return;
   }
@@ -53,6 +67,17 @@ function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttrib
 }
 
 export default [
-  { op: 'MatMul', types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
-  { op: 'FusedMatMul', domain: MICROSOFT_DOMAIN, types: [FLOATS], attributes, resolve } satisfies Kernel<MatMulAttributes>,
+  {
+    op: 'MatMul',
+    types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
+    attributes,
+    resolve,
+  } satisfies Kernel<MatMulAttributes>,
+  {
+    op: 'FusedMatMul',
+    domain: MICROSOFT_DOMAIN,
+    types: [FLOATS],
+    attributes,
+    resolve,
+  } satisfies Kernel<MatMulAttributes>,
 ];

@@ -12,10 +12,18 @@ export function multiplyIntegers(ctx: Context, a: Tensor, b: Tensor, y: Tensor, 
   const { m, n, k } = shapes;
   const batch = foldBatch(shapes);
   ctx.dispatch({
-    shader: SHADER, spec: { batch: batch.dims.length, type: y.storage as 'i32' | 'u32' }, inputs: { a, b }, outputs: { y },
+    shader: SHADER,
+    spec: { batch: batch.dims.length, type: y.storage as 'i32' | 'u32' },
+    inputs: { a, b },
+    outputs: { y },
     uniforms: {
-      count: y.size, m, n, k, batch: batch.dims,
-      a_batch: batch.a.map((stride) => stride * m * k), b_batch: batch.b.map((stride) => stride * k * n),
+      count: y.size,
+      m,
+      n,
+      k,
+      batch: batch.dims,
+      a_batch: batch.a.map((stride) => stride * m * k),
+      b_batch: batch.b.map((stride) => stride * k * n),
     },
     workgroups: linearWorkgroups(y.size, ctx.device),
   });

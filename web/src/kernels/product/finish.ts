@@ -14,14 +14,18 @@ export interface FinishText {
 
 export function finishText(spec: FinishSpec): FinishText {
   const { bVec, bias, residual, residualColumns, compact, scaled, activation, storage } = spec;
-  const residualAt = (column: string) => (residualColumns
-    ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first + column_base + ${column}]` : `residual[at + ${column}]`);
+  const residualAt = (column: string) =>
+    residualColumns
+      ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first + column_base + ${column}]`
+      : `residual[at + ${column}]`;
   const guarded = (has: string, name: string, value: string) =>
     compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
   /** The residual's text, and what must come before the statement that has it. */
   const own = (value: string) => {
     if (!residual) return { before: '', value: undefined };
-    return compact ? { before: `${guarded('has_residual', 'own_residual', value)} `, value: 'own_residual' } : { before: '', value };
+    return compact
+      ? { before: `${guarded('has_residual', 'own_residual', value)} `, value: 'own_residual' }
+      : { before: '', value };
   };
   return {
     functions: activationText(activation, 4),
@@ -35,7 +39,9 @@ export function finishText(spec: FinishSpec): FinishText {
       const terms = [scaled ? `u.alpha * ${sum}` : sum];
       if (bias === 'row') terms.push(`${scaled ? 'u.beta * ' : ''}bias_${j}`);
       if (bias === 'any') {
-        const lanes = [0, 1, 2, 3].map((t) => `f32(bias[(${row}) * u.bias_row + min((${column}) * 4u + ${t}u, u.n - 1u) * u.bias_column])`);
+        const lanes = [0, 1, 2, 3].map(
+          (t) => `f32(bias[(${row}) * u.bias_row + min((${column}) * 4u + ${t}u, u.n - 1u) * u.bias_column])`,
+        );
         terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
       }
       if (bVec === 4) {

@@ -23,13 +23,16 @@ function text(spec: HardwareSpec): string {
   const threads = (tileRows / rows) * across;
   const slotsOfA = Math.ceil((tileRows * quads) / threads);
   const slotsOfB = Math.ceil((tileDepth * across) / threads);
-  const each = (count: number, line: (i: number) => string, separator = '\n  ') => Array.from({ length: count }, (_, i) => line(i)).join(separator);
+  const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
+    Array.from({ length: count }, (_, i) => line(i)).join(separator);
   const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
   const fetches = [
     each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`)),
-    each(slotsOfB, (i) => (turned
-      ? fetchTurned(i, `(${slot(i)}) / ${tileColumns}u`, `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`)
-      : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`))),
+    each(slotsOfB, (i) =>
+      turned
+        ? fetchTurned(i, `(${slot(i)}) / ${tileColumns}u`, `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`)
+        : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`),
+    ),
   ].join('\n  ');
   // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
   const more = sliced ? 'done < slice_depth' : 'k_0 < end';
@@ -66,11 +69,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     // Unrolled by two: the whole of it is a little quicker still, but slow to compile.
     for (var quad = 0u; quad < ${quads}u; quad += 2u) {
-    ${each(2, (t) => `{ let q = quad + ${t}u;
+    ${each(
+      2,
+      (t) => `{ let q = quad + ${t}u;
       ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
       ${each(4, (s) => `let b_${s} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
       ${each(rows, (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '), '\n      ')}
-    }`, '\n    ')}
+    }`,
+      '\n    ',
+    )}
     }
     workgroupBarrier();
     if (!(${more})) { break; }
@@ -78,9 +85,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   ${sliced ? addSlices(spec, threads) : ''}
   let wide_column = group.y * ${across}u + column;
   ${finish.bias(0, 'wide_column')}
-  ${each(rows / slices, (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
+  ${each(
+    rows / slices,
+    (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
   ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
-  if (placed) { ${finish.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`)}
+  if (placed) { ${finish.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`,
+  )}
 }
 `;
 }
@@ -105,12 +115,17 @@ function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
   const half = rows / 2;
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
   const place = (slice: string, row: string) => `[((${slice}) * ${half}u + ${row}) * ${threads}u + thread]`;
-  const all = (tile: string, row: string) => numbers(slices).map((slice) => `tile_${tile}${place(`${slice}u`, row)}`).join(' + ');
+  const all = (tile: string, row: string) =>
+    numbers(slices)
+      .map((slice) => `tile_${tile}${place(`${slice}u`, row)}`)
+      .join(' + ');
   return [
     ...numbers(rows).map((i) => `tile_${i < half ? 'a' : 'b'}${place('slice', `${i % half}u`)} = sum_${i};`),
     'workgroupBarrier();',
-    ...numbers(rows / slices).map((i) => `var total_${i}: vec4<f32>; { let row = slice * ${rows / slices}u + ${i}u;
-    if (row < ${half}u) { total_${i} = ${all('a', 'row')}; } else { total_${i} = ${all('b', `(row - ${half}u)`)}; } }`),
+    ...numbers(rows / slices).map(
+      (i) => `var total_${i}: vec4<f32>; { let row = slice * ${rows / slices}u + ${i}u;
+    if (row < ${half}u) { total_${i} = ${all('a', 'row')}; } else { total_${i} = ${all('b', `(row - ${half}u)`)}; } }`,
+    ),
   ].join('\n  ');
 }
 
@@ -129,7 +144,10 @@ function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad
 
 /** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */
 function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftText, i: number, row: string, column: string): string {
-  const where = kind === 'phases' ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;` : 'let b_at = b_base + k * u.ldb;';
+  const where =
+    kind === 'phases'
+      ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`
+      : 'let b_at = b_base + k * u.ldb;';
   return `{ let k = k_0 + ${row}; ${where}
     next_b_${i} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
 }
@@ -142,6 +160,7 @@ function fetchTurned(i: number, quad: string, column: string): string {
 
 /** Neighbouring threads have neighbouring columns: their stores do not meet in a bank. */
 function storeTurned(i: number, first: string, slot: string, tileColumns: number): string {
-  const lane = (s: number) => `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
+  const lane = (s: number) =>
+    `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
   return `{ ${[0, 1, 2, 3].map(lane).join(' ')} }`;
 }

@@ -32,7 +32,11 @@ function matrix(batch: number): LeftText {
   for (let axis = batch - 1; axis >= 0; axis--) {
     const index = `index_${axis}`;
     lines.push(`let ${index} = rest % u.batch_${axis};`, `rest = rest / u.batch_${axis};`);
-    lines.push(`a_base += ${index} * u.a_batch_${axis};`, `b_base += ${index} * u.b_batch_${axis};`, `y_base += ${index} * u.y_batch_${axis};`);
+    lines.push(
+      `a_base += ${index} * u.a_batch_${axis};`,
+      `b_base += ${index} * u.b_batch_${axis};`,
+      `y_base += ${index} * u.y_batch_${axis};`,
+    );
   }
   return {
     base: lines.join('\n  '),
@@ -61,7 +65,8 @@ function windows(): LeftText {
     let ix_${id} = u32(x_${id} + i32(kx * u.dilation_w));
     ${pixel(id)}`,
     masked: true,
-    decode: (k, unit) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / u.kernel_w; let kx = tap % u.kernel_w;`,
+    decode: (k, unit) =>
+      `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / u.kernel_w; let kx = tap % u.kernel_w;`,
     place: (row) => `let placed = ${row} < u.m; let pixel = ${row}; let at = pixel * u.ldy + u.y_first + column_base;`,
   };
 }
@@ -89,7 +94,10 @@ function phases(): LeftText {
     let ix_${id} = u32(x_${id} - i32(kx));
     ${pixel(id)}`,
     masked: true,
-    decode: (k, unit) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / max(taps_x, 1u); let kx = tap % max(taps_x, 1u);
+    decode: (
+      k,
+      unit,
+    ) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / max(taps_x, 1u); let kx = tap % max(taps_x, 1u);
     let b_row = ((first_y + ky * u.stride_h) * u.kernel_w + first_x + kx * u.stride_w) * u.tap_rows;`,
     place: (row) => `let out_x = ${row} % u.out_w * u.stride_w + phase_x;
   let out_y = ${row} / u.out_w % u.out_h * u.stride_h + phase_y;

@@ -24,13 +24,24 @@ export function matrixShapes(a: readonly number[], b: readonly number[]): Matrix
   const [rows, n] = bDims.slice(-2);
   if (k !== rows) throw new KernelError(`a matrix product of [${a}] and [${b}]: ${k} columns against ${rows} rows`);
   const batch = broadcastDims(aDims.slice(0, -2), bDims.slice(0, -2));
-  return { m, n, k, batch, aDims, bDims, output: [...batch, ...(a.length === 1 ? [] : [m]), ...(b.length === 1 ? [] : [n])] };
+  return {
+    m,
+    n,
+    k,
+    batch,
+    aDims,
+    bDims,
+    output: [...batch, ...(a.length === 1 ? [] : [m]), ...(b.length === 1 ? [] : [n])],
+  };
 }
 
 /** The leading axes folded: as few as strides tell apart. Strides in matrices. */
 export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
   const strides = [broadcastStrides(aDims.slice(0, -2), batch), broadcastStrides(bDims.slice(0, -2), batch)];
-  const { dims, strides: [a, b] } = foldWalk({ dims: batch, strides });
+  const {
+    dims,
+    strides: [a, b],
+  } = foldWalk({ dims: batch, strides });
   return { dims, a, b };
 }
 
@@ -47,14 +58,35 @@ export interface MatricesEnd {
 
 /** y = activate(alpha * a @ b + bias + residual) */
 export function multiplyMatrices(
-  ctx: Context, a: Tensor, b: Tensor, y: Tensor, shapes: MatrixShapes, { alpha = 1, activation, bias, residual, turned = false }: MatricesEnd = {},
+  ctx: Context,
+  a: Tensor,
+  b: Tensor,
+  y: Tensor,
+  shapes: MatrixShapes,
+  { alpha = 1, activation, bias, residual, turned = false }: MatricesEnd = {},
 ): void {
   if (y.size === 0) return;
   const { m, n, k } = shapes;
   if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
   checkResidual(residual, y);
   const batch = foldBatch(shapes);
-  const common = { left: 'matrix' as const, a, b, y, n, depth: k, taps: 1, lda: k, ldb: turned ? k : n, ldy: n, alpha, activation, bias, residual, turned };
+  const common = {
+    left: 'matrix' as const,
+    a,
+    b,
+    y,
+    n,
+    depth: k,
+    taps: 1,
+    lda: k,
+    ldb: turned ? k : n,
+    ldy: n,
+    alpha,
+    activation,
+    bias,
+    residual,
+    turned,
+  };
   const z = batch.dims.reduce((product, dim) => product * dim, 1);
   // One matrix on the right: the left ones are one tall matrix.
   if (batch.dims.length <= 1 && (batch.b[0] ?? 0) === 0 && (batch.a[0] ?? 1) === 1) {
@@ -62,17 +94,25 @@ export function multiplyMatrices(
     return;
   }
   multiply(ctx, {
-    ...common, m, z, batch: batch.dims.length,
+    ...common,
+    m,
+    z,
+    batch: batch.dims.length,
     strides: {
       plain: { batch: batch.dims },
-      a: { a_batch: batch.a.map((stride) => stride * m * k) }, b: { b_batch: batch.b.map((stride) => stride * k * n), y_batch: stridesOf(batch.dims).map((stride) => stride * m * n) },
+      a: { a_batch: batch.a.map((stride) => stride * m * k) },
+      b: {
+        b_batch: batch.b.map((stride) => stride * k * n),
+        y_batch: stridesOf(batch.dims).map((stride) => stride * m * n),
+      },
     },
   });
 }
 
 /** A residual is not broadcast: it has the product's shape. */
 export function checkResidual(residual: Tensor | undefined, y: Tensor): void {
-  if (residual && `${residual.dims}` !== `${y.dims}`) throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
+  if (residual && `${residual.dims}` !== `${y.dims}`)
+    throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
 }
 
 /** WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of uniforms by foldBatch. */
@@ -83,6 +123,10 @@ export function operandOffsets(batch: number): string {
   var rest = i / u.n / u.m;
   var at_a = row * u.k;
   var at_b = column;
-  ${axes.map((axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
-  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`).join('\n  ')}`;
+  ${axes
+    .map(
+      (axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
+  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`,
+    )
+    .join('\n  ')}`;
 }

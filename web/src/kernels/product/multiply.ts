@@ -71,8 +71,15 @@ export function multiply(ctx: Context, p: Product): void {
   // One tensor is bound, so one way to read it.
   const vec: Pick<ProductSpec, 'aVec' | 'bVec'> = inPlace && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
   const spec: ProductSpec = {
-    left: p.left, ...vec, ...(inPlace && { inPlace }), batch: p.batch ?? 0, bias: p.bias && (p.biasStrides ? 'any' : 'row'), residual: p.residual !== undefined,
-    scaled, activation: p.activation?.kind, storage: p.y.storage,
+    left: p.left,
+    ...vec,
+    ...(inPlace && { inPlace }),
+    batch: p.batch ?? 0,
+    bias: p.bias && (p.biasStrides ? 'any' : 'row'),
+    residual: p.residual !== undefined,
+    scaled,
+    activation: p.activation?.kind,
+    storage: p.y.storage,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
   if (ctx.device.software) software(ctx, p, spec);
@@ -81,19 +88,32 @@ export function multiply(ctx: Context, p: Product): void {
 }
 
 /** The bindings and uniforms of the end of a product. */
-function ending(p: Product, spec: ProductSpec): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
+function ending(
+  p: Product,
+  spec: ProductSpec,
+): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
   const inputs: { [name: string]: Binding } = {};
   if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
   // What lies in y is read there: a tensor that is written may be bound once only.
   if (p.residual && spec.residualColumns !== 'y') inputs.residual = inLanes(p.residual, spec.bVec);
   const uniforms: { [name: string]: number | readonly number[] } = {
-    m: p.m, n: p.n, ldy: p.ldy / spec.bVec, a_first: (p.aFirst ?? 0) / spec.aVec, y_first: (p.yFirst ?? 0) / spec.bVec, ...activationUniforms(p.activation),
+    m: p.m,
+    n: p.n,
+    ldy: p.ldy / spec.bVec,
+    a_first: (p.aFirst ?? 0) / spec.aVec,
+    y_first: (p.yFirst ?? 0) / spec.bVec,
+    ...activationUniforms(p.activation),
   };
-  if (spec.residualColumns) Object.assign(uniforms, { ld_residual: p.residualColumns!.pitch / spec.bVec, residual_first: p.residualColumns!.first / spec.bVec });
+  if (spec.residualColumns)
+    Object.assign(uniforms, {
+      ld_residual: p.residualColumns!.pitch / spec.bVec,
+      residual_first: p.residualColumns!.first / spec.bVec,
+    });
   if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
   if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
   for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
-  for (const [key, value] of Object.entries(p.strides?.b ?? {})) uniforms[key] = divided(value, p.turned && key === 'b_batch' ? 4 : spec.bVec);
+  for (const [key, value] of Object.entries(p.strides?.b ?? {}))
+    uniforms[key] = divided(value, p.turned && key === 'b_batch' ? 4 : spec.bVec);
   // Each thread adds what lies where its own results go.
   const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
   return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
@@ -107,7 +127,12 @@ function divided(value: number | readonly number[], by: number): number | readon
 function asUsual(p: Product): Product {
   const activation = piecewise(p.activation);
   if (p.left !== 'matrix' || p.batch) return { ...p, activation };
-  return { ...p, activation, batch: 1, strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } } };
+  return {
+    ...p,
+    activation,
+    batch: 1,
+    strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } },
+  };
 }
 
 function software(ctx: Context, given: Product, spec: ProductSpec): void {
@@ -120,23 +145,49 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
   const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
   const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
   const full: SoftwareSpec = {
-    ...spec, aVec, rows, columns, step, along, batch: p.batch ?? 0, activation: p.activation?.kind,
+    ...spec,
+    aVec,
+    rows,
+    columns,
+    step,
+    along,
+    batch: p.batch ?? 0,
+    activation: p.activation?.kind,
     ...(compact && { compact, scaled: true, bias: spec.bias ?? 'row', residual: true }),
-    tail: aVec === 1 && step === 4, share: along === 'rows' && step > 1 && ctx.device.subgroups,
+    tail: aVec === 1 && step === 4,
+    share: along === 'rows' && step > 1 && ctx.device.subgroups,
   };
   // What is not there is never read, but something must be bound.
-  const end = ending({ ...p, bias: p.bias ?? (full.bias && p.b), residual: p.residual ?? (full.residual ? p.b : undefined) }, full);
+  const end = ending(
+    { ...p, bias: p.bias ?? (full.bias && p.b), residual: p.residual ?? (full.residual ? p.b : undefined) },
+    full,
+  );
   const rowBlocks = Math.ceil(p.m / rows);
   const columnBlocks = Math.ceil(p.n / (4 * columns));
   ctx.dispatch({
-    shader: softwareProduct(full), spec: full,
-    inputs: { ...(!full.inPlace && { a: inLanes(p.a, aVec) }), b: inLanes(p.b, bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, bVec) },
+    shader: softwareProduct(full),
+    spec: full,
+    inputs: { ...(!full.inPlace && { a: inLanes(p.a, aVec) }), b: inLanes(p.b, bVec), ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, bVec) },
     uniforms: {
-      ...end.uniforms, ...(compact && { has_bias: p.bias ? 1 : 0, has_residual: p.residual ? 1 : 0, tile_rows: rows, tile_columns: columns }),
-      depth: p.depth, steps: Math.ceil(p.depth / step), lda: p.lda / aVec, ldb: p.ldb / bVec,
+      ...end.uniforms,
+      ...(compact && {
+        has_bias: p.bias ? 1 : 0,
+        has_residual: p.residual ? 1 : 0,
+        tile_rows: rows,
+        tile_columns: columns,
+      }),
+      depth: p.depth,
+      steps: Math.ceil(p.depth / step),
+      lda: p.lda / aVec,
+      ldb: p.ldb / bVec,
     },
     f32: end.f32,
-    workgroups: along === 'rows' ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z] : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
+    workgroups:
+      along === 'rows'
+        ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z]
+        : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
   });
 }
 
@@ -161,11 +212,17 @@ const TILES = [
 ] as const;
 
 function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
-  const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) => Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
+  const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) =>
+    Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
   const waste = (columns: number) => 1 - p.n / (Math.ceil(p.n / columns) * columns);
-  const chosen = TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ?? TILES[TILES.length - 1];
+  const chosen =
+    TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ??
+    TILES[TILES.length - 1];
   const totalDepth = p.depth * p.taps;
-  const wanted = count(chosen) >= BUSY ? 1 : Math.max(1, Math.min(Math.floor(WANTED / count(chosen)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
+  const wanted =
+    count(chosen) >= BUSY
+      ? 1
+      : Math.max(1, Math.min(Math.floor(WANTED / count(chosen)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
   const tile = wanted > 1 ? { ...chosen, ...SLICES } : { ...chosen, slices: 1 };
   const cut = totalDepth > DEEP_SLICE * tile.slices ? Math.ceil(wanted / tile.slices) : 1;
   const partDepth = Math.ceil(totalDepth / cut / tile.tileDepth) * tile.tileDepth;
@@ -179,22 +236,51 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
   if (parts === 1) {
     ctx.dispatch({
-      shader: hardwareProduct(full), spec: full, inputs: { ...(full.inPlace ? { b: operands.b } : operands), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
-      uniforms: { ...end.uniforms, ...common }, f32: end.f32, workgroups,
+      shader: hardwareProduct(full),
+      spec: full,
+      inputs: { ...(full.inPlace ? { b: operands.b } : operands), ...end.inputs },
+      inPlace: end.inPlace,
+      outputs: { y: inLanes(p.y, spec.bVec) },
+      uniforms: { ...end.uniforms, ...common },
+      f32: end.f32,
+      workgroups,
     });
     return;
   }
   const quads = Math.ceil(p.n / 4);
   const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
-  const bare: HardwareSpec = { ...full, bias: undefined, residual: false, residualColumns: undefined, inPlace: undefined, scaled: false, activation: undefined, storage: 'f32' };
+  const bare: HardwareSpec = {
+    ...full,
+    bias: undefined,
+    residual: false,
+    residualColumns: undefined,
+    inPlace: undefined,
+    scaled: false,
+    activation: undefined,
+    storage: 'f32',
+  };
   ctx.dispatch({
-    shader: hardwareProduct(bare), spec: bare, inputs: operands, outputs: { y: { tensor: sums, vec: spec.bVec } },
-    uniforms: { ...ending({ ...p, activation: undefined }, bare).uniforms, ...common, parts, part_depth: partDepth, ld_part: (quads * 4) / spec.bVec },
+    shader: hardwareProduct(bare),
+    spec: bare,
+    inputs: operands,
+    outputs: { y: { tensor: sums, vec: spec.bVec } },
+    uniforms: {
+      ...ending({ ...p, activation: undefined }, bare).uniforms,
+      ...common,
+      parts,
+      part_depth: partDepth,
+      ld_part: (quads * 4) / spec.bVec,
+    },
     workgroups,
   });
   ctx.dispatch({
-    shader: sumOfParts(spec), spec, inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
-    uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) }, f32: end.f32,
+    shader: sumOfParts(spec),
+    spec,
+    inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
+    f32: end.f32,
     workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
   });
 }
@@ -205,9 +291,13 @@ function vector(ctx: Context, p: Product, spec: ProductSpec): void {
   const full = { ...spec, aVec: 1 as const, rows };
   const end = ending(p, full);
   ctx.dispatch({
-    shader: vectorProduct(full), spec: full,
-    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs }, inPlace: end.inPlace, outputs: { y: inLanes(p.y, spec.bVec) },
-    uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec }, f32: end.f32,
+    shader: vectorProduct(full),
+    spec: full,
+    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec },
+    f32: end.f32,
     workgroups: [Math.ceil(p.n / VECTOR_COLUMNS), Math.ceil(p.m / rows), p.z],
   });
 }

@@ -17,7 +17,8 @@ function text(spec: SoftwareSpec): string {
   const left = leftText(spec);
   const finish = finishText(spec);
   const { rows, columns, step, along, share } = spec;
-  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
+  const each = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
   const threads = `group.x * ${SOFTWARE_THREADS}u + lane`;
   const [rowBlock, columnBlock] = along === 'rows' ? [threads, 'group.y'] : ['group.y', threads];
   const sums = each(rows, (i) => each(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
@@ -45,13 +46,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 function storeEach({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
-  const each = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
+  const each = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
   return `${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
-  ${each(rows, (i) => `{ let row = row_0 + ${i}u;
+  ${each(
+    rows,
+    (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
   if (placed) {
   ${each(columns, (j) => finish.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
-  } }`)}`;
+  } }`,
+  )}`;
 }
 
 /**
@@ -80,7 +85,10 @@ function loadA({ aVec, step, tail, inPlace }: SoftwareSpec, i: number, masked: b
     const k = step === 1 ? 'k' : `k * ${step}u + ${s}u`;
     return tail ? `select(0.0, f32(${a}[at_${i} + ${k}]), ${k} < u.depth)` : `f32(${a}[at_${i} + ${k}])`;
   };
-  const value = aVec === 4 ? `vec4<f32>(${a}[at_${i} + k])` : `${type}(${Array.from({ length: step }, (_, s) => lane(s)).join(', ')})`;
+  const value =
+    aVec === 4
+      ? `vec4<f32>(${a}[at_${i} + k])`
+      : `${type}(${Array.from({ length: step }, (_, s) => lane(s)).join(', ')})`;
   return `let a_${i} = ${masked ? `select(${type}(0.0), ${value}, in_${i})` : value};`;
 }
 
@@ -98,7 +106,9 @@ function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {
   const steps = Array.from({ length: step }, (_, s) => s);
   if (!share) lines.push(...steps.map((s) => `let at_b_${s} = ${row(`${s}u`)};`));
   for (let j = 0; j < columns; j++) {
-    const vectors = steps.map((s) => (share ? `subgroupBroadcast(own_${j}, ${s}u)` : loadB(bVec, `at_b_${s}`, `(column_0 + ${j}u)`)));
+    const vectors = steps.map((s) =>
+      share ? `subgroupBroadcast(own_${j}, ${s}u)` : loadB(bVec, `at_b_${s}`, `(column_0 + ${j}u)`),
+    );
     lines.push(`let b_${j} = ${step === 1 ? vectors[0] : `mat${step}x4<f32>(${vectors.join(', ')})`};`);
   }
   return lines.join('\n    ');

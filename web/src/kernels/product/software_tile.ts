@@ -37,7 +37,11 @@ export function windowsCost({ rows, threads, cost }: SoftwareTile, taps: number,
 }
 
 /** The tile of least work for a product of m rows and n columns. `compact`: few shaders are wanted. */
-export function softwareTile({ m, n }: { readonly m: number; readonly n: number }, compact: boolean, { subgroups }: Pick<DeviceTraits, 'subgroups'>): SoftwareTile {
+export function softwareTile(
+  { m, n }: { readonly m: number; readonly n: number },
+  compact: boolean,
+  { subgroups }: Pick<DeviceTraits, 'subgroups'>,
+): SoftwareTile {
   let best: SoftwareTile = { rows: 8, columns: 4, along: 'rows', threads: 0, cost: Infinity };
   const consider = (rows: number, columns: number, along: SoftwareTile['along']) => {
     const rowBlocks = Math.ceil(m / rows);

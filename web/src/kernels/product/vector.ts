@@ -58,9 +58,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   if (part == 0u) {
   ${finish.bias(0, 'column')}
-  ${each((i) => `{ let row = row_0 + ${i}u;
+  ${each(
+    (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
-  if (placed) { ${finish.store(`sums[${i * ACROSS * PARTS}u + lane]`, 0, 'row', 'column')} } }`)}
+  if (placed) { ${finish.store(`sums[${i * ACROSS * PARTS}u + lane]`, 0, 'row', 'column')} } }`,
+  )}
   }
 }
 `;

@@ -13,16 +13,23 @@ export interface Factor {
 /** A factor that belongs to rows or columns where it has more than one element. */
 export function factorOf(tensor: Tensor | undefined, along: 'row' | 'column', length: number): Factor {
   const many = tensor !== undefined && tensor.size > 1;
-  if (many && tensor.size !== length) throw new KernelError(`a zero point or scale of shape [${tensor.dims}] for ${length} ${along}s`);
+  if (many && tensor.size !== length)
+    throw new KernelError(`a zero point or scale of shape [${tensor.dims}] for ${length} ${along}s`);
   return { tensor, row: many && along === 'row' ? 1 : 0, column: many && along === 'column' ? 1 : 0 };
 }
 
 export function factorInputs(factors: Readonly<Record<string, Factor>>): { [name: string]: Binding } {
-  return Object.fromEntries(Object.entries(factors).flatMap(([name, { tensor }]) => (tensor ? [[name, tensor] as const] : [])));
+  return Object.fromEntries(
+    Object.entries(factors).flatMap(([name, { tensor }]) => (tensor ? [[name, tensor] as const] : [])),
+  );
 }
 
 export function factorUniforms(factors: Readonly<Record<string, Factor>>): { [name: string]: readonly number[] } {
-  return Object.fromEntries(Object.entries(factors).flatMap(([name, { tensor, row, column }]) => (tensor ? [[`${name}_step`, [row, column]] as const] : [])));
+  return Object.fromEntries(
+    Object.entries(factors).flatMap(([name, { tensor, row, column }]) =>
+      tensor ? [[`${name}_step`, [row, column]] as const] : [],
+    ),
+  );
 }
 
 /** WGSL of factor `name` at (row, column) as an i32; 0 where there is none. */

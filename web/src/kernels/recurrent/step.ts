@@ -40,8 +40,18 @@ function text(spec: StepSpec): string {
   const all = Array.from({ length: gates }, (_, gate) => gate);
   const store = (value: string) => stored(storage, 1, value);
   // The input of the gates is clipped; the state of an LSTM's cell is not, as in onnxruntime.
-  const names = functions.map((expression, i) => `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'}; return ${expression}; }`);
-  const oldState = (k: string) => (old ? `f32(old_h[b * u.hidden + ${k}])` : first ? (initial ? `f32(initial_h[state + ${k}])` : '0.0') : `f32(y[previous + ${k}])`);
+  const names = functions.map(
+    (expression, i) =>
+      `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'}; return ${expression}; }`,
+  );
+  const oldState = (k: string) =>
+    old
+      ? `f32(old_h[b * u.hidden + ${k}])`
+      : first
+        ? initial
+          ? `f32(initial_h[state + ${k}])`
+          : '0.0'
+        : `f32(y[previous + ${k}])`;
   // What the old state adds to gates; for those of `from`, instead of the old state another vector.
   const products = (which: readonly number[], from: (k: string) => string) =>
     `${which.map((gate) => `var h_${gate} = 0.0;`).join(' ')}
@@ -53,9 +63,13 @@ function text(spec: StepSpec): string {
   const zeros = (which: readonly number[]) => which.map((gate) => `let h_${gate} = 0.0;`).join(' ');
   const fromOld = (which: readonly number[]) => (none ? zeros(which) : products(which, oldState));
   const input = (gate: number) => `f32(xw[(time * u.batch + b) * ${gates}u * u.hidden + ${gate}u * u.hidden + j])`;
-  const biasOf = (gate: number, recurrent: boolean) => (bias ? ` + f32(bias[u.direction * ${2 * gates}u * u.hidden + ${(recurrent ? gates : 0) + gate}u * u.hidden + j])` : '');
+  const biasOf = (gate: number, recurrent: boolean) =>
+    bias
+      ? ` + f32(bias[u.direction * ${2 * gates}u * u.hidden + ${(recurrent ? gates : 0) + gate}u * u.hidden + j])`
+      : '';
   const sum = (gate: number) => `${input(gate)} + h_${gate}${biasOf(gate, false)}${biasOf(gate, true)}`;
-  const peep = (gate: number, c: string) => (peepholes ? ` + f32(peepholes[u.direction * 3u * u.hidden + ${gate}u * u.hidden + j]) * ${c}` : '');
+  const peep = (gate: number, c: string) =>
+    peepholes ? ` + f32(peepholes[u.direction * 3u * u.hidden + ${gate}u * u.hidden + j]) * ${c}` : '';
 
   const bodies: { readonly [name in Cell]: () => string } = {
     rnn: () => `${fromOld(all)}
@@ -85,7 +99,10 @@ function text(spec: StepSpec): string {
     },
   };
   // A sequence of no steps leaves zeros, as in onnxruntime.
-  const empty = lengths && first ? ` last_h[state + j] = ${store('0.0')};${cell === 'lstm' ? ` cell[state + j] = ${store('0.0')};` : ''}` : '';
+  const empty =
+    lengths && first
+      ? ` last_h[state + j] = ${store('0.0')};${cell === 'lstm' ? ` cell[state + j] = ${store('0.0')};` : ''}`
+      : '';
   return `${orNan('or_nan', 'f32', 'i32')}${names.join('\n')}
 ${linearMain(`  let j = i % u.hidden;
   let b = i / u.hidden;
@@ -98,6 +115,10 @@ ${linearMain(`  let j = i % u.hidden;
   let previous = select(here - u.directions * u.batch * u.hidden, here + u.directions * u.batch * u.hidden, u.reverse == 1u);
   if (u.step >= length) { ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('0.0')};${empty}`} return; }
   ${bodies[cell]()}
-  ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('h_new')};
-  if (u.step + 1u == length) { last_h[state + j] = ${store('h_new')}; }`}`).replace(/\n {2}return;\n {2}\n/, '\n')}`;
+  ${
+    cell === 'gru_reset'
+      ? ''
+      : `y[here + j] = ${store('h_new')};
+  if (u.step + 1u == length) { last_h[state + j] = ${store('h_new')}; }`
+  }`).replace(/\n {2}return;\n {2}\n/, '\n')}`;
 }

@@ -20,10 +20,22 @@ export function antialiased(ctx: Context, x: Tensor, y: Tensor, axes: readonly A
     const target = i === changing.length - 1 ? y : ctx.temp(dims, x.dtype);
     const { input, output, scale, shift, offset } = axes[axis];
     ctx.dispatch({
-      shader: SHADER, spec: { cubic: r.mode === 'cubic', excludeOutside: r.mode === 'cubic' && r.excludeOutside, storage: x.storage },
-      inputs: { x: source }, outputs: { y: target },
-      uniforms: { count: sizeOf(dims), inner: sizeOf(dims.slice(axis + 1)), input, output, scale, shift, offset, cubic_a: r.cubicA },
-      f32: ['scale', 'shift', 'offset', 'cubic_a'], workgroups: linearWorkgroups(sizeOf(dims), ctx.device),
+      shader: SHADER,
+      spec: { cubic: r.mode === 'cubic', excludeOutside: r.mode === 'cubic' && r.excludeOutside, storage: x.storage },
+      inputs: { x: source },
+      outputs: { y: target },
+      uniforms: {
+        count: sizeOf(dims),
+        inner: sizeOf(dims.slice(axis + 1)),
+        input,
+        output,
+        scale,
+        shift,
+        offset,
+        cubic_a: r.cubicA,
+      },
+      f32: ['scale', 'shift', 'offset', 'cubic_a'],
+      workgroups: linearWorkgroups(sizeOf(dims), ctx.device),
     });
     source = target;
   });

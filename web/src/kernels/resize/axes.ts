@@ -23,9 +23,15 @@ export function attributes(a: Attributes): ResizeAttributes {
   const mode = a.text('mode', 'nearest');
   if (mode !== 'nearest' && mode !== 'linear' && mode !== 'cubic') throw new KernelError(`Resize in mode ${mode}`);
   return {
-    mode, coordinates: a.text('coordinate_transformation_mode', 'half_pixel'), nearest: a.text('nearest_mode', 'round_prefer_floor'),
-    policy: a.text('keep_aspect_ratio_policy', 'stretch'), axes: a.integers('axes'), cubicA: a.number('cubic_coeff_a', -0.75),
-    excludeOutside: a.integer('exclude_outside', 0) !== 0, extrapolation: a.number('extrapolation_value', 0), antialias: a.integer('antialias', 0) !== 0,
+    mode,
+    coordinates: a.text('coordinate_transformation_mode', 'half_pixel'),
+    nearest: a.text('nearest_mode', 'round_prefer_floor'),
+    policy: a.text('keep_aspect_ratio_policy', 'stretch'),
+    axes: a.integers('axes'),
+    cubicA: a.number('cubic_coeff_a', -0.75),
+    excludeOutside: a.integer('exclude_outside', 0) !== 0,
+    extrapolation: a.number('extrapolation_value', 0),
+    antialias: a.integer('antialias', 0) !== 0,
     columns: readColumns(a),
   };
 }
@@ -54,13 +60,25 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
   if (!sizes && !scales) throw new KernelError('Resize needs scales or sizes');
   const roi = r.coordinates === 'tf_crop_and_resize' ? (nonEmpty(1) ?? []) : [];
   for (const given of [sizes, scales]) {
-    if (given && given.length !== chosen.length) throw new KernelError(`Resize of ${chosen.length} axes with ${given.length} sizes or scales`);
+    if (given && given.length !== chosen.length)
+      throw new KernelError(`Resize of ${chosen.length} axes with ${given.length} sizes or scales`);
   }
-  const fitted = sizes && r.policy !== 'stretch' ? fit(r.policy, sizes, chosen.map((axis) => dims[axis])) : undefined;
+  const fitted =
+    sizes && r.policy !== 'stretch'
+      ? fit(
+          r.policy,
+          sizes,
+          chosen.map((axis) => dims[axis]),
+        )
+      : undefined;
   return dims.map((input, axis) => {
     const place = chosen.indexOf(axis);
     if (place < 0) return { input, output: input, scale: 1, shift: 0, offset: 0, kept: true };
-    const output = fitted ? Math.floor(fitted * input + 0.5) : sizes ? sizes[place] : Math.floor(Math.fround(input * Math.fround(scales![place])));
+    const output = fitted
+      ? Math.floor(fitted * input + 0.5)
+      : sizes
+        ? sizes[place]
+        : Math.floor(Math.fround(input * Math.fround(scales![place])));
     const scale = fitted ?? (sizes ? output / input : scales![place]);
     const crop: readonly [number, number] = [roi[place] ?? 0, roi[place + chosen.length] ?? 1];
     // As in onnxruntime, also where tf_crop_and_resize would crop.
@@ -75,7 +93,13 @@ function fit(policy: string, sizes: readonly number[], inputs: readonly number[]
   return policy === 'not_larger' ? Math.min(...scales) : Math.max(...scales);
 }
 
-function coordinate(mode: string, input: number, output: number, scale: number, [start, end]: readonly [number, number]): Pick<Axis, 'scale' | 'shift' | 'offset'> {
+function coordinate(
+  mode: string,
+  input: number,
+  output: number,
+  scale: number,
+  [start, end]: readonly [number, number],
+): Pick<Axis, 'scale' | 'shift' | 'offset'> {
   const halfPixel = { scale, shift: 0.5, offset: -0.5 };
   // A whole axis at one point: the scale is then without meaning.
   const point = (offset: number) => ({ scale: 1, shift: 0, offset });
@@ -94,7 +118,9 @@ function coordinate(mode: string, input: number, output: number, scale: number, 
       return { scale, shift: 0.5, offset: 0 };
     case 'align_corners':
       // By ONNX's formula the last point is that of the unrounded length.
-      return output > 1 && input > 1 ? { scale: (scale * input - 1) / (input - 1), shift: 0, offset: 0 } : { scale: LARGE, shift: 0, offset: 0 };
+      return output > 1 && input > 1
+        ? { scale: (scale * input - 1) / (input - 1), shift: 0, offset: 0 }
+        : { scale: LARGE, shift: 0, offset: 0 };
     case 'tf_crop_and_resize': {
       if (output <= 1) return point(0.5 * (start + end) * (input - 1));
       const step = ((end - start) * (input - 1)) / (output - 1);
