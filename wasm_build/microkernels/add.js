@@ -1,5 +1,5 @@
-// Prepended to the core's glue. Adds the micro-kernels of a side module: code alone, which works on the core's memory and needs a stack there.
-// False: it has none, as one that was built without a compiler for it.
+// Prepended to the core's glue. Adds the micro-kernels of a side module: code alone, which works on the core's memory
+// and needs a stack there. False: it has none, as one that was built without a compiler for it.
 Module['addMicrokernels'] = function (sideModule) {
   var functions = new WebAssembly.Instance(sideModule, { 'env': { 'memory': wasmMemory } })['exports'];
   var names = UTF8ToString(Module['_ort_microkernel_names']()).split('\n');

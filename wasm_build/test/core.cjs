@@ -37,7 +37,10 @@ async function loadModule(file) {
   return createCore({ wasmBinary: fs.readFileSync(file.replace(/mjs$/, 'wasm')) });
 }
 
-/** Adds the micro-kernels of relaxed_simd.wasm beside core.mjs, and has them used. Older releases of Node have relaxed SIMD behind a flag. */
+/**
+ * Adds the micro-kernels of relaxed_simd.wasm beside core.mjs, and has them used. Older releases of Node have relaxed
+ * SIMD behind a flag.
+ */
 function useRelaxedSimd(module) {
   require('node:v8').setFlagsFromString('--experimental-wasm-relaxed-simd');
   const bytes = fs.readFileSync(path.join(path.dirname(corePath()), 'relaxed_simd.wasm'));

@@ -1,4 +1,5 @@
-// Plans for the tests: plain objects to FlatBuffers, laid out by what py_ort/schema/*.fbs says. Absent fields are left out.
+// Plans for the tests: plain objects to FlatBuffers, laid out by what py_ort/schema/*.fbs says. Absent fields are left
+// out.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');

@@ -51,7 +51,10 @@ function feedAll(core, run, feeds) {
   });
 }
 
-/** The elements of an output: of a tensor on the CPU as numbers, of one in a fake buffer in the GPU's form; sequences as lists. */
+/**
+ * The elements of an output: of a tensor on the CPU as numbers, of one in a fake buffer in the GPU's form; sequences as
+ * lists.
+ */
 function elements(value, provider) {
   if (value.items) return value.items.map((item) => elements(item, provider));
   if (value.location === LOCATION.cpu) return Array.from(new ARRAYS[value.dtype](value.bytes.buffer), Number);

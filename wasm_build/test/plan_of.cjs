@@ -1,6 +1,10 @@
 // Short-hand for plans: values are named, and everything else follows.
 //
-//   planOf({ inputs: ['x:float32[2,3]'], outputs: ['y'], nodes: [js('Neg', 'x', 'y'), cpu('Relu', ['y'], ['z'], { attributes })] })
+//   planOf({
+//     inputs: ['x:float32[2,3]'],
+//     outputs: ['z'],
+//     nodes: [js('Neg', 'x', 'y'), cpu('Relu', ['y'], ['z'], { attributes })],
+//   })
 'use strict';
 const { DTYPE } = require('./core.cjs');
 const { encode } = require('./flatbuffer.cjs');

@@ -1,8 +1,9 @@
 // Runs plans on the CPU provider, in Node: node run_node.cjs FOLDER...
 //
 // A folder has plan.bin, weights.bin, feeds.bin and run.json: {weights: [{index, offset, size}], outputs: count,
-// feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a container for what follows], repeat?: times}. It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being
-// {dtype, dims, offset, size} or {kind, items: [value]}; or {error: fields of ort_last_error}. one_node.py writes and reads all this.
+// feeds: [{input, dtype, dims, offset, size} or {input, kind, dtype}: a container for what follows], repeat?: times}.
+// It gets outputs.bin and outputs.json: {ms: [per repetition], values: [value]}, a value being {dtype, dims, offset,
+// size} or {kind, items: [value]}; or {error: fields of ort_last_error}. one_node.py writes and reads all this.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');

@@ -1,9 +1,9 @@
 // py_ort.js: sessions in a page of one's own, without Python. core.mjs and core.wasm lie beside it.
 //
 //   import { InferenceSession, Tensor } from './py_ort.js';
-//   const session = await InferenceSession.create('model.plan', 'model.weights', { webgpu: { enableGraphCapture: true } });
-//   const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3], [1, 3]) });
-//   console.log(await y.getData());
+//   const session = await InferenceSession.create('model.plan', 'model.weights', { webgpu: { enableGraphCapture: true }
+//   }); const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3], [1, 3]) }); console.log(await
+//   y.getData());
 //
 // `Session` is the same with bytes instead of typed arrays.
 export {

@@ -1,4 +1,5 @@
-// Prepended to the core's glue. Installs the page's JavaScript execution provider; src/ep/jsep.cc calls what is installed here.
+// Prepended to the core's glue. Installs the page's JavaScript execution provider; src/ep/jsep.cc calls what is
+// installed here.
 Module['jsepInit'] = function (backend, functions) {
   Module['jsepBackend'] = backend;
   Module['jsepAlloc'] = functions['alloc'];
@@ -13,7 +14,8 @@ Module['jsepInit'] = function (backend, functions) {
 Module['stringToNewUTF8'] = function (text) {
   return allocateUTF8(text);
 };
-// An exception must not fly through wasm frames: it becomes the core's error, unless the page gave its own by ort_jsep_error.
+// An exception must not fly through wasm frames: it becomes the core's error, unless the page gave its own by
+// ort_jsep_error.
 Module['jsepCaught'] = function (error) {
   var text = Module['stringToNewUTF8'](String((error && error.message) || error));
   Module['_ort_jsep_error'](1, text);

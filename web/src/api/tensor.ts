@@ -1,7 +1,8 @@
 // Tensors as onnxruntime-web has them, on the CPU or in a GPU buffer.
 //
-// Whose the memory is: what a session left on the GPU is its tensor's, until `dispose` or `getData(true)`. A buffer given to fromGpuBuffer
-// stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed by a run that it is fed to.
+// Whose the memory is: what a session left on the GPU is its tensor's, until `dispose` or `getData(true)`. A buffer
+// given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
+// by a run that it is fed to.
 import { elementCount } from '../jsep/elements';
 import type { GpuProvider } from '../gpu/provider';
 import { dtypeOfType, fromBytes, invalid, type TensorData, type TensorType, toData } from './elements';
@@ -46,8 +47,8 @@ export class Tensor {
 
   /**
    * A tensor in a buffer of the caller's, of the device that the session is on (Runtime.registerDevice).
-   * It needs the usages STORAGE, COPY_SRC and COPY_DST and a size that is a multiple of 16. On the GPU int64, int16 and int8 are i32; uint64, uint16, uint8
-   * and bool are u32; float16 is f32 where the device has no shader-f16.
+   * It needs the usages STORAGE, COPY_SRC and COPY_DST and a size that is a multiple of 16. On the GPU int64, int16 and
+   * int8 are i32; uint64, uint16, uint8 and bool are u32; float16 is f32 where the device has no shader-f16.
    */
   static fromGpuBuffer(buffer: GPUBuffer, { dataType = 'float32', dims, download, dispose }: GpuBufferOptions): Tensor {
     if (dataType === 'string') throw invalid('strings cannot be on the GPU');

@@ -1,4 +1,5 @@
-// The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls must not overlap.
+// The core's C ABI as a class: pointers in, errors as exceptions. One core serves all sessions of a worker; its calls
+// must not overlap.
 import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Microkernels, relaxedModule } from './microkernels';
@@ -35,7 +36,10 @@ export class Core {
     readonly microkernels: Microkernels,
   ) {}
 
-  /** Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets what the core and its runtime print. */
+  /**
+   * Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets
+   * what the core and its runtime print.
+   */
   static async load(url: URL, log: (severity: number, text: string) => void): Promise<Core> {
     let module: CoreModule;
     const memory = sharedMemory();

@@ -1,5 +1,5 @@
-// The CPU kernels' inner loops: for which instructions, and on how many threads. The core has those of plain SIMD; modules beside it have those of
-// relaxed SIMD, and both for threads.
+// The CPU kernels' inner loops: for which instructions, and on how many threads. The core has those of plain SIMD;
+// modules beside it have those of relaxed SIMD, and both for threads.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { fetchedBytes } from '../wire/fetching';
@@ -8,7 +8,10 @@ import { onSharedMemory } from './shared_memory';
 import type { MicroKernel } from './shared_work';
 import { type SideModule, ThreadPool } from './thread_pool';
 
-/** Which instructions the inner loops use: "fixed" are those that every browser has, and round each step; "relaxed" ones may fuse them. */
+/**
+ * Which instructions the inner loops use: "fixed" are those that every browser has, and round each step; "relaxed" ones
+ * may fuse them.
+ */
 export type Simd = 'relaxed' | 'fixed';
 
 /** What a session wants of its nodes on the CPU. */

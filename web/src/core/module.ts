@@ -1,4 +1,5 @@
-// The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of wasm_build/include/py_ort/abi.h.
+// The core's module as Emscripten makes it: what web/src uses of it. The C functions are those of
+// wasm_build/include/py_ort/abi.h.
 
 import type { MicroKernel } from './shared_work';
 
@@ -67,11 +68,14 @@ export interface JsepFunctions {
   alloc(size: number): number;
   free(id: number): void;
   /**
-   * toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer, and `blocks` points to five words: count,
-   * source offset and step, target offset and step. So many blocks of `size` bytes are copied.
+   * toGpu: from the heap address `source` to buffer `target`; else from buffer to buffer, and `blocks` points to five
+   * words: count, source offset and step, target offset and step. So many blocks of `size` bytes are copied.
    */
   copy(source: number, target: number, size: number, toGpu: boolean, dtype: number, blocks: number): void;
-  /** From buffer `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended meanwhile. */
+  /**
+   * From buffer `id` into the heap at `target`. Undefined: the bytes are there already; else the core is suspended
+   * meanwhile.
+   */
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined;
   /** 0, or an ErrorCode. */
   createKernel(opType: string, id: number, attributes: number, size: number, domain: string): number;

@@ -1,6 +1,7 @@
-// How threads share the units of a micro-kernel. One job at a time, described by words of the shared heap; each thread claims chunks of units until
-// none is left. The claim has the job's number, so that whoever wakes late claims nothing of another job: what it read of the job is what was
-// claimed, because a job's words change only while claims are closed.
+// How threads share the units of a micro-kernel. One job at a time, described by words of the shared heap; each thread
+// claims chunks of units until none is left. The claim has the job's number, so that whoever wakes late claims nothing
+// of another job: what it read of the job is what was claimed, because a job's words change only while claims are
+// closed.
 
 export type MicroKernel = (args: number, scratch: number, begin: number, end: number) => void;
 
@@ -34,7 +35,9 @@ export const CHUNK_BITS = 12;
 export const CLOSED = (1 << CHUNK_BITS) - 1;
 export const MAX_CHUNKS = CLOSED - 1;
 
-/** Works on the job under way, if there is one, until all of it is claimed. `me`: the thread's number, the core's is 0. */
+/**
+ * Works on the job under way, if there is one, until all of it is claimed. `me`: the thread's number, the core's is 0.
+ */
 export function workOff(words: Int32Array, me: number, kernelOf: (index: number) => MicroKernel): void {
   for (;;) {
     const claim = Atomics.load(words, Word.claim);

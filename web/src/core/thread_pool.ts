@@ -1,5 +1,5 @@
-// The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own thread, which hands out the work,
-// takes part in it and waits for the rest.
+// The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own
+// thread, which hands out the work, takes part in it and waits for the rest.
 import type { WorkerStart } from '../page/microkernel_worker';
 import type { CoreModule } from './module';
 import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff } from './shared_work';
@@ -64,7 +64,9 @@ export class ThreadPool {
     return Atomics.load(this.words, Word.ready);
   }
 
-  /** Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space. */
+  /**
+   * Has all units of a micro-kernel done on up to `threads` threads. False: there is no memory for their scratch space.
+   */
   share(
     set: number,
     index: number,

@@ -1,4 +1,5 @@
-// What the options of the WebGPU provider mean: the core reads them (wasm_build/include/py_ort/webgpu_provider_options.h).
+// What the options of the WebGPU provider mean: the core reads them
+// (wasm_build/include/py_ort/webgpu_provider_options.h).
 import type { BufferKind, CacheMode, CacheModes } from '../gpu/buffer_cache';
 import type { DeviceOptions } from '../gpu/device';
 import type { Core } from './core';

@@ -1,5 +1,5 @@
-// The physical buffers behind a session's virtual tensors. All recordings of a session share them, because nothing in them outlives a
-// run, but for those of a recording's own, with what its first run made for all others.
+// The physical buffers behind a session's virtual tensors. All recordings of a session share them, because nothing in
+// them outlives a run, but for those of a recording's own, with what its first run made for all others.
 import type { BufferCache } from './buffer_cache';
 import type { Held, Lifetime, Place } from './memory_plan';
 import type { Room } from './fixed_part';
@@ -24,7 +24,10 @@ export interface ArenaPlace {
 const KEPT_SHARE = 0.03;
 /** What each may keep. */
 const KEPT_LEAST = 64 << 10;
-/** What they may keep besides, all together, of what kernels made of weights: it is more than the weights, but dear to make. */
+/**
+ * What they may keep besides, all together, of what kernels made of weights: it is more than the weights, but dear to
+ * make.
+ */
 const KEPT_OF_WEIGHTS = 128 << 20;
 
 function at(slots: readonly ArenaSlot[]): (place: [number, Place]) => [number, ArenaPlace] {
@@ -34,8 +37,8 @@ function at(slots: readonly ArenaSlot[]): (place: [number, Place]) => [number, A
 export class Arena {
   private slots: ArenaSlot[] = [];
   /**
-   * The most bytes that tensors needed at one time, in any recording, without what is kept of weights; an output in the place of an input
-   * counts once.
+   * The most bytes that tensors needed at one time, in any recording, without what is kept of weights; an output in the
+   * place of an input counts once.
    */
   peak = 0;
 

@@ -1,11 +1,15 @@
-// What becomes of GPU buffers that are no longer needed: one cache for each kind of buffer, one set of caches for all sessions of a
-// device that want the same modes (wasm_build/include/py_ort/webgpu_provider_options.h says what the modes mean).
+// What becomes of GPU buffers that are no longer needed: one cache for each kind of buffer, one set of caches for all
+// sessions of a device that want the same modes (wasm_build/include/py_ort/webgpu_provider_options.h says what the
+// modes mean).
 import type { Gpu } from './device';
 import { roundUp, storageBytes } from './memory_plan';
 
 export type CacheMode = 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
 
-/** storage: tensors; uniform: shaders' numbers; queryResolve: timestamps; default: what bytes pass through on their way to JavaScript. */
+/**
+ * storage: tensors; uniform: shaders' numbers; queryResolve: timestamps; default: what bytes pass through on their way
+ * to JavaScript.
+ */
 export const BUFFER_KINDS = ['storage', 'uniform', 'queryResolve', 'default'] as const;
 export type BufferKind = (typeof BUFFER_KINDS)[number];
 export type CacheModes = Readonly<Record<BufferKind, CacheMode>>;
@@ -20,7 +24,8 @@ export interface CacheStats {
   readonly misses: number;
 }
 
-// By number, because modules must load where there is no WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80, QUERY_RESOLVE 0x200, MAP_READ 1.
+// By number, because modules must load where there is no WebGPU: COPY_SRC 4, COPY_DST 8, UNIFORM 0x40, STORAGE 0x80,
+// QUERY_RESOLVE 0x200, MAP_READ 1.
 const USAGE: Readonly<Record<BufferKind, number>> = {
   storage: 0x80 | 4 | 8,
   uniform: 0x40 | 8,

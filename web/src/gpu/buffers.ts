@@ -1,6 +1,6 @@
-// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's own.
-// Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it: what was
-// recorded with it is replayed with it.
+// GPU memory that outlives runs: weights, device tensors of IO binding, outputs left on the GPU, buffers of the page's
+// own. Ids count up from 1. A buffer keeps its id for ever, also while it waits in a cache or while the page has it:
+// what was recorded with it is replayed with it.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { BufferCache } from './buffer_cache';
@@ -12,7 +12,9 @@ export const FIRST_VIRTUAL_ID = 0x40000000;
 export interface GpuTensorMemory extends Placement {
   /** Bytes asked for. */
   readonly bytes: number;
-  /** Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page. */
+  /**
+   * Gets the buffer when the tensor is freed. Without one the buffer is somebody else's: a session's weights, the page.
+   */
   readonly owner?: BufferCache;
   /** Its bytes are the same for ever: a weight's. */
   readonly constant?: boolean;
@@ -21,7 +23,10 @@ export interface GpuTensorMemory extends Placement {
 /** Counts for all devices of the page: an id names its device too. */
 let nextId = 1;
 
-/** A worker in the place of another gives its buffers other numbers: those of the buffers that are lost mean nothing here. */
+/**
+ * A worker in the place of another gives its buffers other numbers: those of the buffers that are lost mean nothing
+ * here.
+ */
 export function firstBufferId(id: number): void {
   nextId = id;
 }

@@ -1,4 +1,5 @@
-// What the GPU side has made and done so far. Replaying a recording adds dispatches, submits, uploads and downloads only.
+// What the GPU side has made and done so far. Replaying a recording adds dispatches, submits, uploads and downloads
+// only.
 
 export interface Counters {
   pipelines: number;

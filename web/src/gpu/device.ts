@@ -10,8 +10,8 @@ export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
   readonly forceFallbackAdapter?: boolean;
   /**
-   * Expected: there should be a real GPU: ask again while there is no adapter or a software one, as happens while the GPU process starts
-   * again. Required: and a software one is none.
+   * Expected: there should be a real GPU: ask again while there is no adapter or a software one, as happens while the
+   * GPU process starts again. Required: and a software one is none.
    */
   readonly hardware?: 'expected' | 'required';
   /** How long opening it may take. */
@@ -74,7 +74,9 @@ export class Gpu {
     });
   }
 
-  /** What kernels see whose tensors are bound in parts: each access is a choice among them, so short texts are wanted. */
+  /**
+   * What kernels see whose tensors are bound in parts: each access is a choice among them, so short texts are wanted.
+   */
   get traitsForLarge(): DeviceTraits {
     return { ...this.traits, slowCompiler: this.traits.slowCompiler || this.traits.software };
   }

@@ -1,9 +1,10 @@
-// What a recording does in its first run only: commands that make the same bytes in every run, because all that they read is the same.
-// Pure. Position ids, masks, grids of anchors and rotary tables are of this kind, whose sizes are known with the feeds' shapes only, and
-// whatever is made of weights alone.
+// What a recording does in its first run only: commands that make the same bytes in every run, because all that they
+// read is the same. Pure. Position ids, masks, grids of anchors and rotary tables are of this kind, whose sizes are
+// known with the feeds' shapes only, and whatever is made of weights alone.
 //
-// What other commands read of their results is kept as long as the recording, in memory that nothing else uses. Where that is too much,
-// the largest results are made in every run after all, and what they are made of is kept instead: it is often smaller (Expand).
+// What other commands read of their results is kept as long as the recording, in memory that nothing else uses. Where
+// that is too much, the largest results are made in every run after all, and what they are made of is kept instead: it
+// is often smaller (Expand).
 import type { Lifetime } from './memory_plan';
 import type { Access } from './segment_plan';
 

@@ -1,13 +1,17 @@
 // Memory from lifetimes: where the tensors of a segment lie. Pure, so that it can be tested anywhere.
 //
-// A buffer holds several tensors at different offsets, also at one time. WebGPU forbids one dispatch to read and write the same
-// buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor goes where the least new
-// memory is needed for it. Which tensor comes first decides how well that goes, so orders are tried, each made of the best one so far.
+// A buffer holds several tensors at different offsets, also at one time. WebGPU forbids one dispatch to read and write
+// the same buffer, even at different offsets: such pairs conflict, and lie in different buffers. Greedy: each tensor
+// goes where the least new memory is needed for it. Which tensor comes first decides how well that goes, so orders are
+// tried, each made of the best one so far.
 
 export interface Lifetime {
   readonly id: number;
   readonly bytes: number;
-  /** The commands between which it must be kept, both included. -1: written before the first; Infinity: needed after the last. */
+  /**
+   * The commands between which it must be kept, both included. -1: written before the first; Infinity: needed after the
+   * last.
+   */
   readonly start: number;
   readonly end: number;
 }

@@ -1,5 +1,6 @@
-// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and 16-bit integers. A kernel's
-// text reads and writes elements as if they were 32 bits wide; of such bindings it does so through functions that unpack and pack.
+// Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and
+// 16-bit integers. A kernel's text reads and writes elements as if they were 32 bits wide; of such bindings it does so
+// through functions that unpack and pack.
 import { PACKED_BITS } from '../jsep/elements';
 import { KernelError, type Packing } from '../jsep/kernel';
 import { accessThrough } from '../wgsl/accessors';
@@ -119,8 +120,8 @@ function writeText(binding: PackedBinding): string {
 }
 
 /**
- * The nearest float16 (of two as near, the even one) of each value: beyond 65504 infinity. By bits: how pack2x16float rounds, and what it
- * makes of numbers that are small or too large, is open.
+ * The nearest float16 (of two as near, the even one) of each value: beyond 65504 infinity. By bits: how pack2x16float
+ * rounds, and what it makes of numbers that are small or too large, is open.
  */
 function halvesText(lanes: Lanes): string {
   const [f, u] = [laneType('f32', lanes), laneType('u32', lanes)];

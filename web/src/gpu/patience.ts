@@ -1,5 +1,5 @@
-// What the browser's GPU side is asked may never be answered: a driver that hangs takes all who wait with it. So each step has
-// what is left of the time, and an error says which one it was.
+// What the browser's GPU side is asked may never be answered: a driver that hangs takes all who wait with it. So each
+// step has what is left of the time, and an error says which one it was.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 

@@ -1,4 +1,5 @@
-// The cache of compute pipelines. Which are wanted is known when memory is planned (segment_plan.ts): commit compiles them all together.
+// The cache of compute pipelines. Which are wanted is known when memory is planned (segment_plan.ts): commit compiles
+// them all together.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { Gpu } from './device';
@@ -133,7 +134,10 @@ export class PipelineCache {
   }
 }
 
-/** The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote, where it is in it. */
+/**
+ * The compiler's messages of a kind, each with the line that it is about: that of `own`, the part that a user wrote,
+ * where it is in it.
+ */
 async function complaints(
   module: GPUShaderModule,
   code: string,

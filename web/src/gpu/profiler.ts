@@ -1,5 +1,5 @@
-// How long each dispatch takes, by timestamps around passes of its own. For looking at a run, not for running: it costs the overlap.
-// Devices without timestamp-query get the same rows without times.
+// How long each dispatch takes, by timestamps around passes of its own. For looking at a run, not for running: it costs
+// the overlap. Devices without timestamp-query get the same rows without times.
 import type { BufferCaches } from './buffer_cache';
 import type { Gpu } from './device';
 

@@ -1,5 +1,6 @@
-// A browser notices that the GPU is done only when it next looks: Chromium every 2 to 3 ms, Firefox every 100 ms. Whatever is submitted
-// makes it look at once, so an empty command buffer now and then brings the wait down to what the GPU takes.
+// A browser notices that the GPU is done only when it next looks: Chromium every 2 to 3 ms, Firefox every 100 ms.
+// Whatever is submitted makes it look at once, so an empty command buffer now and then brings the wait down to what the
+// GPU takes.
 import type { Gpu } from './device';
 
 const FIREFOX = typeof navigator !== 'undefined' && /\bFirefox\//.test(navigator.userAgent);
@@ -9,7 +10,10 @@ const SPACING_MS = 0.15;
 const QUICK_MS = 20;
 const LONGEST_PAUSE_MS = 8;
 
-/** Waits for `promise`, helping the queue along where that pays: a software adapter needs the processor more than we the answer. */
+/**
+ * Waits for `promise`, helping the queue along where that pays: a software adapter needs the processor more than we the
+ * answer.
+ */
 export async function pump<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
   if (gpu.traits.software && !FIREFOX) return promise;
   let settled = false;

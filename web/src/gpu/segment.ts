@@ -79,7 +79,10 @@ export class CompiledSegment {
     private readonly gpu: Gpu,
   ) {}
 
-  /** Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass for each. */
+  /**
+   * Encodes every step, or those that are left: one compute pass, interrupted only by copies; with a profiler, a pass
+   * for each.
+   */
   encode(encoder: GPUCommandEncoder, profiler?: Profiler): void {
     let pass: GPUComputePassEncoder | undefined;
     /** Set in the pass that is open. */

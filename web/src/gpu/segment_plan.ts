@@ -1,8 +1,11 @@
-// Memory of a segment, from what its commands read and write. Pure. Two things are decided here beside the places of tensors:
+// Memory of a segment, from what its commands read and write. Pure. Two things are decided here beside the places of
+// tensors:
 //
-// - An output takes over the memory of an input that ends there, where the kernel says that it may: one tensor less at that time.
-// - WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors that a dispatch reads and
-//   writes lie in different buffers as long as that costs little; else the pipelines that touch most memory get read_write bindings.
+// - An output takes over the memory of an input that ends there, where the kernel says that it may: one tensor less at
+//   that time.
+// - WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors that a
+//   dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that touch most
+//   memory get read_write bindings.
 import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
 
 /** What a command binds. */
@@ -13,14 +16,19 @@ export interface Access {
   readonly group?: string;
   /** Its bindings are read_write from the start. */
   readonly beside?: boolean;
-  /** Pairs of an index in `reads` and one in `writes`: that output may lie where that input does, if the input is not needed any more. */
+  /**
+   * Pairs of an index in `reads` and one in `writes`: that output may lie where that input does, if the input is not
+   * needed any more.
+   */
   readonly takes?: readonly Take[];
 }
 
 export type Take = readonly [read: number, write: number];
 
 export interface SegmentPlan extends MemoryPlan {
-  /** The most bytes that are needed at one time, of existing slots too. An output in the place of an input counts once. */
+  /**
+   * The most bytes that are needed at one time, of existing slots too. An output in the place of an input counts once.
+   */
   readonly peak: number;
   /** By command: which of its `takes` was done. */
   readonly taken: ReadonlyMap<number, Take>;

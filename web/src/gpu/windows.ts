@@ -1,6 +1,6 @@
-// Tensors that are larger than the device binds at once (128 MiB on many), for any kernel: they are bound as several windows, and the
-// shader's text reads and writes them through functions that pick the window. Outputs of more windows than there are bindings for are
-// written in several passes, each of which keeps what falls into its windows.
+// Tensors that are larger than the device binds at once (128 MiB on many), for any kernel: they are bound as several
+// windows, and the shader's text reads and writes them through functions that pick the window. Outputs of more windows
+// than there are bindings for are written in several passes, each of which keeps what falls into its windows.
 import { KernelError, type Shader, type Spec, type Uniforms } from '../jsep/kernel';
 import { type AccessedText, accessThrough } from '../wgsl/accessors';
 import { windowBytes, windowCount } from '../wgsl/large';
@@ -186,7 +186,8 @@ function accessorsOf(share: Share, { reads, writes, laneWrites }: AccessedText, 
         return `${condition}{ ${element(k)}${lane} = value; }`;
       })
       .join(' else ');
-  // No branches: SwiftShader takes minutes to compile a tile of loads that have them. What is read beyond a window's end is not taken.
+  // No branches: SwiftShader takes minutes to compile a tile of loads that have them. What is read beyond a window's
+  // end is not taken.
   const read = windows.reduce(
     (value, _, k) => (k === 0 ? element(0) : `select(${value}, ${element(k)}, at >= ${k * elements}u)`),
     '',

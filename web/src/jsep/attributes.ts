@@ -14,7 +14,10 @@ export type AttributeRecord = {
   readonly [name: string]: number | string | readonly number[] | readonly string[] | AttributeTensor;
 };
 
-/** A node's attributes in the form that Python's lowering leaves; defaults are the caller's. Integers beyond 2^53 are not exact. */
+/**
+ * A node's attributes in the form that Python's lowering leaves; defaults are the caller's. Integers beyond 2^53 are
+ * not exact.
+ */
 export class Attributes {
   private readonly values = new Map<string, unknown>();
 

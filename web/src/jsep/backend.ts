@@ -28,10 +28,15 @@ export class SessionBackend {
   recorder: Recorder | undefined;
   /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
   boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
-  /** Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so many calls of kernels. */
+  /**
+   * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
+   * many calls of kernels.
+   */
   dry: { calls: number } | undefined;
 
-  /** Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly. */
+  /**
+   * Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly.
+   */
   readonly unchecked: boolean;
 
   constructor(

@@ -1,4 +1,5 @@
-// jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is known here but bytes.
+// jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is
+// known here but bytes.
 import { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
 import type { Command } from '../gpu/segment';

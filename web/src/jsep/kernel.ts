@@ -1,14 +1,14 @@
 // The interface of a kernel of the JavaScript execution provider. docs/webgpu_kernels.md tells it with an example.
 //
-// A Kernel belongs to an operator. Its resolve() is called once for new input shapes: it gives the output shapes and lists
-// dispatches; nothing runs yet. A dispatch names a Shader and a spec; the WGSL is a pure function of the spec, so
+// A Kernel belongs to an operator. Its resolve() is called once for new input shapes: it gives the output shapes and
+// lists dispatches; nothing runs yet. A dispatch names a Shader and a spec; the WGSL is a pure function of the spec, so
 // `shader name + JSON of spec` is the pipeline's cache key.
 import type { DType } from '../schema';
 import type { Attributes } from './attributes';
 
 /**
- * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; bfloat16: "f32"; int64, int8, int16: "i32";
- * uint8, uint16, uint64, bool: "u32".
+ * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; bfloat16:
+ * "f32"; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32".
  */
 export type StorageType = 'f32' | 'f16' | 'i32' | 'u32';
 
@@ -23,7 +23,10 @@ export interface Tensor {
   /** Number of elements. */
   readonly size: number;
   readonly storage: StorageType;
-  /** Kernels need not care: the runtime makes their shaders unpack what they read and pack what they write (gpu/packed.ts). */
+  /**
+   * Kernels need not care: the runtime makes their shaders unpack what they read and pack what they write
+   * (gpu/packed.ts).
+   */
   readonly packing?: Packing;
   /** Where it begins in its buffer, in elements (see Context.window). */
   readonly start?: number;
@@ -35,7 +38,10 @@ export interface Tensor {
 export interface DeviceTraits {
   /** A CPU pretending to be a GPU (SwiftShader, lavapipe): no barriers, no workgroup memory, wide register tiles. */
   readonly software: boolean;
-  /** Compilation takes longer than a run or two (lavapipe): short texts and few of them, loops instead of tiles written out. */
+  /**
+   * Compilation takes longer than a run or two (lavapipe): short texts and few of them, loops instead of tiles written
+   * out.
+   */
   readonly slowCompiler: boolean;
   readonly f16: boolean;
   readonly subgroups: boolean;
@@ -46,10 +52,16 @@ export interface DeviceTraits {
   readonly maxWorkgroupStorage: number;
 }
 
-/** A spec is plain JSON: numbers, strings, booleans, arrays and objects of them. Keep to it what the text of the shader needs. */
+/**
+ * A spec is plain JSON: numbers, strings, booleans, arrays and objects of them. Keep to it what the text of the shader
+ * needs.
+ */
 export type Spec = { readonly [key: string]: unknown };
 
-/** A uniform field: a number is one scalar, an array several (name_0, name_1, …). u32 unless the name is in `f32` or `i32`. */
+/**
+ * A uniform field: a number is one scalar, an array several (name_0, name_1, …). u32 unless the name is in `f32` or
+ * `i32`.
+ */
 export type Uniforms = { readonly [name: string]: number | readonly number[] };
 
 export interface Shader<S extends Spec> {
@@ -57,14 +69,19 @@ export interface Shader<S extends Spec> {
   readonly name: string;
   /** The part of the text that a user wrote, word for word: errors in it are told with its own line numbers. */
   readonly own?: string;
-  /** The whole module but the bindings, which the runtime declares from the dispatch (see Dispatch). Entry point: main. */
+  /**
+   * The whole module but the bindings, which the runtime declares from the dispatch (see Dispatch). Entry point: main.
+   */
   wgsl(spec: S): string;
   /**
-   * Its inputs may lie in the same buffer as its outputs: they are declared read_write, which WebGPU wants for that. For shaders whose
-   * inputs and outputs together are most of what a model holds at one time.
+   * Its inputs may lie in the same buffer as its outputs: they are declared read_write, which WebGPU wants for that.
+   * For shaders whose inputs and outputs together are most of what a model holds at one time.
    */
   readonly beside?: boolean;
-  /** Its text may do anything with its tensors, as a user's does: those that are packed are unpacked before it, and packed behind it. */
+  /**
+   * Its text may do anything with its tensors, as a user's does: those that are packed are unpacked before it, and
+   * packed behind it.
+   */
   readonly unpacked?: boolean;
 }
 
@@ -83,15 +100,19 @@ export interface Dispatch<S extends Spec = Spec> {
   readonly f32?: readonly string[];
   readonly i32?: readonly string[];
   /**
-   * Inputs that may lie where an output does, by the output's name, where they are not needed any more: what a thread reads of such an
-   * input nobody has written before, because it is what only this thread writes, and later. The shader's text names the input only as
-   * NAME[index]; it is given the output's name then.
+   * Inputs that may lie where an output does, by the output's name, where they are not needed any more: what a thread
+   * reads of such an input nobody has written before, because it is what only this thread writes, and later. The
+   * shader's text names the input only as NAME[index]; it is given the output's name then.
    */
   readonly inPlace?: { readonly [input: string]: string };
-  /** Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts). */
+  /**
+   * Number of workgroups. Where there are too many in one dimension, the runtime folds them (see gpu/folded_grid.ts).
+   */
   readonly workgroups: readonly [number, number, number];
 }
-/** A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that). */
+/**
+ * A tensor, with its own element type or with `vec` elements at a time (2 or 4; its size must be a multiple of that).
+ */
 export type Binding = Tensor | { readonly tensor: Tensor; readonly vec: 1 | 2 | 4 };
 
 /** One call of a kernel on inputs of known shapes. */
@@ -104,29 +125,35 @@ export interface Context {
   wants(i: number): boolean;
   /** The input that must be there, else a KernelError. */
   input(i: number): Tensor;
-  /** Elements of host input i as numbers (int64 too: beyond 2^53 they are clamped to it, as Slice's "to the end"); undefined when omitted. */
+  /**
+   * Elements of host input i as numbers (int64 too: beyond 2^53 they are clamped to it, as Slice's "to the end");
+   * undefined when omitted.
+   */
   data(i: number): number[] | undefined;
-  /** Whether `test` holds for the elements of host input i. What was resolved stays valid for other elements for which it is the same. */
+  /**
+   * Whether `test` holds for the elements of host input i. What was resolved stays valid for other elements for which
+   * it is the same.
+   */
   holds(i: number, test: (elements: readonly number[]) => boolean): boolean;
   /** Declares output i. dtype: that of input 0 unless given. */
   output(i: number, dims: readonly number[], dtype?: DType): Tensor;
   /** Output i is `input` (one of ctx.inputs) under another shape, without a copy. */
   view(i: number, input: Tensor, dims: readonly number[]): void;
   /**
-   * Whether output i was bound to the very buffer that was fed as input j, which nothing else reads: a kernel that only adds to it (to a cache
-   * of keys, say) may make the output a view of the input and write what is new there.
+   * Whether output i was bound to the very buffer that was fed as input j, which nothing else reads: a kernel that only
+   * adds to it (to a cache of keys, say) may make the output a view of the input and write what is new there.
    */
   boundTogether(i: number, j: number): boolean;
   /**
-   * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where these are constant it is
-   * made in the first run only, as far as there is room (gpu/arena.ts).
+   * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where
+   * these are constant it is made in the first run only, as far as there is room (gpu/arena.ts).
    */
   temp(dims: readonly number[], dtype: DType, ofWeights?: boolean): Tensor;
   /** The same bytes under another shape, for a dispatch. */
   reshape(tensor: Tensor, dims: readonly number[]): Tensor;
   /**
-   * Part of a tensor, for a dispatch that may not bind it whole: the elements from `start` on, in the shape `dims`. `start` must be a
-   * multiple of what windowStep (wgsl/large.ts) says.
+   * Part of a tensor, for a dispatch that may not bind it whole: the elements from `start` on, in the shape `dims`.
+   * `start` must be a multiple of what windowStep (wgsl/large.ts) says.
    */
   window(tensor: Tensor, start: number, dims: readonly number[]): Tensor;
   dispatch<S extends Spec>(dispatch: Dispatch<S>): void;
@@ -149,8 +176,8 @@ export type DTypeName =
   | 'bool';
 
 /**
- * What a node must be like, besides its inputs' dtypes, for this kernel to run it: Python reads it in the manifest and places other
- * nodes on the next provider, so that nothing is refused at run time.
+ * What a node must be like, besides its inputs' dtypes, for this kernel to run it: Python reads it in the manifest and
+ * places other nodes on the next provider, so that nothing is refused at run time.
  */
 export interface Requirement {
   /** An attribute that must have one of these values (each of them, where it is a list); a node without it passes. */
@@ -169,7 +196,10 @@ export interface Kernel<A = unknown> {
   readonly op: string;
   /** '' (ai.onnx) by default. */
   readonly domain?: string;
-  /** Accepted dtypes, per input; the last entry stands for all further inputs. Host inputs take any: []. Python places nodes by this. */
+  /**
+   * Accepted dtypes, per input; the last entry stands for all further inputs. Host inputs take any: []. Python places
+   * nodes by this.
+   */
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
   /** It reads and writes columns of wider tensors where attributes say so (kernels/_columns.ts). */

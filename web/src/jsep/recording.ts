@@ -106,7 +106,10 @@ export class Recording {
   /** Set when equal shapes mean equal GPU work: the core need not be asked again. */
   closed: readonly ClosedOutput[] | undefined;
 
-  /** Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the end. */
+  /**
+   * Whether it was made for other shapes of what stays on the CPU, and whether a run since did not follow it to the
+   * end.
+   */
   borrowed = false;
   diverged = false;
 

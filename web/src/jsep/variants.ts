@@ -1,4 +1,5 @@
-// The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with read_write bindings.
+// The commands of a segment as its memory plan wants them: some with an output in the place of an input, some with
+// read_write bindings.
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { PipelineCache } from '../gpu/pipelines';
 import type { Command, DispatchCommand } from '../gpu/segment';

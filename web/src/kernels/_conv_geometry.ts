@@ -37,7 +37,10 @@ export function readWindow(attributes: Attributes): WindowAttributes {
   };
 }
 
-/** What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so it does for w. */
+/**
+ * What a convolution of any kind works on: x and y are [images, height, width, channels] unless it says otherwise; so
+ * it does for w.
+ */
 export interface ConvolutionOperands {
   readonly x: Tensor;
   readonly w: Tensor;

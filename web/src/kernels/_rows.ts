@@ -1,5 +1,6 @@
-// Kernels that look at each row of a tensor several times: Softmax, the normalisations. A row is all elements along one axis
-// (or several that follow each other). A team of threads has each row; a team of one on software adapters, without barriers.
+// Kernels that look at each row of a tensor several times: Softmax, the normalisations. A row is all elements along one
+// axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
+// barriers.
 import type { Context, Tensor } from '../jsep/kernel';
 import { type Lanes, laneType } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
@@ -46,8 +47,8 @@ export function aroundAxis(x: Tensor, axis: number): [outer: number, length: num
 }
 
 /**
- * One look at a row. F is the type of what is read at a time, R that of what belongs to a row: F's when there are 4 rows at a time,
- * else a scalar.
+ * One look at a row. F is the type of what is read at a time, R that of what belongs to a row: F's when there are 4
+ * rows at a time, else a scalar.
  */
 export interface RowPhase {
   /** What is gathered: F, or K, the type of positions. */
@@ -165,8 +166,9 @@ function rename(text: string, names: readonly string[]): string {
 }
 
 /**
- * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with u.epsilon. A float's sum of many
- * elements far from zero is off, and the mean with it; by how much, their distances from it tell: (x - mean) - rest is right.
+ * The phases that leave `mean`, `rest` and `inverse` of rows of u.length elements, the inverse of the deviation with
+ * u.epsilon. A float's sum of many elements far from zero is off, and the mean with it; by how much, their distances
+ * from it tell: (x - mean) - rest is right.
  */
 export const SPREAD: readonly RowPhase[] = [
   {

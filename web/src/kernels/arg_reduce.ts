@@ -21,7 +21,8 @@ interface ArgSpec extends Spec {
   readonly team: number;
 }
 
-// x is [outer, steps, inner]; an output takes one step from each column of an outer block. A NaN wins over every number.
+// x is [outer, steps, inner]; an output takes one step from each column of an outer block. A NaN wins over every
+// number.
 const ARG_REDUCE: Shader<ArgSpec> = {
   name: 'arg_reduce',
   wgsl({ largest, lastIndex, type, team }) {

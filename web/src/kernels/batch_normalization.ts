@@ -1,4 +1,5 @@
-// BatchNormalization: a factor and a shift for each channel. At inference the statistics are inputs, in training they are taken of x.
+// BatchNormalization: a factor and a shift for each channel. At inference the statistics are inputs, in training they
+// are taken of x.
 import {
   type Context,
   type Kernel,

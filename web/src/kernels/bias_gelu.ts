@@ -40,7 +40,8 @@ const fastGelu: Kernel = {
     const bias = ctx.inputs[1];
     const y = ctx.output(0, x.dims);
     if (!bias) return elementwise(ctx, FAST_GELU, { x }, y);
-    // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row need not be whole, the count ends it.
+    // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row need not be whole, the count ends
+    // it.
     const dims = [Math.ceil(x.size / bias.size), bias.size];
     elementwise(ctx, FAST_GELU_BIAS, { x: { ...x, dims }, bias: { ...bias, dims: [bias.size] } }, { ...y, dims });
   },

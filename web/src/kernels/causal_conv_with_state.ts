@@ -1,4 +1,5 @@
-// CausalConvWithState: each channel by itself, over the positions up to its own; those before the first are in the state.
+// CausalConvWithState: each channel by itself, over the positions up to its own; those before the first are in the
+// state.
 import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { FLOATS, laneAliases, linearMain, linearWorkgroups, load, mathFunctions, sizeOf, stored } from '../wgsl';
 
@@ -11,7 +12,10 @@ interface CausalSpec extends Spec {
   readonly type: StorageType;
 }
 
-/** WGSL of place(batch, channel, position, positions), and of before(batch, channel, position), which goes back into the state. */
+/**
+ * WGSL of place(batch, channel, position, positions), and of before(batch, channel, position), which goes back into the
+ * state.
+ */
 function reading({ last, past, type }: Pick<CausalSpec, 'last' | 'past' | 'type'>): string {
   const place = last
     ? '(batch * positions + position) * u.channels + channel'
@@ -27,7 +31,10 @@ fn before(batch: u32, channel: u32, position: i32) -> f32 {
 `;
 }
 
-/** Statements that find \`batch\`, \`channel\` and \`position\` of element \`index\` in [batch, channels, positions], or with channels last. */
+/**
+ * Statements that find \`batch\`, \`channel\` and \`position\` of element \`index\` in [batch, channels, positions], or
+ * with channels last.
+ */
 function whereIs(last: boolean, index: string, positions: string): string {
   return last
     ? `  let channel = ${index} % u.channels;\n  let position = ${index} / u.channels % ${positions};\n  let batch = ${index} / (u.channels * ${positions});`

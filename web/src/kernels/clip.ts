@@ -17,7 +17,9 @@ const CLIP = elementwiseShader<ClipSpec>('clip', ({ operands, lowest, highest })
 fn apply(${parameters}) -> R { return ${float ? `or_nan(${clipped}, x)` : clipped}; }`;
 });
 
-/** What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become. */
+/**
+ * What onnxruntime takes where a bound is not given: the largest finite number of the type, which infinities become.
+ */
 const LARGEST: { readonly [dtype: number]: number } = {
   [DType.float32]: 3.4028234663852886e38,
   [DType.float16]: 65504,

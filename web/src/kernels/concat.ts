@@ -1,5 +1,6 @@
-// Concat: the output is seen as [outer, width], and each input has some of the columns. One dispatch serves as many inputs as may be
-// bound; on a software adapter, where pipelines cost much, many inputs have a dispatch each (see strided_copy).
+// Concat: the output is seen as [outer, width], and each input has some of the columns. One dispatch serves as many
+// inputs as may be bound; on a software adapter, where pipelines cost much, many inputs have a dispatch each (see
+// strided_copy).
 import {
   type Context,
   type Kernel,

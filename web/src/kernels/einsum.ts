@@ -15,7 +15,10 @@ import { sizeOf, stridesOf } from '../wgsl/shape';
 import { permuted, permuteInto } from './_permute';
 import { multiply } from './product/multiply';
 
-/** The equation on operands of known ranks: a label for each axis. Axes of an ellipsis are labelled "0", "1", … from the last. */
+/**
+ * The equation on operands of known ranks: a label for each axis. Axes of an ellipsis are labelled "0", "1", … from the
+ * last.
+ */
 interface Terms {
   readonly operands: readonly (readonly string[])[];
   readonly output: readonly string[];

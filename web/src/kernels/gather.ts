@@ -1,4 +1,5 @@
-// Gather, GatherElements and GatherND. An index that counts from the end is brought forward; one outside is clamped, never followed.
+// Gather, GatherElements and GatherND. An index that counts from the end is brought forward; one outside is clamped,
+// never followed.
 import {
   type Context,
   type Kernel,
@@ -78,7 +79,10 @@ export const gather: Kernel<number> = {
   },
 };
 
-/** Rows of x and places of y that can be bound together; undefined where x has axes before that of the rows, or rows are too long. */
+/**
+ * Rows of x and places of y that can be bound together; undefined where x has axes before that of the rows, or rows are
+ * too long.
+ */
 function gatherParts(ctx: Context, x: Tensor, indices: Tensor, y: Tensor, dim: number, inner: number) {
   if (x.size !== dim * inner) return undefined;
   const rows = partsAlong(dim, [{ tensor: x, row: inner }], ctx.device);
@@ -108,7 +112,8 @@ interface ElementsSpec extends Spec {
   readonly type: StorageType;
 }
 
-// y[…, k, …] = x[…, indices[…, k, …], …]: x is walked in the shape of the indices, without the axis, which the index takes.
+// y[…, k, …] = x[…, indices[…, k, …], …]: x is walked in the shape of the indices, without the axis, which the index
+// takes.
 const GATHER_ELEMENTS: Shader<ElementsSpec> = {
   name: 'gather_elements',
   wgsl: ({ rank }) =>

@@ -18,7 +18,8 @@ interface BlockSpec extends Spec {
   readonly storage: StorageType;
 }
 
-// The table is [outer, dim, inner] around the axis that is gathered, and [before, size, after] around the one that has blocks.
+// The table is [outer, dim, inner] around the axis that is gathered, and [before, size, after] around the one that has
+// blocks.
 const SHADER: Shader<BlockSpec> = {
   name: 'gather_block_quantized',
   wgsl({ bits, zeros, storage }) {

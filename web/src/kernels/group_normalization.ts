@@ -19,7 +19,10 @@ const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 interface GroupSpec extends Spec {
   readonly layout: RowLayout;
   readonly storage: StorageType;
-  /** Channels last: a row is a group, some channels of each pixel, or one channel of each (4 such rows lie side by side). */
+  /**
+   * Channels last: a row is a group, some channels of each pixel, or one channel of each (4 such rows lie side by
+   * side).
+   */
   readonly last?: 'groups' | 'channels';
 }
 

@@ -1,4 +1,5 @@
-// Normalisation of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual before: Skip…).
+// Normalisation of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
+// before: Skip…).
 import type { Attributes } from '../jsep/attributes';
 import {
   type Context,

@@ -1,5 +1,6 @@
-// com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point each.
-// Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a product like others.
+// com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, in blocks of k with one scale and zero point
+// each. Few rows are multiplied while the weights are unpacked; for more, the weights are unpacked first, and it is a
+// product like others.
 import {
   type Context,
   type Kernel,

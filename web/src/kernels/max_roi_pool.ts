@@ -6,7 +6,8 @@ interface RegionSpec extends Spec {
   readonly type: StorageType;
 }
 
-// A region is [image, left, top, right, bottom] in the coordinates of the original; bins may overlap by a row or column, or be empty.
+// A region is [image, left, top, right, bottom] in the coordinates of the original; bins may overlap by a row or
+// column, or be empty.
 const REGIONS: Shader<RegionSpec> = {
   name: 'max_roi_pool',
   wgsl({ type }) {

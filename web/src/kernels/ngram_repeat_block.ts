@@ -1,4 +1,5 @@
-// NGramRepeatBlock of com.microsoft: scores of tokens that would repeat what was written before become those of the impossible.
+// NGramRepeatBlock of com.microsoft: scores of tokens that would repeat what was written before become those of the
+// impossible.
 import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec } from '../jsep/kernel';
 import { linearMain, linearWorkgroups, mathFunctions } from '../wgsl';
 

@@ -60,7 +60,10 @@ const PAD: Shader<PadSpec> = {
   },
 };
 
-/** One element of padding along an axis means that neighbours cannot be folded; axes without padding fold into the one before. */
+/**
+ * One element of padding along an axis means that neighbours cannot be folded; axes without padding fold into the one
+ * before.
+ */
 function fold(
   dims: readonly number[],
   before: readonly number[],

@@ -1,4 +1,5 @@
-// MaxPool, AveragePool and LpPool over any number of axes, channels last or second: one thread for each output (or for 4 channels of it).
+// MaxPool, AveragePool and LpPool over any number of axes, channels last or second: one thread for each output (or for
+// 4 channels of it).
 import type { Attributes } from '../jsep/attributes';
 import {
   type Context,
@@ -21,7 +22,10 @@ import { readWindow, slide, type WindowAttributes } from './_conv_geometry';
 
 interface PoolKind {
   readonly types: readonly DTypeName[];
-  /** Of type T; `x` is an element, `p` the norm's order, `count` the number of elements (with pads, if they are to be counted). */
+  /**
+   * Of type T; `x` is an element, `p` the norm's order, `count` the number of elements (with pads, if they are to be
+   * counted).
+   */
   readonly start: (type: string) => string;
   readonly step: string;
   readonly finish: string;
@@ -162,7 +166,8 @@ const SHADER: Shader<PoolSpec> = {
       .reverse()
       .map((axis) => `let out_${axis} = rest % u.output_${axis}; rest = rest / u.output_${axis};`);
     const channel = 'let channel = rest % u.channels; rest = rest / u.channels;';
-    // Positions in the padded input, whose first element is at `pad`; `begin` below it wraps around and is found too large.
+    // Positions in the padded input, whose first element is at `pad`; `begin` below it wraps around and is found too
+    // large.
     const open = all.map(
       (axis) => `for (var k_${axis} = 0u; k_${axis} < u.kernel_${axis}; k_${axis}++) {
     let padded_${axis} = out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis};

@@ -28,7 +28,10 @@ interface QuantizeAttributes {
   readonly dtype: DType;
 }
 
-/** A tensor seen with more axes, so that its scale broadcasts: one scale for all, one an index of the axis, or one a block of it. */
+/**
+ * A tensor seen with more axes, so that its scale broadcasts: one scale for all, one an index of the axis, or one a
+ * block of it.
+ */
 function scaled(
   ctx: Context,
   x: Tensor,
@@ -137,8 +140,8 @@ function quantizeAttributes(given: Parameters<NonNullable<Kernel['attributes']>>
   };
 }
 
-// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable, and of -inf / inf, onnxruntime
-// makes the largest zero point. Compilers make a division by
+// One thread goes from the extremes of the tensor to scale and zero point. Zero itself is always representable, and of
+// -inf / inf, onnxruntime makes the largest zero point. Compilers make a division by
 // a constant a multiplication, which rounds otherwise: hence u.steps, 255.
 const PARAMETERS: Shader<Division & { readonly type: StorageType }> = {
   name: 'dynamic_quantize_parameters',

@@ -159,7 +159,10 @@ interface Walks {
   readonly own: readonly boolean[];
 }
 
-/** The walks over outputs and steps, of what is as large as `dims`, in elements of each input; those of inputs that are read four at a time in vectors. */
+/**
+ * The walks over outputs and steps, of what is as large as `dims`, in elements of each input; those of inputs that are
+ * read four at a time in vectors.
+ */
 export function walksOf(
   shapes: readonly (readonly number[])[],
   dims: readonly number[],
@@ -208,7 +211,10 @@ export function reductionOf(op: string): Reduction | undefined {
   return TABLE.find((reduction) => reduction.op === op);
 }
 
-/** The rest of a reduction whose first dispatch was another's: y from `parts`, float32 [parts, y.size]. `length`: elements that make an output. */
+/**
+ * The rest of a reduction whose first dispatch was another's: y from `parts`, float32 [parts, y.size]. `length`:
+ * elements that make an output.
+ */
 export function finishParts(
   ctx: Context,
   { combine, finish }: Reduction,
@@ -229,7 +235,10 @@ export function reduceSumOf(ctx: Context, x: Tensor, axes: readonly number[], y:
   reduce(ctx, TABLE.find(({ op }) => op === 'ReduceSum')!, x, axes, y);
 }
 
-/** One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an output. */
+/**
+ * One dispatch, or one that reduces to parts and another stage that takes in the parts. `length`: elements that make an
+ * output.
+ */
 function stage(
   ctx: Context,
   { combine, map, finish, peak }: Omit<Reduction, 'op'>,

@@ -1,5 +1,5 @@
-// ScatterElements and ScatterND. Updates that may meet in one place are combined by one thread, in their order: no atomics, any
-// dtype, the same sum each time.
+// ScatterElements and ScatterND. Updates that may meet in one place are combined by one thread, in their order: no
+// atomics, any dtype, the same sum each time.
 import {
   type Context,
   type Kernel,
@@ -122,7 +122,8 @@ const scatterElements: Kernel<ScatterAttributes> = {
   },
 };
 
-// The thread of element `i` of a slice goes through all tuples of indices; u.tuples of them, or one where they cannot meet.
+// The thread of element `i` of a slice goes through all tuples of indices; u.tuples of them, or one where they cannot
+// meet.
 const SCATTER_ND: Shader<ScatterSpec> = {
   name: 'scatter_nd',
   wgsl(spec) {

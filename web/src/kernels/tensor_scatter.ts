@@ -1,5 +1,5 @@
-// TensorScatter: new rows written into a cache, at a place of each batch's own. Where the result is bound to the cache's own buffer, nothing
-// else is written.
+// TensorScatter: new rows written into a cache, at a place of each batch's own. Where the result is bound to the
+// cache's own buffer, nothing else is written.
 import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import { ALL, inLanes, INDICES, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../wgsl';
 
@@ -18,7 +18,8 @@ const first = ({ circular, placed }: TensorScatterSpec, outer: string): string =
   return circular ? `u32((${given} % i32(u.length) + i32(u.length)) % i32(u.length))` : `u32(${given})`;
 };
 
-// The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is new.
+// The cache is [outer, length, inner], the update [outer, rows, inner]. Each element of the result asks whether it is
+// new.
 const TENSOR_SCATTER: Shader<TensorScatterSpec> = {
   name: 'tensor_scatter',
   wgsl: (spec) =>

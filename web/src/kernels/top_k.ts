@@ -1,5 +1,6 @@
-// TopK by counting: an element's place is the number of elements that go before it. No barriers, no order of threads, and equal
-// elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks whose best are then ranked again.
+// TopK by counting: an element's place is the number of elements that go before it. No barriers, no order of threads,
+// and equal elements keep the order of their indices, as in onnxruntime. Long rows are cut into chunks whose best are
+// then ranked again.
 import {
   type Context,
   type Kernel,

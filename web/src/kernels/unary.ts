@@ -23,7 +23,10 @@ interface Unary {
   /** Float types by default. */
   readonly types?: readonly DTypeName[];
   readonly math?: readonly MathName[];
-  /** The result, an expression of x: T; attributes are u.NAME. `integer`, `unsigned`: that of such elements, where it differs from the one above. */
+  /**
+   * The result, an expression of x: T; attributes are u.NAME. `integer`, `unsigned`: that of such elements, where it
+   * differs from the one above.
+   */
   readonly wgsl: string;
   readonly integer?: string;
   readonly unsigned?: string;
@@ -127,7 +130,10 @@ const GELUS: { readonly [op: string]: Unary | undefined } = {
   FastGelu: { op: 'FastGelu', math: ['tanh_'], wgsl: GELU_TANH },
 };
 
-/** A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further parameters, in order. */
+/**
+ * A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further
+ * parameters, in order.
+ */
 export function unaryFunction(
   op: string,
 ): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {

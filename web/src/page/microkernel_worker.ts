@@ -1,4 +1,5 @@
-// A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and answers no messages.
+// A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and
+// answers no messages.
 import { type MicroKernel, Word, workOff } from '../core/shared_work';
 
 export interface WorkerStart {
@@ -14,7 +15,10 @@ export interface WorkerStart {
   readonly me: number;
 }
 
-/** Looks so often whether there is work again before it sleeps: about 20 microseconds. Kernels follow each other closely. */
+/**
+ * Looks so often whether there is work again before it sleeps: about 20 microseconds. Kernels follow each other
+ * closely.
+ */
 const LOOKS = 4000;
 
 self.onmessage = ({ data: { memory, address, sets, me } }: MessageEvent<WorkerStart>) => {

@@ -1,4 +1,5 @@
-// Memory for what runs answer, used again once it was sent: new memory costs page faults, which take longer than all copying.
+// Memory for what runs answer, used again once it was sent: new memory costs page faults, which take longer than all
+// copying.
 
 /** Smaller outputs are not worth the trouble. */
 const LARGE = 1 << 20;

@@ -1,5 +1,5 @@
-// The browser's page: it starts workers and ends them, as Python says. The runtime lives in them, so this thread always has time to answer.
-// Query: port, token.
+// The browser's page: it starts workers and ends them, as Python says. The runtime lives in them, so this thread always
+// has time to answer. Query: port, token.
 import { AckT, Body, type EndWorkerT, ErrorCode, type OpenWorkerT, PongT } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { ReceivedMessage } from '../wire/messages';

@@ -1,4 +1,5 @@
-// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token, and the number of its first GPU buffer.
+// The dedicated worker: a websocket to Python, and the runtime behind it. Query: port, token, and the number of its
+// first GPU buffer.
 import { messageOf } from '../errors';
 import { firstBufferId } from '../gpu/buffers';
 import { Connection } from './connection';

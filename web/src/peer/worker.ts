@@ -1,6 +1,6 @@
 // The benchmark's other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
-// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider, threads, fallback?: false
-// if a node on the CPU is to be an error}.
+// Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider,
+// threads, fallback?: false if a node on the CPU is to be an error}.
 import {
   Body,
   type CreateSessionT,

@@ -15,7 +15,10 @@ function compare(a: number | string, b: number | string): number {
     : String(a).localeCompare(String(b), undefined, { numeric: true });
 }
 
-/** Sorts by a column: numbers from the largest and texts from A, and the other way around when that is the order already. */
+/**
+ * Sorts by a column: numbers from the largest and texts from A, and the other way around when that is the order
+ * already.
+ */
 function sort(table: HTMLTableElement, column: number): void {
   const headings = [...table.tHead!.rows[0]!.cells];
   const body = table.tBodies[0]!;

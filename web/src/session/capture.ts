@@ -1,5 +1,5 @@
-// Whether a model can be captured (`enableGraphCapture`): all that depends on the feeds' contents must happen on the GPU, in one go.
-// What the CPU computes from shapes alone is the same in every run, so it is captured as well.
+// Whether a model can be captured (`enableGraphCapture`): all that depends on the feeds' contents must happen on the
+// GPU, in one go. What the CPU computes from shapes alone is the same in every run, so it is captured as well.
 import * as flatbuffers from 'flatbuffers';
 import { ErrorCode, InputUse, type Node, Plan, Provider } from '../schema';
 import { RuntimeError } from '../errors';
@@ -81,7 +81,10 @@ class Walk {
     this.onGpu ||= js;
   }
 
-  /** No obstacle as long as nothing that it decides by depends on the feeds: what a Loop carries may come to, in a later turn. */
+  /**
+   * No obstacle as long as nothing that it decides by depends on the feeds: what a Loop carries may come to, in a later
+   * turn.
+   */
   private control(node: Node): void {
     const kind = CONTROL[node.opType()!];
     if (!kind) return this.obstacle(node, 'is control flow over sequences, which are on the CPU');
@@ -117,7 +120,10 @@ class Walk {
   }
 }
 
-/** By operator: how many inputs decide how it goes on, whether the others go into a body, and whether the body's first output is a condition. */
+/**
+ * By operator: how many inputs decide how it goes on, whether the others go into a body, and whether the body's first
+ * output is a condition.
+ */
 const CONTROL: {
   readonly [opType: string]:
     | { readonly deciding: number; readonly body: boolean; readonly condition: boolean }

@@ -1,4 +1,5 @@
-// Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs none on the GPU.
+// Compiling the pipelines of a session before its first run: a walk of the plan that resolves every kernel and runs
+// none on the GPU.
 import { messageOf } from '../errors';
 import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
@@ -12,9 +13,10 @@ import type { PlanInfo } from './plan';
 import type { LoadedCore, Runtime } from './runtime';
 
 /**
- * Only where all input shapes are known. Feeds and what the GPU would compute are zeros, so a model whose shapes depend on contents may
- * fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models are. Loops may never end, as
- * nothing is computed that could end them: what a walk has seen by then is all that is compiled.
+ * Only where all input shapes are known. Feeds and what the GPU would compute are zeros, so a model whose shapes depend
+ * on contents may fail or go astray here: its pipelines are then compiled in the first run, as those of dynamic models
+ * are. Loops may never end, as nothing is computed that could end them: what a walk has seen by then is all that is
+ * compiled.
  */
 export async function compileEarly(
   plan: PlanInfo,
@@ -68,7 +70,10 @@ export async function compileEarly(
   return compilePipelines(commands, progress);
 }
 
-/** A walk with more calls of kernels than nodes by as many turns round in loops: it would learn nothing more, and record on and on. */
+/**
+ * A walk with more calls of kernels than nodes by as many turns round in loops: it would learn nothing more, and record
+ * on and on.
+ */
 const CALLS = 32768;
 const MOST_MS = 10_000;
 

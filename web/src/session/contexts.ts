@@ -1,6 +1,6 @@
-// The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened when it is first
-// wanted and kept. The others are the user's: a device or an adapter registered by the page, or a device opened with a session's options,
-// which goes with the last session and the last tensor in it.
+// The WebGPU devices of a page, by the ids that sessions name them by (`deviceId`). 0 is the default context, opened
+// when it is first wanted and kept. The others are the user's: a device or an adapter registered by the page, or a
+// device opened with a session's options, which goes with the last session and the last tensor in it.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import type { CacheModes } from '../gpu/buffer_cache';

@@ -1,4 +1,5 @@
-// Fetching a large file in chunks: four ranges at once, BYOB readers. The quickest way that was measured, in every browser.
+// Fetching a large file in chunks: four ranges at once, BYOB readers. The quickest way that was measured, in every
+// browser.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { fetched, interrupted } from '../wire/fetching';
@@ -18,7 +19,10 @@ export interface Range {
   readonly end: number;
 }
 
-/** Fetches the ranges `wanted`, which are in order of their starts and may overlap. What lies between two near ones comes too. */
+/**
+ * Fetches the ranges `wanted`, which are in order of their starts and may overlap. What lies between two near ones
+ * comes too.
+ */
 export async function downloadChunks(
   url: string,
   size: number,

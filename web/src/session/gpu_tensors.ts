@@ -1,4 +1,5 @@
-// The GPU tensors that a run is given, as feeds or as places for outputs: they must be on the session's device, alive and large enough.
+// The GPU tensors that a run is given, as feeds or as places for outputs: they must be on the session's device, alive
+// and large enough.
 import { type DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
@@ -49,7 +50,10 @@ async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu):
   return { dtype, dims, data: provider.gpu.elements.narrow(dtype, bytes) };
 }
 
-/** Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are known. */
+/**
+ * Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are
+ * known.
+ */
 export async function checkPlaces(session: Session, places: { readonly [name: string]: TensorOnGpu }): Promise<void> {
   for (const [name, place] of Object.entries(places)) {
     if (!session.provider)

@@ -7,7 +7,9 @@ import type { Timeline } from './timeline';
 /** What is shorter is looking, not waiting. */
 const SHORTEST_WAIT_MS = 0.02;
 
-/** Adds what the core says of its nodes (ort_run_times in abi.h): an index, begin, inputs ready, end; again and again. */
+/**
+ * Adds what the core says of its nodes (ort_run_times in abi.h): an index, begin, inputs ready, end; again and again.
+ */
 export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: readonly PlanNode[]): void {
   for (let i = 0; i < times.length; i += 4) {
     const [index, began, ready, ended] = times.subarray(i, i + 4);

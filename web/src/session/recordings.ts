@@ -30,8 +30,8 @@ export class RecordingCache {
   }
 
   /**
-   * The recording for `key`; if there is none, one that differs only in what stays on the CPU (a mask that grows word by word, say), for the
-   * core's walk will tell whether that makes a difference on the GPU; or a new empty one.
+   * The recording for `key`; if there is none, one that differs only in what stays on the CPU (a mask that grows word
+   * by word, say), for the core's walk will tell whether that makes a difference on the GPU; or a new empty one.
    */
   take(key: string, kin = key): Recording {
     const recording = this.recordings.get(key) ?? this.borrow(key, kin) ?? new Recording(key, kin);

@@ -25,11 +25,13 @@ export interface RunOptions {
   readonly outputs?: readonly string[];
   /** Those of them to leave on the GPU: the caller frees their buffers. */
   readonly outputsOnGpu?: readonly string[];
-  /** GPU tensors to write outputs into, by name: of the session's device, and of exactly the output's type and shape. */
+  /**
+   * GPU tensors to write outputs into, by name: of the session's device, and of exactly the output's type and shape.
+   */
   readonly bind?: { readonly [name: string]: TensorOnGpu };
   /**
-   * With enableGraphCapture, which capture this run is of. By default there is one for each set of input shapes. A number from 0 names
-   * one that has its shapes from its first run; -1 neither captures nor replays.
+   * With enableGraphCapture, which capture this run is of. By default there is one for each set of input shapes. A
+   * number from 0 names one that has its shapes from its first run; -1 neither captures nor replays.
    */
   readonly graphId?: number;
   readonly signal?: AbortSignal;

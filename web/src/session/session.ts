@@ -1,4 +1,5 @@
-// A model ready to run: a plan and its weights. Works in a plain page: Session.load(planUrl, weightsUrl), session.run(feeds).
+// A model ready to run: a plan and its weights. Works in a plain page: Session.load(planUrl, weightsUrl),
+// session.run(feeds).
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type Counters, countersSince, newCounters } from '../gpu/counters';
@@ -25,15 +26,24 @@ import { SessionWeights } from './weights';
 export interface SessionOptions {
   /** Shared with other sessions; by default the session has its own. */
   readonly runtime?: Runtime;
-  /** Options of the WebGPU provider by onnxruntime's names: deviceId, enableGraphCapture, validationMode, storageBufferCacheMode, … */
+  /**
+   * Options of the WebGPU provider by onnxruntime's names: deviceId, enableGraphCapture, validationMode,
+   * storageBufferCacheMode, …
+   */
   readonly webgpu?: WebGpuOptions;
   /** Of the CPU provider. simd: "relaxed", "fixed", or "auto" (the default): relaxed where there is relaxed SIMD. */
   readonly wasm?: { readonly simd?: Simd | 'auto' };
-  /** Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions without a GPU. */
+  /**
+   * Of the CPU provider: how many share the work of a node. 0 (the default): as many as there are cores, for sessions
+   * without a GPU.
+   */
   readonly threads?: number;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
   readonly opening?: Pick<DeviceOptions, 'hardware' | 'patienceMs'>;
-  /** Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait for them. */
+  /**
+   * Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait
+   * for them.
+   */
   readonly compileEarly?: boolean;
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   /** Ends the loading, and nothing is left of it. */
@@ -58,7 +68,10 @@ export class Session {
   readonly recordings: RecordingCache | undefined;
   /** What a `graphId` was captured with: the key of its recording, and that in words. */
   readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
-  /** The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made of weights. */
+  /**
+   * The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made
+   * of weights.
+   */
   readonly heapUse = { peak: 0, kept: 0 };
   private released = false;
 

@@ -39,7 +39,10 @@ export function isOnGpu(value: Value): value is TensorOnGpu {
   return 'gpuId' in value;
 }
 
-/** The feeds in the order of the graph's inputs, an optional that is not fed being empty; throws with the name of what is wrong. */
+/**
+ * The feeds in the order of the graph's inputs, an optional that is not fed being empty; throws with the name of what
+ * is wrong.
+ */
 export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] {
   const names = inputs.map(({ name }) => name);
   const extra = Object.keys(feeds).filter((name) => !names.includes(name));

@@ -1,4 +1,5 @@
-// What a run, or the making of a session, spends its time on: spans on the worker's clock. Python draws them beside its own.
+// What a run, or the making of a session, spends its time on: spans on the worker's clock. Python draws them beside its
+// own.
 
 /** Name, category, begin and end (performance.now()), and what else is to be said. */
 export type Span = readonly [

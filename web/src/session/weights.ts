@@ -1,5 +1,5 @@
-// A session's weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass once, and those that
-// another session of the page has are not asked for.
+// A session's weights, from the network to where they are wanted: the core's heap, GPU buffers, or both. They pass
+// once, and those that another session of the page has are not asked for.
 import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';

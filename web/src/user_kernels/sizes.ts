@@ -1,4 +1,5 @@
-// The language of sizes, on numbers. Python parses the text and computes the same trees with symbols (py_ort/user_kernels/sizes.py).
+// The language of sizes, on numbers. Python parses the text and computes the same trees with symbols
+// (py_ort/user_kernels/sizes.py).
 import { KernelError } from '../jsep/kernel';
 import { broadcastDims, sizeOf } from '../wgsl';
 

@@ -1,5 +1,6 @@
-// Arrays of a shader accessed through functions: NAME[i] becomes read_NAME(u32(i)), NAME[i] = v becomes write_NAME(u32(i), v), and one
-// lane of a vector write_lane_NAME(u32(i), lane, v). Names may be shadowed by parameters and variables, as WGSL's scopes are.
+// Arrays of a shader accessed through functions: NAME[i] becomes read_NAME(u32(i)), NAME[i] = v becomes
+// write_NAME(u32(i), v), and one lane of a vector write_lane_NAME(u32(i), lane, v). Names may be shadowed by parameters
+// and variables, as WGSL's scopes are.
 import { KernelError } from '../jsep/kernel';
 
 /** The new text, and which names need which functions. */
@@ -179,7 +180,10 @@ class Rewriter {
     return component < 0 || this.at(i + 1).length > 1 ? undefined : { index: `${component}u`, next: i + 2 };
   }
 
-  /** Where the statement ends whose right side begins at `begin`: before its semicolon, or the bracket around a for's header. */
+  /**
+   * Where the statement ends whose right side begins at `begin`: before its semicolon, or the bracket around a for's
+   * header.
+   */
   private endOfStatement(begin: number): number {
     let i = begin;
     while (i < this.tokens.length && ![';', ')', '}'].includes(this.at(i))) i = (this.partners.get(i) ?? i) + 1;

@@ -1,5 +1,5 @@
-// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params`, `activation_offset`
-// and `residual_last`, and their WGSL.
+// Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params`,
+// `activation_offset` and `residual_last`, and their WGSL.
 import { KernelError, type Uniforms } from '../jsep/kernel';
 import type { Attributes } from '../jsep/attributes';
 import { type Lanes, laneType } from './lanes';
@@ -11,7 +11,10 @@ export interface Activation {
   readonly params: readonly number[];
 }
 
-/** WGSL of the result: `v` is the value, of type `F` (`I` has integers); u.activation_0 and u.activation_1 are the parameters. A NaN stays one. */
+/**
+ * WGSL of the result: `v` is the value, of type `F` (`I` has integers); u.activation_0 and u.activation_1 are the
+ * parameters. A NaN stays one.
+ */
 const KINDS = {
   // As relu in math.ts, but for -0, which becomes 0.
   relu: 'select(v, F(0.0), bitcast<I>(v) <= I(-8388608))',
@@ -39,7 +42,9 @@ const KINDS = {
   // All that are made of a product and a clamp (see piecewise).
   piecewise: `or_v(select(select(F(1.0), v, u.activation_4 > 0.5) * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)), v, u.activation_4 < -0.5), v)`,
 } as const;
-/** With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated). */
+/**
+ * With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated).
+ */
 export type ActivationKind = `${keyof typeof KINDS}${'' | '+' | '&'}`;
 
 const LARGEST = 3.4028234663852886e38;
@@ -99,7 +104,10 @@ const PIECEWISE: { readonly [kind: string]: ((params: readonly number[]) => read
   hard_swish: () => [1 / 6, 0.5, 0, 1, 1],
 };
 
-/** The activation as one that shares its shader with others and with none at all, where there is such a form: fewer shaders to compile. */
+/**
+ * The activation as one that shares its shader with others and with none at all, where there is such a form: fewer
+ * shaders to compile.
+ */
 export function piecewise(activation: Activation | undefined): Activation | undefined {
   const { kind = 'none', params = [] } = activation ?? {};
   const [, plain, suffix] = /^(.*?)([+&]?)$/.exec(kind)!;

@@ -29,8 +29,9 @@ export interface ElementwiseSpec extends Spec {
 }
 
 /**
- * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in order:
- * T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are as in laneAliases.
+ * The shader of an elementwise operator. `functions` gives WGSL with `fn apply(…) -> R`, one parameter per operand in
+ * order: T_a is the type of operand a's values, T that of the first operand's, R that of the result's; F, I, U, B are
+ * as in laneAliases.
  */
 export function elementwiseShader<S extends Spec = Spec>(
   name: string,
@@ -121,7 +122,10 @@ function inLine(tensor: Tensor): Tensor {
   return { ...tensor, dims: [tensor.size] };
 }
 
-/** Dispatches the parts along the first axis that is longer than 1, where there are such; false where they would not fit either. */
+/**
+ * Dispatches the parts along the first axis that is longer than 1, where there are such; false where they would not fit
+ * either.
+ */
 function inParts<S extends Spec>(
   ctx: Context,
   shader: Shader<ElementwiseSpec & S>,

@@ -1,5 +1,5 @@
-// Uniforms read once. A software adapter loads u.field anew at each use, at the price of several multiplications; loops over pixels
-// and taps use a dozen of them.
+// Uniforms read once. A software adapter loads u.field anew at each use, at the price of several multiplications; loops
+// over pixels and taps use a dozen of them.
 
 /** The module with the uniforms that `main` uses in constants at its beginning. */
 export function hoistUniforms(module: string): string {

@@ -3,7 +3,10 @@ import type { DTypeName } from '../jsep/kernel';
 
 export const INDICES = ['int64', 'int32'] as const satisfies readonly DTypeName[];
 
-/** index_within: an index as an element's number. Negative ones count from the end; those outside become the nearest inside. */
+/**
+ * index_within: an index as an element's number. Negative ones count from the end; those outside become the nearest
+ * inside.
+ */
 export const INDEX_WGSL = `fn index_within(index: i32, dim: u32) -> u32 {
   let n = i32(dim);
   return u32(clamp(select(index, index + n, index < 0), 0, n - 1));

@@ -24,7 +24,10 @@ export function stored(storage: StorageType, lanes: Lanes, value: string): strin
   return storage === 'f16' ? `${laneType('f16', lanes)}(${value})` : value;
 }
 
-/** F, I, U and B: float, integer, unsigned and boolean values of `lanes` lanes. Functions written with them fit any width. */
+/**
+ * F, I, U and B: float, integer, unsigned and boolean values of `lanes` lanes. Functions written with them fit any
+ * width.
+ */
 export function laneAliases(lanes: Lanes): string {
   const names = { F: 'f32', I: 'i32', U: 'u32', B: 'bool' } as const;
   return Object.entries(names)

@@ -1,5 +1,5 @@
-// Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind windows is quickest so;
-// any other is bound in several windows at once (gpu/windows.ts).
+// Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind
+// windows is quickest so; any other is bound in several windows at once (gpu/windows.ts).
 import { storageSize } from '../jsep/elements';
 import type { Context, DeviceTraits, Tensor } from '../jsep/kernel';
 import { sizeOf } from './shape';
@@ -40,8 +40,8 @@ export function bindsWhole(tensor: Tensor, device: DeviceTraits): boolean {
 }
 
 /**
- * Parts [begin, end) of the first `length` of an axis, so that `rows` of each tensor along it (0: it repeats) begin where a window may
- * and can be bound. Undefined where even the shortest part is too large.
+ * Parts [begin, end) of the first `length` of an axis, so that `rows` of each tensor along it (0: it repeats) begin
+ * where a window may and can be bound. Undefined where even the shortest part is too large.
  */
 export function partsAlong(
   length: number,
@@ -62,8 +62,8 @@ export function partsAlong(
 }
 
 /**
- * Does work on tensors of which each has a part for each item of a batch (axis 0): item by item, or several together, where they are too
- * large to be bound at once, and can be cut so.
+ * Does work on tensors of which each has a part for each item of a batch (axis 0): item by item, or several together,
+ * where they are too large to be bound at once, and can be cut so.
  */
 export function inBatches<T extends { readonly [name: string]: Tensor | undefined }>(
   ctx: Context,

@@ -1,5 +1,5 @@
-// Functions that WGSL lacks or leaves inaccurate: its sin may be off by 2^-11, its tanh may overflow, and its compilers may
-// assume that no value is NaN or infinite. These here are good to a few units in the last place, on every adapter.
+// Functions that WGSL lacks or leaves inaccurate: its sin may be off by 2^-11, its tanh may overflow, and its compilers
+// may assume that no value is NaN or infinite. These here are good to a few units in the last place, on every adapter.
 // Polynomials are least-squares fits of the relative error on the stated range.
 
 interface MathFunction {
@@ -14,8 +14,8 @@ function polynomial(x: string, coefficients: readonly number[]): string {
 }
 
 /**
- * WGSL of NAME(y, x): y, or x where that is a NaN. For functions that may lose it, as max, clamp, exp, log and sign do. Chosen by bits, as
- * integers, so that a compiler that takes all floats for numbers has nothing to leave out.
+ * WGSL of NAME(y, x): y, or x where that is a NaN. For functions that may lose it, as max, clamp, exp, log and sign do.
+ * Chosen by bits, as integers, so that a compiler that takes all floats for numbers has nothing to leave out.
  */
 export function orNan(name: string, float: string, integer: string): string {
   return `fn ${name}(y: ${float}, x: ${float}) -> ${float} {
@@ -52,8 +52,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
     wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }',
   },
 
-  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is corrected once, the
-  // quotient twice: that leaves the nearest float, where no step leaves the normal numbers.
+  // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is
+  // corrected once, the quotient twice: that leaves the nearest float, where no step leaves the normal numbers.
   divided: {
     wgsl: `fn divided(x: F, by: F) -> F {
   let guess = 1.0 / by;
@@ -124,7 +124,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
 }`,
   },
 
-  // The angle less the nearest multiple of pi/2 (in three parts, the first two with few bits), and which multiple it was.
+  // The angle less the nearest multiple of pi/2 (in three parts, the first two with few bits), and which multiple it
+  // was.
   quadrant: { wgsl: 'fn quadrant(x: F) -> F { return round(x * 0.6366197723675814); }' },
   reduced_angle: {
     wgsl: 'fn reduced_angle(x: F, k: F) -> F { return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }',
@@ -243,7 +244,8 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   return or_nan(select(with_sign(y, x), F(nan()), a > F(1.0)), x);
 }`,
   },
-  // x - y * trunc(x / y), with the sign of x, as exactly as C's fmod: a division of the mantissas, eight bits at a time.
+  // x - y * trunc(x / y), with the sign of x, as exactly as C's fmod: a division of the mantissas, eight bits at a
+  // time.
   remainder: {
     needs: ['nan', 'with_sign'],
     wgsl: `fn remainder(x: F, y: F) -> F {

@@ -82,8 +82,8 @@ export function foldWalk({ dims, strides }: Walk): Walk {
 
 /**
  * The walk in steps of `lanes` elements along its last axis, or undefined where that is impossible. Tensors that have
- * their elements next to each other there (`wide`) count in groups of `lanes`; those that repeat one element still count it alone.
- * `offsets`: where each tensor starts.
+ * their elements next to each other there (`wide`) count in groups of `lanes`; those that repeat one element still
+ * count it alone. `offsets`: where each tensor starts.
  */
 export function wideWalk(
   { dims, strides }: Walk,

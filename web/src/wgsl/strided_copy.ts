@@ -1,4 +1,5 @@
-// Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down to.
+// Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down
+// to.
 import type { Context, Shader, Spec, StorageType, Tensor } from '../jsep/kernel';
 import { inLanes, type Lanes } from './lanes';
 import { bindable, bindsWhole, windowStep } from './large';
@@ -127,7 +128,8 @@ interface BlockSpec extends Spec {
   readonly type: StorageType;
 }
 
-// A thread turns a block of 4x4 elements in registers: it reads four vectors along one axis and writes four along the other.
+// A thread turns a block of 4x4 elements in registers: it reads four vectors along one axis and writes four along the
+// other.
 const BLOCK_COPY: Shader<BlockSpec> = {
   name: 'strided_copy__block_4x4',
   wgsl({ rank, type }) {
@@ -144,7 +146,9 @@ const BLOCK_COPY: Shader<BlockSpec> = {
   },
 };
 
-/** Copies in blocks where source and target have their neighbours along different axes; false where that is impossible. */
+/**
+ * Copies in blocks where source and target have their neighbours along different axes; false where that is impossible.
+ */
 function blockCopy(
   ctx: Context,
   source: Tensor,

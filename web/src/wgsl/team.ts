@@ -1,4 +1,5 @@
-// Reductions in which a team of threads shares each output: a team of one on software adapters, which have no cheap barriers.
+// Reductions in which a team of threads shares each output: a team of one on software adapters, which have no cheap
+// barriers.
 import { linearMain, linearWorkgroups } from './linear';
 import type { DeviceTraits } from '../jsep/kernel';
 
@@ -11,7 +12,10 @@ export interface TeamReduction {
   readonly neighbours: boolean;
   /** What a thread gathers: variables, their types and what they begin with. */
   readonly accumulators: readonly { readonly name: string; readonly type: string; readonly start: string }[];
-  /** Statements before the steps. `o: u32` is the output's index; they declare `first` and `end`, the range of its steps. */
+  /**
+   * Statements before the steps. `o: u32` is the output's index; they declare `first` and `end`, the range of its
+   * steps.
+   */
   readonly prepare: string;
   /** Statements of step `r: u32`. */
   readonly step: string;

@@ -2,7 +2,10 @@
 import type { Uniforms } from '../jsep/kernel';
 import type { Walk } from './shape';
 
-/** Uniforms of a walk: `PREFIXdims_k`, and `NAME_k` for each tensor. Negative strides wrap around in u32, as they should. */
+/**
+ * Uniforms of a walk: `PREFIXdims_k`, and `NAME_k` for each tensor. Negative strides wrap around in u32, as they
+ * should.
+ */
 export function walkUniforms({ dims, strides }: Walk, names: readonly string[], prefix = ''): Uniforms {
   const uniforms: Record<string, readonly number[]> = { [`${prefix}dims`]: dims };
   names.forEach((name, k) => (uniforms[name] = strides[k]));

@@ -1,5 +1,5 @@
-// Fetching, with errors that say what the server said. Our own server tells why an answer broke off in a header of the next one
-// (`py_ort/browser/http_server.py`): by then it can no longer be told in the answer itself.
+// Fetching, with errors that say what the server said. Our own server tells why an answer broke off in a header of the
+// next one (`py_ort/browser/http_server.py`): by then it can no longer be told in the answer itself.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 

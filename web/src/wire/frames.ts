@@ -60,7 +60,10 @@ function join(parts: readonly Uint8Array[], size: number): Uint8Array {
 
 export interface Assembled {
   readonly header: Uint8Array;
-  /** 16-byte aligned; its memory belongs to this message alone. Of a message whose payload is elsewhere: the URL to fetch it from. */
+  /**
+   * 16-byte aligned; its memory belongs to this message alone. Of a message whose payload is elsewhere: the URL to
+   * fetch it from.
+   */
   readonly payload: Uint8Array;
   readonly elsewhere: boolean;
 }

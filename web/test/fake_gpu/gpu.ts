@@ -1,5 +1,5 @@
-// A WebGPU that computes nothing: enough of the API for sessions to load and run in Node, where buffers hold zeros. It checks what
-// WebGPU checks of the buffers that a dispatch binds, because that is what the memory plan must see to.
+// A WebGPU that computes nothing: enough of the API for sessions to load and run in Node, where buffers hold zeros. It
+// checks what WebGPU checks of the buffers that a dispatch binds, because that is what the memory plan must see to.
 
 export interface FakeAdapterOptions {
   /** Traits follow from these, as from a real adapter's. */

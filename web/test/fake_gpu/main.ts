@@ -1,5 +1,7 @@
-// Loads plans in Node and runs them on a GPU that computes nothing: what memory sessions plan, and which pipelines they make.
-//   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, runs, feeds: {name: {dtype, dims}}}; answers: what each told, or {error}.
+// Loads plans in Node and runs them on a GPU that computes nothing: what memory sessions plan, and which pipelines they
+// make.
+//   node main.mjs JOBS.json ANSWERS.json; jobs: a list of {plan, weights, core, software, f16, runs, feeds: {name:
+//   {dtype, dims}}}; answers: what each told, or {error}.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { cpuElementSize, dtypeOf, elementCount } from '../../src/jsep/elements';

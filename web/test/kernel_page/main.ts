@@ -51,7 +51,10 @@ const texts = new Map<string, string>();
 /** Requests that are new, and have not been looked at. */
 let asked: ShaderRequest[] = [];
 
-/** The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on a shape. */
+/**
+ * The provider, with a cache that lets no text of a shader depend on more than is in its key: not on the device, nor on
+ * a shape.
+ */
 async function openProvider(): Promise<GpuProvider> {
   const made = await GpuProvider.open();
   const { pipelines } = made;
@@ -80,7 +83,10 @@ async function runKernel(test: Case): Promise<Result> {
   return result;
 }
 
-/** The memory plan may declare all bindings read_write; what is read then is not uniform to a compiler, and barriers must not depend on it. */
+/**
+ * The memory plan may declare all bindings read_write; what is read then is not uniform to a compiler, and barriers
+ * must not depend on it.
+ */
 async function throwUnlessReadWrite({ gpu }: GpuProvider): Promise<void> {
   const requests = asked;
   asked = [];
@@ -160,7 +166,10 @@ async function runCase(open: GpuProvider, test: Case): Promise<Result> {
   return { outputs, shaders: [...call.labels], median_ms, compile_ms };
 }
 
-/** The median over `repeat` batches; a batch has as many runs as fit in about 50 ms, so that the wait for the queue counts little. */
+/**
+ * The median over `repeat` batches; a batch has as many runs as fit in about 50 ms, so that the wait for the queue
+ * counts little.
+ */
 async function measure(open: GpuProvider, submit: (times: number) => void, repeat: number): Promise<number> {
   const time = async (batch: number) => {
     const start = performance.now();

@@ -7,7 +7,9 @@ import { type Access, planKept } from '../../src/gpu/segment_plan';
 const WEIGHT = 1000;
 const KIB = 1024;
 
-/** A segment written as its commands: `writes < reads`; tensors are letters, W is a weight, u… are uploads, x… are fed. */
+/**
+ * A segment written as its commands: `writes < reads`; tensors are letters, W is a weight, u… are uploads, x… are fed.
+ */
 interface Case {
   readonly commands: readonly string[];
   readonly outputs?: string;
@@ -247,7 +249,10 @@ function drawn(seed: number): Drawn {
   };
 }
 
-/** What the outputs are in each of three runs, if memory that is not kept is lost between them. Contents are texts that say how they were made. */
+/**
+ * What the outputs are in each of three runs, if memory that is not kept is lost between them. Contents are texts that
+ * say how they were made.
+ */
 function outputsOf({ tensors, accesses, contents }: Drawn, { once, kept, uploads }: FixedPart): string[][] {
   let memory = new Map<number, string>();
   return [0, 1, 2].map((run) => {

@@ -36,7 +36,10 @@ test('packed: elements are read and written through functions', () => {
   assert.match(text, /var<storage, read> x: array<u32>;/);
 });
 
-/** What `lanes` elements are read and written as; those that are less than a word share it with others, whose bits must stay. */
+/**
+ * What `lanes` elements are read and written as; those that are less than a word share it with others, whose bits must
+ * stay.
+ */
 const WORDS: [Packing, 1 | 2 | 4, read: string, written: string][] = [
   ['f16', 4, 'vec2<u32>', 'vec2<u32>'],
   ['f16', 2, 'u32', 'u32'],

@@ -1,5 +1,5 @@
-// Attention over heads, wherever the heads lie in memory: in one dispatch where that can be, else scores, their softmax, and the
-// weighted sum of values one after another.
+// Attention over heads, wherever the heads lie in memory: in one dispatch where that can be, else scores, their
+// softmax, and the weighted sum of values one after another.
 import { DType } from '../../schema';
 import type { Context, Tensor } from '../../jsep/kernel';
 import { foldWalk } from '../../wgsl/shape';
@@ -118,7 +118,10 @@ export function attend(ctx: Context, t: Attention): void {
   });
 }
 
-/** The keys as the right operand of a product: as they lie where it can read them so, else as columns [batch, kvHeads, size, keys]. */
+/**
+ * The keys as the right operand of a product: as they lie where it can read them so, else as columns [batch, kvHeads,
+ * size, keys].
+ */
 function keysOf(
   ctx: Context,
   { k, batch, kvHeads, keys, size, queries }: Attention,
@@ -155,8 +158,8 @@ function plain(ctx: Context, heads: Heads, dims: readonly [number, number, numbe
 }
 
 /**
- * Fills [batch, heads, positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several in the tensors. With
- * `used`, so many of the past's rows come before, and those that are not overwritten stay behind.
+ * Fills [batch, heads, positions, size] of `target` with `past` (of the same form) and then `heads`; `part`: of several
+ * in the tensors. With `used`, so many of the past's rows come before, and those that are not overwritten stay behind.
  */
 export function appendHeads(
   ctx: Context,

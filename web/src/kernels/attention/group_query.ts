@@ -1,5 +1,5 @@
-// GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. Where the caches that come
-// out are bound to the buffers of those that come in, only the new rows are written.
+// GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. Where
+// the caches that come out are bound to the buffers of those that come in, only the new rows are written.
 import type { Attributes } from '../../jsep/attributes';
 import {
   type Context,
@@ -49,7 +49,10 @@ function attributes(a: Attributes): GroupAttributes {
   };
 }
 
-/** query (or all three in it), key, value, past_key, past_value, seqlens_k, total_sequence_length, cos, sin, position_ids, attention_bias, head_sink */
+/**
+ * query (or all three in it), key, value, past_key, past_value, seqlens_k, total_sequence_length, cos, sin,
+ * position_ids, attention_bias, head_sink
+ */
 function resolve(ctx: Context, a: GroupAttributes): void {
   const { heads, kvHeads } = a;
   const query = ctx.input(QUERY);

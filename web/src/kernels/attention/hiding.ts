@@ -3,8 +3,9 @@ import type { Binding, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { orNan } from '../../wgsl/math';
 
 /**
- * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is added.
- * With `ranges` it has, for each batch, where the keys that count end, and from that element on where they begin (0: at the first).
+ * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is
+ * added. With `ranges` it has, for each batch, where the keys that count end, and from that element on where they begin
+ * (0: at the first).
  */
 export interface Mask {
   readonly tensor: Tensor;
@@ -27,7 +28,10 @@ export interface Hiding {
   /** Number of keys that count, for each batch, less `more`. */
   readonly lengths?: Tensor;
   readonly more?: number;
-  /** The queries come after `past` keys (the default), are the last of those that count, or are so unless there are fewer of those. */
+  /**
+   * The queries come after `past` keys (the default), are the last of those that count, or are so unless there are
+   * fewer of those.
+   */
   readonly place?: 'past' | 'end' | 'appended';
   readonly softcap: number;
   /** A score that takes part in the softmax without a value: 0, or one for each head. */
@@ -49,7 +53,9 @@ export interface HidingSpec extends Spec {
   readonly sink: 'none' | 'zero' | 'given';
 }
 
-/** The score of a key that is hidden; LEAST is that of one that is seen, but masked by a finite number, however large. */
+/**
+ * The score of a key that is hidden; LEAST is that of one that is seen, but masked by a finite number, however large.
+ */
 export const HIDDEN = '-3.4028234663852886e38';
 export const LEAST = '-3.4028230607370965e38';
 
@@ -105,8 +111,9 @@ export function hidingParts(r: Hiding): HidingParts {
 const PLACES = { past: 'u.past', end: 'length - i32(u.queries)', appended: 'max(length - i32(u.queries), 0)' };
 
 /**
- * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or HIDDEN, `sink_of(head)`, and the keys
- * outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`. u.queries and u.keys must be there.
+ * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or HIDDEN,
+ * `sink_of(head)`, and the keys outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`.
+ * u.queries and u.keys must be there.
  */
 export function hidingText({ masks, fill, positions, lengths, place, softcap, sink }: HidingSpec): string {
   const lines: string[] = [];

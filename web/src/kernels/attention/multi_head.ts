@@ -36,8 +36,8 @@ const attributes = (a: Attributes): HeadAttributes => ({
 });
 
 /**
- * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with where they begin behind;
- * [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
+ * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with
+ * where they begin behind; [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
  */
 function maskOfKeys(mask: Tensor | undefined, [batch, , queries, keys]: readonly number[]): Mask[] {
   if (!mask) return [];
@@ -169,7 +169,10 @@ const FOLLOW_BEAMS: Shader<BeamSpec> = {
   y[i] = x[(source * u.heads + head) * u.capacity * u.size + place * u.size + d];`),
 };
 
-/** The first `rows` of heads [batch, heads, capacity, size], of which those of the first `before` positions are another beam's: [texts, beams, positions]. */
+/**
+ * The first `rows` of heads [batch, heads, capacity, size], of which those of the first `before` positions are another
+ * beam's: [texts, beams, positions].
+ */
 function followBeams(
   ctx: Context,
   { tensor }: Heads,
@@ -205,7 +208,10 @@ function followBeams(
   return headsOf(y);
 }
 
-/** query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length, cache_indirection */
+/**
+ * query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length,
+ * cache_indirection
+ */
 function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
   const { heads, scale } = a;
   const [bias, mask, added, pastKey, pastValue] = [3, 4, 5, 6, 7].map((i) => ctx.inputs[i]);
@@ -260,7 +266,10 @@ function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
   });
 }
 
-/** input [batch, positions, width], weights [width, q + k + v], bias, mask_index, past [2, batch, heads, positions, size], attention_bias */
+/**
+ * input [batch, positions, width], weights [width, q + k + v], bias, mask_index, past [2, batch, heads, positions,
+ * size], attention_bias
+ */
 function resolveAttention(ctx: Context, a: HeadAttributes): void {
   const { heads, scale, sizes } = a;
   const [x, weights, bias, past] = [ctx.input(0), ctx.input(1), ctx.inputs[2], ctx.inputs[4]];

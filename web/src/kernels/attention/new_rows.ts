@@ -1,5 +1,6 @@
-// What comes before attention with a cache, in as few dispatches as bindings allow: queries and keys turned by their positions, new keys and
-// values written behind the old ones of their batch. Elements are read one by one and written by fours.
+// What comes before attention with a cache, in as few dispatches as bindings allow: queries and keys turned by their
+// positions, new keys and values written behind the old ones of their batch. Elements are read one by one and written
+// by fours.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
@@ -13,8 +14,8 @@ export interface NewRows {
   /** Whether they are turned. */
   readonly turned: boolean;
   /**
-   * Where they go: [batch, positions, heads, size], or a cache [batch, heads, capacity, size], of which the rest is made of `past` (or of zeros)
-   * unless `kept`.
+   * Where they go: [batch, positions, heads, size], or a cache [batch, heads, capacity, size], of which the rest is
+   * made of `past` (or of zeros) unless `kept`.
    */
   readonly to: Tensor;
   readonly cache: boolean;
@@ -26,7 +27,10 @@ export interface Rotation {
   readonly cosine: Tensor;
   readonly sine: Tensor;
   readonly interleaved: boolean;
-  /** [batch, positions]; by default rows follow those that are there. With `fromFirst` all rows follow the very first of them. */
+  /**
+   * [batch, positions]; by default rows follow those that are there. With `fromFirst` all rows follow the very first of
+   * them.
+   */
   readonly positions?: Tensor;
   readonly fromFirst?: boolean;
 }

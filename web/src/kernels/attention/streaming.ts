@@ -1,7 +1,7 @@
-// Attention in one dispatch: scores live in registers or workgroup memory, block of keys by block of keys, with a softmax that
-// corrects itself whenever it meets a larger score. A row is a query of a head; heads that share keys have their rows together. Where
-// there are few rows and many keys, as when a model writes word by word, several threads or workgroups share the keys of a row, and
-// a second dispatch joins what they found.
+// Attention in one dispatch: scores live in registers or workgroup memory, block of keys by block of keys, with a
+// softmax that corrects itself whenever it meets a larger score. A row is a query of a head; heads that share keys have
+// their rows together. Where there are few rows and many keys, as when a model writes word by word, several threads or
+// workgroups share the keys of a row, and a second dispatch joins what they found.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { DType } from '../../schema';
 import { type Lanes, laneType, load, stored } from '../../wgsl/lanes';
@@ -189,7 +189,8 @@ const queryOf = (row: string, sharing: boolean) => (sharing ? `${row} / u.sharin
 
 /**
  * The keys from `begin` to `end` that this part of the block looks at, whole tiles of them.
- * @param agreed where there are barriers: a compiler must see that all threads of a workgroup go by the same numbers, and it does not
+ * @param agreed where there are barriers: a compiler must see that all threads of a workgroup go by the same numbers,
+ * and it does not
  *   where they come from a tensor.
  */
 function keysOfBlock({ rows, columns, sharing, split }: StreamingSpec, agreed: boolean): string {

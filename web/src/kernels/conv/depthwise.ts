@@ -1,5 +1,5 @@
-// A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4 channels, so that
-// pixels and weights are loaded once for several uses.
+// A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4
+// channels, so that pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
 import {
   activated,

@@ -1,5 +1,5 @@
-// Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for ranks (and dilations)
-// that nothing quicker covers.
+// Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for
+// ranks (and dilations) that nothing quicker covers.
 import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
 import {
   activated,

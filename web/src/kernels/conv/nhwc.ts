@@ -1,4 +1,5 @@
-// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one window a channel.
+// Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one
+// window a channel.
 import { type Context, KernelError } from '../../jsep/kernel';
 import { inBatches } from '../../wgsl/large';
 import { type ChannelsLast, windowUniforms } from '../_conv_geometry';

@@ -1,6 +1,6 @@
-// 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3), with a quarter of the multiplications, where that costs less. For software
-// adapters, which have few of them; a GPU has more to lose by what must be kept in between. Not where compilation is slow: on lavapipe
-// runs would gain 6 %, and the first one take seconds longer.
+// 3x3 convolution with stride 1 by Winograd's F(4x4, 3x3), with a quarter of the multiplications, where that costs
+// less. For software adapters, which have few of them; a GPU has more to lose by what must be kept in between. Not
+// where compilation is slow: on lavapipe runs would gain 6 %, and the first one take seconds longer.
 import { DType } from '../../schema';
 import type { Context, DeviceTraits } from '../../jsep/kernel';
 import { ACTIVATION_F32, activationUniforms, piecewise } from '../../wgsl/activation';
@@ -14,8 +14,8 @@ const BLOCK: Tile = { rows: 4, columns: 4 };
 /** Of a workgroup: those of a subgroup, so that few tiles keep none idle. */
 const THREADS = 4;
 /**
- * Nanoseconds of a processor, measured on SwiftShader: transforms of a tile of 4 channels into 36 points, of the products there into
- * outputs, and of the weights of one channel for 4 outputs.
+ * Nanoseconds of a processor, measured on SwiftShader: transforms of a tile of 4 channels into 36 points, of the
+ * products there into outputs, and of the weights of one channel for 4 outputs.
  */
 const TO_POINTS = 1900;
 const TO_OUTPUTS = 1700;
@@ -48,8 +48,8 @@ interface Shares {
 }
 
 /**
- * Whether Winograd's way costs less than the product over windows. The weights' transform counts too: a run does it where there is no
- * memory to keep so much (gpu/fixed_part.ts), and the first run always does.
+ * Whether Winograd's way costs less than the product over windows. The weights' transform counts too: a run does it
+ * where there is no memory to keep so much (gpu/fixed_part.ts), and the first run always does.
  */
 export function suitsWinograd(
   ctx: Context,

@@ -1,5 +1,5 @@
-// WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all the rest in one: a thread takes its tiles of 4x4 outputs from the input
-// to the output by way of memory of its own, so that nobody waits for anybody.
+// WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all the rest in one: a thread takes its tiles of 4x4
+// outputs from the input to the output by way of memory of its own, so that nobody waits for anybody.
 import type { Shader, Spec, StorageType } from '../../jsep/kernel';
 import { activated, type ActivationKind, activationText } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
@@ -45,9 +45,9 @@ function rowsTimes(matrix: readonly (readonly number[])[], value: (k: number) =>
 }
 
 /**
- * matrix * tile * transposed matrix. First the rows of the tile, one after the other, into `half`, then its columns: in loops whose ends
- * are uniforms, so that nobody unrolls them (see product/software.ts). `size` is the tile's, `made` that of what it becomes (WGSL).
- * `load` declares v_0… of row r; `save` takes w_0… of column c.
+ * matrix * tile * transposed matrix. First the rows of the tile, one after the other, into `half`, then its columns: in
+ * loops whose ends are uniforms, so that nobody unrolls them (see product/software.ts). `size` is the tile's, `made`
+ * that of what it becomes (WGSL). `load` declares v_0… of row r; `save` takes w_0… of column c.
  */
 function transform(
   matrix: readonly (readonly number[])[],
@@ -129,7 +129,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   },
 };
 
-/** The points of all tiles, [point, tile, channel]. Tiles behind the last one are as that: their results are not written. */
+/**
+ * The points of all tiles, [point, tile, channel]. Tiles behind the last one are as that: their results are not
+ * written.
+ */
 function inputToPoints({ rows, inputIn }: TilesSpec): string {
   return `for (var own = 0u; own < u.rows; own++) {
     let tile = min(first_tile + own, u.tiles - 1u);

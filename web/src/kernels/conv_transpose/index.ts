@@ -1,4 +1,5 @@
-// ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts: phases).
+// ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts:
+// phases).
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../jsep/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';

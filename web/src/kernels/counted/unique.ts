@@ -1,4 +1,5 @@
-// Unique. The counting node sorts the rows and numbers the groups of equal ones; what is left is to cut its results to their number.
+// Unique. The counting node sorts the rows and numbers the groups of equal ones; what is left is to cut its results to
+// their number.
 import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { DType } from '../../schema';
 import { ALL, HOST, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../../wgsl';
@@ -7,7 +8,9 @@ import { COUNT, countOf, INTERNAL_DOMAIN } from './count';
 import { rowBefore, type SortedRows, sortRows } from './sort';
 import { prefixSums } from './sums';
 
-/** heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor. */
+/**
+ * heads[p]: whether the row at place p is the first of its group, which is also the first of its rows in the tensor.
+ */
 const HEADS: Shader<{ readonly type: StorageType }> = {
   name: 'unique__heads',
   wgsl: ({ type }) =>
@@ -90,7 +93,10 @@ function resolveCount(ctx: Context, { axis, sorted }: UniqueAttributes): void {
   });
 }
 
-/** x, then what the counting node found: the first row of each group, the group of each row, the sizes of groups, their number. */
+/**
+ * x, then what the counting node found: the first row of each group, the group of each row, the sizes of groups, their
+ * number.
+ */
 function resolve(ctx: Context, { axis: given }: UniqueAttributes): void {
   const [x, firsts, inverse, members] = [0, 1, 2, 3].map((i) => ctx.input(i));
   const { dims, axis } = rowsOf(x, given);

@@ -1,6 +1,6 @@
-// The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the registers it reads, and
-// numbers with a # in front. Registers are the inputs, then the instructions' results, the last of which is the chain's; all are
-// floats, truths 0 and 1.
+// The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the
+// registers it reads, and numbers with a # in front. Registers are the inputs, then the instructions' results, the last
+// of which is the chain's; all are floats, truths 0 and 1.
 import { type DeviceTraits, KernelError } from '../../jsep/kernel';
 import { division, type MathName, mathFunctions } from '../../wgsl';
 import { unaryFunction } from '../unary';
@@ -17,7 +17,10 @@ export interface Program {
   readonly numbers: readonly number[];
 }
 
-/** Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are numbers. */
+/**
+ * Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are
+ * numbers.
+ */
 const EXPRESSIONS: { readonly [op: string]: string } = {
   Add: 'a + b',
   Sub: 'a - b',
@@ -82,7 +85,10 @@ export interface ProgramFunction {
   readonly result: string;
 }
 
-/** WGSL of `functions` and what they need; the numbers of all their programs, in order, are the uniforms number_0, number_1, … */
+/**
+ * WGSL of `functions` and what they need; the numbers of all their programs, in order, are the uniforms number_0,
+ * number_1, …
+ */
 export function programFunctions(functions: readonly ProgramFunction[], provided: readonly MathName[] = []): string {
   const math = new Set<MathName>(provided);
   const unary = new Map<string, string>();

@@ -1,5 +1,6 @@
-// An elementwise program and the reduction of its results, in one dispatch: what is reduced is never a tensor. The results are walked as
-// outputs x steps, as in reduce.ts, which also takes in the parts of a long reduction to few outputs.
+// An elementwise program and the reduction of its results, in one dispatch: what is reduced is never a tensor. The
+// results are walked as outputs x steps, as in reduce.ts, which also takes in the parts of a long reduction to few
+// outputs.
 import type { DType } from '../../schema';
 import { DType as DTypes } from '../../schema';
 import { type Context, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
@@ -28,7 +29,10 @@ interface ReducedSpec extends Spec {
   readonly program: readonly Instruction[];
   /** What the reduced values go through. */
   readonly after?: readonly Instruction[];
-  /** `wide`: whether the input is read four at a time where the program is computed so; else one element serves all lanes. */
+  /**
+   * `wide`: whether the input is read four at a time where the program is computed so; else one element serves all
+   * lanes.
+   */
   readonly operands: readonly { readonly storage: StorageType; readonly wide: boolean }[];
   readonly combine: Combination;
   readonly map?: string;

@@ -1,5 +1,5 @@
-// MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's FusedMatMul (transposes
-// and a factor).
+// MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's
+// FusedMatMul (transposes and a factor).
 import type { Attributes } from '../../jsep/attributes';
 import {
   type Context,

@@ -1,6 +1,7 @@
-// A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles are on their
-// way into registers meanwhile. Where there would be too few workgroups, k is cut: the slices of a workgroup are done by different
-// threads of it, those of different workgroups (z counts them) are added up by another launch (parts.ts).
+// A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles are on
+// their way into registers meanwhile. Where there would be too few workgroups, k is cut: the slices of a workgroup are
+// done by different threads of it, those of different workgroups (z counts them) are added up by another launch
+// (parts.ts).
 import type { Shader } from '../../jsep/kernel';
 import { finishText, loadB } from './finish';
 import { leftText, type LeftText } from './left';
@@ -108,8 +109,9 @@ function range({ split, slices, tileDepth }: HardwareSpec): string {
 }
 
 /**
- * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The tiles are not needed
- * any more: half of the rows go into the memory of each. (So tileRows and tileColumns are at most twice tileDepth.)
+ * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The
+ * tiles are not needed any more: half of the rows go into the memory of each. (So tileRows and tileColumns are at most
+ * twice tileDepth.)
  */
 function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
   const half = rows / 2;

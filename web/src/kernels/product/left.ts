@@ -10,13 +10,22 @@ export interface LeftText {
   /** The loops over taps: what opens them and declares `b_row`, the row of b where the tap begins; what closes them. */
   readonly openTaps: string;
   readonly closeTaps: string;
-  /** Statements inside of the tap (ky, kx): declare at_ID, where the channels of the row's pixel begin, and in_ID, whether it exists. */
+  /**
+   * Statements inside of the tap (ky, kx): declare at_ID, where the channels of the row's pixel begin, and in_ID,
+   * whether it exists.
+   */
   tap(id: number | string): string;
   /** Whether in_ID matters. */
   readonly masked: boolean;
-  /** WGSL of a statement that declares, for a k counted in units of `unit` over all taps: ky, kx, channel (in that unit), b_row. */
+  /**
+   * WGSL of a statement that declares, for a k counted in units of `unit` over all taps: ky, kx, channel (in that
+   * unit), b_row.
+   */
   decode(k: string, unit: string): string;
-  /** Statements that declare `placed: bool`, `pixel: u32`, the row of y as it lies in memory, and `at: u32`, where it begins (in units of bVec). */
+  /**
+   * Statements that declare `placed: bool`, `pixel: u32`, the row of y as it lies in memory, and `at: u32`, where it
+   * begins (in units of bVec).
+   */
   place(row: string): string;
 }
 
@@ -72,7 +81,8 @@ function windows(): LeftText {
 }
 
 function phases(): LeftText {
-  // Of the taps of one axis, those that reach an output pixel are ky = first_y + t * stride, from input row (pixel + pad - ky) / stride.
+  // Of the taps of one axis, those that reach an output pixel are ky = first_y + t * stride, from input row (pixel +
+  // pad - ky) / stride.
   return {
     base: `let channel_group = z % u.groups;
   let phase_x = z / u.groups % u.stride_w;

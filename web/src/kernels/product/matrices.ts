@@ -115,7 +115,10 @@ export function checkResidual(residual: Tensor | undefined, y: Tensor): void {
     throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
 }
 
-/** WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of uniforms by foldBatch. */
+/**
+ * WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of
+ * uniforms by foldBatch.
+ */
 export function operandOffsets(batch: number): string {
   const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
   return `let column = i % u.n;

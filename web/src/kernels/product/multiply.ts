@@ -41,7 +41,9 @@ export interface Product {
   /** The first columns of a's and y's rows that are meant (0). */
   readonly aFirst?: number;
   readonly yFirst?: number;
-  /** Where the residual is, unless it lies in its tensor as y does in its own; one that is in y's own tensor must be. */
+  /**
+   * Where the residual is, unless it lies in its tensor as y does in its own; one that is in y's own tensor must be.
+   */
   readonly residualColumns?: Columns;
   readonly activation?: Activation;
   readonly alpha?: number;

@@ -1,4 +1,5 @@
-// Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a turned b.
+// Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a
+// turned b.
 import type { Context, Tensor } from '../../jsep/kernel';
 import { bindsWhole, partsAlong } from '../../wgsl/large';
 import type { Product } from './multiply';

@@ -1,5 +1,6 @@
 // A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
-// There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their loads of b.
+// There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their
+// loads of b.
 import type { Shader } from '../../jsep/kernel';
 import { type FinishText, finishText, loadB } from './finish';
 import { type LeftText, leftText } from './left';
@@ -60,8 +61,8 @@ function storeEach({ rows, columns }: SoftwareSpec, left: LeftText, finish: Fini
 }
 
 /**
- * Loops whose ends are uniforms, so that no compiler unrolls them: what lavapipe takes for a shader grows with the square of the loads and
- * stores in its text, to seconds for a tile written out.
+ * Loops whose ends are uniforms, so that no compiler unrolls them: what lavapipe takes for a shader grows with the
+ * square of the loads and stores in its text, to seconds for a tile written out.
  */
 function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
   const sums = Array.from({ length: rows * columns }, (_, t) => `sum_${Math.floor(t / columns)}_${t % columns}`);
@@ -92,7 +93,10 @@ function loadA({ aVec, step, tail, inPlace }: SoftwareSpec, i: number, masked: b
   return `let a_${i} = ${masked ? `select(${type}(0.0), ${value}, in_${i})` : value};`;
 }
 
-/** Declares b_J: group J of the columns, a matrix of a column for each row of this step (or a vector, where that is one row). */
+/**
+ * Declares b_J: group J of the columns, a matrix of a column for each row of this step (or a vector, where that is one
+ * row).
+ */
 function loadsOfB({ bVec, step, tail, share, columns }: SoftwareSpec): string {
   const lines: string[] = [];
   const row = (s: string) => {

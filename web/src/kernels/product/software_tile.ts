@@ -1,10 +1,14 @@
-// What products cost on a software adapter, and the tile that costs least: a rough model, with figures measured on SwiftShader.
+// What products cost on a software adapter, and the tile that costs least: a rough model, with figures measured on
+// SwiftShader.
 import type { DeviceTraits } from '../../jsep/kernel';
 
 /** Threads of a workgroup; a multiple of the subgroup's size on all known software adapters (4 and 8). */
 export const SOFTWARE_THREADS = 8;
 
-/** Nanoseconds of a processor, for one thread: a load of a vec4, and of 4 rows of b that a subgroup shares; a matrix of 4x4 times a vector. */
+/**
+ * Nanoseconds of a processor, for one thread: a load of a vec4, and of 4 rows of b that a subgroup shares; a matrix of
+ * 4x4 times a vector.
+ */
 const LOAD = 10;
 const SHARED_ROWS = 18;
 const MATRIX_TIMES_VECTOR = 7;

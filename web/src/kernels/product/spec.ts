@@ -7,7 +7,8 @@ import type { ActivationKind } from '../../wgsl/activation';
  * Where a[m, k] is, and what z counts:
  *   matrix   rows of a matrix; z counts batches
  *   windows  k = (tap, channel), m = (image, y, x): the window of an output pixel; z counts groups
- *   phases   the same for a transposed convolution: z = (phase, group), where a phase is the output pixels whose windows
+ *   phases   the same for a transposed convolution: z = (phase, group), where a phase is the output pixels whose
+ *   windows
  *            have the same taps, so that no tap is wasted
  */
 export type LeftKind = 'matrix' | 'windows' | 'phases';
@@ -19,9 +20,15 @@ export interface FinishSpec {
   /** row: one number for each column; any: strides for rows and columns. */
   readonly bias?: 'row' | 'any';
   readonly residual?: boolean;
-  /** Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of y. */
+  /**
+   * Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of
+   * y.
+   */
   readonly residualColumns?: 'own' | 'y';
-  /** A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound they are). */
+  /**
+   * A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound
+   * they are).
+   */
   readonly compact?: boolean;
   /** Whether there are alpha and beta. */
   readonly scaled?: boolean;
@@ -69,7 +76,10 @@ export interface HardwareSpec extends ProductSpec {
   readonly tileDepth: number;
   /** Rows of one thread; it has 4 columns. */
   readonly rows: number;
-  /** Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A divisor of `rows`. */
+  /**
+   * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
+   * divisor of `rows`.
+   */
   readonly slices: number;
   /** Whether z also counts parts of k, whose sums are left in y as they are. */
   readonly split: boolean;

@@ -1,4 +1,5 @@
-// A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share out k.
+// A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share
+// out k.
 import type { Shader } from '../../jsep/kernel';
 import { finishText, loadB } from './finish';
 import { leftText } from './left';

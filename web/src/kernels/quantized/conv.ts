@@ -1,5 +1,5 @@
-// ConvInteger and QLinearConv over any number of axes, channels second. A thread computes 4 outputs that follow each other in one channel,
-// or in 4 channels of a group, so that what it reads serves several.
+// ConvInteger and QLinearConv over any number of axes, channels second. A thread computes 4 outputs that follow each
+// other in one channel, or in 4 channels of a group, so that what it reads serves several.
 import { DType } from '../../schema';
 import {
   type Context,

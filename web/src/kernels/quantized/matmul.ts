@@ -1,5 +1,5 @@
-// MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one element where they do
-// not come in fours.
+// MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one
+// element where they do not come in fours.
 import { DType } from '../../schema';
 import type { Context, DTypeName, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { inLanes } from '../../wgsl/lanes';

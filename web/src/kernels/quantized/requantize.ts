@@ -1,4 +1,5 @@
-// What quantised operators share: zero points and scales that are one for all, or one for each row or column; and the way back to bytes.
+// What quantised operators share: zero points and scales that are one for all, or one for each row or column; and the
+// way back to bytes.
 import { DType } from '../../schema';
 import { type Binding, KernelError, type StorageType, type Tensor } from '../../jsep/kernel';
 import { type Lanes, laneType } from '../../wgsl/lanes';
@@ -46,7 +47,10 @@ export function byteRange(dtype: DType): readonly [number, number] {
   return dtype === DType.int8 ? [-128, 127] : [0, 255];
 }
 
-/** WGSL of `sum` (i32, or a vector) as a byte, or several: scaled, rounded to even, shifted, clamped to u.least and u.most. */
+/**
+ * WGSL of `sum` (i32, or a vector) as a byte, or several: scaled, rounded to even, shifted, clamped to u.least and
+ * u.most.
+ */
 export function requantized(storage: StorageType, sum: string, scale: string, zero: string, lanes: Lanes = 1): string {
   const [f, i] = [laneType('f32', lanes), laneType('i32', lanes)];
   return `${laneType(storage, lanes)}(clamp(${i}(round(clamp(${f}(${sum}) * (${scale}), ${f}(-1e9), ${f}(1e9)))) + ${zero}, ${i}(u.least), ${i}(u.most)))`;

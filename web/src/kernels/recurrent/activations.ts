@@ -22,7 +22,10 @@ const FUNCTIONS: { readonly [name: string]: GateFunction } = {
   Softplus: { text: 'or_nan(max(v, 0.0) + log(1.0 + exp(-abs(v))), v)' },
 };
 
-/** WGSL expressions in `v`, one for each name, that need or_nan; parameters are handed out in order to the functions that take them. */
+/**
+ * WGSL expressions in `v`, one for each name, that need or_nan; parameters are handed out in order to the functions
+ * that take them.
+ */
 export function gateFunctions(names: readonly string[], alphas: readonly number[], betas: readonly number[]): string[] {
   const [alpha, beta] = [[...alphas], [...betas]];
   return names.map((name) => {

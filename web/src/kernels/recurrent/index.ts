@@ -146,7 +146,8 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
     [size, columns],
   );
   const xw = ctx.temp([times * batch, columns], d.x.dtype);
-  // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's products.
+  // With all its optional inputs an LSTM binds more tensors than every device allows: then the biases join the input's
+  // products.
   const optional = [d.bias, d.lengths, d.initialH ?? (a.quantizedState ? d.lastH : undefined), d.peepholes].filter(
     (given) => given !== undefined,
   );

@@ -30,9 +30,9 @@ export const GATES: { readonly [cell in Cell]: number } = { lstm: 4, gru: 3, gru
 export const STEP: Shader<StepSpec> = { name: 'recurrent_step', wgsl: text };
 
 /**
- * Bindings: xw [time, batch, gates * hidden] (the input's part, without bias), r (weights [directions, gates * hidden, hidden]), bias, lengths,
- * initial_h [directions, batch, hidden], peepholes; in and out: y [time, directions, batch, hidden], cell and last_h [directions, batch, hidden];
- * reset: r * h of GRU, [batch, hidden].
+ * Bindings: xw [time, batch, gates * hidden] (the input's part, without bias), r (weights [directions, gates * hidden,
+ * hidden]), bias, lengths, initial_h [directions, batch, hidden], peepholes; in and out: y [time, directions, batch,
+ * hidden], cell and last_h [directions, batch, hidden]; reset: r * h of GRU, [batch, hidden].
  */
 function text(spec: StepSpec): string {
   const { cell, functions, bias, lengths, initial, peepholes, coupled, clip, linearFirst, first, old, storage } = spec;
