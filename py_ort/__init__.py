@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from py_ort.plan.node_arg import NodeArg as NodeArg
     from py_ort.session import InferenceSession as InferenceSession
     from py_ort.sessions.async_session import AsyncInferenceSession as AsyncInferenceSession
-    from py_ort.unsupported import AdapterFormat as AdapterFormat
-    from py_ort.unsupported import LoraAdapter as LoraAdapter
     from py_ort.unsupported import ModelCompiler as ModelCompiler
-    from py_ort.unsupported import SparseTensor as SparseTensor
     from py_ort.user_kernels import UserKernel as UserKernel
     from py_ort.user_kernels import register_kernel as register_kernel
     from py_ort.user_kernels import unregister_kernel as unregister_kernel
+    from py_ort.values.adapters import AdapterFormat as AdapterFormat
+    from py_ort.values.adapters import LoraAdapter as LoraAdapter
     from py_ort.values.io_binding import IOBinding as IOBinding
     from py_ort.values.ort_device import OrtDevice as OrtDevice
     from py_ort.values.ort_value import OrtValue as OrtValue
     from py_ort.values.ort_value import copy_tensors as copy_tensors
+    from py_ort.values.sparse_tensor import SparseTensor as SparseTensor
 
 __version__ = "0.1.0"
 
 # Imported at first use, so that `import py_ort` costs nothing.
 _WHERE = {
-    "AdapterFormat": "unsupported",
+    "AdapterFormat": "values.adapters",
     "AsyncInferenceSession": "sessions.async_session",
     "BrowserOptions": "browser.options",
     "ExecutionMode": "options.session_options",
@@ -70,7 +70,7 @@ _WHERE = {
     "IOBinding": "values.io_binding",
     "InferenceSession": "session",
     "JsepBackend": "jsep",
-    "LoraAdapter": "unsupported",
+    "LoraAdapter": "values.adapters",
     "ModelCompiler": "unsupported",
     "ModelMetadata": "load.metadata",
     "NodeArg": "plan.node_arg",
@@ -79,7 +79,7 @@ _WHERE = {
     "PyOrtError": "exceptions",
     "RunOptions": "options.run_options",
     "SessionOptions": "options.session_options",
-    "SparseTensor": "unsupported",
+    "SparseTensor": "values.sparse_tensor",
     "UserKernel": "user_kernels.kernel",
     "copy_tensors": "values.ort_value",
     "disable_telemetry_events": "available",

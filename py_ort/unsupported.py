@@ -24,17 +24,5 @@ def refusing(name: str, reason: str) -> type:
     return _Refusing(name, (), {"__doc__": reason})
 
 
-class SparseTensor(metaclass=_Refusing):
-    """Sparse tensors are not supported: give their dense form."""
-
-
-class LoraAdapter(metaclass=_Refusing):
-    """LoRA adapters are not supported: merge the adapter into the model."""
-
-
-class AdapterFormat(metaclass=_Refusing):
-    """LoRA adapters are not supported: merge the adapter into the model."""
-
-
 class ModelCompiler(metaclass=_Refusing):
     """No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.providers.names import canonical_provider
+
+_log = logging.getLogger("py_ort")
+#: onnxruntime's names of the memory of the CPU and of WebGPU.
+_PLACES = ("Cpu", "WebGPU_Buffer")
 
 
 class OrtAllocatorType(enum.IntEnum):
@@ -124,8 +130,38 @@ class OrtArenaCfg:
             setattr(self, name, int(given.get(name, 0 if name == "max_mem" else -1)))
 
 
+def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None = None) -> None:
+    """Nothing to do: a page has the wasm heap and GPU buffers, whatever is registered, and a message says so.
+
+    Raises:
+        TypeError: It is for no memory.
+        NotImplemented: It is for memory that a browser has not.
+    """
+    if not isinstance(mem_info, OrtMemoryInfo):
+        raise TypeError(f"create_and_register_allocator takes an OrtMemoryInfo, not {type(mem_info).__name__}")
+    if mem_info.name not in _PLACES:
+        raise NotImplemented(f"a browser has no memory {mem_info.name!r}: it has {', '.join(_PLACES)}")
+    _log.info("an allocator for %s has no effect: a page has the wasm heap and GPU buffers", mem_info.name)
+
+
+def create_and_register_allocator_v2(
+    provider_type: str,
+    mem_info: OrtMemoryInfo,
+    provider_options: Mapping[str, str],
+    arena_cfg: OrtArenaCfg | None = None,
+) -> None:
+    """Nothing to do; see `create_and_register_allocator`.
+
+    Raises:
+        InvalidArgument: There is no such provider.
+        NotImplemented: It is for memory that a browser has not.
+    """
+    canonical_provider(provider_type)
+    create_and_register_allocator(mem_info, arena_cfg)
+
+
 def of_place(name: str) -> OrtMemoryInfo:
     """Return the description of "cpu" or "webgpu", with onnxruntime's names."""
     if name == "cpu":
-        return OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
-    return OrtMemoryInfo("WebGPU_Buffer", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
+        return OrtMemoryInfo(_PLACES[0], OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, OrtMemType.DEFAULT)
+    return OrtMemoryInfo(_PLACES[1], OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)

@@ -13,10 +13,9 @@ from py_ort.exceptions import NotImplemented
 from py_ort.options import SessionOptions
 from py_ort.unsupported import refusing
 from py_ort.values.ort_value_vector import OrtValueVector
+from py_ort.values.sparse_tensor import OrtSparseFormat, SparseCooView, SparseCsrView
 
-_NO_ALLOCATORS = "A page has the wasm heap and GPU buffers: there is no allocator to choose."
 _NO_DEVICES = "A browser does not list its devices: `py-ort browsers` says what each can do."
-_NO_SPARSE = "Sparse tensors are not supported: give their dense form."
 _NO_COMPILED = (
     "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."
 )
@@ -30,13 +29,9 @@ _CLASSES = {
     "OrtHardwareDevice": _NO_DEVICES,
     "OrtSyncStream": "A browser has no streams.",
     "SessionObjectInitializer": "SessionOptions and RunOptions are made by their names.",
-    "SparseBlockSparseView": _NO_SPARSE,
-    "SparseCooView": _NO_SPARSE,
-    "SparseCsrView": _NO_SPARSE,
+    "SparseBlockSparseView": "Sparse tensors of blocks are not supported: no operator takes one.",
 }
 _FUNCTIONS = {
-    "create_and_register_allocator": _NO_ALLOCATORS,
-    "create_and_register_allocator_v2": _NO_ALLOCATORS,
     "get_all_opkernel_def": "docs/operators.md lists what has a kernel here.",
     "get_compatibility_info_from_model": _NO_COMPILED,
     "get_compatibility_info_from_model_bytes": _NO_COMPILED,
@@ -69,9 +64,6 @@ _ENUMS: dict[str, dict[str, int]] = {
         **{"MAX_PERFORMANCE": 4, "MAX_EFFICIENCY": 5, "MIN_OVERALL_POWER": 6},
     },
     "OrtHardwareDeviceType": {"CPU": 0, "GPU": 1, "NPU": 2},
-    "OrtSparseFormat": {
-        **{"ORT_SPARSE_UNDEFINED": 0, "ORT_SPARSE_COO": 1, "ORT_SPARSE_CSRC": 2, "ORT_SPARSE_BLOCK_SPARSE": 4},
-    },
 }
 #: Names of the package itself; all others are those of its native module only.
 _PUBLIC = (
@@ -116,7 +108,12 @@ def of_native_module() -> dict[str, Any]:
         **{name: getattr(block_quantization, name) for name in block_quantization.__all__},
         "OrtEpAssignedNode": OrtEpAssignedNode,
         "OrtEpAssignedSubgraph": OrtEpAssignedSubgraph,
+        "OrtSparseFormat": OrtSparseFormat,
         "OrtValueVector": OrtValueVector,
+        "SparseCooView": SparseCooView,
+        "SparseCsrView": SparseCsrView,
+        "create_and_register_allocator": memory.create_and_register_allocator,
+        "create_and_register_allocator_v2": memory.create_and_register_allocator_v2,
         "is_dlpack_uint8_tensor": is_dlpack_uint8_tensor,
         "get_all_operator_schema": get_all_operator_schema,
         "get_default_session_options": get_default_session_options,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from py_ort.boundary import public
-from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.exceptions import InvalidArgument
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
+
+if TYPE_CHECKING:
+    from py_ort.values.adapters import LoraAdapter
 
 #: onnxruntime's name of the configuration entry.
 GRAPH_ID = "gpu_graph_id"
@@ -51,6 +54,7 @@ class RunOptions:
         self._profile = False  # have the page tell of this run; for py_ort's own tools
         self._config = ConfigEntries("RunOptions")
         self._cancel: list[Callable[[], object]] = []
+        self._adapters: list[LoraAdapter] = []
         for name, value in _DEFAULTS.items():
             setattr(self, name, value)
 
@@ -107,9 +111,24 @@ class RunOptions:
             raise InvalidArgument(f"{GRAPH_ID} is a whole number from -1, not {text!r}")
         return int(text)
 
-    def add_active_adapter(self, adapter: Any) -> NoReturn:
-        """Refuse: there is no LoRA here."""
-        raise NotImplemented("LoRA adapters are not supported: merge the adapter into the model")
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Have the runs with these options feed the adapter's parameters.
+
+        They are initializers of the model that are inputs, too; see `InferenceSession.get_overridable_initializers`.
+
+        Raises:
+            TypeError: It is no `LoraAdapter`.
+        """
+        from py_ort.values.adapters import LoraAdapter
+
+        if not isinstance(adapter, LoraAdapter):
+            raise TypeError(f"add_active_adapter takes a LoraAdapter, not {type(adapter).__name__}")
+        self._adapters.append(adapter)
+
+    def feeds(self, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what a run with these options is fed: what is given, and the parameters of its adapters."""
+        given = [adapter.parameters for adapter in self._adapters]
+        return {name: value for each in (*given, input_feed) for name, value in each.items()} if given else input_feed
 
     def without_effect(self) -> list[str]:
         """Return what was set and changes nothing here."""

@@ -57,7 +57,7 @@ class NodeArg:
         from py_ort.ops.type_names import type_name
 
         shape: list[int | str | None] | None = None
-        if value.type is not None and not isinstance(value.type, ir.TensorType):
+        if value.type is not None and not isinstance(value.type, (ir.TensorType, ir.SparseTensorType)):
             shape = []
         elif value.shape is not None:
             shape = [d if isinstance(d, int) else (d.value or None) for d in value.shape]

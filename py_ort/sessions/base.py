@@ -130,6 +130,7 @@ class SessionBase:
                 log.warning("run options without effect in a browser: %s", ", ".join(ignored))
         wanted = output_names(self._open(), names)
         check_mapping(input_feed)
+        input_feed = options.feeds(input_feed)
         opened = self._ready(self._for_run(wanted, input_feed, options))
         if on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
@@ -170,7 +171,7 @@ class SessionBase:
         """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""
         if self._open().session.gone:
             return True
-        fed = any(arg.name in input_feed for arg in self._open().overridable)
+        fed = any(arg.name in options.feeds(input_feed) for arg in self._open().overridable)
         return fed or options.only_execute_path_to_fetches
 
     # --- asking

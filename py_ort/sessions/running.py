@@ -9,15 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
 from py_ort.options import RunOptions
 from py_ort.sessions.log import SessionLog
 from py_ort.suggestion import did_you_mean
 from py_ort.values.device_tensor import DeviceTensor
-from py_ort.values.feeds import as_feed, check_feed, check_names
+from py_ort.values.feeds import SPARSE, as_feed, check_feed, check_names, tensor_of_sparse
 from py_ort.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.values.output_location import OnGpu
+from py_ort.values.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
@@ -69,6 +72,7 @@ class Run:
         main = opened.session
         page = self._page = main.page
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
+        self._sparse = {arg.name for arg in opened.outputs if arg.type.startswith(SPARSE)}
         self._options, self._log, self._on_gpu = run_options, log, on_gpu
         self.info: dict[str, Any] = {}
         check_names(opened.inputs, input_feed)
@@ -77,6 +81,8 @@ class Run:
             value = input_feed.get(arg.name)
             if arg.keys is not None:
                 arg, value = tensor_of_map(arg, value)
+            elif arg.type.startswith(SPARSE):
+                arg, value = tensor_of_sparse(arg, value)
             types[arg.name] = arg.type
             feeds[arg.name] = as_feed(arg.name, value, arg.type, page)
             check_feed(arg, feeds[arg.name])
@@ -138,10 +144,12 @@ class Run:
         self._ended = time.perf_counter()
         self.info["total_ms"] = (self._ended - self._began) * 1000
         self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
-        return [
-            maps_of_tensor(self._maps[name], value) if name in self._maps else value
-            for name, value in zip(self._names, outputs, strict=True)
-        ]
+        return [self._as_typed(name, value) for name, value in zip(self._names, outputs, strict=True)]
+
+    def _as_typed(self, name: str, value: Any) -> Any:
+        if name in self._maps:
+            return maps_of_tensor(self._maps[name], value)
+        return SparseTensor.of_dense(value) if name in self._sparse and isinstance(value, np.ndarray) else value
 
     def _taken(self) -> tuple[list[Any], dict[str, Any]]:
         try:

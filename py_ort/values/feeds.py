@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.plan.node_arg import NodeArg
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.suggestion import did_you_mean
+from py_ort.values.sparse_tensor import SparseTensor
 from py_ort.wire.tensors import NUMPY, TYPE_NAMES, TYPE_NUMBERS, dtype_of
 from py_ort.wire.values import element_type
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.values.device_tensor import DeviceTensor
 
-__all__ = ["TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names"]
+__all__ = ["SPARSE", "TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names", "tensor_of_sparse"]
+
+#: How the names of types begin that only the session knows: the page has their dense form.
+SPARSE = "sparse_tensor("
 
 #: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
 Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
@@ -59,6 +64,13 @@ def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
         raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
 
 
+def tensor_of_sparse(arg: NodeArg, value: Any) -> tuple[NodeArg, Any]:
+    """Return what is fed for an input that is a sparse tensor, its dense form, and that one's description."""
+    held = getattr(value, "value", value)  # an OrtValue's
+    dense = held.dense() if isinstance(held, SparseTensor) else value
+    return replace(arg, type=arg.type.removeprefix("sparse_")), dense
+
+
 def _from_python(value: Any, type_text: str) -> np.ndarray:
     """Make an array of numbers, texts and lists of them: of the type that the input has, as far as they are of it."""
     wanted = NUMPY.get(TYPE_NUMBERS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0))
@@ -96,7 +108,7 @@ def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
     needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
     if missing := [name for name in needed if name not in names]:
         raise InvalidArgument(
-            f"no feed for input{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}: "
+            f"Required inputs ({missing}) are missing from input feed ({list(names)}): "
             f"the model needs {_signature(args)}"
         )
 

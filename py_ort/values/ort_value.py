@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.values.native_names import NativeValueNames
 from py_ort.values.ort_device import OrtDevice, device_kind
+from py_ort.values.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from py_ort.browser.pool import Lease
@@ -39,7 +40,7 @@ class OrtValue(NativeValueNames):
             value, onnx_type = value.value, onnx_type or value._type
         self.value: Any = value
         self._type = onnx_type
-        holds_itself = value is None or isinstance(value, (np.ndarray, list, dict))
+        holds_itself = value is None or isinstance(value, (np.ndarray, list, dict, SparseTensor))
         self.on_device: DeviceTensor | None = None if holds_itself else value
 
     @staticmethod
@@ -100,13 +101,25 @@ class OrtValue(NativeValueNames):
         return OrtValue(array.view(bool) if is_bool_tensor else array)
 
     @staticmethod
-    def ort_value_from_sparse_tensor(sparse_tensor: Any) -> NoReturn:
-        """Refuse: there are no sparse tensors here."""
-        raise NotImplemented(SPARSE)
+    def ort_value_from_sparse_tensor(sparse_tensor: SparseTensor) -> OrtValue:
+        """Return a value that holds a sparse tensor.
 
-    def as_sparse_tensor(self) -> NoReturn:
-        """Refuse: there are no sparse tensors here."""
-        raise NotImplemented(SPARSE)
+        Raises:
+            TypeError: It is none.
+        """
+        if not isinstance(sparse_tensor, SparseTensor):
+            raise TypeError(f"ort_value_from_sparse_tensor takes a SparseTensor, not {type(sparse_tensor).__name__}")
+        return OrtValue(sparse_tensor)
+
+    def as_sparse_tensor(self) -> SparseTensor:
+        """Return the sparse tensor that it holds.
+
+        Raises:
+            InvalidArgument: It holds none.
+        """
+        if not isinstance(self.value, SparseTensor):
+            raise InvalidArgument(f"{self!r} is no sparse tensor")
+        return self.value
 
     def to_dlpack(self) -> Any:
         """Return a DLPack capsule; a tensor on the GPU is downloaded, bool is given out as uint8."""
@@ -137,10 +150,12 @@ class OrtValue(NativeValueNames):
 
     def shape(self) -> list[int]:
         """Return the shape."""
-        return list(self._tensor().shape)
+        return self.value.dense_shape() if self.is_sparse_tensor() else list(self._tensor().shape)
 
     def data_type(self) -> str:
         """Return the type as in "tensor(float)"."""
+        if self.is_sparse_tensor():
+            return self.as_sparse_tensor().data_type()
         if self._type and not self.is_tensor():
             return self._type
         from py_ort.wire.tensors import TYPE_NAMES
@@ -155,6 +170,8 @@ class OrtValue(NativeValueNames):
         if self.on_device is not None:
             return self.on_device.dtype
         held = self.value
+        if isinstance(held, SparseTensor):
+            return held.element_type()
         while isinstance(held, list) and held:
             held = held[0]
         if isinstance(held, np.ndarray):
@@ -189,8 +206,8 @@ class OrtValue(NativeValueNames):
         return isinstance(self.value, list)
 
     def is_sparse_tensor(self) -> bool:
-        """Return False: there are none here."""
-        return False
+        """Return whether it is a sparse tensor."""
+        return isinstance(self.value, SparseTensor)
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Copy an array or another value of the same shape and type into this one.
@@ -221,6 +238,8 @@ class OrtValue(NativeValueNames):
         return self.value
 
     def _describe(self) -> str:
+        if isinstance(self.value, SparseTensor):
+            return f"a {self.value.data_type()}{self.value.dense_shape()}"
         return "an empty optional" if self.value is None else f"a value of type {self._type or type(self.value)}"
 
     def __repr__(self) -> str:
@@ -255,9 +274,6 @@ class _ForWriting:
     def __init__(self, array: np.ndarray) -> None:
         self._array, described = array, array.__array_interface__
         self.__array_interface__ = {**described, "data": (described["data"][0], False)}
-
-
-SPARSE = "sparse tensors are not supported: give their dense form"
 
 
 def make_value(

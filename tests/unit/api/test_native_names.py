@@ -46,8 +46,16 @@ def test_names_of_the_native_module(name, ours):
 
 def test_what_is_native_only_says_so(ours):
     module = ours["state"]
-    with pytest.raises(NotImplemented, match="no allocator to choose"):
-        module.create_and_register_allocator(None, None)
+    cpu, cuda = (
+        module.OrtMemoryInfo(name, module.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, module.OrtMemType.DEFAULT)
+        for name in ("Cpu", "Cuda")
+    )
+    module.create_and_register_allocator(cpu, None)
+    module.create_and_register_allocator_v2("CPUExecutionProvider", cpu, {}, module.OrtArenaCfg(0, -1, -1, -1))
+    with pytest.raises(NotImplemented, match="no memory 'Cuda'"):
+        module.create_and_register_allocator(cuda, None)
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: CUDAExecutionProvider"):
+        module.create_and_register_allocator_v2("CUDAExecutionProvider", cpu, {}, None)
     with pytest.raises(NotImplemented, match="no streams"):
         module.OrtSyncStream()
     with pytest.raises(NotImplemented, match="does not list its devices"):

@@ -56,11 +56,9 @@ LEFT_OUT = {
         ("OrtCompileApiFlags", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo"),
         "arguments of ModelCompiler, which refuses",
     ),
-    "OrtSparseFormat": "of sparse tensors, which are refused",
+    "OrtSparseFormat": "what SparseTensor.format gives has its numbers",
     "OrtSyncStream": "a browser has no streams",
-    **dict.fromkeys(
-        ("AdapterFormat.", "LoraAdapter.", "ModelCompiler.", "SparseTensor."), "the class refuses everything"
-    ),
+    "ModelCompiler.": "the class refuses everything",
 }
 #: Parameters that onnxruntime has and we have not, or the other way round, and why.
 PARAMETERS = {
@@ -72,17 +70,20 @@ PARAMETERS = {
     "OrtDevice.__init__": "made of a name and a number; there is no C object beneath",
 }
 CLASSES = [
+    "AdapterFormat",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
     "ModelMetadata",
     "NodeArg",
     "OrtDevice",
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "SparseTensor",
 ]
 
 

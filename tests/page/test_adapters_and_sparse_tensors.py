@@ -1,0 +1,91 @@
+"""LoRA adapters and sparse tensors in runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import py_ort
+from py_ort import AdapterFormat, LoraAdapter, OrtDevice, OrtValue, RunOptions, SparseTensor
+from py_ort.exceptions import InvalidArgument
+
+native = pytest.importorskip("onnxruntime")
+X, W = np.ones((4, 4), np.float32), np.arange(16, dtype=np.float32).reshape(4, 4)
+
+
+def with_adapter() -> bytes:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[4, 4] x, float[4, d] a, float[d, 4] b) => (float[4, 4] y) {
+        p = MatMul(x, w) q = MatMul(x, a) r = MatMul(q, b) y = Add(p, r)
+    }"""
+    made = onnx.parser.parse_model(text)
+    constants = {"w": W, "a": np.zeros((4, 0), np.float32), "b": np.zeros((0, 4), np.float32)}
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    return made.SerializeToString()
+
+
+def test_an_adapter_is_fed(new_session, tmp_path):
+    a, b = np.full((4, 2), 2, np.float32), np.full((2, 4), 3, np.float32)
+    made = AdapterFormat()
+    made.set_parameters({"a": OrtValue(a), "b": OrtValue(b)})
+    made.export_adapter(tmp_path / "adapter")
+    adapter, options = LoraAdapter(), RunOptions()
+    adapter.Load(tmp_path / "adapter")
+    options.add_active_adapter(adapter)
+    session = new_session(with_adapter())
+    for given, expected in ((None, X @ W), (options, X @ W + X @ a @ b), (RunOptions(), X @ W)):
+        np.testing.assert_allclose(session.run(None, {"x": X}, given)[0], expected)
+    np.testing.assert_allclose(session.run(None, {"x": X, "a": a * 2}, options)[0], X @ W + 2 * X @ a @ b)
+    other = new_session(with_adapter().replace(b"\x0a\x01b", b"\x0a\x01c"), providers=["wasm"])
+    with pytest.raises(InvalidArgument, match="no input 'b'"):
+        other.run(None, {"x": X}, options)
+
+
+def product(module) -> bytes:
+    a = helper.make_sparse_tensor_value_info("a", TensorProto.FLOAT, [9, 9])
+    b, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [9, 9]) for name in "by")
+    node = helper.make_node("SparseToDenseMatMul", ["a", "b"], ["y"], domain="com.microsoft")
+    graph = helper.make_graph([node], "g", [a, b], [y])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def test_a_sparse_input(new_session):
+    session, theirs = new_session(product(py_ort)), native.InferenceSession(product(native))
+    random = np.random.default_rng(3)
+    places, b = np.array([[0, 1], [2, 2], [8, 0]]), random.normal(size=(9, 9)).astype(np.float32)
+    shape, values = [9, 9], np.array([1, 2, 3], np.float32)
+    assert [arg.shape for arg in session.get_inputs()] == [arg.shape for arg in theirs.get_inputs()]
+
+    def run(module, session):
+        tensor = module.SparseTensor.sparse_coo_from_numpy(shape, values, places, module.OrtDevice.make("cpu", 0))
+        feeds = {
+            "a": module.OrtValue.ort_value_from_sparse_tensor(tensor),
+            "b": module.OrtValue.ortvalue_from_numpy(b),
+        }
+        (value,) = session.run_with_ort_values(["y"], feeds)
+        return value.numpy()
+
+    np.testing.assert_allclose(run(py_ort, session), run(native, theirs), rtol=1e-5)
+    small = SparseTensor.sparse_coo_from_numpy([8, 9], values, places[:2][[0, 1, 0]], OrtDevice.make("cpu", 0))
+    for wrong in (small, OrtValue(b.astype(np.float64)), "text"):
+        with pytest.raises(InvalidArgument, match="'a'"):
+            session.run(None, {"a": wrong, "b": b})
+
+
+def test_a_sparse_output(new_session):
+    values, places = (
+        helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5]),
+        helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5]),
+    )
+    output = helper.make_sparse_tensor_value_info("s", TensorProto.FLOAT, [3, 3])
+    constant = helper.make_sparse_tensor(values, places, [3, 3])
+    graph = helper.make_graph([], "g", [], [output], sparse_initializer=[constant])
+    session = new_session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    (value,) = session.run_with_ort_values(["s"], {})
+    found = value.as_sparse_tensor()
+    assert (found.dense_shape(), found.values().tolist()) == ([3, 3], [1.5, 2.5, 3.5])
+    assert found.as_coo_view().indices().tolist() == [2, 3, 5]
+    assert isinstance(session.run(None, {})[0], SparseTensor)
