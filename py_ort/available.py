@@ -72,7 +72,7 @@ def get_build_info() -> str:
     """Return what this is, in words."""
     import py_ort
 
-    return f"py_ort {py_ort.__version__}, with the Python API of onnxruntime {API_VERSION}"
+    return f"py_ort {py_ort.__version__} Build Info: the Python API of onnxruntime {API_VERSION}, for browsers"
 
 
 def print_debug_info() -> None:

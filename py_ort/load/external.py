@@ -135,8 +135,9 @@ class ExternalData:
                 self._contents[location] = contents_of(file)
         except OutsideFolder as e:
             raise InvalidGraph(
-                f"{what}, which is not in the model's folder {self.folder.path}, or a link out of it: only files there "
-                "are read. Put the file beside the model, and its name alone into the model"
+                f"External data path validation failed: {what}, which is not in the model's folder {self.folder.path}, "
+                "or a link out of it: only files there are read. Put the file beside the model, and its name alone "
+                "into the model"
             ) from e
         except OSError as e:
             raise NoSuchFile(

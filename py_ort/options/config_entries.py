@@ -35,5 +35,5 @@ class ConfigEntries(dict[str, str]):
             InvalidArgument: It was not set.
         """
         if key not in self:
-            raise InvalidArgument(f"{self.owner} has no configuration entry {key!r}")
+            raise InvalidArgument(f"{self.owner} does not have configuration with key: {key}")
         return self[key]

@@ -71,9 +71,10 @@ class Trace:
         return cls(events)
 
     def save(self, path: Path) -> None:
-        """Write it as onnxruntime does: a list, one event a line."""
-        lines = ",\n".join(json.dumps(event) for event in self.events)
-        path.write_text(f"[\n{lines}\n]\n")
+        """Write it as onnxruntime does: a list, one span a line; names of threads and notes are in the first one."""
+        spans = [json.dumps(event) for event in self.events if event.get("ph") == "X"]
+        others = [json.dumps(event) for event in self.events if event.get("ph") != "X"]
+        path.write_text("[" + ",\n".join([", ".join(others)] * bool(others) + spans) + "\n]\n")
 
     def spans(self, category: str = "") -> Iterator[dict[str, Any]]:
         """Yield the events that last, of one category or all."""

@@ -23,8 +23,7 @@ def canonical_provider(name: str) -> str:
     found = ALIASES.get(name.lower())
     if found is None:
         raise InvalidArgument(
-            f"no execution provider is called {name!r}; there are {', '.join(_NAMES)} (onnxruntime's names are "
-            f"known too)"
+            f"Unknown Provider Type: {name}. There are {', '.join(_NAMES)} (onnxruntime's names are known too)"
         )
     return found
 

@@ -110,7 +110,10 @@ class NativeSessionNames:
 
         session = self._self()
         if session._options.config_entries.get(RECORD_ASSIGNMENT) != "1":
-            raise Fail(f'the session was made without {RECORD_ASSIGNMENT} = "1"; placement() tells of every session')
+            raise Fail(
+                f"Session configuration entry '{RECORD_ASSIGNMENT}' must be set to \"1\" before the session is made; "
+                "placement() tells of every session"
+            )
         return assigned(session.placement(), session._origin.source)
 
     def get_tuning_results(self) -> list[dict[str, Any]]:

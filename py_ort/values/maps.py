@@ -12,6 +12,7 @@ from py_ort.plan.node_arg import NodeArg
 from py_ort.wire.tensors import NUMPY, TYPE_NUMBERS
 
 _KEYS = {"int64": (int, np.integer), "string": (str,)}
+_C_TYPES = {"int64": "int64_t", "string": "std::string"}
 
 
 def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
@@ -22,10 +23,12 @@ def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
     """
     assert arg.keys is not None
     key_type, value_type = arg.type.removeprefix("map(").removesuffix("))").split(",tensor(")
-    wrong = not isinstance(value, Mapping) or any(not isinstance(key, _KEYS[key_type]) for key in value)
-    if wrong:
-        got = f"keys {list(value)[:3]}" if isinstance(value, Mapping) else type(value).__name__
-        raise InvalidArgument(f"input {arg.name!r} is {arg.type}: give a dict with keys of {key_type}, not {got}")
+    what = f"input {arg.name!r} is {arg.type}: give a dict with keys of {key_type}"
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"{what}, not {type(value).__name__}")
+    if wrong := [key for key in value if not isinstance(key, _KEYS[key_type])]:
+        linked = f"Unexpected key type  {type(wrong[0])}, it cannot be linked to C type {_C_TYPES[key_type]}"
+        raise InvalidArgument(f"{what}, not {wrong[0]!r}. {linked}")
     dtype = NUMPY[TYPE_NUMBERS[value_type]]
     missing: Any = "" if value_type == "string" else 0
     row = [value.get(key, missing) for key in arg.keys or sorted(value)]

@@ -9,7 +9,10 @@ from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 X, SCALE = np.zeros((2, 3), np.float32), np.ones(3, np.float32)
 
 WRONG = {
-    "missing": ({"x": X}, ["'scale'", "no feed", "tensor(float)"]),
+    "missing": (
+        {"x": X},
+        ["'scale'", "(['scale']) are missing from input feed (['x'])", "tensor(float)"],
+    ),
     "missing all": ({}, ["'x'", "'scale'"]),
     "extra": ({"x": X, "scale": SCALE, "z": X}, ["'z'", "has 'x'"]),
     "another name": ({"x": X, "scales": SCALE}, ["no input 'scales'", "did you mean 'scale'?", "it has 'x'"]),

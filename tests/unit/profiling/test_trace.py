@@ -128,6 +128,9 @@ def test_file(tmp_path: Path) -> None:
     name = made.write()
     assert re.fullmatch(r"prefix_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d{3}\.json", Path(name).name)
     assert json.loads(Path(name).read_text()) == made.trace().events == Trace.load(name).events
+    first, *spans, last = Path(name).read_text().splitlines()
+    assert first.startswith("[") and last == "]"
+    assert all({"pid", "dur", "ts", "ph", "name", "args"} <= json.loads(line.rstrip(",")).keys() for line in spans)
     assert {e["pid"] for e in Trace.load(name).spans()} == {os.getpid()}
     Path(name).write_text("{}x")
     with pytest.raises(InvalidArgument, match="is no trace"):

@@ -38,7 +38,7 @@ def test_names(name: str, canonical: str) -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(InvalidArgument, match="no execution provider is called 'cuda'"):
+    with pytest.raises(InvalidArgument, match="Unknown Provider Type: cuda"):
         canonical_provider("cuda")
 
 
