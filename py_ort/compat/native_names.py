@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NoReturn
 
-from py_ort.compat import block_quantization, inference_collection, memory
+from py_ort.compat import block_quantization, devices, inference_collection, memory
 from py_ort.compat.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from py_ort.compat.dlpack import is_dlpack_uint8_tensor
 from py_ort.exceptions import NotImplemented
@@ -15,7 +16,6 @@ from py_ort.unsupported import refusing
 from py_ort.values.ort_value_vector import OrtValueVector
 from py_ort.values.sparse_tensor import OrtSparseFormat, SparseCooView, SparseCsrView
 
-_NO_DEVICES = "A browser does not list its devices: `py-ort browsers` says what each can do."
 _NO_COMPILED = (
     "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."
 )
@@ -24,21 +24,13 @@ _NO_CUDA = "There is no CUDA in a browser."
 _CLASSES = {
     "OrtEpContextData": _NO_COMPILED,
     "OrtEpContextDataBuffer": _NO_COMPILED,
-    "OrtEpDevice": _NO_DEVICES,
     "OrtExternalInitializerInfo": _NO_COMPILED,
-    "OrtHardwareDevice": _NO_DEVICES,
     "OrtSyncStream": "A browser has no streams.",
     "SessionObjectInitializer": "SessionOptions and RunOptions are made by their names.",
     "SparseBlockSparseView": "Sparse tensors of blocks are not supported: no operator takes one.",
 }
 _FUNCTIONS = {
     "get_all_opkernel_def": "docs/operators.md lists what has a kernel here.",
-    "get_compatibility_info_from_model": _NO_COMPILED,
-    "get_compatibility_info_from_model_bytes": _NO_COMPILED,
-    "get_ep_devices": _NO_DEVICES,
-    "get_hardware_device_ep_incompatibility_details": _NO_DEVICES,
-    "get_hardware_devices": _NO_DEVICES,
-    "get_model_compatibility_for_ep_devices": _NO_DEVICES,
     "get_registered_ep_kernel_defs": "docs/operators.md lists what has a kernel here.",
     "get_session_initializer": "SessionOptions and RunOptions are made by their names.",
     "pack_fp4_weights_for_cuda_moe_gemm": _NO_CUDA,
@@ -46,12 +38,6 @@ _FUNCTIONS = {
 }
 _ENUMS: dict[str, dict[str, int]] = {
     "OrtCompileApiFlags": {"NONE": 0, "ERROR_IF_NO_NODES_COMPILED": 1, "ERROR_IF_OUTPUT_FILE_EXISTS": 2},
-    "OrtCompiledModelCompatibility": {
-        "EP_NOT_APPLICABLE": 0,
-        "EP_SUPPORTED_OPTIMAL": 1,
-        "EP_SUPPORTED_PREFER_RECOMPILATION": 2,
-        "EP_UNSUPPORTED": 3,
-    },
     "OrtDeviceEpIncompatibilityReason": {
         "NONE": 0,
         "DRIVER_INCOMPATIBLE": 1,
@@ -63,7 +49,6 @@ _ENUMS: dict[str, dict[str, int]] = {
         **{"DEFAULT": 0, "PREFER_CPU": 1, "PREFER_NPU": 2, "PREFER_GPU": 3},
         **{"MAX_PERFORMANCE": 4, "MAX_EFFICIENCY": 5, "MIN_OVERALL_POWER": 6},
     },
-    "OrtHardwareDeviceType": {"CPU": 0, "GPU": 1, "NPU": 2},
 }
 #: Names of the package itself; all others are those of its native module only.
 _PUBLIC = (
@@ -95,10 +80,15 @@ def _refused(name: str, reason: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _own(module: ModuleType) -> dict[str, Any]:
+    """The names that a module itself has made."""
+    return {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+
+
 def of_native_module() -> dict[str, Any]:
     """Return the names of `onnxruntime.capi.onnxruntime_pybind11_state` that py_ort itself has not."""
     strategies = memory.ArenaExtendStrategy
-    kinds = {name: value for name, value in vars(memory).items() if getattr(value, "__module__", "") == memory.__name__}
+    kinds = {**_own(memory), **_own(devices)}
     return {
         **{name: refusing(name, reason) for name, reason in _CLASSES.items()},
         **{name: _refused(name, reason) for name, reason in _FUNCTIONS.items()},
@@ -112,8 +102,6 @@ def of_native_module() -> dict[str, Any]:
         "OrtValueVector": OrtValueVector,
         "SparseCooView": SparseCooView,
         "SparseCsrView": SparseCsrView,
-        "create_and_register_allocator": memory.create_and_register_allocator,
-        "create_and_register_allocator_v2": memory.create_and_register_allocator_v2,
         "is_dlpack_uint8_tensor": is_dlpack_uint8_tensor,
         "get_all_operator_schema": get_all_operator_schema,
         "get_default_session_options": get_default_session_options,

@@ -264,6 +264,17 @@ class SessionOptions:
         """Name a provider here, for sessions that are made without `providers`."""
         self._providers[name] = dict(options)
 
+    def add_provider_for_devices(self, ep_devices: Sequence[Any], provider_options: Mapping[str, str]) -> None:
+        """Name the provider of devices that `onnxruntime.get_ep_devices` listed.
+
+        Raises:
+            InvalidArgument: There are none, or they are not all of one provider.
+        """
+        names = {device.ep_name for device in ep_devices}
+        if len(names) != 1:
+            raise InvalidArgument(f"the devices are of one provider, and not of {sorted(names) or 'none'}")
+        self.add_provider(names.pop(), provider_options)
+
     def has_providers(self) -> bool:
         """Return whether `add_provider` was called."""
         return bool(self._providers)
@@ -280,10 +291,6 @@ class SessionOptions:
             f"{path}: native libraries of custom operators do not run in a browser; py_ort.register_kernel takes "
             "operators as a formula or as WGSL"
         )
-
-    def add_provider_for_devices(self, devices: Sequence[Any], options: Mapping[str, str]) -> NoReturn:
-        """Refuse: a page cannot list devices."""
-        raise NotImplemented("a browser does not list its devices: choose one with the option deviceId of webgpu")
 
     def set_provider_selection_policy(self, policy: Any) -> NoReturn:
         """Refuse: a page cannot list devices."""

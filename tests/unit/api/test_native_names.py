@@ -58,8 +58,9 @@ def test_what_is_native_only_says_so(ours):
         module.create_and_register_allocator_v2("CUDAExecutionProvider", cpu, {}, None)
     with pytest.raises(NotImplemented, match="no streams"):
         module.OrtSyncStream()
-    with pytest.raises(NotImplemented, match="does not list its devices"):
-        ours["onnxruntime"].get_ep_devices()
+    (device,) = ours["onnxruntime"].get_ep_devices()
+    with pytest.raises(NotImplemented, match="no streams"):
+        device.create_sync_stream()
 
 
 def test_descriptions_of_memory_are_what_they_were_made_of(ours):
@@ -108,3 +109,53 @@ def test_what_a_capsule_holds(ours):
     for nothing in (capsule, 3):
         with pytest.raises(InvalidArgument, match="no DLPack capsule"):
             ours["state"].is_dlpack_uint8_tensor(nothing)
+
+
+def test_the_cpu_is_the_one_device_that_is_listed(ours):
+    def seen(package, module):
+        (device,) = package.get_ep_devices()
+        (hardware,) = module.get_hardware_devices()
+        options = package.SessionOptions()
+        options.add_provider_for_devices([device], {})
+        told = module.get_hardware_device_ep_incompatibility_details(device.ep_name, hardware)
+        compatible = module.get_model_compatibility_for_ep_devices([device], "anything")
+        names = set(dir(device)) | set(dir(hardware))
+        public = {name for name in names if name[0] != "_"}
+        return public, device.ep_name, int(hardware.type), told, int(compatible), options.has_providers()
+
+    assert seen(ours["onnxruntime"], ours["state"]) == seen(native, state)
+
+
+COMPATIBILITY = {
+    "there": (b"r\x1f\n\x1aep_compatibility_info.TestEP\x12\x01v", "TestEP"),
+    "of another": (b"r\x1f\n\x1aep_compatibility_info.TestEP\x12\x01v", "OtherEP"),
+    "no model": (b"this is none", "TestEP"),
+    "nothing": (b"", "TestEP"),
+    "of nobody": (b"\x08\x08", ""),
+}
+
+
+@pytest.mark.parametrize("case", COMPATIBILITY)
+def test_what_a_model_says_of_compiled_parts(case, ours, tmp_path):
+    data, provider = COMPATIBILITY[case]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+
+    def asked(module):
+        found = []
+        for ask, model in (("_bytes", data), ("", str(path)), ("", str(path) + ".none")):
+            try:
+                found.append(getattr(module, f"get_compatibility_info_from_model{ask}")(model, provider))
+            except RuntimeError:
+                found.append(RuntimeError)
+        return found
+
+    assert asked(ours["state"]) == asked(state)
+
+
+@pytest.mark.parametrize("arguments", [([], "info"), (["a device"], None)])
+def test_what_cannot_be_asked_of_devices(arguments, ours):
+    with pytest.raises((RuntimeError, TypeError)) as theirs:
+        state.get_model_compatibility_for_ep_devices(*arguments)
+    with pytest.raises(theirs.type):
+        ours["state"].get_model_compatibility_for_ep_devices(*arguments)
