@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.sessions.log import LEVELS
+from py_ort.log import LEVELS
 
 #: The release of onnxruntime whose Python API this is; some libraries ask for it.
 API_VERSION = "1.31.1"

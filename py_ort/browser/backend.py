@@ -25,7 +25,7 @@ from py_ort.exceptions import (
     PyOrtError,
     WorkerEnded,
 )
-from py_ort.plan.parts import Part
+from py_ort.log import SessionLog
 from py_ort.providers.options import for_opening, for_page
 from py_ort.providers.resolution import REQUIRE, Wanted
 from py_ort.schema.gen.CreateSession import CreateSessionT
@@ -34,11 +34,11 @@ from py_ort.schema.gen.Location import Location
 from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
-from py_ort.sessions.log import SessionLog
 from py_ort.values.device_tensor import DeviceTensor, has_form
 from py_ort.values.feeds import Feed
 from py_ort.values.output_location import OnGpu
 from py_ort.wire import Answer, Layout
+from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
 from py_ort.wire.values import pack_value, value_of

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from py_ort.browser.strangers import Strangers
 from py_ort.exceptions import EngineError
-from py_ort.plan.parts import LazyPart, Part, size_of
+from py_ort.wire.parts import LazyPart, Part, size_of
 
 _log = logging.getLogger("py_ort")
 

@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 from py_ort.boundary import typed_errors
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.loop import loop_thread
-from py_ort.plan.parts import Part
 from py_ort.uninterrupted import wait_for, waiting_for
 from py_ort.wire import ProgressReport
+from py_ort.wire.parts import Part
 
 T = TypeVar("T")
 Report = Callable[[ProgressReport], None]

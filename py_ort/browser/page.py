@@ -16,11 +16,11 @@ from typing import Any
 
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrtError, Timeout, WorkerEnded
+from py_ort.log import LEVELS, SessionLog, log_for
 from py_ort.schema.gen.Cancel import CancelT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
-from py_ort.sessions.log import LEVELS, SessionLog, log_for
 from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
 

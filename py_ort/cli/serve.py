@@ -15,7 +15,7 @@ from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
     from py_ort.browser.http_server import HttpServer
-    from py_ort.plan.parts import Part
+    from py_ort.wire.parts import Part
 
 _INTERVAL = 0.3
 

@@ -25,9 +25,9 @@ from py_ort.load.digest import FileStamp
 from py_ort.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.load.metadata import ModelMetadata
 from py_ort.plan.node_arg import NodeArg
-from py_ort.plan.parts import Part
 from py_ort.providers.report import Placement
 from py_ort.typed_json import read
+from py_ort.wire.parts import Part
 
 if TYPE_CHECKING:
     from py_ort.plan import CompiledModel

@@ -28,7 +28,6 @@ from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.onnx_writer import OnnxWriter, save_model
 from py_ort.plan.options import CompileOptions
-from py_ort.plan.parts import Part
 from py_ort.plan.saved import SavedModel
 from py_ort.plan.source_form import source_form
 from py_ort.plan.standard_form import StandardForm
@@ -37,6 +36,7 @@ from py_ort.plan.writer import PlanWriter
 from py_ort.providers import Manifest, PlacedNode, Placement, canonical_provider, load_manifests, place
 from py_ort.providers.placement import CONTROL_FLOW
 from py_ort.user_kernels import with_user_kernels
+from py_ort.wire.parts import Part
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ops.external_tensor import ExternalTensor
-from py_ort.plan.parts import LazyPart, Part
+from py_ort.wire.parts import LazyPart, Part
 
 ALIGNMENT = 64
 

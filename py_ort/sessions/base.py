@@ -12,8 +12,8 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import OTHER_PROCESS
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
 from py_ort.load.files import DATA_FOLDER_ENTRY
+from py_ort.log import SessionLog
 from py_ort.options import RunOptions, SessionOptions
-from py_ort.sessions.log import SessionLog
 from py_ort.sessions.memory import memory_of
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.opening import Opened, Progress, Providers, open_session

@@ -16,10 +16,10 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
+from py_ort.log import SessionLog
 from py_ort.options import GraphOptimizationLevel, SessionOptions
 from py_ort.plan.cache import PlanCache
 from py_ort.plan.saved import SavedModel
-from py_ort.sessions.log import SessionLog
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planned, Planner

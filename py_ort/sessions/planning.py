@@ -18,8 +18,8 @@ from py_ort.sessions.origin import Origin
 if TYPE_CHECKING:
     from py_ort.load import LoadedModel, ModelMetadata
     from py_ort.plan import CompiledModel, CompileOptions, NodeArg
-    from py_ort.plan.parts import Part
     from py_ort.providers import Placement
+    from py_ort.wire.parts import Part
 
 _log = logging.getLogger("py_ort")
 

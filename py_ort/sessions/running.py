@@ -13,8 +13,8 @@ import numpy as np
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
+from py_ort.log import SessionLog
 from py_ort.options import RunOptions
-from py_ort.sessions.log import SessionLog
 from py_ort.suggestion import did_you_mean
 from py_ort.values.device_tensor import DeviceTensor
 from py_ort.values.feeds import SPARSE, as_feed, check_feed, check_names, tensor_of_sparse

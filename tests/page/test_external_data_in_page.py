@@ -15,7 +15,7 @@ from standard_form import run_native
 from py_ort import GraphOptimizationLevel, OrtValue, SessionOptions
 from py_ort.exceptions import Fail
 from py_ort.plan import compile_model
-from py_ort.plan.parts import LazyPart, size_of
+from py_ort.wire.parts import LazyPart, size_of
 
 LEVELS = list(GraphOptimizationLevel)
 

@@ -9,7 +9,7 @@ import pytest
 from py_ort.browser import http_server
 from py_ort.browser.http_server import Blob, HttpServer
 from py_ort.exceptions import EngineError
-from py_ort.plan.parts import LazyPart
+from py_ort.wire.parts import LazyPart
 
 PARTS = [b"0123456789", b"", b"abcdef", bytearray(b"XYZ")]
 WHOLE = b"0123456789abcdefXYZ"
