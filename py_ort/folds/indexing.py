@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.folds.declaration import ANY, BOOL, NUMBERS, Arrays, fold
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 
 
 def _places(indices: np.ndarray, size: int) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.folds.declaration import ANY, BOOL, FLOATS, INTEGERS, NUMBERS, Arrays, fold
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
     "Greater": np.greater,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import dims, rank
 from py_ort.layout.forms import Forms, Perm
 from py_ort.layout.rules import Wanted, rule
-from py_ort.ops.builder import dims, rank
 
 ROWS: Perm = (0, 2, 1, 3)
 """[batch, heads, positions, size] as [batch, positions, heads, size]."""

@@ -9,13 +9,13 @@ from collections import Counter
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_nodes, attribute, rank, remove, subgraphs
 from py_ort.layout.attention_rules import ROWS
 from py_ort.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.layout.reshape_rules import source_order
 from py_ort.layout.rules import RULES
 from py_ort.layout.windows import TRANSPARENT, Supports, is_window, to_nhwc
 from py_ort.ops import operator
-from py_ort.ops.builder import all_nodes, attribute, rank, remove, subgraphs
 from py_ort.passes.contracts import check_channels_first
 from py_ort.passes.pass_base import Pass
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_nodes, attribute, dims, set_attributes, tensor_of
+from py_ort.ir.content_keys import derive
 from py_ort.ops import NHWC
-from py_ort.ops.builder import all_nodes, attribute, dims, set_attributes, tensor_of
-from py_ort.ops.identity import derive
 from py_ort.providers.report import PlacedNode
 
 PANEL = 8

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import array, attribute, dims, ints
+from py_ort.ir.shape_data import known, product
 from py_ort.layout.forms import Forms, Perm, identity, inverse, reshape_target, same_memory, without_axes
 from py_ort.layout.rules import Wanted, form_rule, permuted_vector, rule
-from py_ort.ops.builder import array, attribute, dims, ints
-from py_ort.ops.shape_data import known, product
 
 Group = tuple[list[int], list[int]]
 

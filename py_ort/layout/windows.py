@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import array, attribute, dims, rank
 from py_ort.layout.forms import Forms, channels_last
 from py_ort.ops import NHWC, operator
-from py_ort.ops.builder import array, attribute, dims, rank
 
 WINDOWS = frozenset({"conv", "pool", "channels"})
 """Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_graphs, set_origins
-from py_ort.ops.declaration import MICROSOFT, NHWC
+from py_ort.ir.builder import all_graphs, set_origins
+from py_ort.ir.operators import MICROSOFT, NHWC
 
 _FUSED = ("activation", "activation_params")
 

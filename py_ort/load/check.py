@@ -9,10 +9,10 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
+from py_ort.ir.builder import all_graphs, all_nodes
+from py_ort.ir.infer import newest_opset, opsets_with, schema
 from py_ort.load.attributes import check_attributes
 from py_ort.ops import INTERNAL, NHWC, operators
-from py_ort.ops.builder import all_graphs, all_nodes
-from py_ort.ops.infer import newest_opset, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")

@@ -17,10 +17,10 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph, NoSuchFile, NotImplemented
+from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.load.digest import FileStamp
 from py_ort.load.files import DATA_FOLDER_ENTRY, DataFolder, OutsideFolder, contents_of, shown
 from py_ort.load.protobuf import is_repeated
-from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.wire.tensors import NUMPY, byte_size, dtype_name
 
 _NUMBER = re.compile(r"[0-9]{1,19}")

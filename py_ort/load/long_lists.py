@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_nodes
+from py_ort.ir.long_list import LongList
 from py_ort.load.texts import readable_bytes
-from py_ort.ops.builder import all_nodes
-from py_ort.ops.long_list import LongList
 
 #: How many items make a list a long one.
 LONG = 4096

@@ -13,6 +13,9 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.ir.builder import all_graphs
+from py_ort.ir.content_keys import identify
+from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.load.channels_last import take_apart_channels_last
 from py_ort.load.contents import take_contents
 from py_ort.load.digest import FileStamp
@@ -24,9 +27,6 @@ from py_ort.load.metadata import ModelMetadata
 from py_ort.load.order import put_in_order
 from py_ort.load.spellings import settle_spellings
 from py_ort.load.truncation import truncated_at
-from py_ort.ops.builder import all_graphs
-from py_ort.ops.external_tensor import ExternalTensor
-from py_ort.ops.identity import identify
 
 
 @dataclass
@@ -53,7 +53,7 @@ class LoadedModel:
         """Note for each constant what it is: the hash of the model and its place in it, or its place in which file.
 
         Constants that are known by this are shared between plans in a page; see
-        `py_ort.ops.identity`.
+        `py_ort.ir.content_keys`.
 
         Args:
             digest: Hash of the model's file.

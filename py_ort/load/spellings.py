@@ -8,9 +8,9 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from py_ort.ir.constants import constant_tensor
 from py_ort.load.sparse import dense_tensor
 from py_ort.load.texts import make_readable
-from py_ort.ops.constants import constant_tensor
 
 
 def settle_spellings(model: onnx.ModelProto) -> None:

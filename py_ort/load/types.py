@@ -9,9 +9,9 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ops.builder import origins
-from py_ort.ops.infer import schema
-from py_ort.ops.type_names import type_name
+from py_ort.ir.builder import origins
+from py_ort.ir.infer import schema
+from py_ort.ir.type_names import type_name
 
 
 class _Formal(NamedTuple):

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from py_ort.ops.declaration import INTERNAL, LOWERINGS, MICROSOFT, NHWC, PARTS, Lowering, Operator, Parts
+from py_ort.ir.operators import INTERNAL, LOWERINGS, MICROSOFT, NHWC, PARTS, Lowering, Operator, Parts
 
 __all__ = [
     "INTERNAL",

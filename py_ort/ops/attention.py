@@ -6,9 +6,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, rank
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import like
+from py_ort.ir.builder import Builder, attribute, dims, rank
+from py_ort.ir.infer import like
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 
 def _infer_first(node: ir.Node) -> None:

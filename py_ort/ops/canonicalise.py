@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, set_attributes, subgraphs
+from py_ort.ir.constants import hoist_constant
+from py_ort.ir.functions import instantiate
+from py_ort.ir.infer import infer_node, newest_opset, schema
 from py_ort.ops import lowerings
-from py_ort.ops.builder import Builder, attribute, set_attributes, subgraphs
-from py_ort.ops.constants import hoist_constant
-from py_ort.ops.functions import instantiate
 from py_ort.ops.index_width import widen_indices
-from py_ort.ops.infer import infer_node, newest_opset, schema
 
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 Check = Callable[[ir.Node, int], None]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, add_constant, attribute, dims, rank, subgraphs, tensor_of
-from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.infer import like, newest_opset
+from py_ort.ir.builder import Builder, add_constant, attribute, dims, rank, subgraphs, tensor_of
+from py_ort.ir.infer import like, newest_opset
+from py_ort.ir.operators import Operator, lowering
 
 Visit = Callable[[ir.Graph], None]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
-from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, in_parts, lowering
-from py_ort.ops.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
+from py_ort.ir.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
+from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
+from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 
 
 def _infer_conv(node: ir.Node) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from py_ort.ops.declaration import INTERNAL, Operator
+from py_ort.ir.operators import INTERNAL, Operator
 
 
 @dataclass(frozen=True)

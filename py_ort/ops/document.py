@@ -13,12 +13,12 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from py_ort.ir.builder import WITH_SUBGRAPHS
+from py_ort.ir.functions import function_body
+from py_ort.ir.infer import newest_opset
+from py_ort.ir.operators import LOWERINGS
 from py_ort.load.maps import AT_THE_BORDER
 from py_ort.ops import MICROSOFT, NHWC, lowerings, operator, operators, parts
-from py_ort.ops.builder import WITH_SUBGRAPHS
-from py_ort.ops.declaration import LOWERINGS
-from py_ort.ops.functions import function_body
-from py_ort.ops.infer import newest_opset
 from py_ort.ops.native_operators import native_operators
 from py_ort.providers.manifest import Manifest, load_manifests
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, rank, set_attributes
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import like
-from py_ort.ops.symbolic_dims import broadcast
+from py_ort.ir.builder import Builder, attribute, rank, set_attributes
+from py_ort.ir.infer import like
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.symbolic_dims import broadcast
 
 _UNARY_EXACT = (
     "Abs",

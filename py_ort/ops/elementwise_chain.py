@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.declaration import INTERNAL, Operator
+from py_ort.ir.operators import INTERNAL, Operator
 
 
 def _infer(node: ir.Node) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, rank, set_attributes
-from py_ort.ops.declaration import lowering
-from py_ort.ops.infer import inconsistent
+from py_ort.ir.builder import Builder, attribute, dims, rank, set_attributes
+from py_ort.ir.infer import inconsistent
+from py_ort.ir.operators import lowering
 
 _BEFORE = 10
 #: Where ONNX's own definition begins of what onnxruntime has since opset 1. Its optimizer writes LayerNormalization.

@@ -8,9 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
-from py_ort.ops.builder import Builder, attribute, dims, rank
-from py_ort.ops.declaration import INTERNAL, MICROSOFT, Operator, lowering
-from py_ort.ops.infer import inconsistent, like
+from py_ort.ir.builder import Builder, attribute, dims, rank
+from py_ort.ir.infer import inconsistent, like
+from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "identity": "", "swiglu": ""}
 _GIVEN: dict[str, dict[str, Any]] = {"gelu": {"approximate": "tanh"}, "silu": {"alpha": 1.0}}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute
-from py_ort.ops.declaration import Operator, lowering
+from py_ort.ir.builder import Builder, array, attribute
+from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [
     Operator("Gather", layout="gather", tolerance="exact"),

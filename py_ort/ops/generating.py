@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, set_attributes
-from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import infer_constant_of_shape, refine_range
+from py_ort.ir.builder import Builder, array, set_attributes
+from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.symbolic_dims import infer_constant_of_shape, refine_range
 
 _RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli", "Dropout")  # a Dropout that stays drops
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ops.builder import Builder, origins
-from py_ort.ops.infer import schema
-from py_ort.ops.type_names import type_name
+from py_ort.ir.builder import Builder, origins
+from py_ort.ir.infer import schema
+from py_ort.ir.type_names import type_name
 
 _INT32, _INT64 = "tensor(int32)", "tensor(int64)"
 

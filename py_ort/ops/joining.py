@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, set_attributes
-from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import refine_concat, refine_slice, refine_tile
+from py_ort.ir.builder import Builder, attribute, dims, set_attributes
+from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.symbolic_dims import refine_concat, refine_slice, refine_tile
 
 OPERATORS = [
     Operator("Concat", refine=refine_concat, layout="concat", tolerance="exact"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, set_attributes
-from py_ort.ops.declaration import lowering
-from py_ort.ops.infer import inconsistent
+from py_ort.ir.builder import Builder, attribute, set_attributes
+from py_ort.ir.infer import inconsistent
+from py_ort.ir.operators import lowering
 
 
 @lowering("LabelEncoder", before=2, domain="ai.onnx.ml")

@@ -8,9 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
-from py_ort.ops.builder import Builder, attribute, rank
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import inconsistent
+from py_ort.ir.builder import Builder, attribute, rank
+from py_ort.ir.infer import inconsistent
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [Operator("MRotaryEmbedding", domain=MICROSOFT, tolerance="normal")]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, set_attributes
-from py_ort.ops.declaration import MICROSOFT, NHWC, Operator, lowering
-from py_ort.ops.infer import like
-from py_ort.ops.spatial import explicit_pads, fill_spatial, infer_window
+from py_ort.ir.builder import Builder, attribute, dims, set_attributes
+from py_ort.ir.infer import like
+from py_ort.ir.operators import MICROSOFT, NHWC, Operator, lowering
+from py_ort.ir.spatial import explicit_pads, fill_spatial, infer_window
 
 
 def _infer_pool(node: ir.Node) -> None:

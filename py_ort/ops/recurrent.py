@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, attributes_of, rank, set_attributes
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
+from py_ort.ir.builder import Builder, attribute, attributes_of, rank, set_attributes
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [
     *(Operator(name, tolerance="loose") for name in ("RNN", "GRU", "LSTM")),

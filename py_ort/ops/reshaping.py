@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, rank, remove, set_attributes
-from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import infer_expand, infer_reshape
+from py_ort.ir.builder import Builder, array, attribute, dims, rank, remove, set_attributes
+from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.symbolic_dims import infer_expand, infer_reshape
 
 OPERATORS = [
     Operator("Reshape", host=(1,), layout="reshape", tolerance="exact", infer=infer_reshape),

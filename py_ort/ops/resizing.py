@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, rank, set_attributes
-from py_ort.ops.declaration import Operator, lowering
-from py_ort.ops.symbolic_dims import refine_resize
+from py_ort.ir.builder import Builder, array, attribute, dims, rank, set_attributes
+from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.symbolic_dims import refine_resize
 
 OPERATORS = [
     Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", tolerance="normal"),

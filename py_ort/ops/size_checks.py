@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_nodes, array, attribute, dims
-from py_ort.ops.declaration import MICROSOFT
-from py_ort.ops.infer import inconsistent
+from py_ort.ir.builder import all_nodes, array, attribute, dims
+from py_ort.ir.infer import inconsistent
+from py_ort.ir.operators import MICROSOFT
 
 _LARGEST = 2**31 - 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, set_attributes
-from py_ort.ops.declaration import Operator, lowering
+from py_ort.ir.builder import Builder, attribute, set_attributes
+from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [
     Operator("DFT", host=(1, 2), tolerance="loose"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from py_ort.ops.declaration import Operator
+from py_ort.ir.operators import Operator
 
 TRAINING = "ai.onnx.preview.training"
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims
+from py_ort.ir.builder import Builder, attribute, dims
+from py_ort.ir.infer import inconsistent
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv
-from py_ort.ops.declaration import MICROSOFT, Operator, lowering
-from py_ort.ops.infer import inconsistent
 
 OPERATORS = [Operator("WordConvEmbedding", domain=MICROSOFT, tolerance="normal")]
 _INT32 = int(ir.DataType.INT32)

@@ -10,8 +10,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from py_ort.ir.builder import dims, origins, subgraphs
 from py_ort.load import load_model
-from py_ort.ops.builder import dims, origins, subgraphs
 from py_ort.plan import CompiledModel
 from py_ort.providers import PlacedNode
 

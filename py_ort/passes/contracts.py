@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_graphs, all_nodes, subgraphs
+from py_ort.ir.infer import newest_opset
 from py_ort.ops import NHWC
-from py_ort.ops.builder import all_graphs, all_nodes, subgraphs
-from py_ort.ops.infer import newest_opset
 
 
 def check_well_formed(model: ir.Model) -> None:

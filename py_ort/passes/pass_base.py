@@ -12,7 +12,7 @@ from typing import ClassVar
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
-from py_ort.ops.builder import all_graphs, all_nodes
+from py_ort.ir.builder import all_graphs, all_nodes
 from py_ort.passes.contracts import check_canonical, check_interface, check_well_formed, interface
 
 HasOperator = Callable[[str, str], "bool | None"]

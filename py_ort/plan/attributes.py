@@ -10,7 +10,7 @@ import flatbuffers
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.long_list import LongList
+from py_ort.ir.long_list import LongList
 from py_ort.schema.gen import Attribute, Attributes, TensorValue
 from py_ort.schema.gen.AttributeType import AttributeType
 

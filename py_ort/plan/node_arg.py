@@ -54,7 +54,7 @@ class NodeArg:
         """Describe a value of the graph."""
         import onnx_ir as ir
 
-        from py_ort.ops.type_names import type_name
+        from py_ort.ir.type_names import type_name
 
         shape: list[int | str | None] | None = None
         if value.type is not None and not isinstance(value.type, (ir.TensorType, ir.SparseTensorType)):

@@ -8,8 +8,8 @@ from typing import BinaryIO
 import onnx
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_graphs, element_bytes
 from py_ort.load.files import replacing
-from py_ort.ops.builder import all_graphs, element_bytes
 from py_ort.plan.saved import SavedModel
 
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.

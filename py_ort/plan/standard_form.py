@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops.infer import newest_opset, schema
-from py_ort.ops.type_names import type_name
+from py_ort.ir.infer import newest_opset, schema
+from py_ort.ir.type_names import type_name
 from py_ort.plan.onnx_writer import Keep, OnnxWriter, inside
 
 #: Attributes of fused operators that ONNX's own forms do not have.

@@ -12,10 +12,10 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
+from py_ort.ir.builder import all_nodes, replace_value, subgraphs
+from py_ort.ir.infer import newest_opset, schema
 from py_ort.load import LoadedModel, load_model
 from py_ort.ops import lowerings
-from py_ort.ops.builder import all_nodes, replace_value, subgraphs
-from py_ort.ops.infer import newest_opset, schema
 from py_ort.plan.compiler import CompiledModel, compile_model
 from py_ort.plan.node_arg import NodeArg
 from py_ort.plan.options import CompileOptions

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.external_tensor import ExternalTensor
+from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.wire.parts import LazyPart, Part
 
 ALIGNMENT = 64

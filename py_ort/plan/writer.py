@@ -11,11 +11,11 @@ import flatbuffers
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import array, origins
+from py_ort.ir.content_keys import key_of
+from py_ort.ir.infer import newest_opset
 from py_ort.ops import operator
-from py_ort.ops.builder import array, origins
 from py_ort.ops.control import declared_shapes, handed_in
-from py_ort.ops.identity import key_of
-from py_ort.ops.infer import newest_opset
 from py_ort.plan.attributes import pack_attributes, string_vector
 from py_ort.plan.weights import Weights
 from py_ort.providers.report import PlacedNode

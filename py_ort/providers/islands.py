@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import subgraphs
 from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
-from py_ort.ops.builder import subgraphs
 from py_ort.providers.report import PlacedNode
 
 _OURS = ("", NHWC, INTERNAL, MICROSOFT)

@@ -12,7 +12,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.exceptions import EngineError
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 
 _ASSETS = Path(__file__).parent.parent / "assets"
 _DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}

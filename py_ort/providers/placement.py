@@ -8,10 +8,10 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from py_ort.exceptions import MissingKernel, NotImplemented
+from py_ort.ir.builder import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.infer import newest_opset
 from py_ort.ops import operator
-from py_ort.ops.builder import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ops.counted import COUNTED
-from py_ort.ops.infer import newest_opset
 from py_ort.providers.integer_range import IntegerRanges
 from py_ort.providers.islands import islands
 from py_ort.providers.manifest import Manifest

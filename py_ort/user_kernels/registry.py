@@ -172,8 +172,8 @@ def _forget_schema(key: tuple[str, str]) -> None:
 
 
 def _clear_caches() -> None:
+    from py_ort.ir import infer
     from py_ort.load import types
-    from py_ort.ops import infer
 
     infer.schema.cache_clear()
     types.forget_schemas()

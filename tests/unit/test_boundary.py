@@ -9,8 +9,8 @@ import pytest
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InternalError, InvalidGraph, NotImplemented, OutOfMemory, PyOrtError
-from py_ort.ops.builder import set_attributes
-from py_ort.ops.constants import constant_tensor
+from py_ort.ir.builder import set_attributes
+from py_ort.ir.constants import constant_tensor
 
 
 def test_it_says_whose_fault_it_is() -> None:
@@ -24,7 +24,7 @@ def test_it_says_whose_fault_it_is() -> None:
     error = caught.value
     assert isinstance(error.__cause__, ValueError)
     assert (error.node, error.op_type, error.doing) == ("seven", "Constant", "counting")
-    assert error.place.startswith("ops/constants.py:") and error.place in str(error)
+    assert error.place.startswith("ir/constants.py:") and error.place in str(error)
     assert pickle.loads(pickle.dumps(error)).place == error.place
 
 

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 from plans_in_node import run_plans
 from standard_form import run_native
 
+from py_ort.ir.long_list import LongList
 from py_ort.load import load_model
-from py_ort.ops.long_list import LongList
 from py_ort.plan import CompileOptions, compile_model
 
 FEATURES = 9

@@ -11,9 +11,9 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.infer import infer_unknown
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
-from py_ort.ops.infer import infer_unknown
 from py_ort.passes.attention.attention_scores import (
     HIDES,
     Scores,

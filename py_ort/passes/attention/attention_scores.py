@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, rank, scalar
-from py_ort.ops.shape_data import product
+from py_ort.ir.builder import Builder, attribute, dims, rank, scalar
+from py_ort.ir.shape_data import product
 from py_ort.passes.attention.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.passes.match import made_by, only_user, same_size, size_at, split_constant
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, dims, ints, rank
-from py_ort.ops.slicing import sliced
+from py_ort.ir.builder import attribute, dims, ints, rank
+from py_ort.ir.slicing import sliced
 from py_ort.passes.match import made_by, same_size, size_at
 
 _DEPTH = 4

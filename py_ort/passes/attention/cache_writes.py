@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, scalar
-from py_ort.ops.shape_data import product
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.shape_data import product
 from py_ort.passes.attention.rotary_caches import Make
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.passes.pass_base import HasOperator, Pass

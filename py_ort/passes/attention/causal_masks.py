@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import array, attribute, dims, ints, rank, scalar
-from py_ort.ops.shape_data import known, shape_data
+from py_ort.ir.builder import array, attribute, dims, ints, rank, scalar
+from py_ort.ir.shape_data import known, shape_data
 from py_ort.passes.match import made_by, same_size, size_at
 
 _DEPTH = 16

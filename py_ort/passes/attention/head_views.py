@@ -8,8 +8,8 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, dims, ints, rank
 from py_ort.layout.reshape_rules import axis_groups
-from py_ort.ops.builder import Builder, array, attribute, dims, ints, rank
 
 _FREE = 2  # the first axes of the tensor in which heads lie: batch and position
 

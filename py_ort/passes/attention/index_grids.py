@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, scalar
+from py_ort.ir.shape_data import shape_data
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, scalar
-from py_ort.ops.shape_data import shape_data
 from py_ort.passes.match import drop, made_by, nodes_of, same_size
 from py_ort.passes.pass_base import Pass
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, ints, origins, replace_value
+from py_ort.ir.builder import Builder, array, attribute, dims, ints, origins, replace_value
 from py_ort.passes.match import drop, made_by, nodes_of, nodes_reading, only_user, size_at, split_constant
 from py_ort.passes.pass_base import Pass
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
-from py_ort.ops.shape_data import product
+from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.shape_data import product
 from py_ort.passes.attention.head_views import Heads, heads_of
 from py_ort.passes.match import made_by, nodes_reading, only_user, same_size, size_at
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, origins, replace_value
 from py_ort.ops import INTERNAL
-from py_ort.ops.builder import Builder, array, origins, replace_value
 from py_ort.passes.attention.packed_projections import positions_of, projection, side_by_side
 from py_ort.passes.match import drop, made_by, nodes_of, only_for, same_dims
 from py_ort.passes.pass_base import HasOperator, Pass

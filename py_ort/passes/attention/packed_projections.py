@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import (
+from py_ort.ir.builder import (
     Builder,
     array,
     attribute,
@@ -23,6 +22,7 @@ from py_ort.ops.builder import (
     set_attributes,
     set_origins,
 )
+from py_ort.ops import MICROSOFT
 from py_ort.passes.attention.axis_parts import Part, pair
 from py_ort.passes.match import drop, made_by, nodes_of, only_for
 from py_ort.passes.pass_base import HasOperator, Pass

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, attributes_of, dims, ints, rank, scalar
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, array, attribute, attributes_of, dims, ints, rank, scalar
 from py_ort.passes.match import made_by, same_size, size_at
 
 _UNARY = ("Cos", "Sin", "Cast", "Identity", "Neg", "Sqrt", "Exp", "Reciprocal")

@@ -11,8 +11,8 @@ from typing import Any
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.passes.attention.axis_parts import Part, pair, parts
 from py_ort.passes.attention.head_views import heads_of
 from py_ort.passes.attention.rotary_caches import Make, half_of

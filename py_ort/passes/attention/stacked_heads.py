@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.shape_data import product
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
-from py_ort.ops.shape_data import product
 from py_ort.passes.attention.attention_scores import factor_of, scores_of, unscaled
 from py_ort.passes.fuse.transposed_products import swapped
 from py_ort.passes.match import nodes_of, only_user, same_size

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, rank, remove
+from py_ort.ir.builder import Builder, attribute, rank, remove
 from py_ort.passes.attention.attention_scores import scores_of
 from py_ort.passes.fuse.transposed_products import swapped
 from py_ort.passes.match import drop, nodes_of, only_user

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
+from py_ort.ir.builder import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
 from py_ort.passes.match import nodes_of
 from py_ort.passes.pass_base import Pass
 

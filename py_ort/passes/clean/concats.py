@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, ints, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder, attribute, dims, ints, origins, rank, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, nodes_reading, only_user
 from py_ort.passes.pass_base import Pass
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_graphs, all_nodes
-from py_ort.ops.constants import hoist_constant
+from py_ort.ir.builder import all_graphs, all_nodes
+from py_ort.ir.constants import hoist_constant
 from py_ort.passes.pass_base import Pass
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_graphs, remove_with_subgraphs
 from py_ort.ops import operator
-from py_ort.ops.builder import all_graphs, remove_with_subgraphs
 from py_ort.passes.contracts import check_alive
 from py_ort.passes.pass_base import Pass
 

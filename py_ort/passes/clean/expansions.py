@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import dims, remove
 from py_ort.ops import operator
-from py_ort.ops.builder import dims, remove
 from py_ort.passes.match import nodes_of, same_size
 from py_ort.passes.pass_base import Pass
 

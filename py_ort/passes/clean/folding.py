@@ -13,9 +13,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.folds import folds
-from py_ort.ops.builder import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
-from py_ort.ops.infer import infer_again
-from py_ort.ops.shape_data import shape_data
+from py_ort.ir.builder import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
+from py_ort.ir.infer import infer_again
+from py_ort.ir.shape_data import shape_data
 from py_ort.passes.pass_base import Pass
 
 # A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)

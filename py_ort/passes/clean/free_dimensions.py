@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.ops.builder import all_nodes
+from py_ort.ir.builder import all_nodes
+from py_ort.ir.infer import newest_opset, schema
 from py_ort.ops.control import note_declared_shapes
-from py_ort.ops.infer import newest_opset, schema
 from py_ort.passes.pass_base import Pass
 
 

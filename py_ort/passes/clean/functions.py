@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, all_nodes, subgraphs
+from py_ort.ir.functions import function_body, instantiate
+from py_ort.ir.infer import newest_opset
 from py_ort.ops import Parts, operator, parts
-from py_ort.ops.builder import Builder, all_nodes, subgraphs
 from py_ort.ops.canonicalise import canonicalise_nodes
-from py_ort.ops.functions import function_body, instantiate
-from py_ort.ops.infer import newest_opset
 from py_ort.passes.pass_base import HasOperator, Pass
 
 _DEPTH = 4  # bodies may call operators that have bodies

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+from py_ort.ir.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
 from py_ort.passes.match import same_size
 from py_ort.passes.pass_base import Pass
 

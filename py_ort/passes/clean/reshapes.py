@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, set_attributes
+from py_ort.ir.shape_data import known
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, set_attributes
-from py_ort.ops.shape_data import known
 from py_ort.passes.match import made_by, nodes_of
 from py_ort.passes.pass_base import Pass
 

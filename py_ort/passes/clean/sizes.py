@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, dims, rank, replace_value
-from py_ort.ops.shape_data import known, shape_data
+from py_ort.ir.builder import Builder, dims, rank, replace_value
+from py_ort.ir.shape_data import known, shape_data
 from py_ort.passes.match import drop, made_by, nodes_of
 from py_ort.passes.pass_base import Pass
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, dims, origins
+from py_ort.ir.shape_data import product
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, attribute, dims, origins
-from py_ort.ops.shape_data import product
 from py_ort.passes.match import made_by, nodes_of, same_size
 from py_ort.passes.pass_base import Pass
 

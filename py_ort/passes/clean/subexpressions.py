@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import all_graphs, remove, subgraphs
+from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.ops import operator
-from py_ort.ops.builder import all_graphs, remove, subgraphs
-from py_ort.ops.external_tensor import ExternalTensor
 from py_ort.passes.pass_base import Pass
 
 _SAMPLED = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, origins, remove, replace_value, set_attributes, set_origins
+from py_ort.ir.builder import attribute, origins, remove, replace_value, set_attributes, set_origins
 from py_ort.passes.fuse.clamps import CLAMPS, as_activation, clamped, fused_bounds, together
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, all_nodes, array, attribute, dims, remove, replace_value
 from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import Builder, all_nodes, array, attribute, dims, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import (
+from py_ort.ir.builder import (
     Builder,
     array,
     attribute,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, rank
+from py_ort.ir.builder import Builder, array, attribute, rank
 from py_ort.passes.match import nodes_of
 from py_ort.passes.pass_base import Pass
 

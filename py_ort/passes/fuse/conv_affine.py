@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
 from py_ort.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
 from py_ort.passes.pass_base import Pass
 

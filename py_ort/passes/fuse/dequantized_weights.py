@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, origins, rank, remove, replace_value
 from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import Builder, array, attribute, origins, rank, remove, replace_value
 from py_ort.passes.match import drop, made_by, nodes_of, only_user, split_constant
 from py_ort.passes.pass_base import HasOperator, Pass
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, replace_value
+from py_ort.ir.builder import Builder, attribute, dims, origins, rank, replace_value
 from py_ort.passes.match import drop, made_by, nodes_of, nodes_reading, same_size, size_at
 from py_ort.passes.pass_base import Pass
 

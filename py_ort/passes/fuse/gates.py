@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, dims, origins, remove, replace_value
+from py_ort.ir.builder import Builder, attribute, dims, origins, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass
 

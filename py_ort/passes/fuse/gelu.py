@@ -11,7 +11,7 @@ import math
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, origins, replace_value
+from py_ort.ir.builder import Builder, origins, replace_value
 from py_ort.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.passes.match import drop, nodes_of
 from py_ort.passes.pass_base import Pass

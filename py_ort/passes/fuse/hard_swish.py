@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, origins, replace_value, scalar
+from py_ort.ir.builder import Builder, attribute, origins, replace_value, scalar
 from py_ort.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.passes.match import drop, made_by, nodes_of
 from py_ort.passes.pass_base import Pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
+from py_ort.ir.builder import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
 from py_ort.passes.match import made_by, nodes_of, only_for
 from py_ort.passes.pass_base import Pass
 

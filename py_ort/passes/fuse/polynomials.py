@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import array, rank
+from py_ort.ir.builder import array, rank
 from py_ort.passes.match import made_by, nodes_reading
 
 Polynomial = dict[tuple[int, ...], float]

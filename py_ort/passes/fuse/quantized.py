@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import (
+from py_ort.ir.builder import (
     Builder,
     array,
     attribute,
@@ -25,6 +24,7 @@ from py_ort.ops.builder import (
     replace_value,
     scalar,
 )
+from py_ort.ops import MICROSOFT
 from py_ort.passes.match import nodes_of, only_user
 from py_ort.passes.pass_base import HasOperator, Pass
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder, attribute, attributes_of, origins, rank, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_for, same_dims
 from py_ort.passes.pass_base import Pass
 

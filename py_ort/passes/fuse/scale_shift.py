@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, dims, origins, remove, replace_value
 from py_ort.layout.windows import TRANSPARENT
 from py_ort.ops import operator
-from py_ort.ops.builder import Builder, dims, origins, remove, replace_value
 from py_ort.passes.match import nodes_of, per_channel, split_mul_add
 from py_ort.passes.pass_base import Pass
 

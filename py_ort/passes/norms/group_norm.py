@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, remove, replace_value
 from py_ort.layout.forms import reshape_target
-from py_ort.ops.builder import Builder, array, attribute, dims, origins, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, nodes_reading, only_user, per_channel, same_dims, split_constant
 from py_ort.passes.pass_base import HasOperator, Pass
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import dims, replace_value
+from py_ort.ir.builder import dims, replace_value
 from py_ort.passes.match import made_by, nodes_of, only_user, per_channel, same_dims, same_size
 from py_ort.passes.norms.layer_norm import fits
 from py_ort.passes.norms.norm_parts import Fit, Normal, affine_after, builder_for, clear, is_float, normal_of, numbers

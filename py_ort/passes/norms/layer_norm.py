@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
+from py_ort.ir.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
 from py_ort.passes.match import drop, nodes_of
 from py_ort.passes.norms.norm_parts import (
     Affine,

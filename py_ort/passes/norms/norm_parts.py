@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, array, attribute, origins, rank, remove
+from py_ort.ir.builder import Builder, array, attribute, origins, rank, remove
 from py_ort.passes.match import made_by, near, only_user, reduced_axes, split_constant
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)

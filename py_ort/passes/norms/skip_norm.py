@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
 from py_ort.ops import MICROSOFT
-from py_ort.ops.builder import Builder, attribute, dims, origins, rank, remove, replace_value
 from py_ort.passes.match import made_by, nodes_of, same_dims
 from py_ort.passes.pass_base import HasOperator, Pass
 

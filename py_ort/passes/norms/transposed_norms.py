@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, attribute, attributes_of, dims, origins, rank
+from py_ort.ir.builder import Builder, attribute, attributes_of, dims, origins, rank
 from py_ort.passes.match import made_by, nodes_of, only_user
 from py_ort.passes.pass_base import Pass
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import array, attribute, dims, rank, set_attributes
 from py_ort.ops import INTERNAL, MICROSOFT, NHWC
-from py_ort.ops.builder import array, attribute, dims, rank, set_attributes
 from py_ort.passes.contracts import check_placed
 from py_ort.passes.match import same_size
 from py_ort.passes.pass_base import Pass

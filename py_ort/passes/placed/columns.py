@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from py_ort.ops.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.ir.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
 from py_ort.passes.contracts import called
 from py_ort.passes.placed.column_nodes import KINDS, LANES, ColumnPass, is_suited, reads_columns, take_columns, width_of
 from py_ort.passes.placed.lifetimes import Lifetimes

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, all_nodes, attributes_of
 from py_ort.ops import INTERNAL
-from py_ort.ops.builder import Builder, all_nodes, attributes_of
 from py_ort.ops.counted import COUNTED, count_of
 from py_ort.passes.contracts import check_placed
 from py_ort.passes.pass_base import Pass

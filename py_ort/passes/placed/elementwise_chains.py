@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ops import INTERNAL, operator
-from py_ort.ops.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.passes.contracts import check_placed
 from py_ort.passes.match import reduced_axes, same_dims
 from py_ort.passes.pass_base import Pass

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 from py_ort.passes.placed.estimates import SYMBOLS, Estimates
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
+from py_ort.ir.content_keys import derive
 from py_ort.ops import NHWC
-from py_ort.ops.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
-from py_ort.ops.identity import derive
 from py_ort.passes.placed.column_nodes import LANES, ColumnPass, reads_columns, take_columns, width_of
 from py_ort.passes.placed.columns import check_columns
 from py_ort.passes.placed.lifetimes import Lifetimes

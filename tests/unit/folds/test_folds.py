@@ -19,8 +19,8 @@ import pytest
 from fold_cases import CASES, Case, Draw
 
 from py_ort.folds import folds
-from py_ort.ops.builder import tensor_of
-from py_ort.ops.infer import newest_opset
+from py_ort.ir.builder import tensor_of
+from py_ort.ir.infer import newest_opset
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "wasm_build/test"))

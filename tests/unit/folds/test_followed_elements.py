@@ -11,9 +11,9 @@ import pytest
 from fold_cases import CASES, Case, Draw
 
 from py_ort.folds import folds
-from py_ort.ops.builder import tensor_of
-from py_ort.ops.infer import infer_node
-from py_ort.ops.shape_data import RULES, elements
+from py_ort.ir.builder import tensor_of
+from py_ort.ir.infer import infer_node
+from py_ort.ir.shape_data import RULES, elements
 
 KINDS = [ir.DataType[name] for name in ("INT64", "INT32", "FLOAT", "UINT8", "UINT64")]
 ASKED = {"Shape", "Size"}

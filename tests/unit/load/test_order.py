@@ -7,7 +7,7 @@ from graphs import compiled, parse
 from onnx import helper
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ops.builder import all_graphs
+from py_ort.ir.builder import all_graphs
 from py_ort.plan import CompiledModel
 
 

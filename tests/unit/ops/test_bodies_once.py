@@ -11,8 +11,8 @@ import pytest
 from graphs import operators, parse
 from standard_form import run_native, standard_form
 
+from py_ort.ir.operators import LOWERINGS, Lowering
 from py_ort.ops.canonicalise import canonicalise
-from py_ort.ops.declaration import LOWERINGS, Lowering
 from py_ort.plan import compile_model
 
 UPSAMPLE = 'Upsample<mode="nearest">(x, scales)'

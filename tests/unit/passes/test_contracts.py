@@ -11,8 +11,8 @@ from graphs import compiled, parse
 from passes_found import passes_found
 
 from py_ort.exceptions import InternalError
+from py_ort.ir.builder import add_constant, all_nodes, remove
 from py_ort.layout import Nhwc
-from py_ort.ops.builder import add_constant, all_nodes, remove
 from py_ort.passes.clean.canonicalise import Canonicalise
 from py_ort.passes.clean.dead_code import DeadCode
 from py_ort.passes.clean.free_dimensions import FreeDimensions

@@ -13,7 +13,7 @@ import pytest
 from graphs import check_equal, operators, parse, random_feeds
 from transformer_blocks import llama
 
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 from py_ort.plan import CompiledModel, CompileOptions, compile_model
 from py_ort.providers import Manifest
 

@@ -11,7 +11,7 @@ import provisional
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
-from py_ort.ops.builder import attribute
+from py_ort.ir.builder import attribute
 from py_ort.plan import compile_model
 
 B, H, S, D = 1, 3, 5, 8

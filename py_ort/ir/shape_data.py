@@ -15,8 +15,8 @@ import numpy as np
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.ops.builder import array, attribute, dims
-from py_ort.ops.slicing import sliced
+from py_ort.ir.builder import array, attribute, dims
+from py_ort.ir.slicing import sliced
 
 _KEY = "py_ort.shape_data"
 _LIMIT = 64

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from py_ort.ops.external_tensor import ExternalTensor
+from py_ort.ir.external_tensor import ExternalTensor
 
 _GIVEN, _DERIVED = "py_ort.identity", "py_ort.derived"
 

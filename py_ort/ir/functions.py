@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from py_ort.ops.builder import ORIGIN, Builder, add_constant, origins, replace_value
-from py_ort.ops.infer import infer_node, newest_opset, schema, value_type
+from py_ort.ir.builder import ORIGIN, Builder, add_constant, origins, replace_value
+from py_ort.ir.infer import infer_node, newest_opset, schema, value_type
 
 
 def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:

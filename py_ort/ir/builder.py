@@ -225,7 +225,7 @@ class Builder:
         Returns:
             Its output, or a tuple of them when `outputs` is not 1.
         """
-        from py_ort.ops.infer import infer_node
+        from py_ort.ir.infer import infer_node
 
         values = [
             item if item is None or isinstance(item, ir.Value) else self.constant(np.asarray(item)) for item in inputs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import add_constant, attribute, remove
-from py_ort.ops.infer import inconsistent
+from py_ort.ir.builder import add_constant, attribute, remove
+from py_ort.ir.infer import inconsistent
 
 
 def hoist_constant(node: ir.Node) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from py_ort.ops.builder import Builder
+    from py_ort.ir.builder import Builder
 
 NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"

@@ -15,10 +15,10 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
+from py_ort.ir.builder import origins, subgraphs
+from py_ort.ir.long_list import LongList
+from py_ort.ir.shape_data import follow, known, shape_data
 from py_ort.ops import operator
-from py_ort.ops.builder import origins, subgraphs
-from py_ort.ops.long_list import LongList
-from py_ort.ops.shape_data import follow, known, shape_data
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
 

@@ -1,0 +1,1 @@
+"""The compiler's graphs (onnx-ir): looked at, changed, and their types and sizes inferred."""
