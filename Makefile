@@ -68,7 +68,7 @@ check: build
 	$(BIN)/mypy
 	cd web && npm run --silent check
 	$(BIN)/python -m py_ort.schema.generate --check
-	$(BIN)/python -m py_ort.ops.document --check
+	$(BIN)/python -m py_ort.compiler.document --check
 
 format: setup
 	$(BIN)/ruff format .

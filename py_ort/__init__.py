@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from py_ort.available import unregister_execution_provider_library as unregister_execution_provider_library
     from py_ort.browser.options import BrowserOptions as BrowserOptions
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
+    from py_ort.compiler.load.metadata import ModelMetadata as ModelMetadata
+    from py_ort.compiler.plan.node_arg import NodeArg as NodeArg
     from py_ort.exceptions import PyOrtError as PyOrtError
     from py_ort.jsep import JsepBackend as JsepBackend
-    from py_ort.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.options.run_options import RunOptions as RunOptions
     from py_ort.options.session_options import ExecutionMode as ExecutionMode
     from py_ort.options.session_options import ExecutionOrder as ExecutionOrder
     from py_ort.options.session_options import GraphOptimizationLevel as GraphOptimizationLevel
     from py_ort.options.session_options import SessionOptions as SessionOptions
-    from py_ort.plan.node_arg import NodeArg as NodeArg
     from py_ort.session import InferenceSession as InferenceSession
     from py_ort.sessions.async_session import AsyncInferenceSession as AsyncInferenceSession
     from py_ort.unsupported import ModelCompiler as ModelCompiler
@@ -72,8 +72,8 @@ _WHERE = {
     "JsepBackend": "jsep",
     "LoraAdapter": "values.adapters",
     "ModelCompiler": "unsupported",
-    "ModelMetadata": "load.metadata",
-    "NodeArg": "plan.node_arg",
+    "ModelMetadata": "compiler.load.metadata",
+    "NodeArg": "compiler.plan.node_arg",
     "OrtDevice": "values.ort_device",
     "OrtValue": "values.ort_value",
     "PyOrtError": "exceptions",

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError
-
-_PACKAGE = Path(__file__).parent
+from py_ort.folders import PACKAGE
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -59,12 +58,12 @@ def _in_words(error: Exception) -> str:
 
 
 def _place(traceback: TracebackType | None) -> str:
-    """The innermost line of our own on the way: "layout/rules.py:107"."""
+    """The innermost line of our own on the way: "compiler/layout/rules.py:107"."""
     place = ""
     while traceback is not None:
         file = Path(traceback.tb_frame.f_code.co_filename)
-        if file.is_relative_to(_PACKAGE) and file.name != "boundary.py":
-            place = f"{file.relative_to(_PACKAGE).as_posix()}:{traceback.tb_lineno}"
+        if file.is_relative_to(PACKAGE) and file.name != "boundary.py":
+            place = f"{file.relative_to(PACKAGE).as_posix()}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 

@@ -139,7 +139,7 @@ class InternalError(Fail):
 
     Attributes:
         doing: What was being done: "optimisation pass nhwc".
-        place: The line of py_ort where it happened: "layout/rules.py:107", or "".
+        place: The line of py_ort where it happened: "compiler/layout/rules.py:107", or "".
     """
 
     doing: str = ""

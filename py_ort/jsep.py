@@ -82,7 +82,7 @@ class JsepBackend:
         self.device_id = int(checked.get("deviceId", 0))
         self._buffers: set[int] = set()
         self._kernels: dict[int, Operator] = {}
-        import_whole("onnx_ir", "py_ort.ops", "py_ort.plan.attributes", "py_ort.user_kernels.registry")
+        import_whole("onnx_ir", "py_ort.ops", "py_ort.compiler.plan.attributes", "py_ort.user_kernels.registry")
         loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
 
     async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
@@ -158,8 +158,8 @@ class JsepBackend:
         """
         import onnx_ir as ir
 
+        from py_ort.compiler.plan.attributes import pack_attributes
         from py_ort.ops import operator
-        from py_ort.plan.attributes import pack_attributes
         from py_ort.user_kernels import find_kernel
 
         items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]

@@ -17,10 +17,10 @@ from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
+from py_ort.compiler import NodeArg
+from py_ort.compiler.load import load_model, read_whole
 from py_ort.exceptions import PyOrtError
-from py_ort.load import load_model, read_whole
 from py_ort.options import SessionOptions
-from py_ort.plan import NodeArg
 from py_ort.providers.resolution import REQUIRE
 from py_ort.session import InferenceSession
 from py_ort.testing.accepted_values import accepted_values

@@ -15,17 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from py_ort.browser.strangers import Strangers
 from py_ort.exceptions import EngineError
+from py_ort.folders import ASSETS
 from py_ort.wire.parts import LazyPart, Part, size_of
 
 _log = logging.getLogger("py_ort")
 
-ASSETS = Path(__file__).parent.parent / "assets"
 
 #: Cross-origin isolation gives the page SharedArrayBuffer and fine clocks.
 HEADERS = {

@@ -54,8 +54,8 @@ def bench(
     """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
     from py_ort.bench import Row, failed, measure
     from py_ort.bench.report import bridge_table, page, table
-    from py_ort.load import load_model
-    from py_ort.providers import canonical_provider
+    from py_ort.compiler.load import load_model
+    from py_ort.compiler.placement import canonical_provider
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
     if bridge == bool(models):

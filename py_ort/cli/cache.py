@@ -14,7 +14,7 @@ from py_ort.cli.common import out
 from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
-    from py_ort.plan.cache import CacheEntry, CacheRecord, PlanCache
+    from py_ort.compiler.plan.cache import CacheEntry, CacheRecord, PlanCache
 
 #: Digits of a key that are shown; fewer may name one, too.
 _SHOWN = 12
@@ -31,7 +31,7 @@ def cache(clear: bool, remove: tuple[str, ...], as_json: bool) -> None:
     not used for longest go), PY_ORT_CACHE=0 switches it off; for one session the configuration entry
     "session.plan_cache" = "0" does.
     """
-    from py_ort.plan.cache import PlanCache
+    from py_ort.compiler.plan.cache import PlanCache
 
     plans = PlanCache.default()
     if plans is None:

@@ -16,7 +16,7 @@ from py_ort.cli.inputs import Inputs, input_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from py_ort.plan.verdict import OperatorVerdict, Verdict
+    from py_ort.compiler.verdict import OperatorVerdict, Verdict
 
 #: Nodes that are named in a row.
 _NAMED = 4
@@ -45,8 +45,8 @@ def check(
     """
     with progress(quiet=not sys.stderr.isatty()) as report:
         report("compiling", 0, 0)
-        from py_ort.plan import CompileOptions
-        from py_ort.plan.verdict import verdict
+        from py_ort.compiler import CompileOptions
+        from py_ort.compiler.verdict import verdict
         from py_ort.providers.resolution import resolve
 
         if inputs:

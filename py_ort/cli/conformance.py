@@ -67,8 +67,8 @@ def conformance(
     the browser has not all of the providers. Known failures are those of FILE; of ONNX's node cases and
     onnxruntime-web's operator files py_ort has lists of its own.
     """
-    from py_ort.load import load_model
-    from py_ort.providers import canonical_provider
+    from py_ort.compiler.load import load_model
+    from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.report import page, summary, totals
     from py_ort.testing.results import expectations_of, read_expectations, surprises
     from py_ort.testing.runner import RunnerOptions, run_cases

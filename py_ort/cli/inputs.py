@@ -16,7 +16,7 @@ from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from py_ort import NodeArg, SessionOptions
-    from py_ort.load import LoadedModel
+    from py_ort.compiler.load import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Inputs:
             PyOrtError: As `load_model` does.
             click.BadParameter: It has no such input or dimension.
         """
-        from py_ort.load import load_model
+        from py_ort.compiler.load import load_model
 
         loaded = load_model(model)
         self.check(inputs_of(loaded))
@@ -124,7 +124,7 @@ class Inputs:
 
 def inputs_of(model: LoadedModel) -> list[NodeArg]:
     """Return what a model says of its inputs."""
-    from py_ort.plan import NodeArg
+    from py_ort.compiler import NodeArg
 
     return [NodeArg.of(value) for value in model.model.graph.inputs]
 

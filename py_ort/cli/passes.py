@@ -13,8 +13,8 @@ from py_ort.cli.common import OutputFile, err, kernels_option, out, provider_opt
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
-    from py_ort.passes import PassReport
-    from py_ort.plan import CompiledModel
+    from py_ort.compiler import CompiledModel
+    from py_ort.compiler.passes import PassReport
 
 _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 
@@ -39,8 +39,8 @@ def passes(
 ) -> None:
     """Show what each pass changes in MODEL: nodes before and after, and the time it takes."""
     with err.status("compiling") if err.is_terminal else _Quiet():
-        from py_ort.plan import CompileOptions, compile_model
-        from py_ort.plan.saved import SavedModel
+        from py_ort.compiler import CompileOptions, compile_model
+        from py_ort.compiler.saved.target import SavedModel
         from py_ort.providers.resolution import resolve
 
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))

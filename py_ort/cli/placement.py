@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from py_ort import BrowserOptions, SessionOptions
-    from py_ort.providers import Placement
+    from py_ort.compiler.placement import Placement
 
 
 @click.command()
@@ -55,8 +55,8 @@ def placement(
 
 
 def _page(model: Path, found: Placement, options: SessionOptions) -> str:
+    from py_ort.compiler import compile_model
     from py_ort.pages.graph import given, page
-    from py_ort.plan import compile_model
     from py_ort.sessions.opening import compile_options
 
     compiled = compile_model(model, providers=found.providers, options=compile_options({}, options))

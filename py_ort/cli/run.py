@@ -15,7 +15,7 @@ from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession, NodeArg
-    from py_ort.load import LoadedModel
+    from py_ort.compiler.load import LoadedModel
 
 
 @click.command()

@@ -104,7 +104,7 @@ class Served:
         return lines
 
     def _compile(self, model: Path) -> tuple[bytes, Sequence[Part]]:
-        from py_ort.plan import compile_model
+        from py_ort.compiler import compile_model
         from py_ort.providers.resolution import resolve
 
         compiled = compile_model(model, providers=list(resolve(list(self.providers) or None).providers))

@@ -12,7 +12,7 @@ from py_ort.wire.tensors import from_bytes
 
 
 class ExternalTensor(ir.Tensor):
-    """A tensor whose bytes are a part of a file, mapped or in memory; `py_ort.load.external` makes and checks it.
+    """A tensor whose bytes are a part of a file, mapped or in memory; `py_ort.compiler.load.external` makes it.
 
     Attributes:
         location: The file's name, as the model has it.

@@ -34,8 +34,8 @@ class Operator:
         host: Inputs that a kernel reads on the CPU (shapes, axes, pads).
         host_if_constant: Inputs that are host inputs when they are constants, else device inputs.
         shape_only: Inputs of which only dtype and dims are read.
-        layout: The rule (a word of `py_ort.layout.rules`) by which the layout pass takes the operator to permuted
-            axes; "": it cannot.
+        layout: The rule (a word of `py_ort.compiler.layout.rules`) by which the layout pass takes the operator to
+            permuted axes; "": it cannot.
         infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
             we do.
         refine: Adds to what ONNX inferred, where sizes are symbols.

@@ -1,4 +1,4 @@
-"""Operators whose result's shape depends on data. On a GPU each is two nodes, which `passes/placed/counts.py` makes.
+"""Operators whose result's shape depends on data. On a GPU each is two nodes (`compiler/passes/placed/counts.py`).
 
 The first, in our own domain, finds what there is, and how much; the operator itself gets its results behind its own
 inputs, and the count, the last of them, as a host input.

@@ -1,4 +1,4 @@
-"""ElementwiseChain, made only by `passes/placed/elementwise_chains.py`: its operators are in attribute `program`."""
+"""ElementwiseChain: the operators in its attribute `program`. `compiler/passes/placed/elementwise_chains.py` makes it."""
 
 from __future__ import annotations
 

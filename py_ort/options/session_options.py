@@ -8,11 +8,11 @@ from copy import copy
 from typing import Any, NoReturn
 
 from py_ort.boundary import public
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, LEAST_ENTRY
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.options.config_entries import ConfigEntries
 from py_ort.options.option_types import check_option
-from py_ort.plan.saved import DATA_ENTRY, DISABLED_ENTRY, LEAST_ENTRY
 from py_ort.providers.options import of_webgpu
 from py_ort.values.ort_value import OrtValue
 from py_ort.values.output_location import OutputLocation, check_location

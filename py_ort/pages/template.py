@@ -9,8 +9,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from py_ort.browser.http_server import ASSETS
 from py_ort.exceptions import EngineError
+from py_ort.folders import ASSETS
 
 _FOLDER = Path(__file__).parent
 

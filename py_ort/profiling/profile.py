@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py_ort.browser.loop import loop_thread
+from py_ort.compiler.placement.names import onnxruntime_name
 from py_ort.profiling.clock import PageClock
 from py_ort.profiling.trace import Trace
-from py_ort.providers.names import onnxruntime_name
 
 if TYPE_CHECKING:
     from py_ort.sessions.opening import Opened

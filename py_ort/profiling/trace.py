@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py_ort.compiler.placement.names import onnxruntime_name
 from py_ort.exceptions import InvalidArgument
-from py_ort.providers.names import onnxruntime_name
 
 #: Of the names of nodes, as onnxruntime has them.
 SUFFIX = "_kernel_time"

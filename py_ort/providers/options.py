@@ -11,15 +11,15 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py_ort.exceptions import EngineError, InvalidArgument
+from py_ort.folders import ASSETS
 
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
 
-_TABLE = Path(__file__).parent.parent / "assets" / "options.webgpu.json"
+_TABLE = ASSETS / "options.webgpu.json"
 #: onnxruntime's prefix of the same options among a session's configuration entries.
 PREFIX = "ep.webgpuexecutionprovider."
 #: Options of onnxruntime's native CPU provider, which have no effect here.

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from py_ort.compiler.placement.names import ALIASES, canonical_provider
 from py_ort.exceptions import InvalidArgument
-from py_ort.providers.names import ALIASES, canonical_provider
 from py_ort.providers.options import check_options, entries_for_webgpu
 
 #: Used when a session names none.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from py_ort.boundary import public, typed_errors
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import OTHER_PROCESS
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
-from py_ort.load.files import DATA_FOLDER_ENTRY
 from py_ort.log import SessionLog
 from py_ort.options import RunOptions, SessionOptions
 from py_ort.sessions.memory import memory_of
@@ -24,10 +24,10 @@ from py_ort.values.ort_value import OrtValue
 from py_ort.values.output_location import OnGpu, OutputLocation, preferred
 
 if TYPE_CHECKING:
-    from py_ort.load import ModelMetadata
-    from py_ort.plan import NodeArg
+    from py_ort.compiler import NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.compiler.placement import Placement
     from py_ort.profiling import Profile
-    from py_ort.providers import Placement
 
 
 #: Of runs without options.
@@ -197,13 +197,13 @@ class SessionBase:
 
     def get_providers(self) -> list[str]:
         """Return the providers of this session, onnxruntime's names, best first."""
-        from py_ort.providers import onnxruntime_name
+        from py_ort.compiler.placement import onnxruntime_name
 
         return [onnxruntime_name(name) for name in self._open().providers]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return the providers' options, by onnxruntime's names."""
-        from py_ort.providers import onnxruntime_name
+        from py_ort.compiler.placement import onnxruntime_name
         from py_ort.providers.options import all_options
 
         options = self._open().backend.options

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from py_ort.compiler.saved.target import DISABLED_ENTRY
 from py_ort.log import SessionLog
 from py_ort.options import SessionOptions
-from py_ort.plan.saved import DISABLED_ENTRY
 from py_ort.sessions.model_config import VARIABLE, options_in_model
 
 _DISABLED = "disabled_optimizers"

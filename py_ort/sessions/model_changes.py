@@ -13,7 +13,7 @@ from py_ort.exceptions import InvalidArgument
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from py_ort.load import LoadedModel
+    from py_ort.compiler.load import LoadedModel
 
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 

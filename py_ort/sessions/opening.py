@@ -15,11 +15,11 @@ from py_ort.boundary import typed_errors
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
+from py_ort.compiler.plan.cache import PlanCache
+from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
 from py_ort.log import SessionLog
 from py_ort.options import GraphOptimizationLevel, SessionOptions
-from py_ort.plan.cache import PlanCache
-from py_ort.plan.saved import SavedModel
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planned, Planner
@@ -29,9 +29,9 @@ from py_ort.uninterrupted import check, uninterrupted, wait_for
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Backend, Loaded
-    from py_ort.load import ModelMetadata
-    from py_ort.plan import CompileOptions, NodeArg
-    from py_ort.providers import Placement
+    from py_ort.compiler import CompileOptions, NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.compiler.placement import Placement
 
 T = TypeVar("T")
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
@@ -253,7 +253,7 @@ def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | N
 
 def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
     """Return how a session compiles its model, of its providers' options and its own."""
-    from py_ort.plan.options import CompileOptions
+    from py_ort.compiler.options import CompileOptions
     from py_ort.providers.options import names_in
 
     webgpu = providers.get("webgpu", {})

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from py_ort.compiler.load.digest import FileStamp, digest, file_digest
+from py_ort.compiler.load.files import DataFolder, shown
 from py_ort.exceptions import Fail
-from py_ort.load.digest import FileStamp, digest, file_digest
-from py_ort.load.files import DataFolder, shown
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes"
 _BYTES = (bytes, bytearray, memoryview)

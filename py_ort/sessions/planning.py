@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from py_ort.boundary import typed_errors
-from py_ort.load.digest import FileStamp
-from py_ort.plan.cache import PlanCache, cache_key
-from py_ort.plan.cached import CachedModel
-from py_ort.plan.saved import SavedModel
+from py_ort.compiler.load.digest import FileStamp
+from py_ort.compiler.plan.cache import PlanCache, cache_key
+from py_ort.compiler.plan.cached import CachedModel
+from py_ort.compiler.saved.target import SavedModel
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.origin import Origin
 
 if TYPE_CHECKING:
-    from py_ort.load import LoadedModel, ModelMetadata
-    from py_ort.plan import CompiledModel, CompileOptions, NodeArg
-    from py_ort.providers import Placement
+    from py_ort.compiler import CompiledModel, CompileOptions, NodeArg
+    from py_ort.compiler.load import LoadedModel, ModelMetadata
+    from py_ort.compiler.placement import Placement
     from py_ort.wire.parts import Part
 
 _log = logging.getLogger("py_ort")
@@ -88,7 +88,7 @@ class Planner:
             (_, found), self._found, self._loaded = self._found, None, None  # type: ignore[misc]
             self._origin.settle(self._stamp, found.external)
             return found
-        from py_ort.plan import compile_model
+        from py_ort.compiler import compile_model
 
         loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
         compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised)
@@ -112,7 +112,7 @@ class Planner:
             self._to_store = None
 
     def _load(self) -> LoadedModel:
-        from py_ort.load import load_model
+        from py_ort.compiler.load import load_model
 
         stamp = self._looked_at()
         source, changes = self._origin.source, self._changes

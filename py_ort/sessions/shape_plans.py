@@ -18,7 +18,7 @@ from py_ort.exceptions import PyOrtError, WorkerEnded
 
 if TYPE_CHECKING:
     from py_ort.browser.backend import Loaded
-    from py_ort.plan import CompileOptions, NodeArg
+    from py_ort.compiler import CompileOptions, NodeArg
     from py_ort.sessions.planning import Planned, Planner
 
 _log = logging.getLogger("py_ort")

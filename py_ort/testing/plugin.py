@@ -23,7 +23,7 @@ import pytest
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
-    from py_ort.providers import Placement
+    from py_ort.compiler.placement import Placement
 
 PROVIDERS = ("webgpu", "wasm")
 _NO_FALLBACK = "ort_no_fallback: nodes that do not run on the test's provider are an error (as with --ort-no-fallback)"

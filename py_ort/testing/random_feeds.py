@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from py_ort.compiler import NodeArg
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan import NodeArg
 from py_ort.testing.random_sizes import RandomSizes
 from py_ort.values.feeds import TYPE_NAMES
 from py_ort.wire.tensors import NUMPY

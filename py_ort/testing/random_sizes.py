@@ -7,8 +7,8 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan.node_arg import NodeArg
 
 _SEQUENCE = re.compile(r"seq|len|token|time", re.IGNORECASE)
 _PAST = re.compile(r"past|cache", re.IGNORECASE)

@@ -22,9 +22,9 @@ from py_ort.browser.backend import Backend
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
+from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
 from py_ort.options import SessionOptions
-from py_ort.providers.names import canonical_provider
 from py_ort.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.session import InferenceSession
 from py_ort.testing.case import Case, DataSet, difference

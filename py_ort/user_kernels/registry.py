@@ -87,7 +87,7 @@ def _names() -> list[str]:
 
 
 def _built_in() -> set[tuple[str, str]]:
-    from py_ort.providers import load_manifests
+    from py_ort.compiler.placement import load_manifests
 
     return {key for manifest in load_manifests().values() for key in manifest.kernels}
 
@@ -172,8 +172,8 @@ def _forget_schema(key: tuple[str, str]) -> None:
 
 
 def _clear_caches() -> None:
+    from py_ort.compiler.load import types
     from py_ort.ir import infer
-    from py_ort.load import types
 
     infer.schema.cache_clear()
     types.forget_schemas()

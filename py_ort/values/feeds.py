@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan.node_arg import NodeArg
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.suggestion import did_you_mean
 from py_ort.values.sparse_tensor import SparseTensor

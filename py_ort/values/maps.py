@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument, RuntimeException
-from py_ort.plan.node_arg import NodeArg
 from py_ort.wire.tensors import NUMPY, TYPE_NUMBERS
 
 _KEYS = {"int64": (int, np.integer), "string": (str,)}

@@ -9,7 +9,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.values.ort_device import device_kind
 
 if TYPE_CHECKING:
-    from py_ort.plan.node_arg import NodeArg
+    from py_ort.compiler.plan.node_arg import NodeArg
     from py_ort.values.device_tensor import DeviceTensor
 
 #: For all outputs, or by name; names that are not there stay on the CPU.

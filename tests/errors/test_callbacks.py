@@ -53,7 +53,7 @@ def test_progress_may_use_other_sessions(new_session):
 def test_an_exception_of_progress_is_no_fault_of_a_cached_plan(new_session, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("PY_ORT_CACHE", "1")
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
-    from py_ort.plan.cache import PlanCache
+    from py_ort.compiler.plan.cache import PlanCache
 
     model = heavy()
     new_session(model).close()

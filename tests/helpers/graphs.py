@@ -11,7 +11,7 @@ import onnx
 import provisional
 from standard_form import run_native, standard_form
 
-from py_ort.plan import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler import CompiledModel, CompileOptions, compile_model
 
 
 def parse(text: str, constants: Mapping[str, np.ndarray] | None = None, opset: int = 21) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from py_ort.plan import CompiledModel
+from py_ort.compiler import CompiledModel
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "wasm_build/test"))

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from py_ort.compiler import CompiledModel
+from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
 from py_ort.ops import INTERNAL, NHWC
-from py_ort.plan import CompiledModel
-from py_ort.plan.standard_form import FUSED, StandardForm, get
 
 _NUMBERS = {
     **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),

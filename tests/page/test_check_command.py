@@ -16,9 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 from shared_browser import BROWSER
 
 from py_ort import InferenceSession, SessionOptions
+from py_ort.compiler import CompileOptions
+from py_ort.compiler.verdict import Verdict, verdict
 from py_ort.exceptions import NotImplemented, PyOrtError
-from py_ort.plan import CompileOptions
-from py_ort.plan.verdict import Verdict, verdict
 from py_ort.testing.sources import onnx_node
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))

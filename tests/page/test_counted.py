@@ -14,7 +14,7 @@ from graphs import parse
 from standard_form import run_native
 
 from py_ort import InferenceSession, SessionOptions
-from py_ort.plan import compile_model
+from py_ort.compiler import compile_model
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "web/test/kernel_page"))
 from run import KernelPage

@@ -13,8 +13,8 @@ from onnx import ModelProto
 from standard_form import run_native
 
 from py_ort import GraphOptimizationLevel, OrtValue, SessionOptions
+from py_ort.compiler import compile_model
 from py_ort.exceptions import Fail
-from py_ort.plan import compile_model
 from py_ort.wire.parts import LazyPart, size_of
 
 LEVELS = list(GraphOptimizationLevel)

@@ -12,7 +12,7 @@ import pytest
 import small_models
 from onnx import TensorProto, helper
 
-from py_ort.plan.compiler import compile_model
+from py_ort.compiler.compile import compile_model
 
 pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,7 @@ import pytest
 import small_models
 from forged_plans import HEADERS, PLANS, forge
 
-from py_ort.plan.cache import PlanCache
+from py_ort.compiler.plan.cache import PlanCache
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 SCALE = np.array([1, 2, 3], np.float32)

@@ -12,7 +12,7 @@ import small_models
 from onnx import helper, numpy_helper
 
 from py_ort import SessionOptions
-from py_ort.plan.compiler import compile_model
+from py_ort.compiler.compile import compile_model
 
 BUILT = (Path(__file__).parents[2] / "py_ort/assets/simd128.wasm").stat().st_size > 8  # an empty module is 8 bytes
 pytestmark = [

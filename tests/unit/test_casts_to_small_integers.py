@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from plans_in_node import run_plans
 from standard_form import run_native
 
-from py_ort.plan import CompileOptions, compile_model
+from py_ort.compiler import CompileOptions, compile_model
 
 SOURCES = {"float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 SMALL = ("INT4", "UINT4", "INT2", "UINT2")

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from plans_in_node import run_plans
 from standard_form import run_native
 
-from py_ort.plan import compile_model
+from py_ort.compiler import compile_model
 
 FEATURES, VECTORS = 4, (3, 4, 2)
 #: Not PROBIT: of one score for two classes onnxruntime leaves a column unwritten.

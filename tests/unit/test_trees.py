@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 from plans_in_node import run_plans
 from standard_form import run_native
 
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.load import load_model
 from py_ort.ir.long_list import LongList
-from py_ort.load import load_model
-from py_ort.plan import CompileOptions, compile_model
 
 FEATURES = 9
 

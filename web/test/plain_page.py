@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 from browser_page import BrowserPage
 
-from py_ort.plan.compiler import CompiledModel, compile_model
-from py_ort.plan.options import CompileOptions
+from py_ort.compiler.compile import CompiledModel, compile_model
+from py_ort.compiler.options import CompileOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 

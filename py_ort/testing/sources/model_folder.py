@@ -10,9 +10,9 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
-from py_ort.load import read_whole
-from py_ort.load.external import ExternalData
-from py_ort.load.files import DataFolder, open_file
+from py_ort.compiler.load import read_whole
+from py_ort.compiler.load.external import ExternalData
+from py_ort.compiler.load.files import DataFolder, open_file
 from py_ort.testing.case import Case, DataSet, Tolerance
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from case import Case, r
 
-from py_ort.layout.packing import conv_panels, panels, transposed_panels
+from py_ort.compiler.layout.packing import conv_panels, panels, transposed_panels
 
 NHWC = "com.ms.internal.nhwc"
 

@@ -7,8 +7,8 @@ import provisional
 import pytest
 from graphs import check_equal, compiled, operators, parse, random_feeds
 
-from py_ort.plan import compile_model
-from py_ort.providers import Manifest
+from py_ort.compiler import compile_model
+from py_ort.compiler.placement import Manifest
 
 RNG = np.random.default_rng(3)
 

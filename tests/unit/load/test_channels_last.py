@@ -6,8 +6,8 @@ from onnx import TensorProto, helper, numpy_helper
 from plans_in_node import run_plans
 from standard_form import run_native
 
+from py_ort.compiler import compile_model
 from py_ort.exceptions import InvalidGraph
-from py_ort.plan import compile_model
 
 NHWC = "com.ms.internal.nhwc"
 RNG = np.random.default_rng(0)

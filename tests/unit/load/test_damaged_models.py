@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from py_ort.compiler import CompileOptions, compile_model
 from py_ort.exceptions import InternalError, PyOrtError
-from py_ort.plan import CompileOptions, compile_model
 
 X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])
 Y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)

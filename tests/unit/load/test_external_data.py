@@ -12,11 +12,11 @@ from alarm import within
 from external_models import MORE_PLACES, PLACES, VALUES, external, hugging_face, model, save
 from onnx import SequenceProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
+from py_ort.compiler.load import LoadedModel, load_model, read_whole
+from py_ort.compiler.load.external import ExternalData
+from py_ort.compiler.load.files import DataFolder
 from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile
 from py_ort.ir.external_tensor import ExternalTensor
-from py_ort.load import LoadedModel, load_model, read_whole
-from py_ort.load.external import ExternalData
-from py_ort.load.files import DataFolder
 from py_ort.options import SessionOptions
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.origin import Origin

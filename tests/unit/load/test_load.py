@@ -9,9 +9,9 @@ import onnx
 import pytest
 from graphs import check_equal, compiled, parse
 
+from py_ort.compiler import compile_model
+from py_ort.compiler.load import load_model
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
-from py_ort.load import load_model
-from py_ort.plan import compile_model
 
 RELU = "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"
 

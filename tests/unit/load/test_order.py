@@ -6,9 +6,9 @@ import pytest
 from graphs import compiled, parse
 from onnx import helper
 
+from py_ort.compiler import CompiledModel
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.builder import all_graphs
-from py_ort.plan import CompiledModel
 
 
 def orders(result: CompiledModel) -> list[list[str]]:

@@ -11,10 +11,10 @@ from graphs import check_equal, compiled, operators, parse
 from onnx import TensorProto, helper, numpy_helper
 from standard_form import run_native, standard_form
 
+from py_ort.compiler import compile_model
+from py_ort.compiler.load import load_model
+from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidGraph, NotImplemented, OutOfMemory
-from py_ort.load import load_model
-from py_ort.plan import compile_model
-from py_ort.plan.node_arg import NodeArg
 
 F = np.float32
 X = {"x": np.arange(12, dtype=F).reshape(3, 4)}

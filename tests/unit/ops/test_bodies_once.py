@@ -11,9 +11,9 @@ import pytest
 from graphs import operators, parse
 from standard_form import run_native, standard_form
 
+from py_ort.compiler import compile_model
+from py_ort.compiler.canonical.canonicalise import canonicalise
 from py_ort.ir.operators import LOWERINGS, Lowering
-from py_ort.ops.canonicalise import canonicalise
-from py_ort.plan import compile_model
 
 UPSAMPLE = 'Upsample<mode="nearest">(x, scales)'
 

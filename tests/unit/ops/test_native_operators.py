@@ -6,15 +6,15 @@ import onnx
 import pytest
 from onnx import helper
 
+from py_ort.compiler import compile_model
+from py_ort.compiler.document import lacking
+from py_ort.compiler.native_operators import installed, native_operators
+from py_ort.compiler.placement import load_manifests
 from py_ort.exceptions import NotImplemented
-from py_ort.ops.document import lacking
-from py_ort.ops.native_operators import installed, native_operators
-from py_ort.plan import compile_model
-from py_ort.providers import load_manifests
 
 
 def test_the_list_is_that_of_the_installed_version() -> None:
-    """Where this fails: `python -m py_ort.ops.native_operators`, then `python -m py_ort.ops.document`."""
+    """Where this fails: `python -m py_ort.compiler.native_operators`, then `python -m py_ort.compiler.document`."""
     assert native_operators() == installed()
 
 

@@ -10,7 +10,7 @@ import provisional
 import pytest
 from standard_form import run_native, standard_form
 
-from py_ort.plan import compile_model
+from py_ort.compiler import compile_model
 
 # Families whose forms changed over the opsets, or that the compiler treats itself.
 FAMILIES = (

@@ -14,8 +14,8 @@ import pytest
 from constant_graphs import ConstantGraph
 from plans_in_node import run_plans
 
+from py_ort.compiler import CompileOptions, compile_model
 from py_ort.exceptions import PyOrtError
-from py_ort.plan import CompileOptions, compile_model
 
 COUNT, FIRST = int(os.environ.get("PY_ORT_CONSTANT_GRAPHS", "240")), int(os.environ.get("PY_ORT_SEED", "0"))
 BATCH = 60

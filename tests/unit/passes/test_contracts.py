@@ -10,20 +10,20 @@ import pytest
 from graphs import compiled, parse
 from passes_found import passes_found
 
+from py_ort.compiler.layout import Nhwc
+from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.dead_code import DeadCode
+from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
+from py_ort.compiler.passes.pass_base import Pass, PassReport, run_passes
+from py_ort.compiler.passes.pipeline import Level, pipeline
+from py_ort.compiler.passes.placed.column_nodes import set_attributes
+from py_ort.compiler.passes.placed.columns import Columns
+from py_ort.compiler.passes.placed.counts import Counts
+from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
+from py_ort.compiler.saved.source_form import PASSES as SOURCE_PASSES
 from py_ort.exceptions import InternalError
 from py_ort.ir.builder import add_constant, all_nodes, remove
-from py_ort.layout import Nhwc
-from py_ort.passes.clean.canonicalise import Canonicalise
-from py_ort.passes.clean.dead_code import DeadCode
-from py_ort.passes.clean.free_dimensions import FreeDimensions
-from py_ort.passes.pass_base import Pass, PassReport, run_passes
-from py_ort.passes.pipeline import Level, pipeline
-from py_ort.passes.placed.column_nodes import set_attributes
-from py_ort.passes.placed.columns import Columns
-from py_ort.passes.placed.counts import Counts
-from py_ort.passes.placed.elementwise_chains import ElementwiseChains
-from py_ort.passes.placed.sibling_convolutions import SiblingConvolutions
-from py_ort.plan.source_form import PASSES as SOURCE_PASSES
 
 Change = Callable[[ir.Model], int]
 

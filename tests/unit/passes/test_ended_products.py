@@ -7,8 +7,8 @@ import onnx_ir as ir
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
-from py_ort.ops.canonicalise import canonicalise
-from py_ort.passes.fuse.activation_forms import ActivationForms
+from py_ort.compiler.canonical.canonicalise import canonicalise
+from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
 
 _RANDOM = np.random.default_rng(7)
 

@@ -9,8 +9,8 @@ from graphs import compiled, parse
 from provisional import manifests
 from yolo import yolo
 
-from py_ort.passes.placed.estimates import SYMBOLS, Estimates
-from py_ort.plan import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 
 RNG = np.random.default_rng(0)
 SMALL, LARGE = SYMBOLS

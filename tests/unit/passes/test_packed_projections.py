@@ -13,9 +13,9 @@ import pytest
 from graphs import check_equal, operators, parse, random_feeds
 from transformer_blocks import llama
 
+from py_ort.compiler import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler.placement import Manifest
 from py_ort.ir.builder import attribute
-from py_ort.plan import CompiledModel, CompileOptions, compile_model
-from py_ort.providers import Manifest
 
 _FLOATS = frozenset({"float32"})
 _ANY = frozenset({"float32", "int32", "int64", "bool"})

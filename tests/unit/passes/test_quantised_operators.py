@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphs import parse
 
-from py_ort.plan import compile_model
+from py_ort.compiler import compile_model
 
 _WEIGHTS = np.random.default_rng(0).integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
 _STEPS = np.linspace(0.1, 0.3, 6, dtype=np.float32)

@@ -15,7 +15,7 @@ from motifs import ELSEWHERE, MOTIFS
 from passes_found import passes_found
 from random_graphs import RandomGraph, random_graph
 
-from py_ort.plan import CompiledModel
+from py_ort.compiler import CompiledModel
 
 
 def _check(graph: RandomGraph, symbolic: bool, provider: str, **options: Any) -> CompiledModel:

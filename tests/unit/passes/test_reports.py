@@ -14,7 +14,7 @@ from graphs import check_equal, compiled, operators, parse, random_feeds
 from onnx import helper, numpy_helper
 
 from py_ort.cli import cli
-from py_ort.plan import CompileOptions, compile_model
+from py_ort.compiler import CompileOptions, compile_model
 
 _W = np.random.default_rng(0).standard_normal((8, 4, 3, 3)).astype(np.float32)
 NETWORK = """g (float[1,4,H,W] x) => (float[N,8,P,Q] y) {

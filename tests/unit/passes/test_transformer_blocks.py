@@ -16,20 +16,20 @@ from encoder_blocks import bert, clip, vit
 from graphs import check_equal, operators, random_feeds
 from transformer_blocks import llama
 
-from py_ort.passes.attention.attention import Attention
-from py_ort.passes.attention.rotary_embedding import RotaryEmbedding
-from py_ort.passes.clean.sizes import Sizes
-from py_ort.passes.clean.stacked_transposes import StackedTransposes
-from py_ort.passes.fuse.flat_products import FlatProducts
-from py_ort.passes.fuse.gelu import Gelu
-from py_ort.passes.fuse.hard_swish import HardSwish
-from py_ort.passes.norms.instance_norm import InstanceNorm
-from py_ort.passes.norms.layer_norm import LayerNorm
-from py_ort.passes.norms.rms_norm import RmsNorm
-from py_ort.passes.norms.skip_norm import SkipNorm
-from py_ort.passes.pass_base import count_nodes, run_passes
-from py_ort.plan import CompiledModel, CompileOptions, compile_model
-from py_ort.providers import Manifest
+from py_ort.compiler import CompiledModel, CompileOptions, compile_model
+from py_ort.compiler.passes.attention.attention import Attention
+from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
+from py_ort.compiler.passes.clean.sizes import Sizes
+from py_ort.compiler.passes.clean.stacked_transposes import StackedTransposes
+from py_ort.compiler.passes.fuse.flat_products import FlatProducts
+from py_ort.compiler.passes.fuse.gelu import Gelu
+from py_ort.compiler.passes.fuse.hard_swish import HardSwish
+from py_ort.compiler.passes.norms.instance_norm import InstanceNorm
+from py_ort.compiler.passes.norms.layer_norm import LayerNorm
+from py_ort.compiler.passes.norms.rms_norm import RmsNorm
+from py_ort.compiler.passes.norms.skip_norm import SkipNorm
+from py_ort.compiler.passes.pass_base import count_nodes, run_passes
+from py_ort.compiler.placement import Manifest
 
 #: What transformers need besides what the small manifests have, on both providers.
 _FLOATS = frozenset({"float32", "float16"})

@@ -11,7 +11,7 @@ import pytest
 from graphs import operators
 from standard_form import run_native, standard_form
 
-from py_ort.plan import CompileOptions, compile_model
+from py_ort.compiler import CompileOptions, compile_model
 
 _found = importlib.util.find_spec("rapidocr_onnxruntime")
 OCR = Path(_found.origin).parent / "models" if _found and _found.origin else None

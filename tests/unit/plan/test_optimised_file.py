@@ -11,9 +11,10 @@ import pytest
 from graphs import parse, random_feeds
 from standard_form import run_native
 
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.saved import onnx_writer
+from py_ort.compiler.saved.target import DATA_ENTRY, LEAST_ENTRY, SavedModel
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan import CompileOptions, compile_model, onnx_writer
-from py_ort.plan.saved import DATA_ENTRY, LEAST_ENTRY, SavedModel
 
 _CONV = np.random.default_rng(0).standard_normal((8, 4, 3, 3)).astype(np.float32)
 _CASES = {

@@ -5,10 +5,10 @@ import pytest
 import small_models
 from onnx import TensorProto, helper
 
+from py_ort.compiler.load.files import DataFolder
+from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.plan.cache import PlanCache
 from py_ort.exceptions import Fail, NoSuchFile
-from py_ort.load.files import DataFolder
-from py_ort.plan.cache import PlanCache
-from py_ort.plan.options import CompileOptions
 from py_ort.sessions.model_changes import ModelChanges
 from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planner

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from graphs import compiled, parse
 
+from py_ort.compiler import CompileOptions
+from py_ort.compiler.plan.dump import dump, node_attributes, read_plan
+from py_ort.compiler.plan.weights import ALIGNMENT
 from py_ort.exceptions import InvalidArgument
-from py_ort.plan import CompileOptions
-from py_ort.plan.dump import dump, node_attributes, read_plan
-from py_ort.plan.weights import ALIGNMENT
 
 I64 = np.int64
 

@@ -21,11 +21,11 @@ from graphs import parse
 from onnx import TensorProto, helper
 
 from py_ort.cli import cli
+from py_ort.compiler.load.digest import FileStamp, file_digest
+from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.plan.cache import CacheEntry, PlanCache
+from py_ort.compiler.plan.cached import CachedModel
 from py_ort.exceptions import InvalidArgument
-from py_ort.load.digest import FileStamp, file_digest
-from py_ort.plan.cache import CacheEntry, PlanCache
-from py_ort.plan.cached import CachedModel
-from py_ort.plan.options import CompileOptions
 from py_ort.sessions.origin import Origin
 from py_ort.sessions.planning import Planner
 
@@ -276,8 +276,8 @@ def test_two_processes_share_a_folder(tmp_path):
     script = textwrap.dedent("""
         import sys
         from pathlib import Path
-        from py_ort.plan.cache import PlanCache
-        from py_ort.plan.options import CompileOptions
+        from py_ort.compiler.plan.cache import PlanCache
+        from py_ort.compiler.options import CompileOptions
         from py_ort.sessions.origin import Origin
         from py_ort.sessions.planning import Planner
         cache = PlanCache(Path(sys.argv[1]) / "plans")

@@ -12,8 +12,8 @@ from graphs import parse, random_feeds
 from onnx import numpy_helper
 from standard_form import run_native
 
-from py_ort.plan import CompileOptions, compile_model
-from py_ort.plan.saved import DISABLED_ENTRY, SavedModel
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.saved.target import DISABLED_ENTRY, SavedModel
 
 _RANDOM = np.random.default_rng(0)
 _HEADS = """g (float[N,S,8] x) => (float[N,2,S,4] y, float[K,T] m) {

@@ -9,8 +9,8 @@ import pytest
 from external_models import VALUES, external, model, save
 from onnx import TensorProto
 
+from py_ort.compiler.load import load_model
 from py_ort.exceptions import InvalidGraph
-from py_ort.load import load_model
 from py_ort.testing.sources import model_folder
 
 

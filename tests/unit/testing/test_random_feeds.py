@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from graphs import parse
 
+from py_ort.compiler import NodeArg
+from py_ort.compiler.load import load_model
 from py_ort.exceptions import InvalidArgument
-from py_ort.load import load_model
-from py_ort.plan import NodeArg
 from py_ort.testing.accepted_values import accepted_values
 from py_ort.testing.random_feeds import random_feeds
 

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.plan.cache import cache_key
 from py_ort.exceptions import InvalidArgument, InvalidGraph, NotImplemented, PyOrtError
-from py_ort.plan import CompileOptions, compile_model
-from py_ort.plan.cache import cache_key
 from py_ort.schema.gen.Plan import Plan
 from py_ort.user_kernels import (
     UserKernel,

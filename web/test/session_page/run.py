@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from browser_page import ADAPTERS
 from plain_page import PlainPage
 
-from py_ort.plan.compiler import compile_model
+from py_ort.compiler.compile import compile_model
 
 
 def main() -> int:

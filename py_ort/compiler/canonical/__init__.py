@@ -1,0 +1,1 @@
+"""One form of each operator, whatever the model's opset: what passes and kernels see."""

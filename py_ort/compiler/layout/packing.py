@@ -1,0 +1,175 @@
+"""Constant weights in the order in which the kernels of each provider read them (docs/internals.md, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.placement.report import PlacedNode
+from py_ort.ir.builder import all_nodes, attribute, dims, set_attributes, tensor_of
+from py_ort.ir.content_keys import derive
+from py_ort.ops import NHWC
+
+PANEL = 8
+
+
+def hwio(w: np.ndarray) -> np.ndarray:
+    """[M, C / group, kh, kw] → [kh, kw, C / group, M]."""
+    return w.transpose(2, 3, 1, 0)
+
+
+def transposed_hwio(w: np.ndarray) -> np.ndarray:
+    """ConvTranspose: [C, M / group, kh, kw] → [kh, kw, C, M / group]."""
+    return w.transpose(2, 3, 0, 1)
+
+
+def panels(matrix: np.ndarray) -> np.ndarray:
+    """[…, K, N] → […, ceil(N / 8), K, 8], zero-filled."""
+    *lead, rows, columns = matrix.shape
+    count = -(-columns // PANEL)
+    padded = np.zeros((*lead, rows, count * PANEL), matrix.dtype)
+    padded[..., :columns] = matrix
+    return np.moveaxis(padded.reshape(*lead, rows, count, PANEL), -2, -3)
+
+
+def conv_panels(w: np.ndarray, group: int) -> np.ndarray:
+    """Conv: [M, C / group, kh, kw] → [group, ceil(M / group / 8), kh·kw·C / group, 8]."""
+    out, inner, kh, kw = w.shape
+    split = w.reshape(group, out // group, inner, kh, kw)
+    return panels(split.transpose(0, 3, 4, 2, 1).reshape(group, kh * kw * inner, out // group))
+
+
+def transposed_panels(w: np.ndarray, group: int) -> np.ndarray:
+    """ConvTranspose: [C, M / group, kh, kw] → [group, ceil(kh·kw·M / group / 8), C / group, 8]."""
+    inputs, each, kh, kw = w.shape
+    split = w.reshape(group, inputs // group, each, kh, kw)
+    return panels(split.transpose(0, 1, 3, 4, 2).reshape(group, inputs // group, kh * kw * each))
+
+
+def pack_weights(model: ir.Model, placed: Mapping[ir.Node, PlacedNode]) -> int:
+    """Pack the weights of every convolution and matrix product; evaluated when the plan's weights are written.
+
+    Returns:
+        How many nodes got packed weights.
+    """
+    packer = _Packer()
+    return sum(packer.pack(node, placed[node].provider) for node in list(all_nodes(model.graph)))
+
+
+class _Packer:
+    """Remembers what was packed: a tensor that several nodes read in one order is packed once."""
+
+    def __init__(self) -> None:
+        self._done: dict[Any, ir.Value] = {}
+
+    def pack(self, node: ir.Node, provider: str) -> bool:
+        if node.domain == NHWC and node.op_type in ("Conv", "ConvTranspose"):
+            return self._convolution(node, provider)
+        if node.domain == "" and node.op_type in ("MatMul", "Gemm"):
+            return self._product(node, provider)
+        return False
+
+    def _convolution(self, node: ir.Node, provider: str) -> bool:
+        weights = node.inputs[1]
+        shape = _constant_shape(weights, 4)
+        if shape is None or attribute(node, "weight_layout"):
+            return False
+        group = attribute(node, "group", 1)
+        if node.op_type == "ConvTranspose":
+            inputs, each, kh, kw = shape
+            if provider == "webgpu":
+                return self._set(node, "transposed_hwio", "HWIO", transposed_hwio, (kh, kw, inputs, each))
+            packed = (group, -(-kh * kw * each // PANEL), inputs // group, PANEL)
+            return self._set(
+                node,
+                f"transposed_panel8/{group}",
+                "panel8",
+                lambda w: transposed_panels(w, group),
+                packed,
+                each * group,
+            )
+        out, inner, kh, kw = shape
+        if provider == "webgpu" or (inner == 1 and out == group):
+            return self._set(node, "hwio", "HWIO", hwio, (kh, kw, inner, out))
+        packed = (group, -(-(out // group) // PANEL), kh * kw * inner, PANEL)
+        return self._set(node, f"panel8/{group}", "panel8", lambda w: conv_panels(w, group), packed, out)
+
+    def _set(
+        self,
+        node: ir.Node,
+        kind: str,
+        layout: str,
+        convert: Callable[[np.ndarray], np.ndarray],
+        shape: tuple[int, ...],
+        channels: int | None = None,
+    ) -> bool:
+        self._replace(node, kind, convert, shape)
+        set_attributes(node, weight_layout=layout, out_channels=channels)
+        return True
+
+    def _product(self, node: ir.Node, provider: str) -> bool:
+        shape = _constant_shape(node.inputs[1], 2)
+        if shape is None or attribute(node, "packed_n") or node.inputs[1].dtype != ir.DataType.FLOAT:  # type: ignore[union-attr]
+            return False
+        transposed = bool(attribute(node, "transB", 0))
+        alpha = float(attribute(node, "alpha", 1.0)) if node.op_type == "Gemm" else 1.0
+        rows, columns = (shape[1], shape[0]) if transposed else shape
+
+        def matrix(w: np.ndarray) -> np.ndarray:
+            plain = w.T if transposed else w
+            return plain if alpha == 1.0 else (plain * np.float32(alpha)).astype(w.dtype)
+
+        if provider == "webgpu":
+            if not transposed and alpha == 1.0:
+                return False
+            self._replace(node, f"matrix/{transposed}/{alpha}", matrix, (rows, columns))
+        else:
+            packed = (-(-columns // PANEL), rows, PANEL)
+            self._replace(node, f"panel8/{transposed}/{alpha}", lambda w: panels(matrix(w)), packed)
+            set_attributes(node, packed_n=columns)
+        if node.op_type == "Gemm":
+            set_attributes(node, transB=0, alpha=1.0)
+        return True
+
+    def _replace(
+        self, node: ir.Node, kind: str, convert: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]
+    ) -> None:
+        old = node.inputs[1]
+        assert old is not None and old.const_value is not None and node.graph is not None
+        key = (id(old.const_value), kind)
+        packed = self._done.get(key)
+        if packed is None:
+            tensor = old.const_value
+
+            def evaluate() -> ir.TensorProtocol:
+                return tensor_of(np.ascontiguousarray(convert(tensor.numpy())))
+
+            lazy = ir.LazyTensor(evaluate, dtype=tensor.dtype, shape=ir.Shape(shape), name=f"{old.name}__{kind}")
+            derive(lazy, tensor, kind)
+            packed = ir.Value(
+                name=f"{old.name}__{kind}", type=ir.TensorType(tensor.dtype), shape=ir.Shape(shape), const_value=lazy
+            )
+            graph = _owner(old, node)
+            graph.initializers[packed.name] = packed  # type: ignore[index]
+            self._done[key] = packed
+        node.replace_input_with(1, packed)
+        if not old.uses() and not old.is_graph_output() and old.graph is not None:
+            old.graph.initializers.pop(old.name or "", None)
+
+
+def _owner(value: ir.Value, node: ir.Node) -> ir.Graph:
+    found = value.graph if value.graph is not None else node.graph
+    assert isinstance(found, ir.Graph)
+    return found
+
+
+def _constant_shape(value: ir.Value | None, rank: int) -> tuple[int, ...] | None:
+    if value is None or value.const_value is None or value.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+        return None
+    found = dims(value)
+    if found is None or len(found) != rank or any(d == 0 for d in found):
+        return None
+    return tuple(int(d) for d in found)  # type: ignore[arg-type]

@@ -1,0 +1,202 @@
+"""Is this a model that ONNX allows? Like onnx.checker, with errors that name the node, and on graphs of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from py_ort.compiler.load.attributes import check_attributes
+from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
+from py_ort.ir.builder import all_graphs, all_nodes
+from py_ort.ir.infer import newest_opset, opsets_with, schema
+from py_ort.ops import INTERNAL, NHWC, operators
+
+_ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+_KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
+_IMPLIED_DOMAINS = ("ai.onnx.ml", "com.microsoft")  # onnxruntime takes nodes of these without an import
+_REGISTER = "; an operator of your own goes to py_ort.register_kernel first"
+_REQUIRED = onnx.defs.OpSchema.FormalParameterOption.Single
+_OPSETS_SINCE_IR = 3  # models before say nothing about opsets: they were written for the first
+
+
+def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> None:
+    """Check versions, operators and values.
+
+    Args:
+        model: The model as it was read.
+        known: Further operators, (domain, op_type), that a provider has kernels for.
+
+    Raises:
+        InvalidGraph: It breaks ONNX's rules, or uses an operator that ONNX does not have.
+        NotImplemented: It is newer than the installed onnx package, or uses an operator of others that has no kernel.
+    """
+    if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
+        model.opset_imports[""] = 1
+    elif model.opset_imports:
+        model.opset_imports.setdefault("", newest_opset())  # as onnxruntime takes a model that names other domains only
+    if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
+        raise NotImplemented(
+            f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "
+            f"to {onnx.IR_VERSION}: "
+            "upgrade the onnx package"
+        )
+    opset = model.opset_imports.get("")
+    if opset is not None and opset > newest_opset():
+        raise NotImplemented(
+            f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to "
+            f"{newest_opset()}: upgrade the onnx package"
+        )
+    for key in [key for key in model.functions if _is_operator(key, model, known)]:
+        del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
+    missing = [each for graph in all_graphs(model.graph) for each in _check_graph(graph, model, known)]
+    for function in model.functions.values():
+        for node in all_nodes(function.graph):
+            _check_imported(node, function, model)
+            _check_arity_and_attributes(node, function.opset_imports, model)
+            check_attributes(node, in_function=True)
+    if missing:
+        raise _no_kernels(missing)
+
+
+def _no_kernels(missing: Sequence[MissingKernel]) -> NotImplemented:
+    first = missing[0]
+    own = "" if first.domain in _KNOWN_DOMAINS else _REGISTER
+    full = f"{first.domain or 'ai.onnx'}::{first.op_type}"
+    message = f"node {first.node} uses the operator {full}, for which there is no kernel{own}"
+    return NotImplemented.of_nodes(message, missing)
+
+
+def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> Iterator[MissingKernel]:
+    """Check a graph; yield the nodes whose operator nobody knows."""
+    for node in graph:
+        if not _check_operator(node, model, known):
+            yield MissingKernel(_name(node), node.op_type, node.domain)
+        _check_arity_and_attributes(node, model.opset_imports, model)
+        check_attributes(node)
+    produced: set[str] = set()
+    for value in [*graph.inputs, *(o for node in graph for o in node.outputs)]:
+        if value.name and value.name in produced:
+            raise InvalidGraph(f"the value {value.name!r} is defined twice in graph {graph.name!r}")
+        produced.add(value.name or "")
+    for output in graph.outputs:
+        if output.producer() is None and not (output.is_graph_input() or output.is_initializer()):
+            raise InvalidGraph(f"graph {graph.name!r} gives {output.name!r} out, which nothing in it makes")
+    for node in graph:
+        for read in node.inputs:
+            if read is None or read.producer() is not None or read.is_graph_input() or read.is_initializer():
+                continue
+            raise InvalidGraph(
+                f"node {_name(node)} reads {read.name!r}, which nothing in the model makes",
+                node=_name(node),
+                op_type=node.op_type,
+                domain=node.domain,
+            )
+
+
+def _is_operator(key: ir.OperatorIdentifier, model: ir.Model, known: Collection[tuple[str, str]]) -> bool:
+    domain, op_type, overload = key
+    if overload or domain not in _KNOWN_DOMAINS:
+        return False
+    return (domain, op_type) in known or schema(domain, op_type, model.opset_imports.get(domain, 1)) is not None
+
+
+def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str, str]]) -> bool:
+    """Check that a model may use an operator; return whether anybody knows it."""
+    if node.op_identifier() in model.functions:
+        return True
+    if node.domain in (INTERNAL, NHWC):
+        raise InvalidGraph(
+            f"node {_name(node)} is of the domain {node.domain}, which is py_ort's own and none of models",
+            node=_name(node),
+            op_type=node.op_type,
+            domain=node.domain,
+        )
+    version = model.opset_imports.get(node.domain)
+    key = (node.domain, node.op_type)
+    standard = node.domain == "" and schema("", node.op_type, newest_opset()) is not None
+    if not standard and (key in known or (key in operators() and node.domain != "")):
+        return True
+    if version is not None and schema(node.domain, node.op_type, version) is not None:
+        return True
+    where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+    own = "" if node.domain in _KNOWN_DOMAINS else _REGISTER
+    if version is None and node.domain not in _IMPLIED_DOMAINS:
+        raise InvalidGraph(
+            f"node {_name(node)} uses {full}, and the model imports no opset of that domain{own}", **where
+        )
+    if standard:
+        since = min(
+            s.since_version
+            for s in onnx.defs.get_all_schemas_with_history()
+            if s.name == node.op_type and s.domain == ""
+        )
+        raise InvalidGraph(
+            f"node {_name(node)} uses {full}, which opset {version} does not have: it came with opset {since}", **where
+        )
+    if node.domain in _ONNX_DOMAINS and (others := opsets_with(node.domain, node.op_type)):
+        raise InvalidGraph(
+            f"node {_name(node)} uses the operator {full}, which opset {version} does not know: "
+            f"it is of opset {others[0]}{f' to {others[-1]}' if others[-1] > others[0] else ''}",
+            **where,
+        )
+    return False
+
+
+def _check_imported(node: ir.Node, function: ir.Function, model: ir.Model) -> None:
+    """Check that a function says of which opset a node of its body is."""
+    implied = node.domain in (*function.opset_imports, *_IMPLIED_DOMAINS) or node.op_identifier() in model.functions
+    if not implied:
+        full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+        raise InvalidGraph(
+            f"node {_name(node)} of the function {function.name} uses {full}, and the function imports no opset of it",
+            node=_name(node),
+            op_type=node.op_type,
+            domain=node.domain,
+        )
+
+
+def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model: ir.Model) -> None:
+    found = schema(node.domain, node.op_type, opsets.get(node.domain, 1))
+    if found is None or node.op_identifier() in model.functions:
+        return
+    where: dict[str, Any] = {"node": _name(node), "op_type": node.op_type, "domain": node.domain}
+    count = len(node.inputs)
+    if not found.min_input <= count <= found.max_input:
+        allowed = (
+            f"{found.min_input}" if found.min_input == found.max_input else f"{found.min_input} to {found.max_input}"
+        )
+        raise InvalidGraph(f"node {_name(node)} ({node.op_type}) has {count} inputs, not {allowed}", **where)
+    outputs = len(node.outputs)
+    if not found.min_output <= outputs <= found.max_output:
+        raise InvalidGraph(
+            f"node {_name(node)} ({node.op_type}) has {outputs} outputs, not {found.min_output} to {found.max_output}",
+            **where,
+        )
+    for kind, formals, values in (("input", found.inputs, node.inputs), ("output", found.outputs, node.outputs)):
+        for formal, value in zip(formals, values, strict=False):
+            if formal.option == _REQUIRED and (value is None or not value.name):
+                raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its {kind} {formal.name!r}", **where)
+    for name, spec in found.attributes.items():
+        given = node.attributes.get(name)
+        if spec.required and given is None:
+            raise InvalidGraph(f"node {_name(node)} ({node.op_type}) lacks its attribute {name!r}", **where)
+        if given is not None and int(given.type) != spec.type.value and not given.is_ref():
+            raise InvalidGraph(
+                f"attribute {name!r} of node {_name(node)} ({node.op_type}) is of type {given.type.name}, not "
+                f"{spec.type.name}",
+                **where,
+            )
+    for name in node.attributes:
+        if name not in found.attributes:
+            raise InvalidGraph(
+                f"node {_name(node)} ({node.op_type}) has an attribute {name!r}, which the operator does not know",
+                **where,
+            )
+
+
+def _name(node: ir.Node) -> str:
+    return node.name or (node.outputs[0].name if node.outputs else "") or node.op_type

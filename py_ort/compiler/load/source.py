@@ -1,0 +1,181 @@
+"""From a path or bytes to the IR."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from py_ort.boundary import typed_errors
+from py_ort.compiler.load.channels_last import take_apart_channels_last
+from py_ort.compiler.load.contents import take_contents
+from py_ort.compiler.load.digest import FileStamp
+from py_ort.compiler.load.external import ExternalData
+from py_ort.compiler.load.files import DataFolder, open_file, shown
+from py_ort.compiler.load.long_lists import LongLists
+from py_ort.compiler.load.maps import MapForm, take_maps
+from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.load.order import put_in_order
+from py_ort.compiler.load.spellings import settle_spellings
+from py_ort.compiler.load.truncation import truncated_at
+from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.ir.builder import all_graphs
+from py_ort.ir.content_keys import identify
+from py_ort.ir.external_tensor import ExternalTensor
+
+
+@dataclass
+class LoadedModel:
+    """A model in the compiler's IR, and where it came from.
+
+    Attributes:
+        model: The model.
+        metadata: What it says of itself.
+        folder: The folder of its external data, if it has one.
+        external: The files of its external data, by their location in its folder.
+        maps: Its inputs and outputs that are maps, by name.
+        identified: Whether its constants are known by what they are; see `identify`.
+    """
+
+    model: ir.Model
+    metadata: ModelMetadata
+    folder: DataFolder | None
+    external: Mapping[str, FileStamp] = field(default_factory=dict)
+    maps: Mapping[str, MapForm] = field(default_factory=dict)
+    identified: bool = False
+
+    def identify(self, digest: str) -> None:
+        """Note for each constant what it is: the hash of the model and its place in it, or its place in which file.
+
+        Constants that are known by this are shared between plans in a page; see
+        `py_ort.ir.content_keys`.
+
+        Args:
+            digest: Hash of the model's file.
+        """
+        files = {name: hashlib.sha256(repr(stamp).encode()).hexdigest() for name, stamp in self.external.items()}
+        for number, graph in enumerate(all_graphs(self.model.graph)):
+            for name, value in graph.initializers.items():
+                tensor = value.const_value
+                if isinstance(tensor, ExternalTensor):
+                    place = (files.get(tensor.location), tensor.offset, tensor.nbytes)
+                    identify(tensor, f"{place}/{tensor.dtype}")
+                elif tensor is not None:
+                    identify(tensor, f"{digest}/{number}/{name}")
+        self.identified = True
+
+
+@typed_errors("reading the model")
+def load_model(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    folder: DataFolder | None = None,
+    files: Mapping[str, memoryview] | None = None,
+    replaced: Collection[str] = (),
+) -> LoadedModel:
+    """Read a model.
+
+    Args:
+        source: Path of a file, or the file's bytes.
+        folder: The folder of its external data, which is mapped, not read; that of its file by default. Bytes have
+            none.
+        files: Contents of files of external data, by the name that the model has for them: these need not be there.
+        replaced: Initializers that get other values: their external data need not be there.
+
+    Raises:
+        NoSuchFile: The file, or a file with external data, is not there.
+        InvalidProtobuf: These bytes are not an ONNX model.
+        InvalidGraph: It is one, with contents that ONNX does not allow.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data, what = bytes(source), "the bytes given"
+    else:
+        data, what = _contents(source), shown(source)
+    proto = _parse(data, what)
+    external = ExternalData(folder or DataFolder.of(source), files)
+    external.take_out(proto, replaced)
+    long_lists = LongLists()
+    long_lists.take_out(proto)
+    settle_spellings(proto)
+    maps = take_maps(proto)
+    try:
+        model = ir.serde.deserialize_model(proto)
+    except Exception as e:
+        raise InvalidGraph(f"{what} is an ONNX file whose graph cannot be read: {_innermost(e)}") from e
+    external.put_in(model)
+    long_lists.put_in(model)
+    put_in_order(model)
+    take_apart_channels_last(model)
+    take_contents(model, replaced)
+    return LoadedModel(model, ModelMetadata.of(model), external.folder, external.files, maps)
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return a model's file as bytes that need no other file: what it has in others is put inside.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, InvalidGraph: As `load_model` does.
+        NotImplemented: It would be larger than a protobuf message can be.
+    """
+    data = _contents(path)
+    proto, external = _parse(data, shown(path)), ExternalData(DataFolder.of(path))
+    external.fill(proto)
+    if not external.files:
+        return data
+    try:
+        return proto.SerializeToString()
+    except Exception as e:
+        raise NotImplemented(f"{shown(path)} with its external data is more than one file can hold, 2 GiB: {e}") from e
+
+
+def _contents(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open_file(path) as file:
+            return file.read()
+    except OSError as e:
+        raise NoSuchFile(f"no model at {shown(path)}: {e.strerror}") from e
+
+
+def _parse(data: bytes, what: str) -> Any:
+    if not data:
+        raise InvalidProtobuf(f"{what} is empty, not an ONNX model")
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except Exception as e:
+        hint = _looks_like(data)
+        if not hint and (size := truncated_at(data)) is not None:
+            raise InvalidProtobuf(
+                f"{what} is truncated: it has {len(data)} bytes of at least {size}. Download or copy it again"
+            ) from e
+        raise InvalidProtobuf(f"{what} is not an ONNX model{hint}") from e
+    if not proto.HasField("graph") or not (proto.ir_version or proto.opset_import):
+        raise InvalidProtobuf(f"{what} is not an ONNX model{_looks_like(data)}: it has no graph")
+    return proto
+
+
+def _looks_like(data: bytes) -> str:
+    for magic, name in (
+        (b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull`"),
+        (b"PK\x03\x04", "a zip archive (PyTorch's .pt files are)"),
+        (b"\x1f\x8b", "gzip data: unpack it first"),
+        (b"<", "HTML or XML: the download went wrong"),
+    ):
+        if data.startswith(magic):
+            return f"; it looks like {name}"
+    if data[4:8] == b"ORTM":
+        return "; it looks like onnxruntime's own format (.ort), which only onnxruntime reads"
+    if data[4:8] == b"TFL3":
+        return "; it looks like a TensorFlow Lite model"
+    return ""
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"

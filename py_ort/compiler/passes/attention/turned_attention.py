@@ -1,0 +1,52 @@
+"""Attention that ends in values times turned weights → the product that attention is made of, turned.
+
+Heads that are channels of a convolution are written so: v · softmax(qᵀ · k)ᵀ, with [size, positions] for each head.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.attention.attention_scores import scores_of
+from py_ort.compiler.passes.fuse.transposed_products import swapped
+from py_ort.compiler.passes.match import drop, nodes_of, only_user
+from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.ir.builder import Builder, attribute, rank, remove
+
+
+class TurnedAttention(Pass):
+    """v · pᵀ = (p · vᵀ)ᵀ: the transposes go with those around it, and in the layout."""
+
+    before = ("attention", "transposed_products")
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells whether the first provider has Attention."""
+        self._has_operator = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Softmax of scores whose only reader turns it for a product."""
+        if not self._has_operator("", "Attention"):
+            return 0
+        return sum(_turn(node) for node in nodes_of(model, "Softmax"))
+
+
+def _turn(softmax: ir.Node) -> bool:
+    weights, count = softmax.outputs[0], rank(softmax.outputs[0])
+    if count is None or count < 3 or attribute(softmax, "axis", -1) not in (-1, count - 1):
+        return False
+    turn = only_user(weights)
+    product = None if turn is None or swapped(turn.outputs[0]) is not weights else only_user(turn.outputs[0])
+    if product is None or product.domain != "" or product.op_type != "MatMul" or len(product.inputs) != 2:
+        return False
+    values = product.inputs[0]
+    if turn is None or product.inputs[1] is not turn.outputs[0] or values is None or rank(values) != count:
+        return False
+    if values.const_value is not None or attribute(product, "activation") or not scores_of(softmax.inputs[0], softmax):
+        return False
+    build = Builder(product)
+    perm = [*range(count - 2), count - 1, count - 2]
+    rows = swapped(values) or build.op("Transpose", values, perm=perm)
+    build.finish(build.op("Transpose", build.op("MatMul", weights, rows), perm=perm))
+    remove(turn)
+    drop(values)
+    return True

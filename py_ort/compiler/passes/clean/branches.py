@@ -1,0 +1,44 @@
+"""If with a condition that is known → the nodes of its branch."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import nodes_of
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
+
+
+class Branches(Pass):
+    """Exporters write an If where only the rank or an option decides."""
+
+    after = ("folding",)  # conditions are constants by then
+
+    def call(self, model: ir.Model) -> int:
+        """Take each If whose condition is a constant; a taken branch may hold more of them."""
+        count = 0
+        while True:
+            taken = sum(_take(node) for node in nodes_of(model, "If"))
+            count += taken
+            if not taken:
+                return count
+
+
+def _take(node: ir.Node) -> bool:
+    condition = scalar(node.inputs[0])
+    graph = node.graph
+    if condition is None or not isinstance(graph, ir.Graph):
+        return False
+    branch: ir.Graph = attribute(node, "then_branch" if condition else "else_branch")
+    for value in list(branch.initializers.values()):
+        assert value.const_value is not None
+        value.replace_all_uses_with(add_constant(graph, value.const_value, value.name), replace_graph_outputs=True)
+    results = list(branch.outputs)
+    branch.outputs.clear()
+    for inner in list(branch):
+        branch.remove(inner)
+        graph.insert_before(node, inner)
+    for old, new in zip(node.outputs, results, strict=True):
+        replace_value(old, new)
+    remove_with_subgraphs(node)
+    return True

@@ -1,0 +1,43 @@
+"""Every node becomes its newest opset's form, functions of the model are inlined, types and sizes are inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from py_ort.compiler.canonical.canonicalise import Check, canonicalise
+from py_ort.compiler.canonical.index_width import settle_outputs
+from py_ort.compiler.passes.contracts import check_canonical
+from py_ort.compiler.passes.pass_base import Pass, count_nodes
+
+
+class Canonicalise(Pass):
+    """What all passes behind it work on."""
+
+    after = ("constants", "free_dimensions")  # rewrites look at constants, and inference starts from the inputs
+    settles = False  # nodes are checked in the form in which the model has them
+
+    def __init__(self, check: Check | None = None, output_types: Sequence[str] = ()) -> None:
+        """Say what the model's author meant.
+
+        Args:
+            check: Called for each node, in its old form, with its opset.
+            output_types: What the model's outputs are said to be, as in `NodeArg.type`; "": anything.
+        """
+        self._check, self._output_types = check, output_types
+
+    def requires(self, model: ir.Model) -> None:
+        """Any opset."""
+
+    def call(self, model: ir.Model) -> int:
+        """Rewrite, see `py_ort.compiler.canonical.canonicalise`; nodes put before others that stay count as well."""
+        nodes = count_nodes(model)
+        count = canonicalise(model, self._check)
+        if self._output_types:
+            settle_outputs(model.graph, self._output_types)
+        return count or abs(count_nodes(model) - nodes)
+
+    def ensures(self, model: ir.Model) -> None:
+        """This is what the others require."""
+        check_canonical(model)

@@ -1,0 +1,59 @@
+"""Cast to a type that holds all of the values, and Cast again → one Cast, or none."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import drop, made_by, nodes_of
+from py_ort.compiler.passes.pass_base import Pass
+
+_WIDTHS = {
+    **{kind: (8 << i, True) for i, kind in enumerate(("INT8", "INT16", "INT32", "INT64"))},
+    **{kind: (8 << i, False) for i, kind in enumerate(("UINT8", "UINT16", "UINT32", "UINT64"))},
+}
+_FLOATS = {"FLOAT16": (11, 5), "BFLOAT16": (8, 8), "FLOAT": (24, 8), "DOUBLE": (53, 11)}  # of significand and exponent
+
+
+class Casts(Pass):
+    """A detour through a wider type gives what the direct way gives."""
+
+    def call(self, model: ir.Model) -> int:
+        """Let each Cast of such a Cast read what that one reads."""
+        count = 0
+        for node in nodes_of(model, "Cast"):
+            first = made_by(node.inputs[0], "Cast")
+            if first is None or not _detour(first.inputs[0], first.outputs[0], node.outputs[0]):
+                continue
+            wide = node.inputs[0]
+            node.replace_input_with(0, first.inputs[0])
+            drop(wide)
+            count += 1
+        return count
+
+
+def _detour(source: ir.Value | None, wide: ir.Value, result: ir.Value) -> bool:
+    if source is None or source.dtype is None or wide.dtype is None or result.dtype is None:
+        return False
+    before, between, after = source.dtype.name, wide.dtype.name, result.dtype.name
+    # what does not fit the result is another number when it comes from an integer than when from a float
+    alike = (before in _FLOATS) == (between in _FLOATS) and after in (*_WIDTHS, *_FLOATS, "BOOL")
+    return _holds(between, before) and (alike or _holds(after, before))
+
+
+def _holds(wide: str, narrow: str) -> bool:
+    """Whether each value of `narrow` is one of `wide` too."""
+    if wide == narrow:
+        return True
+    if narrow == "BOOL":
+        return wide in _WIDTHS or wide in _FLOATS
+    if narrow in _FLOATS:
+        return wide in _FLOATS and all(w >= n for w, n in zip(_FLOATS[wide], _FLOATS[narrow], strict=True))
+    if narrow not in _WIDTHS:
+        return False
+    bits, signed = _WIDTHS[narrow]
+    if wide in _FLOATS:
+        return bits - signed <= _FLOATS[wide][0] and wide != "FLOAT16"
+    if wide not in _WIDTHS:
+        return False
+    more, wide_signed = _WIDTHS[wide]
+    return more >= bits if wide_signed == signed else wide_signed and more > bits

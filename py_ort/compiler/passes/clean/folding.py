@@ -1,0 +1,133 @@
+"""Computes nodes whose inputs are constants, and shapes that are known.
+
+What may be computed is declared in `py_ort.compiler.folds`. The rest is left to the core, which computes what
+depends on constants only once in a session.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.folds import folds
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
+from py_ort.ir.infer import infer_again
+from py_ort.ir.shape_data import shape_data
+
+# A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
+# may be large.
+_LIMIT_BYTES = 1 << 30
+_LIMIT_GROWTH = 64 << 20  # what other operators may add
+_TELL_SIZES = frozenset({"Shape", "Size"})
+_GROWING = frozenset({"ConstantOfShape", "Expand", "Pad", "Range", "Tile"})  # to any size
+
+
+class Folding(Pass):
+    """Constant folding."""
+
+    def __init__(self, *, shapes: bool = True, inferred: bool = True, but: Collection[str] = ()) -> None:
+        """Say what to fold besides nodes on constants.
+
+        Args:
+            shapes: Also what depends on shapes only.
+            inferred: Also what arithmetic with unknown sizes says, as that a difference of equal ones is 0.
+            but: Operators to leave.
+        """
+        self._shapes, self._inferred, self._but = shapes, inferred, but
+
+    def call(self, model: ir.Model) -> int:
+        """Fold in order, and infer anew what reads the results: shapes depend on them, and more to fold on shapes."""
+        count = 0
+        better: set[ir.Value | None] = set()
+        for node in list(all_nodes(model.graph)):
+            if node.graph is None or subgraphs(node) or _gives_out(node):
+                continue
+            if not better.isdisjoint(node.inputs):
+                better.update(infer_again(node))
+            results = self._fold(node)
+            if results is None:
+                continue
+            better.update(_replace(node, results))
+            count += 1
+        return count
+
+    def _fold(self, node: ir.Node) -> Sequence[ir.TensorProtocol] | None:
+        if node.domain != "" or node.op_type in self._but:
+            return None
+        if self._shapes and len(node.outputs) == 1 and (self._inferred or node.op_type in _TELL_SIZES):
+            known = _from_shapes(node)
+            if known is not None:
+                return [tensor_of(known)]
+        fold = folds().get(node.op_type)
+        constants = [None if v is None else v.const_value for v in node.inputs]
+        if fold is None or any(c is None and v is not None for c, v in zip(constants, node.inputs, strict=True)):
+            return None
+        if any(isinstance(c, ir.LazyTensor) for c in constants) or _too_big(node):
+            return None
+        results = fold(node, [array(v) for v in node.inputs])
+        if results is None or len(results) != len(node.outputs):
+            return None
+        tensors = [tensor_of(contents) for contents in results]
+        if any(o.dtype not in (None, t.dtype) for o, t in zip(node.outputs, tensors, strict=True)):
+            return None  # a model that is wrong about its types
+        return tensors
+
+
+def _gives_out(node: ir.Node) -> bool:
+    """Whether it is there because a graph cannot give out a constant itself."""
+    return node.op_type == "Identity" and node.domain == "" and node.outputs[0].is_graph_output()
+
+
+def _from_shapes(node: ir.Node) -> np.ndarray | None:
+    """The elements that shape arithmetic gave, when all are numbers."""
+    output = node.outputs[0]
+    elements = shape_data(output)
+    if elements is None or not all(isinstance(e, int) for e in elements) or output.dtype is None:
+        return None
+    known = dims(output)
+    if known is None or len(known) > 1 or output.dtype.numpy().kind not in "iu":
+        return None
+    return np.array(elements, output.dtype.numpy()).reshape([len(elements)] if known else [])
+
+
+def _too_big(node: ir.Node) -> bool:
+    size = 1
+    for output in node.outputs:
+        known = dims(output)
+        sizes = [d for d in known or () if isinstance(d, int)]
+        if known is None or len(sizes) < len(known):
+            if node.op_type in _GROWING:
+                return True
+            continue
+        size = max(size, math.prod(sizes))
+    made = size * element_bytes(node.outputs[0].dtype)
+    if node.op_type == "ConstantOfShape":
+        return made > _LIMIT_BYTES
+    constants = [v.const_value for v in node.inputs if v is not None and v.const_value is not None]
+    return made > sum(c.size * element_bytes(c.dtype) for c in constants) + _LIMIT_GROWTH
+
+
+def _replace(node: ir.Node, results: Sequence[ir.TensorProtocol]) -> list[ir.Value]:
+    graph = node.graph
+    assert graph is not None
+    made = []
+    for output, tensor in zip(node.outputs, results, strict=True):
+        if not output.uses() and not output.is_graph_output():
+            continue
+        value = add_constant(graph, tensor, output.name)
+        made.append(value)
+        for user, index in list(output.uses()):
+            user.replace_input_with(index, value)
+        if output.is_graph_output():
+            copy = ir.Node("", "Identity", [value], num_outputs=1)
+            graph.insert_after(node, copy)
+            copy.outputs[0].type, copy.outputs[0].shape = value.type, value.shape
+            name = output.name
+            output.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
+            output.name, copy.outputs[0].name = f"{name}__folded", name
+    remove(node)
+    return made

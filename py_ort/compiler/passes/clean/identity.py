@@ -1,0 +1,173 @@
+"""Removes what changes nothing: Identity, Dropout at inference, Cast to the same type, Add 0, Mul 1, and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import same_size
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+
+Rule = Callable[[ir.Node], bool]
+
+
+class Identity(Pass):
+    """x op nothing → x."""
+
+    def __init__(self, *, but: Collection[str] = ()) -> None:
+        """`but`: operators to leave."""
+        self._but = but
+
+    def call(self, model: ir.Model) -> int:
+        """Take out nodes that pass their input on."""
+        count = 0
+        for node in list(all_nodes(model.graph)):
+            if node.graph is None or node.op_type in self._but or not _passes_on(node):
+                continue
+            source, output = node.inputs[_data_input(node)], node.outputs[0]
+            assert source is not None
+            if any(o.uses() or o.is_graph_output() for o in node.outputs[1:]) and not _true_mask(node):
+                continue
+            if output.is_graph_output() and not _may_be_renamed(source, output):
+                if node.op_type != "Identity":
+                    continue
+                if not output.uses():
+                    continue
+                for user, index in list(output.uses()):  # the graph's output keeps its copy, all others read the source
+                    user.replace_input_with(index, source)
+                count += 1
+                continue
+            replace_value(output, source)
+            remove(node)
+            count += 1
+        return count
+
+
+def _data_input(node: ir.Node) -> int:
+    """The input passed on: for commutative operators the constant may come first."""
+    return (
+        1
+        if node.op_type in ("Add", "Mul") and node.inputs[0] is not None and node.inputs[0].const_value is not None
+        else 0
+    )
+
+
+def _true_mask(node: ir.Node) -> bool:
+    """A Dropout's mask is all true at inference: make it, when somebody reads it and its size is known."""
+    if node.op_type != "Dropout":
+        return False
+    mask, known = node.outputs[1], dims(node.inputs[0])
+    if known is None or not all(isinstance(d, int) for d in known) or mask.is_graph_output() or node.graph is None:
+        return False
+    value = add_constant(node.graph, ir.tensor(np.broadcast_to(np.bool_(True), tuple(known))), mask.name)  # type: ignore[arg-type]
+    mask.replace_all_uses_with(value)
+    return True
+
+
+def _may_be_renamed(source: ir.Value, output: ir.Value) -> bool:
+    """Whether `source` can become the graph output in `output`'s place."""
+    return (
+        not (source.is_graph_output() or source.is_graph_input() or source.is_initializer())
+        and source.graph is output.graph
+    )
+
+
+def _passes_on(node: ir.Node) -> bool:
+    if node.domain != "" or not node.inputs or node.inputs[0] is None:
+        return False
+    rule = _RULES.get(node.op_type)
+    return rule is not None and len(node.inputs) > (node.op_type in _OLD_WITH_ATTRIBUTES) and rule(node)
+
+
+def _dropout(node: ir.Node) -> bool:
+    training = node.inputs[2] if len(node.inputs) > 2 else None
+    return training is None or (training.const_value is not None and not scalar(training))
+
+
+def _cast(node: ir.Node) -> bool:
+    return node.inputs[0].dtype is not None and int(node.inputs[0].dtype) == attribute(node, "to")  # type: ignore[union-attr]
+
+
+def _neutral(number: float, commutes: bool) -> Rule:
+    def check(node: ir.Node) -> bool:
+        for at in (1, 0) if commutes else (1,):
+            constant, other = node.inputs[at], node.inputs[1 - at]
+            contents = (
+                array(constant)
+                if constant is not None and constant.const_value is not None and constant.const_value.size == 1
+                else None
+            )
+            if contents is None or other is None or contents.reshape(-1)[0] != number or other.const_value is not None:
+                continue
+            known = dims(other)
+            return known is not None and contents.ndim <= len(known) and (at == 1 or _data_input(node) == 1)
+        return False
+
+    return check
+
+
+def _same_shape(node: ir.Node) -> bool:
+    before, after = dims(node.inputs[0]), dims(node.outputs[0])
+    if before is None or after is None or len(before) != len(after):
+        return False
+    return all(map(same_size, before, after))
+
+
+def _no_permutation(node: ir.Node) -> bool:
+    perm = attribute(node, "perm")
+    return perm is not None and list(perm) == sorted(perm)
+
+
+def _no_axes(node: ir.Node) -> bool:
+    return len(node.inputs) > 1 and ints(node.inputs[1]) == []
+
+
+def _no_pads(node: ir.Node) -> bool:
+    pads = ints(node.inputs[1])
+    return pads is not None and not any(pads)
+
+
+def _whole(node: ir.Node) -> bool:
+    step = node.inputs[4] if len(node.inputs) > 4 else None
+    starts, ends, steps = ints(node.inputs[1]), ints(node.inputs[2]), ints(step)
+    if starts is None or ends is None or (step is not None and steps is None):
+        return False
+    if not all(s == 1 for s in steps or []):
+        return False
+    return (all(s == 0 for s in starts) and all(e >= 2**31 - 1 for e in ends)) or _same_shape(node)
+
+
+def _one_input(node: ir.Node) -> bool:
+    return len(node.inputs) == 1
+
+
+def _all_one(node: ir.Node) -> bool:
+    repeats = ints(node.inputs[1])
+    return repeats is not None and all(r == 1 for r in repeats)
+
+
+#: Old forms have attributes in the place of their second input; these are left alone.
+_OLD_WITH_ATTRIBUTES = frozenset({"Pad", "Slice", "Tile"})
+_RULES: dict[str, Rule] = {
+    "Identity": lambda node: True,
+    "Dropout": _dropout,
+    "Cast": _cast,
+    "Add": _neutral(0, True),
+    "Sub": _neutral(0, False),
+    "Mul": _neutral(1, True),
+    "Div": _neutral(1, False),
+    "Pow": _neutral(1, False),
+    "Reshape": _same_shape,
+    "Expand": _same_shape,
+    "Flatten": _same_shape,
+    "Transpose": _no_permutation,
+    "Squeeze": _no_axes,
+    "Unsqueeze": _no_axes,
+    "Pad": _no_pads,
+    "Slice": _whole,
+    "Concat": _one_input,
+    "Tile": _all_one,
+}

@@ -1,0 +1,95 @@
+"""Reshape, Squeeze, Unsqueeze, Flatten and Transpose in a row → one of them, or none."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.layout.forms import reshape_target
+from py_ort.compiler.passes.match import made_by, nodes_of
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, set_attributes
+from py_ort.ir.shape_data import known
+
+_RENAMES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+
+
+class Reshapes(Pass):
+    """Merge neighbours."""
+
+    def call(self, model: ir.Model) -> int:
+        """Transposes of transposes, then reshapes of reshapes, then shapes that are known by number."""
+        count = 0
+        for node in nodes_of(model, "Transpose"):
+            count += _transposes(node)
+        for node in nodes_of(model, *_RENAMES):
+            merged: ir.Node | None = node
+            while merged is not None and (merged := _reshapes(merged)) is not None:  # there may be another before
+                count += 1
+        for node in nodes_of(model, "Reshape"):
+            count += _constant_shape(node)
+        return count
+
+
+def _transposes(node: ir.Node) -> bool:
+    before = made_by(node.inputs[0], "Transpose")
+    outer = attribute(node, "perm")
+    inner = None if before is None else attribute(before, "perm")
+    if before is None or outer is None or inner is None:
+        return False
+    build = Builder(node, origin=(*origins(before), *origins(node)))
+    build.finish(build.op("Transpose", before.inputs[0], perm=[inner[i] for i in outer]))
+    return True
+
+
+def _reshapes(node: ir.Node) -> ir.Node | None:
+    """Skip the first of two, when the second says its result without looking at the first's; return the second."""
+    before = made_by(node.inputs[0], *_RENAMES)
+    if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
+        return None
+    target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])
+    if target is None:
+        return None
+    build = Builder(node, origin=(*origins(before), *origins(node)))
+    merged = build.op("Reshape", before.inputs[0], target)
+    build.finish(merged)
+    return merged.producer()
+
+
+def _shape_of(node: ir.Node) -> list[int] | None:
+    """The result's shape with at most one -1 and no 0 that copies; None when that cannot be said."""
+    found = dims(node.outputs[0])
+    if found is None or any(d == 0 for d in found):
+        return None
+    numbers = [d if isinstance(d, int) else -1 for d in found]
+    if numbers.count(-1) <= 1:
+        return numbers
+    return None
+
+
+def _shape_from(source: ir.Value, output: ir.Value) -> list[int] | None:
+    """The result's shape with zeros for sizes that are unknown, and the source's at the same place."""
+    found = dims(output)
+    return None if found is None else reshape_target(found, dims(source))
+
+
+def _constant_shape(node: ir.Node) -> bool:
+    """A shape that is computed in the page, although all but one of its numbers are known here."""
+    if array(node.inputs[1]) is not None:
+        return False
+    found, source = dims(node.outputs[0]), dims(node.inputs[0])
+    if found is None or any(isinstance(d, int) and d == 0 for d in found):
+        return False
+    target: list[int] = []
+    for i, d in enumerate(found):
+        if isinstance(d, int):
+            target.append(d)
+        elif source is not None and i < len(source) and known(d) and known(source[i]) and source[i] == d:
+            target.append(0)
+        else:
+            target.append(-1)
+    if target.count(-1) > 1:
+        return False
+    node.replace_input_with(1, Builder(node).constant(np.array(target, np.int64)))
+    set_attributes(node, allowzero=None)  # zeros keep a size now
+    return True

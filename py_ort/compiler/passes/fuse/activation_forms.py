@@ -1,0 +1,81 @@
+"""Activations in the forms of ai.onnx that other passes know.
+
+PRelu with one slope for all                                 → LeakyRelu
+Gelu, FastGelu, QuickGelu of com.microsoft                   → Gelu, Gelu by tanh, Swish
+BiasGelu, FastGelu with a bias, behind a product of weights  → Add, which becomes the product's bias, and Gelu
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_for
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, all_nodes, array, attribute, dims, remove, replace_value
+from py_ort.ops import MICROSOFT
+
+# Operator and attributes for each of com.microsoft's; QuickGelu's alpha is its own.
+_GELUS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Gelu": ("Gelu", {"approximate": "none"}),
+    "BiasGelu": ("Gelu", {"approximate": "none"}),
+    "FastGelu": ("Gelu", {"approximate": "tanh"}),
+    "QuickGelu": ("Swish", {}),
+}
+_QUICK = 1.702
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+_SLOPES = 1 << 16  # above, they are weights, and no slope that a framework repeats for each channel
+
+
+class ActivationForms(Pass):
+    """Fewer operators for the passes behind."""
+
+    before = ("linear", "packed_gates", "activation")
+
+    def call(self, model: ir.Model) -> int:
+        """Try each PRelu, then each Gelu of com.microsoft."""
+        count = sum(_leaky(node) for node in nodes_of(model, "PRelu"))
+        for node in list(all_nodes(model.graph)):
+            if node.domain == MICROSOFT and node.op_type in _GELUS:
+                count += _gelu(node)
+        return count
+
+
+def _leaky(node: ir.Node) -> bool:
+    x, slopes = node.inputs
+    if x is None or x.dtype not in _FLOATS or slopes is None or slopes.const_value is None:
+        return False
+    if not 0 < slopes.const_value.size <= _SLOPES:
+        return False
+    found = np.unique(array(slopes))  # type: ignore[arg-type]
+    if len(found) != 1 or not np.isfinite(found[0]):
+        return False
+    replace_value(node.outputs[0], Builder(node).op("LeakyRelu", x, alpha=float(found[0])))
+    remove(node)
+    return True
+
+
+def _gelu(node: ir.Node) -> bool:
+    x, bias = (*node.inputs, None)[:2]
+    if x is None or x.dtype not in _FLOATS or (bias is not None and not _becomes_bias(x, bias, node)):
+        return False
+    op_type, attributes = _GELUS[node.op_type]
+    if op_type == "Swish":
+        attributes = {"alpha": float(attribute(node, "alpha", _QUICK))}
+    build = Builder(node)
+    plain = x if bias is None else build.op("Add", x, bias)
+    replace_value(node.outputs[0], build.op(op_type, plain, **attributes))
+    remove(node)
+    return True
+
+
+def _becomes_bias(x: ir.Value, bias: ir.Value, node: ir.Node) -> bool:
+    """Whether an Add of both would be the product's own."""
+    product = made_by(x, "MatMul")
+    if product is None or not only_for(x, node) or bias.const_value is None:
+        return False
+    weights, columns = product.inputs[1], dims(x)
+    constant = weights is not None and weights.const_value is not None and len(weights.const_value.shape) == 2
+    return constant and columns is not None and list(bias.const_value.shape) == columns[-1:]

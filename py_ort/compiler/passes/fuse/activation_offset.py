@@ -1,0 +1,70 @@
+"""f(conv(x)) + number → Conv with activation f, and an offset behind it: what is left of a learned scale and shift."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import (
+    Builder,
+    array,
+    attribute,
+    dims,
+    origins,
+    remove,
+    replace_value,
+    set_attributes,
+    set_origins,
+)
+
+_HOSTS = ("Conv", "ConvTranspose")
+_WITH_OFFSET = ("LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Gelu", "Swish")
+_LARGEST = 3.4028234663852886e38
+
+
+class ActivationOffset(Pass):
+    """One number, added by the kernel that computes the activation."""
+
+    after = ("activation",)
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Add of a number to a convolution's activation."""
+        return sum(_fuse(node) for node in nodes_of(model, "Add"))
+
+
+def _fuse(node: ir.Node) -> bool:
+    found = split_constant(node)
+    if found is None or found[1].size != 1 or found[1].ndim > len(dims(found[0]) or []):
+        return False
+    value, offset = found[0], float(found[1].reshape(-1)[0])
+    host = made_by(value, *_HOSTS)
+    if host is None or not only_for(value, node) or "activation_offset" in host.attributes or not np.isfinite(offset):
+        return False
+    name = attribute(host, "activation")
+    if name in _WITH_OFFSET:
+        set_attributes(host, activation_offset=offset)
+    elif name not in ("Relu", "Clip") or not _moved_bounds(host, name, offset):
+        return False
+    set_origins(host, (*origins(host), *origins(node)))
+    replace_value(node.outputs[0], value)
+    remove(node)
+    return True
+
+
+def _moved_bounds(host: ir.Node, name: str, offset: float) -> bool:
+    """clip(x, low, high) + c = clip(x + c, low + c, high + c): the bias takes the first."""
+    low, high = (0.0, _LARGEST) if name == "Relu" else attribute(host, "activation_params")
+    weights, bias = array(host.inputs[1]), host.inputs[2] if len(host.inputs) > 2 else None
+    if weights is None or (bias is not None and bias.const_value is None):
+        return False
+    channels = weights.shape[0] if host.op_type == "Conv" else weights.shape[1] * attribute(host, "group", 1)
+    before = array(bias)
+    moved = np.full(channels, offset, weights.dtype) if before is None else before + weights.dtype.type(offset)
+    if len(host.inputs) < 3:
+        host.resize_inputs(3)
+    host.replace_input_with(2, Builder(host).constant(moved, None if bias is None else bias.name))
+    bounds = [b if abs(b) >= _LARGEST else b + offset for b in (low, high)]
+    set_attributes(host, activation="Clip", activation_params=bounds)
+    return True

@@ -1,0 +1,188 @@
+"""Mul and Add of constants per channel beside a Conv, ConvTranspose or Gemm → into its weights and bias."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
+
+_SMALLEST = 1e-3  # factors below are not divided by
+
+
+class ConvAffine(Pass):
+    """conv(x) * s + b → conv'(x)."""
+
+    after = ("batch_normalization", "affine")  # which leave Mul, then Add
+    before = ("activation", "residual", "nhwc")  # nothing is folded from behind these
+
+    def call(self, model: ir.Model) -> int:
+        """Take each Mul and Add that follows a convolution, in order."""
+        count = 0
+        for node in nodes_of(model, "Mul", "Add"):
+            count += after(node)
+        for node in nodes_of(model, "Conv"):
+            while _before(node):
+                count += 1
+        for node in nodes_of(model, "Add"):
+            count += _scale_later(node)
+        return count
+
+
+def _channels(node: ir.Node) -> int | None:
+    weights = dims(node.inputs[1])
+    if weights is None or not all(isinstance(d, int) for d in weights):
+        return None
+    if node.op_type == "Conv":
+        return int(weights[0])  # type: ignore[arg-type]
+    if node.op_type == "ConvTranspose":
+        return int(weights[1]) * attribute(node, "group", 1)  # type: ignore[arg-type]
+    return int(weights[0 if attribute(node, "transB", 0) else 1])  # type: ignore[arg-type]
+
+
+def _weights_name(node: ir.Node) -> str | None:
+    return node.inputs[1].name if node.inputs[1] is not None else None
+
+
+def _scaled_weights(node: ir.Node, w: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Scale the weights of each output channel."""
+    if node.op_type == "Conv":
+        return times(w, factor.reshape(-1, *[1] * (w.ndim - 1)))
+    if node.op_type == "ConvTranspose":  # [C, M / group, …], group by group
+        group = attribute(node, "group", 1)
+        split = w.reshape(group, w.shape[0] // group, *w.shape[1:])
+        return times(split, factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+    return times(w, factor.reshape(-1, 1) if attribute(node, "transB", 0) else factor)
+
+
+def after(node: ir.Node) -> bool:
+    """Fold `node`, a Mul or Add, into the convolution that makes its input."""
+    found = split_constant(node)
+    if found is None:
+        return False
+    x, constant = found
+    conv = made_by(x, "Conv", "ConvTranspose", "Gemm")
+    if conv is None or not only_for(x, node) or attribute(conv, "activation") or len(conv.inputs) > 3:
+        return False
+    if conv.op_type == "Gemm" and (attribute(conv, "alpha", 1.0) != 1.0 or attribute(conv, "beta", 1.0) != 1.0):
+        return False
+    channels = _channels(conv)
+    weights = array(conv.inputs[1])
+    bias = conv.inputs[2] if len(conv.inputs) > 2 else None
+    old_bias = array(bias)
+    known = rank(x)
+    if (
+        channels is None
+        or known is None
+        or weights is None
+        or weights.dtype != constant.dtype
+        or (bias is not None and old_bias is None)
+    ):
+        return False
+    each = per_channel(constant, known, channels) if known > 2 or constant.ndim < 2 else None
+    if conv.op_type == "Gemm":
+        flat = constant.reshape(-1)
+        each = (
+            np.broadcast_to(flat, (channels,))
+            if constant.ndim <= 2 and constant.size in (1, channels) and (constant.ndim < 2 or constant.shape[0] == 1)
+            else None
+        )
+        if old_bias is not None and old_bias.size not in (1, channels):
+            return False
+    if each is None:
+        return False
+    before = (
+        np.zeros(channels, weights.dtype) if old_bias is None else np.broadcast_to(old_bias.reshape(-1), (channels,))
+    )
+    wide = each.astype(np.float64)
+    build = Builder(conv)
+    if node.op_type == "Mul":
+        conv.replace_input_with(1, build.constant(_scaled_weights(conv, weights, wide), _weights_name(conv)))
+        new_bias = None if old_bias is None else (before.astype(np.float64) * wide)
+    else:
+        new_bias = before.astype(np.float64) + wide
+    if new_bias is not None:
+        if len(conv.inputs) < 3:
+            conv.resize_inputs(3)
+        conv.replace_input_with(
+            2, build.constant(new_bias.astype(weights.dtype), bias.name if bias is not None else None)
+        )
+    set_origins(conv, (*origins(conv), *origins(node)))
+    replace_value(node.outputs[0], x)
+    remove(node)
+    return True
+
+
+def _scale_later(add: ir.Node) -> bool:
+    """conv(x * s + b) → conv'(x + b / s): padding keeps the sum out of the weights, but not the factor."""
+    found = split_mul_add(add)
+    if found is None:
+        return False
+    (mul, source, factor, shift), output = found, add.outputs[0]
+    users = [use.node for use in output.uses()]
+    if output.is_graph_output() or not users or shift.dtype != factor.dtype or rank(source) != rank(output):
+        return False
+    if not np.all(np.abs(factor) > _SMALLEST) or (factor.size != 1 and shift.size != 1 and factor.size != shift.size):
+        return False
+    for use in output.uses():
+        weights = (
+            array(use.node.inputs[1]) if use.node.op_type == "Conv" and use.node.domain == "" and use.idx == 0 else None
+        )
+        if weights is None or weights.dtype != factor.dtype:
+            return False
+        channels = weights.shape[1] * attribute(use.node, "group", 1)
+        if per_channel(factor, rank(source) or 0, channels) is None:
+            return False
+    build = Builder(add, origin=(*origins(mul), *origins(add)))
+    shifted = build.op("Add", source, (shift.astype(np.float64) / factor).astype(factor.dtype))
+    replace_value(output, build.op("Mul", shifted, factor))
+    remove(add)
+    remove(mul)
+    # Each convolution takes its own copy of the factor.
+    final = shifted.uses()
+    product = next(iter(final)).node
+    for conv in dict.fromkeys(users):
+        own = Builder(conv, origin=origins(product)).op("Mul", shifted, factor)
+        conv.replace_input_with(0, own)
+        _before(conv)
+    remove(product)
+    return True
+
+
+def _before(conv: ir.Node) -> bool:
+    """Fold a Mul (and, without padding, an Add) of constants in front of a convolution into its weights (and bias)."""
+    x = conv.inputs[0]
+    node = made_by(x, "Mul", "Add")
+    weights, bias = array(conv.inputs[1]), conv.inputs[2] if len(conv.inputs) > 2 else None
+    found = None if node is None else split_constant(node)
+    if x is None or node is None or found is None or weights is None or not only_for(x, conv) or len(conv.inputs) > 3:
+        return False
+    source, constant = found
+    group = attribute(conv, "group", 1)
+    per_group, known = weights.shape[1], rank(x)
+    each = None if known is None else per_channel(constant, known, per_group * group)
+    if each is None or constant.dtype != weights.dtype or rank(source) != known:
+        return False
+    # In of output channel m: the channels of its group.
+    inputs = each.astype(np.float64).reshape(group, 1, per_group)
+    grouped = weights.reshape(group, weights.shape[0] // group, per_group, -1)
+    build = Builder(conv)
+    if node.op_type == "Mul":
+        made = times(grouped, inputs[..., None]).reshape(weights.shape)
+        conv.replace_input_with(1, build.constant(made, _weights_name(conv)))
+    else:
+        pads = attribute(conv, "pads")
+        old_bias = array(bias)
+        if pads is None or any(pads) or (bias is not None and old_bias is None):
+            return False  # what is added would be missing in the padding
+        shift = (grouped.sum(-1, dtype=np.float64) * inputs).sum(-1).reshape(-1)
+        total = shift + (0 if old_bias is None else old_bias.astype(np.float64))
+        if len(conv.inputs) < 3:
+            conv.resize_inputs(3)
+        conv.replace_input_with(2, build.constant(total.astype(weights.dtype), bias.name if bias is not None else None))
+    conv.replace_input_with(0, source)
+    set_origins(conv, (*origins(node), *origins(conv)))
+    remove(node)
+    return True

@@ -1,0 +1,257 @@
+"""DequantizeLinear → operator → QuantizeLinear becomes the operator on integers, where the provider has it.
+
+The same operators as onnxruntime takes, so that results are equal to the last unit: a mean of integers is often
+exactly between two steps, and which way it goes depends on how it was computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import nodes_of, only_user
+from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.ir.builder import (
+    Builder,
+    array,
+    attribute,
+    attributes_of,
+    origins,
+    rank,
+    remove,
+    replace_value,
+    scalar,
+)
+from py_ort.ops import MICROSOFT
+
+_BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
+
+
+class _Quantized(NamedTuple):
+    """Integers, and what they stand for."""
+
+    data: ir.Value
+    scale: ir.Value
+    zero_point: ir.Value
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The scale's contents."""
+        return _contents(self.scale)
+
+    @property
+    def zeros(self) -> np.ndarray:
+        """The zero point's contents."""
+        return _contents(self.zero_point)
+
+
+def _contents(constant: ir.Value) -> np.ndarray:
+    found = array(constant)
+    assert found is not None
+    return found
+
+
+class Quantized(Pass):
+    """Integer products, pools, activations and moves of quantised numbers."""
+
+    after = ("identity",)  # which may stand in between
+    before = ("folding",)  # which makes floats of quantised weights
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator`: what the first provider runs. Only one that has the whole family gets any of it."""
+        self._has = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Take each operator between quantised inputs and a quantised output."""
+        if self._has(MICROSOFT, "QLinearAdd") is not True:
+            return 0
+        bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
+        return bounded + sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
+
+    def _fuse(self, node: ir.Node) -> bool:
+        if len(node.outputs) != 1 or attribute(node, "activation"):
+            return False
+        behind = only_user(node.outputs[0])
+        if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:
+            return False
+        result = _result(behind)
+        if result is None:
+            return False
+        build = Builder(behind, origin=(*origins(node), *origins(behind)))
+        rule = _RULES.get(node.op_type, _move)
+        made = rule(node, result, build)
+        if made is None:
+            return False
+        op_type, domain, inputs, attributes = made
+        if self._has(domain, op_type) is not True:
+            return False
+        value = build.op(op_type, *inputs, domain=domain, **attributes)
+        value.type = behind.outputs[0].type
+        if value.shape is None:
+            value.shape = node.outputs[0].shape
+        replace_value(behind.outputs[0], value)
+        remove(behind)
+        remove(node)
+        return True
+
+
+def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
+    """The quantisation that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
+    scale = node.inputs[1]
+    zero_point = node.inputs[2] if len(node.inputs) > 2 else None
+    if integers is None or integers.dtype is None or scale is None or scale.dtype != ir.DataType.FLOAT:
+        return None
+    if array(scale) is None or attribute(node, "block_size", 0):
+        return None
+    if zero_point is None:
+        zeros = np.zeros(_contents(scale).shape, integers.dtype.numpy())
+        zero_point = Builder(node).constant(zeros)
+    if array(zero_point) is None:
+        return None
+    return _Quantized(integers, scale, zero_point)
+
+
+def _result(node: ir.Node) -> _Quantized | None:
+    """What a QuantizeLinear makes: 8-bit integers, with one scale."""
+    found = _linear(node, node.outputs[0]) if node.outputs[0].dtype in _BYTES else None
+    return found if found is not None and found.steps.size == 1 else None
+
+
+def _fits_in_bytes(node: ir.Node) -> bool:
+    """Take out a Relu or Clip, if what it cuts off the integers behind it cannot hold either."""
+    behind = only_user(node.outputs[0])
+    result = None if behind is None or behind.op_type != "QuantizeLinear" else _result(behind)
+    if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
+        return False
+    least, most = (0.0, None) if node.op_type == "Relu" else _bounds(node)
+    kind, zero = np.iinfo(result.zeros.dtype), int(result.zeros.reshape(-1)[0])
+    step = float(result.steps.reshape(-1)[0])
+    if (least is not None and least > (kind.min - zero) * step) or (
+        most is not None and most < (kind.max - zero) * step
+    ):
+        return False
+    behind.replace_input_with(0, node.inputs[0])
+    remove(node)
+    return True
+
+
+def _bounds(node: ir.Node) -> tuple[float | None, float | None]:
+    """A Clip's bounds; a number that is not known bounds everything."""
+    found = [None if value is None else scalar(value) for value in (*node.inputs[1:3], None, None)[:2]]
+    unknown = [value is not None and number is None for value, number in zip(node.inputs[1:3], found, strict=False)]
+    return (math.inf, -math.inf) if any(unknown) else (found[0], found[1])
+
+
+def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | None:
+    """What a value was dequantised from: 8-bit integers, with one scale, or one for each index of `axis`."""
+    node = None if value is None else value.producer()
+    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
+        return None
+    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype in _BYTES else None
+    if found is None or found.steps.size == 1:
+        return found
+    known = rank(value)
+    if axis is None or known is None or attribute(node, "axis", 1) % known != axis % known:
+        return None
+    return found
+
+
+def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | None:
+    """The int32 constant that a bias was dequantised from, if in steps of the product's."""
+    node = None if value is None else value.producer()
+    if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
+        return None
+    found = _linear(node, node.inputs[0]) if node.inputs[0].dtype == ir.DataType.INT32 else None
+    if found is None or found.zeros.any():
+        return None
+    steps = x.steps.reshape(-1)[0] * w.steps
+    return found.data if np.allclose(found.steps, steps, rtol=1e-4, atol=0) else None
+
+
+_Made = tuple[str, str, "list[ir.Value | None]", "dict[str, Any]"]
+_Rule = Callable[[ir.Node, _Quantized, Builder], "_Made | None"]
+
+
+def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    x, w = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0)
+    if x is None or w is None or len(node.inputs) > 3:
+        return None
+    inputs: list[ir.Value | None] = [*x, *w, result.scale, result.zero_point]
+    if len(node.inputs) > 2 and node.inputs[2] is not None:
+        bias = _bias(node.inputs[2], x, w)
+        if bias is None:
+            return None
+        inputs.append(bias)
+    return "QLinearConv", "", inputs, attributes_of(node)
+
+
+def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=1 if rank(node.inputs[1]) == 2 else None)
+    if a is None or b is None or len(node.inputs) > 2:
+        return None
+    return "QLinearMatMul", "", [*a, *b, result.scale, result.zero_point], {}
+
+
+def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    transposed = bool(attribute(node, "transB", 0))
+    a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0 if transposed else 1)
+    c = node.inputs[2] if len(node.inputs) > 2 else None
+    if a is None or b is None or attribute(node, "alpha", 1.0) != 1 or attribute(node, "transA", 0):
+        return None
+    bias = None if c is None else _bias(c, a, b)
+    if c is not None and (bias is None or attribute(node, "beta", 1.0) != 1):
+        return None
+    if transposed:
+        b = b._replace(data=build.op("Transpose", b.data, perm=[1, 0]))
+    return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
+
+
+def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    inputs = [_bytes(value) for value in node.inputs]
+    if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
+        return None
+    flat = [part for item in inputs if item is not None for part in item]
+    return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
+
+
+def _pool(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    """Of signed integers onnxruntime's means go through floats."""
+    return None if result.zero_point.dtype == ir.DataType.INT8 else _elementwise(node, result, build)
+
+
+def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    made = _elementwise(node, result, build)
+    if made is None:
+        return None
+    *flat, scale, zero_point = made[2]
+    return "QLinearConcat", MICROSOFT, [scale, zero_point, *flat], made[3]
+
+
+def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
+    """What only moves or picks numbers does so with integers, if they mean the same behind it."""
+    x = _bytes(node.inputs[0])
+    if x is None or x.data.dtype != result.zero_point.dtype:
+        return None
+    if node.op_type == "Resize" and attribute(node, "mode", "nearest") != "nearest":
+        return None
+    if not (np.array_equal(x.steps, result.steps) and np.array_equal(x.zeros, result.zeros)):
+        return None
+    return node.op_type, "", [x.data, *node.inputs[1:]], attributes_of(node)
+
+
+_RULES: dict[str, _Rule] = {
+    "Conv": _conv,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Concat": _concat,
+    "AveragePool": _pool,
+    **dict.fromkeys(("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool"), _elementwise),
+}
+_MOVES = (
+    *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather"),
+    *("MaxPool", "Resize", "DepthToSpace", "SpaceToDepth"),
+)

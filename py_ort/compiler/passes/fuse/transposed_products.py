@@ -1,0 +1,83 @@
+"""MatMul of a transposed operand, or times a number → com.microsoft's FusedMatMul, which reads it as it lies."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_constant
+from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.ir.builder import Builder, attribute, origins, rank, remove, replace_value
+from py_ort.ops import MICROSOFT
+
+
+class TransposedProducts(Pass):
+    """Products of two computed operands: scores and values of attention."""
+
+    after = ("attention",)  # which wants the products as they are
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells whether the first provider has FusedMatMul."""
+        self._has_operator = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Take each MatMul that a transpose of the last two axes precedes, or a number follows."""
+        if not self._has_operator(MICROSOFT, "FusedMatMul"):
+            return 0
+        return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
+
+
+def swapped(value: ir.Value | None) -> ir.Value | None:
+    """For a value made by a Transpose of the last two axes, return what it transposes."""
+    node = made_by(value, "Transpose")
+    perm = None if node is None else attribute(node, "perm")
+    if node is None or perm is None or len(perm) < 2:
+        return None
+    plain = list(range(len(perm)))
+    return node.inputs[0] if list(perm) == [*plain[:-2], plain[-1], plain[-2]] else None
+
+
+def _fuse(node: ir.Node) -> bool:
+    a, b = node.inputs[:2]
+    if len(node.inputs) > 2 or attribute(node, "activation") or a is None or b is None:
+        return False
+    if (
+        a.const_value is not None
+        or b.const_value is not None
+        or a.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+    ):
+        return False
+    left, right = swapped(a), swapped(b)
+    if (rank(a) or 0) < 2 or (rank(b) or 0) < 2:
+        return False
+    last, alpha = node, 1.0
+    user = only_user(node.outputs[0])
+    found = split_constant(user) if user is not None and user.domain == "" and user.op_type in ("Mul", "Div") else None
+    if (
+        user is not None
+        and found is not None
+        and found[0] is node.outputs[0]
+        and found[1].size == 1
+        and found[1].ndim <= 1
+    ):
+        number = float(found[1].reshape(-1)[0])
+        if user.op_type == "Mul" or (user.inputs[0] is found[0] and number != 0):
+            last, alpha = user, number if user.op_type == "Mul" else 1.0 / number
+    if left is None and right is None and last is node:
+        return False
+    build = Builder(last, origin=[*origins(node), *(origins(last) if last is not node else ())])
+    result = build.op(
+        "FusedMatMul",
+        left if left is not None else a,
+        right if right is not None else b,
+        domain=MICROSOFT,
+        alpha=alpha,
+        transA=int(left is not None),
+        transB=int(right is not None),
+        transBatchA=0,
+        transBatchB=0,
+    )
+    replace_value(last.outputs[0], result)
+    if last is not node:
+        remove(last)
+    remove(node)
+    return True

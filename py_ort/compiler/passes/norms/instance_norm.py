@@ -1,0 +1,103 @@
+"""InstanceNormalization from its parts: each channel less its mean, over its deviation; and groups of channels.
+
+[N, C, …] normalised over …, scaled and shifted by channel           → InstanceNormalization
+[N, C, …] → [N, groups, …] → normalised over … → [N, C, …], affine   → GroupNormalization
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_user, per_channel, same_dims, same_size
+from py_ort.compiler.passes.norms.layer_norm import fits
+from py_ort.compiler.passes.norms.norm_parts import (
+    Fit,
+    Normal,
+    affine_after,
+    builder_for,
+    clear,
+    is_float,
+    normal_of,
+    numbers,
+)
+from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.ir.builder import dims, replace_value
+
+
+class InstanceNorm(Pass):
+    """Found from its quotient. Runs before LayerNorm, which takes what has no channels' scale."""
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells which of both operators the first provider has."""
+        self._has_operator = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Try each Div and Mul."""
+        found = [n for n in ("InstanceNormalization", "GroupNormalization") if self._has_operator("", n)]
+        return sum(_fuse(node, found) for node in nodes_of(model, "Div", "Mul")) if found else 0
+
+
+def _fuse(node: ir.Node, operators: list[str]) -> bool:
+    normal = normal_of(node)
+    known = None if normal is None else dims(normal.x)
+    if normal is None or known is None or not normal.centred or len(known) < 3:
+        return False
+    if normal.axes != tuple(range(2, len(known))) or not is_float(normal.x):
+        return False
+    if "GroupNormalization" in operators and _groups(normal, known):
+        return True
+    channels = known[1]
+    if not isinstance(channels, int) or "InstanceNormalization" not in operators:
+        return False
+    affine = affine_after(normal.value, normal.x, _by_channel(len(known), channels))
+    if affine.scale is None and (len(known) == 3 or _scaled_by_element(normal, known)):
+        return False
+    build = builder_for(normal, affine)
+    inputs = [
+        numbers(build, given, affine.x, default)
+        for given, default in ((affine.scale, np.ones(channels)), (affine.shift, np.zeros(channels)))
+    ]
+    result = build.op("InstanceNormalization", affine.x, *inputs, epsilon=normal.epsilon)
+    replace_value(affine.value, result)
+    clear(normal, affine)
+    return True
+
+
+def _by_channel(count: int, channels: int) -> Fit:
+    return lambda contents: per_channel(contents, count, channels)
+
+
+def _scaled_by_element(normal: Normal, known: list[Any]) -> bool:
+    """Whether it is a LayerNormalization over several axes."""
+    return affine_after(normal.value, normal.x, fits(known[2:])).scale is not None
+
+
+def _groups(normal: Normal, known: list[Any]) -> bool:
+    """Groups were made by a Reshape before, and are taken apart by one behind."""
+    before, after = made_by(normal.x, "Reshape"), only_user(normal.value)
+    if before is None or after is None or after.domain != "" or after.op_type != "Reshape":
+        return False
+    x = before.inputs[0]
+    wide = dims(x)
+    if x is None or wide is None or len(wide) < 3 or not same_dims(x, after.outputs[0]):
+        return False
+    channels, groups = wide[1], known[1]
+    if not isinstance(channels, int) or not isinstance(groups, int) or channels % groups != 0:
+        return False
+    if not same_size(wide[0], known[0]):
+        return False
+    affine = affine_after(after.outputs[0], x, _by_channel(len(wide), channels))
+    affine.nodes.insert(0, after)
+    build = builder_for(normal, affine)
+    inputs = [
+        numbers(build, given, affine.x, default)
+        for given, default in ((affine.scale, np.ones(channels)), (affine.shift, np.zeros(channels)))
+    ]
+    result = build.op("GroupNormalization", affine.x, *inputs, num_groups=groups, epsilon=normal.epsilon)
+    result.type, result.shape = affine.value.type, ir.Shape(wide)
+    replace_value(affine.value, result)
+    clear(normal, affine)
+    return True

@@ -1,0 +1,103 @@
+"""LayerNormalization from its parts: (x - mean) / sqrt(mean((x - mean)²) + ε) * scale + bias, over the last axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import drop, nodes_of
+from py_ort.compiler.passes.norms.norm_parts import (
+    Affine,
+    Fit,
+    Normal,
+    affine_after,
+    builder_for,
+    clear,
+    is_float,
+    less_mean,
+    multiplied_out,
+    normal_of,
+    numbers,
+)
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
+
+
+class LayerNorm(Pass):
+    """Found from its quotient, forwards to scale and bias."""
+
+    def call(self, model: ir.Model) -> int:
+        """Try each Div, each Mul by a reciprocal, each Add, and each RMSNormalization of what has no mean."""
+        count = sum(fuse_last_axes(node, "LayerNormalization", centred=True) for node in nodes_of(model, "Div", "Mul"))
+        count += sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
+        return count + sum(_fuse_centred(node) for node in nodes_of(model, "RMSNormalization"))
+
+
+def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
+    """Put one node in the place of a normalisation over the last axes, with its scale and, if centred, its bias."""
+    normal = normal_of(node)
+    axis = None if normal is None else normal.last_axes()
+    if normal is None or axis is None or normal.centred != centred or not is_float(normal.x):
+        return False
+    fit = fits((dims(normal.x) or [])[axis:])
+    return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centred))
+
+
+def _fuse_multiplied_out(node: ir.Node) -> bool:
+    found = multiplied_out(node)
+    axis = None if found is None else found[0].last_axes()
+    if found is None or axis is None or not is_float(found[0].x):
+        return False
+    wide = (dims(found[0].x) or [])[axis:]
+    given = [array(v) for v in (found[1].scale, found[1].shift) if isinstance(v, ir.Value)]
+    if not all(contents is not None and list(contents.shape) == wide for contents in given):
+        return False
+    return _replace("LayerNormalization", found[0], axis, found[1])
+
+
+def _fuse_centred(node: ir.Node) -> bool:
+    """RMSNormalization(x - mean) is LayerNormalization without a bias."""
+    centred, count = node.inputs[0], rank(node.inputs[0])
+    axis = attribute(node, "axis", -1)
+    if centred is None or count is None:
+        return False
+    axis %= count
+    found = less_mean(centred, tuple(range(axis, count)))
+    if found is None:
+        return False
+    given = {name: value for name, value in attributes_of(node).items() if name in ("epsilon", "stash_type")}
+    build = Builder(node, origin=[name for part in (*reversed(found[1]), node) for name in origins(part)])
+    build.finish(build.op("LayerNormalization", found[0], node.inputs[1], axis=axis - count, **given))
+    drop(centred)
+    return True
+
+
+def _replace(op_type: str, normal: Normal, axis: int, affine: Affine) -> bool:
+    wide: list[Any] = list((dims(normal.x) or [])[axis:])
+    if affine.value.producer().graph is not normal.nodes[-1].graph:  # type: ignore[union-attr]
+        return False
+    if affine.scale is None and not all(isinstance(d, int) for d in wide):
+        return False
+    build = builder_for(normal, affine)
+    scale = numbers(build, affine.scale, affine.x, np.ones(wide if affine.scale is None else 0))
+    shift = None if affine.shift is None else numbers(build, affine.shift, affine.x, np.zeros(0))
+    inputs = [scale] if shift is None else [scale, shift]
+    result = build.op(op_type, affine.x, *inputs, axis=axis, epsilon=normal.epsilon)
+    replace_value(affine.value, result)
+    clear(normal, affine)
+    return True
+
+
+def fits(wide: Sequence[Any]) -> Fit:
+    """Constants of the shape of the normalised axes; leading axes of size 1 may be there."""
+
+    def fit(contents: np.ndarray) -> np.ndarray | None:
+        lead = contents.ndim - len(wide)
+        if lead < 0 or contents.shape[:lead] != (1,) * lead or list(contents.shape[lead:]) != list(wide):
+            return None
+        return contents.reshape(contents.shape[lead:])
+
+    return fit

@@ -1,0 +1,23 @@
+"""RMSNormalization from its parts: x / sqrt(mean(x²) + ε) * scale, over the last axes."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import nodes_of
+from py_ort.compiler.passes.norms.layer_norm import fuse_last_axes
+from py_ort.compiler.passes.pass_base import HasOperator, Pass
+
+
+class RmsNorm(Pass):
+    """Found from its division, or from the product with the reciprocal."""
+
+    def __init__(self, has_operator: HasOperator) -> None:
+        """`has_operator` tells whether the first provider has RMSNormalization."""
+        self._has_operator = has_operator
+
+    def call(self, model: ir.Model) -> int:
+        """Try each Div and Mul."""
+        if not self._has_operator("", "RMSNormalization"):
+            return 0
+        return sum(fuse_last_axes(node, "RMSNormalization", centred=False) for node in nodes_of(model, "Div", "Mul"))

@@ -1,0 +1,37 @@
+"""Transpose, then a normalisation of the last axis → the other way round: heads are normalised in their rows."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.match import made_by, nodes_of, only_user
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, attribute, attributes_of, dims, origins, rank
+
+
+class TransposedNorms(Pass):
+    """Where the transpose leaves the last axis alone, and nobody else reads it."""
+
+    after = ("layer_norm", "rms_norm")
+    before = ("attention",)  # which follows transposes to rows, but no normalisation
+
+    def call(self, model: ir.Model) -> int:
+        """Take each normalisation."""
+        return sum(_swap(node) for node in nodes_of(model, "RMSNormalization", "LayerNormalization"))
+
+
+def _swap(node: ir.Node) -> bool:
+    x = node.inputs[0]
+    turn, count = made_by(x, "Transpose"), rank(x)
+    perm = None if turn is None else attribute(turn, "perm")
+    if x is None or turn is None or not perm or count is None or perm[-1] != count - 1 or only_user(x) is not node:
+        return False
+    if attribute(node, "axis", -1) not in (-1, count - 1) or any(rank(v) not in (None, 1) for v in node.inputs[1:]):
+        return False
+    if any(o.uses() or o.is_graph_output() for o in node.outputs[1:]):
+        return False
+    build = Builder(node, origin=(*origins(turn), *origins(node)))
+    inner = build.op(node.op_type, turn.inputs[0], *node.inputs[1:], **{**attributes_of(node), "axis": -1})
+    inner.type, inner.shape = x.type, ir.Shape(dims(turn.inputs[0]) or [])
+    build.finish(build.op("Transpose", inner, perm=list(perm)))
+    return True

@@ -1,0 +1,146 @@
+"""What a pass is: what it needs, what it does and what it promises; and how passes are run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import onnx_ir as ir
+
+from py_ort.boundary import typed_errors
+from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
+from py_ort.ir.builder import all_graphs, all_nodes
+
+HasOperator = Callable[[str, str], "bool | None"]
+"""Of (domain, op_type): True, the first provider has a kernel; False, another one has; None, nobody."""
+
+
+class Pass:
+    """One optimisation of a whole model, in place. Its name is that of its module.
+
+    Contracts are checked where `contracts_checked()`, as in the tests: then the model must also be well-formed after
+    each pass, with the inputs and outputs that it had, and a second call must find nothing more to change.
+
+    Attributes:
+        after: Passes that must have run when this one does.
+        before: Passes that must not have run when this one does for the first time.
+        settles: A second call finds nothing to change. Where it may, the pass says why.
+    """
+
+    after: ClassVar[tuple[str, ...]] = ()
+    before: ClassVar[tuple[str, ...]] = ()
+    settles: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The name for reports."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def requires(self, model: ir.Model) -> None:
+        """Raise AssertionError when the model is not what the pass works on: operators in their newest forms."""
+        check_canonical(model)
+
+    def call(self, model: ir.Model) -> int:
+        """Change the model; return how many places changed (0: nothing did)."""
+        raise NotImplementedError
+
+    def ensures(self, model: ir.Model) -> None:
+        """Raise AssertionError when the model is not what the pass promises."""
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What a pass did.
+
+    Attributes:
+        name: The pass.
+        changes: Places that changed.
+        before: Nodes before it.
+        after: Nodes after it.
+        ms: Milliseconds.
+        operators: How many nodes of each operator there are more, or fewer.
+        constants: How many constants there are more, or fewer.
+    """
+
+    name: str
+    changes: int
+    before: int
+    after: int
+    ms: float
+    operators: Mapping[str, int] = field(default_factory=dict)
+    constants: int = 0
+
+
+def count_nodes(model: ir.Model) -> int:
+    """Return the number of nodes at all depths."""
+    return sum(1 for _ in all_nodes(model.graph))
+
+
+def count_operators(model: ir.Model) -> Counter[str]:
+    """Return how many nodes, at all depths, there are of each operator; of others than ONNX's with their domain."""
+    return Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in all_nodes(model.graph))
+
+
+def count_constants(model: ir.Model) -> int:
+    """Return the number of constants at all depths."""
+    return sum(len(graph.initializers) for graph in all_graphs(model.graph))
+
+
+def contracts_checked() -> bool:
+    """Whether passes are held to what they say; it costs more than the passes themselves."""
+    return os.environ.get("PY_ORT_CHECK_PASSES", "0").lower() not in ("", "0", "off", "no")
+
+
+def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassReport] = ()) -> list[PassReport]:
+    """Run passes in order and report on each.
+
+    Args:
+        model: Changed in place.
+        passes: What to run.
+        earlier: Reports on the passes that this model has been through.
+
+    Raises:
+        InternalError: A pass failed, or a contract does not hold; the pass's name is in the text.
+    """
+    run = _run_checked if contracts_checked() else _run
+    reports: list[PassReport] = []
+    before, constants = count_operators(model), count_constants(model)
+    for each in passes:
+        start = time.perf_counter()
+        with typed_errors(f"optimisation pass {each.name}", "a lower graph_optimization_level may do without it"):
+            changes = run(each, model, [report.name for report in (*earlier, *reports)])
+        ms = (time.perf_counter() - start) * 1e3
+        if not changes:
+            reports.append(PassReport(each.name, 0, before.total(), before.total(), ms))
+            continue
+        after, left = count_operators(model), count_constants(model)
+        more = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
+        reports.append(PassReport(each.name, changes, before.total(), after.total(), ms, more, left - constants))
+        before, constants = after, left
+    return reports
+
+
+def _run(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
+    return each.call(model)
+
+
+def _run_checked(each: Pass, model: ir.Model, done: Sequence[str]) -> int:
+    missing = [name for name in each.after if name not in done]
+    assert not missing, f"comes after {', '.join(missing)}"
+    late = [name for name in each.before if name in done and each.name not in done]
+    assert not late, f"comes before {', '.join(late)}"
+    each.requires(model)
+    known, nodes = interface(model), count_nodes(model)
+    changes = each.call(model)
+    assert changes or count_nodes(model) == nodes, f"of {nodes} nodes {count_nodes(model)} are left, but no change"
+    check_well_formed(model)
+    check_interface(model, known)
+    each.ensures(model)
+    if each.settles and changes:
+        again = each.call(model)
+        assert not again, f"a second call changes {again} more"
+    return changes

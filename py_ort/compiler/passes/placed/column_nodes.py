@@ -1,0 +1,112 @@
+"""Nodes that read and write columns (along the last axis) of wider tensors: which can, and how they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.contracts import check_placed
+from py_ort.compiler.passes.match import same_size
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import array, attribute, dims, rank, set_attributes
+from py_ort.ops import INTERNAL, MICROSOFT, NHWC
+
+POOLS = ("MaxPool", "AveragePool", "LpPool")
+KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
+    (NHWC, "Conv"): ({0: "x_columns", 3: "residual_columns"}, 4),
+    (NHWC, "ConvTranspose"): ({0: "x_columns"}, 4),
+    **{(NHWC, name): ({0: "x_columns"}, 1) for name in POOLS},
+    ("", "Resize"): ({0: "x_columns"}, 4),
+}
+"""For each operator: the inputs that may be columns, by attribute, and the input that is the tensor to write into."""
+_ROWS = (("", "RotaryEmbedding"), (MICROSOFT, "RotaryEmbedding"))
+"""Operators that read input 0, [batch, positions, width], as columns, and write none."""
+_CHAIN = (INTERNAL, "ElementwiseChain")
+
+LANES = 4
+"""Columns that kernels read and write at a time."""
+
+Takes = Callable[[ir.Node], bool]
+"""Whether the provider of a node has it with columns."""
+
+
+class ColumnPass(Pass):
+    """A pass over nodes that read columns: it runs when they are placed, because providers differ."""
+
+    def __init__(self, takes: Takes) -> None:
+        """`takes`: whether the provider of a node has it with columns."""
+        self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._takes)
+
+
+def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> bool:
+    """Whether a node of `graph` can read input `index` as columns of a wider tensor."""
+    if node.graph is not graph or not takes(node):
+        return False
+    if node.domain == "" and node.op_type == "Concat":
+        count, into = rank(node.inputs[index]), attribute(node, "into")
+        known = "x_columns" in node.attributes or None not in map(width_of, node.inputs[:into])
+        return known and count is not None and attribute(node, "axis") % count == count - 1 and index != into
+    if (node.domain, node.op_type) in _ROWS:
+        return index == 0 and rank(node.inputs[0]) == 3
+    if (node.domain, node.op_type) == _CHAIN:
+        return _is_even(node)
+    return index in KINDS.get((node.domain, node.op_type), ({}, 0))[0] and is_suited(node)
+
+
+def _is_even(node: ir.Node) -> bool:
+    """Whether a chain's inputs have one shape, and what it makes has it, too."""
+    first = node.inputs[0]
+    if first is None or "reduction" in node.attributes or not dims(first) or None in node.inputs:
+        return False
+    given = attribute(node, "x_columns") or [n for v in node.inputs for n in (0, width_of(v))]
+    rows = [(dims(v) or [])[:-1] for v in node.inputs]
+    even = all(len(each) == len(rows[0]) and all(map(same_size, each, rows[0])) for each in rows)
+    return even and None not in given and len(set(given[1::2])) == 1
+
+
+def is_suited(node: ir.Node) -> bool:
+    """Whether the kernel works on columns for this node's attributes and sizes."""
+    if rank(node.inputs[0]) != 4:
+        return False
+    if node.op_type == "ConvTranspose":
+        return all(d == 1 for d in attribute(node, "dilations", ())) and (
+            len(node.inputs) <= 3 or node.inputs[3] is None
+        )
+    if node.op_type != "Resize":
+        return True
+    if attribute(node, "antialias", 0) or attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return False
+    axes = [axis % 4 for axis in attribute(node, "axes") or range(4)]
+    if attribute(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+        return False
+    if 3 not in axes:
+        return True
+    scales, sizes = (array(v) if v is not None else None for v in (*node.inputs[2:4], None, None)[:2])
+    place = axes.index(3)
+    if scales is not None and scales.size == len(axes):
+        return bool(scales.reshape(-1)[place] == 1)
+    return sizes is not None and sizes.size == len(axes) and int(sizes.reshape(-1)[place]) == width_of(node.inputs[0])
+
+
+def width_of(value: ir.Value | None) -> int | None:
+    known = dims(value)
+    return known[-1] if known and isinstance(known[-1], int) else None
+
+
+def take_columns(node: ir.Node, index: int, first: int, count: int) -> None:
+    """Let the node read its input as columns, which may be columns of those that it reads already."""
+    if node.op_type == "Concat" or (node.domain, node.op_type) == _CHAIN:
+        sources = node.inputs[: attribute(node, "into")]
+        given = list(attribute(node, "x_columns") or [n for v in sources for n in (0, width_of(v))])
+        given[2 * index : 2 * index + 2] = [given[2 * index] + first, given[2 * index + 1]]
+        set_attributes(node, x_columns=given)
+        return
+    name = KINDS[node.domain, node.op_type][0][index] if (node.domain, node.op_type) in KINDS else "x_columns"
+    inner, size = attribute(node, name) or (0, count)
+    set_attributes(node, **{name: [first + inner, size]})

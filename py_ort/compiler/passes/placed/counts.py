@@ -1,0 +1,51 @@
+"""Operators whose result's shape depends on data → a node that counts, and the operator, which takes the count.
+
+Runs after placement, for the nodes of a GPU; on the CPU they stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.contracts import check_placed
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, all_nodes, attributes_of
+from py_ort.ops import INTERNAL
+from py_ort.ops.counted import COUNTED, count_of
+
+
+class Counts(Pass):
+    """The core downloads the count alone, since it is a host input, and goes on from there."""
+
+    def __init__(self, on_gpu: Callable[[ir.Node], bool]) -> None:
+        """`on_gpu` tells which nodes run there."""
+        self._on_gpu = on_gpu
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._on_gpu)
+
+    def call(self, model: ir.Model) -> int:
+        """Give each such node its counting node."""
+        found = [
+            node
+            for node in all_nodes(model.graph)
+            if node.domain == "" and node.op_type in COUNTED and self._on_gpu(node) and not _is_counted(node)
+        ]
+        for node in found:
+            known = COUNTED[node.op_type]
+            inputs = [*node.inputs, *[None] * (known.inputs - len(node.inputs))]
+            results = Builder(node).op(
+                count_of(node.op_type), *inputs, domain=INTERNAL, outputs=known.results + 1, **attributes_of(node)
+            )
+            node.resize_inputs(known.inputs + known.results + 1)
+            for index, value in enumerate(results, known.inputs):
+                node.replace_input_with(index, value)
+        return len(found)
+
+
+def _is_counted(node: ir.Node) -> bool:
+    return len(node.inputs) > COUNTED[node.op_type].inputs

@@ -1,0 +1,367 @@
+"""Chains and trees of elementwise operators → ElementwiseChain: one kernel, and no tensor in between.
+
+A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain behind it.
+
+Runs after placement, as all of a chain must be on one provider.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler.passes.contracts import check_placed
+from py_ort.compiler.passes.match import reduced_axes, same_dims
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.ir.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ops import INTERNAL, operator
+
+_INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
+_INSTRUCTIONS = 24
+_CPU_OPERATORS = 4  # of a chain that a CPU gains by
+_CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
+_READERS = 2  # of what is computed again for each
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
+_INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
+# Operators by the numbers they take, and whether they cost so little that an element may be computed again and again.
+_FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
+    **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign"), ()),
+    **dict.fromkeys(("Exp", "Log", "Sigmoid", "Tanh", "Erf", "HardSwish", "Softplus", "Softsign", "Mish"), ()),
+    **dict.fromkeys(("Sin", "Cos", "Tan", "Sinh", "Cosh", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"), ()),
+    **dict.fromkeys(("Gelu", "IsNaN"), ()),
+    "LeakyRelu": (("alpha", 0.01),),
+    "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
+    "Elu": (("alpha", 1.0),),
+    "Celu": (("alpha", 1.0),),
+    "Selu": (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
+    "Shrink": (("bias", 0.0), ("lambd", 0.5)),
+    "IsInf": (("detect_positive", 1), ("detect_negative", 1)),
+    "Swish": (("alpha", 1.0),),
+    "ThresholdedRelu": (("alpha", 1.0),),
+}
+_LOGIC = frozenset({"And", "Or", "Xor", "Not"})
+_TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", *_LOGIC})
+_MANY = frozenset({"Max", "Min"})  # of any number of inputs: one after the other
+_PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", "PRelu", *_MANY, *_TRUTHS})
+_CLASSES = frozenset({"IsNaN", "IsInf"})
+_CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Round", "Sign", "HardSigmoid", "HardSwish", "LeakyRelu"}
+_PRODUCTS = (2.0, 3.0)  # exponents of which a power is made of products
+
+_REDUCTIONS = frozenset(
+    f"Reduce{kind}" for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")
+)
+
+ProviderOf = Callable[[ir.Node], str]
+Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
+
+
+class ElementwiseChains(Pass):
+    """From its last operator backwards, as far as nothing else reads what is between."""
+
+    after = ("activation",)  # what a product's kernel computes is no chain
+    settles = False  # the new nodes have no place yet
+
+    def __init__(self, provider_of: ProviderOf, takes: Takes) -> None:
+        """Say where nodes run.
+
+        Args:
+            provider_of: The provider of a node.
+            takes: Whether a provider has ElementwiseChain for inputs of these dtypes.
+        """
+        self._provider_of = provider_of
+        self._takes = takes
+
+    def requires(self, model: ir.Model) -> None:
+        """Nodes are placed."""
+        super().requires(model)
+        check_placed(model, self._provider_of)
+
+    def call(self, model: ir.Model) -> int:
+        """Try each elementwise operator and reduction that is not in a chain yet, the last ones first."""
+        count = 0
+        for graph in all_graphs(model.graph):
+            done: set[ir.Node] = set()
+            for node in reversed(list(graph)):
+                if node in done or node.outputs[0].dtype not in _FLOATS or _on_host(node.outputs[0]):
+                    continue
+                found = self._found(node)
+                if found is not None:
+                    done.update(found.fuse())
+                    count += 1
+        return count
+
+    def _found(self, node: ir.Node) -> _Chain | None:
+        """The best chain that ends with a node."""
+        if node.op_type in _REDUCTIONS:
+            return self._kept(self._reducing(node, node, []))
+        if not _fits(node):
+            return None
+        chain = self._grow(node)
+        value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
+        reduction = None if value is None else value.producer()
+        if value is not None and reduction is not None and reduction.op_type in _REDUCTIONS:
+            whole = same_dims(value, node.outputs[0]) and not value.is_graph_output() and _only_in(chain, value)
+            found = (
+                self._kept(self._reducing(reduction, node, chain)) if whole and reduction.graph is node.graph else None
+            )
+            if found is not None:
+                return found
+        return self._kept(_Chain(node, chain))
+
+    def _reducing(self, reduction: ir.Node, end: ir.Node, finish: list[ir.Node]) -> _Chain | None:
+        floats = reduction.domain == "" and reduction.outputs[0].dtype in _FLOATS
+        if not floats or reduced_axes(reduction) is None or self._provider_of(reduction) != self._provider_of(end):
+            return None
+        last = self._reduced(reduction)
+        chain = [] if last is None else self._grow(last)
+        # A constant has axes that the inputs lack.
+        if last is not None and rank(last.outputs[0]) != max(
+            (rank(value) or 0 for value in _inputs(chain)), default=-1
+        ):
+            chain = []
+        return _Chain(end, chain, reduction, finish)
+
+    def _kept(self, found: _Chain | None) -> _Chain | None:
+        """It, if it gains. A GPU saves launches, a CPU the way to memory: worth it for long chains of whole tensors."""
+        if found is None:
+            return None
+        provider, inputs = self._provider_of(found.end), found.inputs
+        if provider != "wasm":
+            gains = len(found.nodes) > 1
+        else:
+            fewest = _CPU_OPERATORS if found.reduction is None else _CPU_REDUCED
+            gains = len(found.chain) >= fewest and all(same_dims(v, found.chain[-1].outputs[0]) for v in inputs)
+        dtypes = [value.dtype for value in inputs]
+        return found if gains and dtypes and self._takes(provider, dtypes) else None
+
+    def _reduced(self, node: ir.Node) -> ir.Node | None:
+        """What makes the tensor that a reduction reads, if nothing else reads it and it can be in a chain."""
+        value = node.inputs[0]
+        made = None if value is None else value.producer()
+        if value is None or made is None or made.graph is not node.graph or value.is_graph_output():
+            return None
+        alone = len(value.uses()) == 1 and self._provider_of(made) == self._provider_of(node)
+        return made if alone and _fits(made) and value.dtype in _FLOATS else None
+
+    def _repeatable(self, node: ir.Node) -> bool:
+        """Whether to compute it in the chains of both of its readers: then nobody needs its result as a tensor."""
+        users = [use.node for use in node.outputs[0].uses()]
+        provider = self._provider_of(node)
+        return (
+            node.op_type in _PLAIN
+            and len(users) <= _READERS
+            and all(_fits(user) and self._provider_of(user) == provider for user in users)
+            and all(same_dims(user.outputs[0], node.outputs[0]) for user in users)
+            and not any(v is not None and v.producer() is not None and _fits(v.producer()) for v in node.inputs)  # type: ignore[arg-type]
+        )
+
+    def _grow(self, last: ir.Node) -> list[ir.Node]:
+        """The nodes of the chain, each behind those that it reads."""
+        chain = [last]
+        provider = self._provider_of(last)
+        at = 0
+        while at < len(chain):
+            for value in chain[at].inputs:
+                made = None if value is None else value.producer()
+                if value is None or made is None or made in chain or made.graph is not last.graph or not _fits(made):
+                    continue
+                if value.is_graph_output() or not (_only_in(chain, value) or self._repeatable(made)):
+                    continue
+                if self._provider_of(made) != provider or not _worth(made, last.outputs[0]):
+                    continue
+                more = [*chain, made]
+                if len(_inputs(more)) <= _INPUTS and len(more) <= _INSTRUCTIONS:
+                    chain = more
+            at += 1
+        return _ordered(chain)
+
+
+def _only_in(chain: list[ir.Node], value: ir.Value) -> bool:
+    return all(use.node in chain for use in value.uses())
+
+
+def _ordered(chain: list[ir.Node]) -> list[ir.Node]:
+    members, found = set(chain), dict[ir.Node, None]()
+
+    def visit(node: ir.Node) -> None:
+        for value in node.inputs:
+            made = None if value is None else value.producer()
+            if made in members and made not in found:
+                visit(made)
+        found[node] = None
+
+    visit(chain[0])
+    return list(found)
+
+
+def _on_host(value: ir.Value) -> bool:
+    return any(operator(use.node.domain, use.node.op_type).use(use.node, use.idx) != "device" for use in value.uses())
+
+
+def _number(value: ir.Value | None) -> float | None:
+    """A finite constant of one element that broadcasts to anything. (Shaders cannot spell infinities and NaNs.)"""
+    found = scalar(value) if value is not None and value.dtype in _FLOATS and (rank(value) or 0) <= 1 else None
+    return None if found is None or not math.isfinite(found) else float(found)
+
+
+def _fits(node: ir.Node) -> bool:
+    """Whether a node can be an instruction."""
+    if node.domain != "" or len(node.outputs) != 1 or not node.inputs:
+        return False
+    kinds = [None if v is None else v.dtype for v in node.inputs]
+    if node.op_type == "Cast":
+        return kinds[0] in (*_INTEGERS, ir.DataType.BOOL) and node.outputs[0].dtype == ir.DataType.FLOAT
+    if node.op_type == "Clip":
+        return kinds[0] in _FLOATS and all(v is None or _bound(v) is not None for v in node.inputs[1:])
+    if node.op_type in _LOGIC:
+        return True
+    if node.op_type == "Where":
+        return kinds[1] in _FLOATS
+    if node.op_type == "Pow":
+        return kinds[0] in _FLOATS and _exponent(node) is not None
+    if node.op_type in _CLASSES:  # what is infinite as float16 need not be so here
+        return kinds[0] == ir.DataType.FLOAT
+    if node.op_type == "Mod" and not attribute(node, "fmod", 0):
+        return False
+    if node.op_type in _PLAIN or node.op_type == "Mod":
+        return kinds[0] in _FLOATS
+    return node.op_type in _FUNCTIONS and kinds[0] in _FLOATS
+
+
+def _exponent(node: ir.Node) -> float | None:
+    """What all elements are raised to, if that is a finite number."""
+    found = scalar(node.inputs[1]) if (rank(node.inputs[1]) or 0) <= (rank(node.inputs[0]) or 0) else None
+    return None if found is None or not math.isfinite(found) else float(found)
+
+
+def _largest(clip: ir.Node) -> float:
+    """What bounds a Clip that has no bound of its own: infinities become it."""
+    x = clip.inputs[0]
+    assert x is not None and x.dtype is not None
+    return float(np.finfo(x.dtype.numpy()).max)
+
+
+def _bound(value: ir.Value | None) -> float | None:
+    found = scalar(value)
+    return None if found is None else float(found)
+
+
+def _worth(node: ir.Node, result: ir.Value) -> bool:
+    """Whether the operator may be computed for each element of the result: if it is of that shape, or cheap."""
+    made = node.outputs[0]
+    cheap = node.op_type in _CHEAP or (node.op_type == "Pow" and _exponent(node) in _PRODUCTS)
+    if cheap or same_dims(made, result):
+        return True
+    small, wide = dims(made), dims(result)
+    if small is None or wide is None or len(small) != len(wide):
+        return False
+    return not any(d == 1 and other != 1 for d, other in zip(small, wide, strict=True))
+
+
+def _inputs(chain: Sequence[ir.Node]) -> list[ir.Value]:
+    """What the chain reads from outside; numbers are part of the program."""
+    made = {node.outputs[0] for node in chain}
+    found = dict[ir.Value, None]()
+    for node in chain:
+        for value in node.inputs if node.op_type not in ("Clip", "Pow") else node.inputs[:1]:
+            if value is not None and value not in made and _number(value) is None:
+                found[value] = None
+    return list(found)
+
+
+@dataclass
+class _Chain:
+    """What becomes one node: elementwise operators, perhaps a reduction of what they give and operators behind it."""
+
+    end: ir.Node
+    chain: list[ir.Node]
+    reduction: ir.Node | None = None
+    finish: list[ir.Node] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[ir.Node]:
+        """All of them, in order."""
+        return [*self.chain, *([self.reduction] if self.reduction is not None else []), *self.finish]
+
+    @property
+    def inputs(self) -> list[ir.Value]:
+        """What they read."""
+        read = self.reduction.inputs[0] if self.reduction is not None and not self.chain else None
+        return [read] if read is not None else _inputs(self.chain)
+
+    def fuse(self) -> list[ir.Node]:
+        """Make the node; return those that are gone for it."""
+        inputs, nodes = self.inputs, self.nodes
+        build = Builder(self.end, origin=[name for node in nodes for name in origins(node)])
+        output = self.end.outputs[0]
+        attributes: dict[str, Any] = {"program": _program(self.chain, inputs) or "Cast 0"}
+        if self.reduction is not None:
+            attributes["reduction"] = self.reduction.op_type
+            attributes["axes"] = reduced_axes(self.reduction)
+            attributes["keepdims"] = attribute(self.reduction, "keepdims", 1)
+        if self.finish:
+            attributes["finish"] = _program(self.finish, _inputs(self.finish))
+        made = build.op("ElementwiseChain", *inputs, domain=INTERNAL, **attributes)
+        made.type, made.shape = output.type, output.shape
+        replace_value(output, made)
+        gone = []
+        for node in reversed(nodes):
+            if not node.outputs[0].uses():
+                remove(node)
+                gone.append(node)
+        return gone
+
+
+def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
+    """The instructions, in order, separated by semicolons: an operator, registers, and numbers with a #."""
+    registers: dict[ir.Value, int] = {value: i for i, value in enumerate(inputs)}
+    lines: list[str] = []
+
+    def add(*words: object) -> int:
+        lines.append(" ".join(map(str, words)))
+        return len(inputs) + len(lines) - 1
+
+    def register(value: ir.Value | None) -> int:
+        assert value is not None
+        if value not in registers:
+            registers[value] = add("Number", _literal(_number(value)))
+        return registers[value]
+
+    for node in chain:
+        source = register(node.inputs[0])
+        if node.op_type == "Clip":
+            bounds = [_bound(v) if v is not None else None for v in (*node.inputs[1:3], None, None)[:2]]
+            largest = _largest(node)
+            limits = (-largest if bounds[0] is None else bounds[0], largest if bounds[1] is None else bounds[1])
+            made = add("Clip", source, *map(_literal, limits))
+        elif node.op_type == "Pow":
+            exponent = _exponent(node)
+            made = add("Mul", source, source) if exponent in _PRODUCTS else add("Pow", source, _literal(exponent))
+            if exponent == 3.0:
+                made = add("Mul", made, source)
+        elif node.op_type in _MANY:
+            made = source
+            for value in node.inputs[1:]:
+                made = add(node.op_type, made, register(value))
+        elif node.op_type in _FUNCTIONS:
+            numbers = [attribute(node, name, default) for name, default in _FUNCTIONS[node.op_type]]
+            made = add(_name(node), source, *map(_literal, numbers))
+        else:
+            made = add(node.op_type, source, *(register(v) for v in node.inputs[1:]))
+        registers[node.outputs[0]] = made
+    return ";".join(lines)
+
+
+def _name(node: ir.Node) -> str:
+    return "FastGelu" if attribute(node, "approximate", "none") == "tanh" else node.op_type
+
+
+def _literal(number: float | None) -> str:
+    assert number is not None
+    # As both readers, C's strtof and JavaScript's Number, know them.
+    return f"#{float(number)!r}".replace("inf", "Infinity").replace("nan", "NaN")

@@ -1,0 +1,74 @@
+"""Nodes on the GPU between nodes on the CPU: they cost an upload and a download, which waits for the GPU.
+
+A cheap node all of whose inputs are on the CPU, and whose result goes back there, runs on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import onnx_ir as ir
+
+from py_ort.compiler.placement.report import PlacedNode
+from py_ort.ir.builder import subgraphs
+from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
+
+_OURS = ("", NHWC, INTERNAL, MICROSOFT)
+#: Operators of these domains whose work outweighs the transfers.
+_HEAVY = frozenset(
+    {
+        *(
+            "Conv",
+            "ConvTranspose",
+            "ConvInteger",
+            "DeformConv",
+            "MatMul",
+            "MatMulInteger",
+            "Gemm",
+            "Einsum",
+            "Attention",
+        ),
+        *("LSTM", "GRU", "RNN", "Resize", "GridSample", "RoiAlign", "DFT", "STFT", "Det", "LRN"),
+        *("AveragePool", "MaxPool", "LpPool", "InstanceNormalization", "GroupNormalization"),
+        *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulNBits", "MultiHeadAttention", "GroupQueryAttention"),
+    }
+)
+
+
+def islands(
+    graph: ir.Graph, placed: Mapping[ir.Node, PlacedNode], on_cpu_too: Callable[[ir.Node], bool]
+) -> set[ir.Node]:
+    """Return the nodes of the GPU that had better run on the CPU.
+
+    Args:
+        graph: The main graph; the graphs within its nodes stay as they are.
+        placed: Where each node is so far.
+        on_cpu_too: Whether the CPU has a kernel for a node.
+    """
+    fed: set[ir.Node] = set()  # could run on the CPU without a download
+    for node in graph:
+        if placed[node].provider != "wasm" and _light(node) and on_cpu_too(node):
+            read = [v for i, v in enumerate(node.inputs) if v is not None and _read(node, i)]
+            makers = [v.producer() for v in read if v.const_value is None]
+            if makers and all(maker is not None and (maker in fed or _on_cpu(maker, placed)) for maker in makers):
+                fed.add(node)
+    found: set[ir.Node] = set()
+    for node in reversed(list(graph)):
+        if node in fed and any(
+            user in found or (_read(user, i) and _on_cpu(user, placed)) for o in node.outputs for user, i in o.uses()
+        ):
+            found.add(node)
+    return found
+
+
+def _light(node: ir.Node) -> bool:
+    return node.domain in _OURS and node.op_type not in _HEAVY and not subgraphs(node)
+
+
+def _on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
+    found = placed.get(node)
+    return found is not None and found.provider == "wasm"
+
+
+def _read(node: ir.Node, index: int) -> bool:
+    return operator(node.domain, node.op_type).use(node, index) != "shape"

@@ -1,0 +1,152 @@
+"""What a provider has kernels for: the manifests that the builds of page and core leave in the assets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.exceptions import EngineError
+from py_ort.folders import ASSETS
+from py_ort.ir.builder import attribute
+
+_DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}
+
+
+def dtype_name(dtype: ir.DataType) -> str:
+    """Return a dtype's name in manifests: "float32", "int64", …"""
+    name = dtype.name.lower()
+    return _DTYPE_NAMES.get(name, name)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a node must be like besides its inputs' dtypes: Requirement in web/src/jsep/kernel.ts."""
+
+    otherwise: str
+    attribute: str = ""
+    values: frozenset[Any] = frozenset()
+    no_input: int | None = None
+    no_output: int | None = None
+    of: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Requirement:
+        """Read one from a manifest."""
+        return cls(
+            entry["otherwise"],
+            entry.get("attribute", ""),
+            frozenset(entry.get("values", ())),
+            entry.get("noInput"),
+            entry.get("noOutput"),
+            frozenset(entry.get("of", ())),
+        )
+
+    def holds(self, node: ir.Node, dtypes: Sequence[ir.DataType | None]) -> bool:
+        """Whether a node meets it."""
+        if self.of and (not dtypes or dtypes[0] is None or dtype_name(dtypes[0]) not in self.of):
+            return True
+        if self.attribute and (given := attribute(node, self.attribute)) is not None:
+            values = given if isinstance(given, (list, tuple)) else [given]
+            if not self.values.issuperset(values):
+                return False
+        if self.no_input is not None and len(node.inputs) > self.no_input and node.inputs[self.no_input] is not None:
+            return False
+        outputs = node.outputs[self.no_output : self.no_output + 1] if self.no_output is not None else ()
+        return not any(output.uses() or output.is_graph_output() for output in outputs)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The kernels of one provider.
+
+    Attributes:
+        provider: "webgpu" or "wasm".
+        kernels: For each (domain, op_type) the dtypes that each input accepts; the last entry stands for all further
+            inputs,
+            an empty entry accepts all.
+        requirements: What nodes must be like besides.
+        columns: Those that read and write columns of wider tensors (`py_ort.compiler.passes.placed.columns`).
+    """
+
+    provider: str
+    kernels: Mapping[tuple[str, str], Sequence[frozenset[str]]] = field(default_factory=dict)
+    requirements: Mapping[tuple[str, str], Sequence[Requirement]] = field(default_factory=dict)
+    columns: frozenset[tuple[str, str]] = frozenset()
+
+    @classmethod
+    def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
+        """Read a manifest's JSON: [{domain, op_type, types, requires?, columns?}]. Entries of one operator add up."""
+        entries = list(entries)
+        kernels: dict[tuple[str, str], list[frozenset[str]]] = {}
+        requirements: dict[tuple[str, str], list[Requirement]] = {}
+        for entry in entries:
+            key = (entry.get("domain", ""), entry["op_type"])
+            types = [frozenset(_DTYPE_NAMES.get(name, name) for name in names) for names in entry.get("types", [])]
+            known = kernels.get(key)
+            kernels[key] = types if known is None else _union(known, types)
+            requirements.setdefault(key, []).extend(Requirement.read(item) for item in entry.get("requires", ()))
+        columns = frozenset((e.get("domain", ""), e["op_type"]) for e in entries if e.get("columns"))
+        return cls(provider, kernels, requirements, columns)
+
+    def has(self, domain: str, op_type: str) -> bool:
+        """Whether there is a kernel of this operator."""
+        return (domain, op_type) in self.kernels
+
+    def refusal(
+        self, domain: str, op_type: str, dtypes: Sequence[ir.DataType | None], node: ir.Node | None = None
+    ) -> str | None:
+        """Say why this provider cannot run the operator on inputs of these dtypes; None when it can.
+
+        Args:
+            domain: The operator's domain.
+            op_type: Its name.
+            dtypes: Of each input; None for those that do not matter (omitted, host or unknown).
+            node: Asked about more than dtypes, where a kernel requires more.
+        """
+        types = self.kernels.get((domain, op_type))
+        if types is None:
+            return "no kernel"
+        for index, dtype in enumerate(dtypes):
+            if dtype is None or not types:
+                continue
+            accepted = types[min(index, len(types) - 1)]
+            if accepted and dtype_name(dtype) not in accepted:
+                return f"no kernel for {dtype_name(dtype)} (input {index})"
+        requirements = self.requirements.get((domain, op_type), ()) if node is not None else ()
+        for requirement in requirements:
+            if node is not None and not requirement.holds(node, dtypes):
+                return f"no kernel for {requirement.otherwise}"
+        return None
+
+
+def _union(a: list[frozenset[str]], b: list[frozenset[str]]) -> list[frozenset[str]]:
+    """Add up two lists of accepted dtypes; an empty entry accepts all."""
+    if not a or not b:
+        return []
+    width = max(len(a), len(b))
+    a, b = a + [a[-1]] * (width - len(a)), b + [b[-1]] * (width - len(b))
+    return [x | y if x and y else frozenset() for x, y in zip(a, b, strict=True)]
+
+
+@cache
+def load_manifests() -> dict[str, Manifest]:
+    """Return the manifests of the built page and core, by provider.
+
+    Raises:
+        EngineError: They were not built.
+    """
+    found: dict[str, Manifest] = {}
+    for provider in ("webgpu", "wasm"):
+        path = ASSETS / f"kernels.{provider}.json"
+        try:
+            found[provider] = Manifest.of(provider, json.loads(path.read_text()))
+        except FileNotFoundError as e:
+            raise EngineError(
+                f"{path.name} is missing: the page and the core are not built (run `make build` in a clone)"
+            ) from e
+    return found

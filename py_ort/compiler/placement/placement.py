@@ -1,0 +1,307 @@
+"""Which provider runs which node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from py_ort.compiler.placement.integer_range import IntegerRanges
+from py_ort.compiler.placement.islands import islands
+from py_ort.compiler.placement.manifest import Manifest
+from py_ort.compiler.placement.report import CONTROL, COUNTED_THERE, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.exceptions import MissingKernel, NotImplemented
+from py_ort.ir.builder import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.infer import newest_opset
+from py_ort.ops import operator
+from py_ort.ops.counted import COUNTED
+from py_ort.user_kernels import find_kernel
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+_ON_GPU = frozenset(
+    {
+        *(
+            ir.DataType.FLOAT,
+            ir.DataType.FLOAT16,
+            ir.DataType.BFLOAT16,
+            ir.DataType.BOOL,
+            ir.DataType.INT64,
+            ir.DataType.UINT64,
+            ir.DataType.INT32,
+        ),
+        *(ir.DataType.UINT32, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.INT8, ir.DataType.UINT8),
+    }
+)
+_SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
+
+
+def place(
+    model: ir.Model,
+    providers: Sequence[str],
+    manifests: Mapping[str, Manifest],
+    force_cpu: Collection[str] = (),
+    wide_integers: bool = False,
+    disable_cpu_fallback: bool = False,
+) -> dict[ir.Node, PlacedNode]:
+    """Give every node, at every depth, a provider.
+
+    Args:
+        model: The optimised model.
+        providers: Canonical names, the preferred one first.
+        manifests: Their kernels.
+        force_cpu: Names of nodes that go to "wasm" whatever there is.
+        wide_integers: Whether integers that are fed may need 64 bits.
+        disable_cpu_fallback: What the first provider can run stays there, even where the CPU would be quicker.
+
+    Raises:
+        NotImplemented: A node has no kernel on any of the providers.
+    """
+    arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and providers[0] != "wasm" else set()
+    placed: dict[ir.Node, PlacedNode] = {}
+    integers = IntegerRanges(model.graph, wide_integers)
+    nowhere: dict[ir.Node, dict[str, str]] = {}
+    for node in all_nodes(model.graph):
+        found = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
+        if isinstance(found, PlacedNode):
+            placed[node] = found
+        else:
+            nowhere[node] = found
+    if nowhere:
+        raise _no_kernels(nowhere, providers)
+    if "wasm" in providers[1:]:
+        wasm = manifests["wasm"]
+
+        def on_cpu_too(node: ir.Node) -> bool:
+            return _refusal(node, "wasm", wasm, _dtypes(node), integers) is None
+
+        if not disable_cpu_fallback:
+            for node in placed:
+                if _counts_on_cpu(node, placed) and on_cpu_too(node):
+                    placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
+        for node in islands(model.graph, placed, on_cpu_too):
+            placed[node] = replace(placed[node], provider="wasm", reason=ISLAND)
+    return placed
+
+
+def _place_node(
+    node: ir.Node,
+    providers: Sequence[str],
+    manifests: Mapping[str, Manifest],
+    arithmetic: bool,
+    force_cpu: Collection[str],
+    integers: IntegerRanges,
+) -> PlacedNode | dict[str, str]:
+    """Return where a node goes; if nowhere, why, by provider."""
+    names = origins(node)
+
+    def placed(provider: str, reason: str) -> PlacedNode:
+        kernel = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        if find_kernel(node.domain, node.op_type) is not None:
+            kernel += " (user kernel)"
+        return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
+
+    if node.domain == "" and node.op_type in CONTROL_FLOW:
+        return placed("wasm", CONTROL if providers[0] != "wasm" else "")
+    dtypes = _dtypes(node)
+    reasons: dict[str, str] = {}
+    if "wasm" in providers:
+        forced = bool(force_cpu) and not {node.name, *names}.isdisjoint(force_cpu)
+        if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
+            return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
+    for provider in providers:
+        refusal = _refusal(node, provider, manifests[provider], dtypes, integers)
+        if refusal is None:
+            return placed(provider, _joined(reasons))
+        reasons[provider] = refusal
+    return reasons
+
+
+def _joined(reasons: Mapping[str, str]) -> str:
+    return "; ".join(f"{provider}: {refusal}" for provider, refusal in reasons.items())
+
+
+def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[str]) -> NotImplemented:
+    def inputs(node: ir.Node) -> tuple[str, ...]:
+        return tuple("?" if d is None else d.name for d in _dtypes(node))
+
+    node, reasons = next(iter(nowhere.items()))
+    name = origins(node)[0]
+    full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
+    return NotImplemented.of_nodes(
+        f"no provider of {list(providers)} has a kernel for node {name!r}: {full} (opset {newest_opset()} form, inputs "
+        f"{', '.join(inputs(node))}); {_joined(reasons)}",
+        [
+            MissingKernel(origins(each)[0], each.op_type, each.domain, why, inputs(each))
+            for each, why in nowhere.items()
+        ],
+        provider=", ".join(providers),
+        shapes={
+            v.name or f"input {i}": [str(d) for d in dims(v) or []]
+            for i, v in enumerate(node.inputs)
+            if v is not None and v.shape is not None
+        },
+    )
+
+
+def _counts_on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:
+    """Whether a node of the GPU, for whose result's shape the run must wait there, had better be on the CPU."""
+    known = COUNTED.get(node.op_type) if node.domain == "" else None
+    if known is None or placed[node].provider == "wasm" or len(node.inputs) > known.inputs:
+        return False
+    makers = [v.producer() for v in node.inputs if v is not None]
+    return known.serial or all(maker is None or placed[maker].provider == "wasm" for maker in makers)
+
+
+def _dtypes(node: ir.Node) -> list[ir.DataType | None]:
+    return [
+        None if v is None or v.type is None or not isinstance(v.type, ir.TensorType) else v.dtype for v in node.inputs
+    ]
+
+
+def _refusal(
+    node: ir.Node,
+    provider: str,
+    manifest: Manifest,
+    dtypes: Sequence[ir.DataType | None],
+    integers: IntegerRanges,
+) -> str | None:
+    if provider == "wasm" and find_kernel(node.domain, node.op_type) is not None:
+        return "a user kernel runs on webgpu only"
+    if provider == "wasm":
+        return manifest.refusal(node.domain, node.op_type, dtypes, node)
+    declared = operator(node.domain, node.op_type)
+    on_device = [
+        None if v is None or declared.use(node, i) != "device" else dtypes[i] for i, v in enumerate(node.inputs)
+    ]
+    refusal = manifest.refusal(node.domain, node.op_type, on_device, node)
+    if refusal is not None:
+        return refusal
+    for value in (*node.inputs, *node.outputs):
+        if value is None or value.type is None:
+            continue
+        if not isinstance(value.type, ir.TensorType):
+            return "sequences and optionals live on the CPU"
+    for value in (*(v for i, v in enumerate(node.inputs) if on_device[i] is not None), *node.outputs):
+        if value is None or value.dtype is None:
+            continue
+        if value.dtype not in _ON_GPU:
+            return f"{value.dtype.name.lower()} has no form on the GPU"
+    return integers.refusal(node)
+
+
+def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
+    """Return the nodes that compute shapes, axes and other small numbers from such numbers.
+
+    A node belongs to them when all it reads is on the CPU without a download, and either everything that reads its
+    outputs wants
+    them on the CPU, or they are small integers.
+    """
+    wanted_on_host = _host_values(graph)
+    refuted: set[ir.Value] = set()
+    while True:  # a carried number is taken to stay on the CPU, until its body makes it elsewhere
+        arithmetic = _Arithmetic(graph, wanted_on_host, refuted)
+        if not arithmetic.wrong:
+            return arithmetic.found
+        refuted |= arithmetic.wrong
+
+
+class _Arithmetic:
+    """One walk over a graph and those inside: what is on the CPU, and what is computed from that."""
+
+    def __init__(self, graph: ir.Graph, wanted_on_host: set[ir.Value], refuted: set[ir.Value]) -> None:
+        self.found: set[ir.Node] = set()
+        self.wrong: set[ir.Value] = set()  # carried values that are not on the CPU after all
+        self._wanted, self._refuted = wanted_on_host, refuted
+        # A small integer that the user feeds is as well fed to the CPU.
+        self._on_cpu = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
+        self._turns: set[ir.Value] = set()  # what the executor gives the body of a Loop: one number
+        self._visit(graph)
+
+    def _visit(self, graph: ir.Graph) -> None:
+        for node in graph:
+            if node.op_type == "Loop" and node.domain == "":
+                self._visit_loop(node)
+                continue
+            for subgraph in subgraphs(node):
+                self._visit(subgraph)
+            if not subgraphs(node) and self._belongs(node):
+                self.found.add(node)
+                self._on_cpu.update(node.outputs)
+
+    def _visit_loop(self, node: ir.Node) -> None:
+        body = subgraphs(node)[0]
+        self._turns.update(body.inputs[:2])
+        self._on_cpu.update(body.inputs[:2])
+        carried = [
+            (inner, made)
+            for inner, given, made in zip(body.inputs[2:], node.inputs[2:], body.outputs[1:], strict=False)
+            if given is not None and self._is_here(given) and _small_integers(inner) and inner not in self._refuted
+        ]
+        self._on_cpu.update(inner for inner, _ in carried)
+        self._visit(body)
+        self.wrong.update(inner for inner, made in carried if not self._is_here(made))
+
+    def _is_here(self, value: ir.Value) -> bool:
+        return value in self._on_cpu or _constant(value)
+
+    def _belongs(self, node: ir.Node) -> bool:
+        declared = operator(node.domain, node.op_type)
+        uses = [(v, declared.use(node, i)) for i, v in enumerate(node.inputs) if v is not None]
+        if not uses or not node.outputs or not all(use == "shape" or self._is_here(v) for v, use in uses):
+            return False
+        if not all(v in self._wanted for v in node.outputs if v.uses()) and not all(map(_small_integers, node.outputs)):
+            return False
+        return all(use == "shape" for _, use in uses) or all(
+            _small(v) or v in self._turns for v, use in uses if use != "shape"
+        )
+
+
+def _host_values(graph: ir.Graph) -> set[ir.Value]:
+    """Return the values that are read on the CPU only, directly or through nodes whose results are."""
+    found: set[ir.Value] = set()
+    # The body of a Loop gives its condition to the executor.
+    conditions = {
+        subgraphs(node)[0].outputs[0] for node in all_nodes(graph) if node.domain == "" and node.op_type == "Loop"
+    }
+    for inner in reversed(list(all_graphs(graph))):
+        for node in reversed(list(inner)):
+            for output in node.outputs:
+                uses = output.uses()
+                if output not in conditions and (not uses or output.is_graph_output()):
+                    continue
+                if all(_read_on_host(user, index, found) for user, index in uses):
+                    found.add(output)
+    return found
+
+
+def _read_on_host(user: ir.Node, index: int, found: set[ir.Value]) -> bool:
+    use = operator(user.domain, user.op_type).use(user, index)
+    if use == "host":
+        return True
+    return (
+        use == "device"
+        and not subgraphs(user)
+        and bool(user.outputs)
+        and all(o in found for o in user.outputs if o.uses())
+    )
+
+
+def _constant(value: ir.Value) -> bool:
+    return value.const_value is not None
+
+
+def _small(value: ir.Value) -> bool:
+    found = dims(value)
+    if found is None or len(found) > 1:
+        return False
+    return all(isinstance(d, int) and d <= _SMALL for d in found) or value.const_value is None
+
+
+def _small_integers(value: ir.Value) -> bool:
+    found = dims(value)
+    return (
+        value.dtype in (ir.DataType.INT64, ir.DataType.INT32)
+        and found is not None
+        and (not found or (len(found) == 1 and isinstance(found[0], int) and found[0] <= 64))
+    )

@@ -1,0 +1,223 @@
+"""A plan and its weights in one file.
+
+    8 bytes magic | u64 size of header | u64 of plan | SHA-256 of both | header: JSON | plan | weights | u64 their sum
+
+The weights start at a multiple of 64. Those that lie in the model's external data as they are wanted are not copied:
+the header says where they are. The sum is that of the pieces' words: a hash would take longer than the page to fetch
+them, and this one, too, tells what a disk or a copy has spoilt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from py_ort.compiler.load.digest import FileStamp
+from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
+from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.placement.report import Placement
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.typed_json import read
+from py_ort.wire.parts import Part
+
+if TYPE_CHECKING:
+    from py_ort.compiler import CompiledModel
+
+_MAGIC = b"PYORTC02"
+_PREFIX = struct.Struct("<8sQQ32s")
+_SUM = struct.Struct("<Q")
+_ALIGNMENT = 64
+_checked: set[FileStamp] = set()
+
+
+class DamagedEntry(Exception):
+    """A file that is not what was written."""
+
+
+@dataclass
+class CachedModel:
+    """What a session needs of a `CompiledModel`. The weights stay in the file, mapped.
+
+    Attributes:
+        external: The files of the model's external data that it was made of, by location.
+    """
+
+    plan: bytes
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    overridable: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    file: Path
+    external: Mapping[str, FileStamp]
+    _parts: Sequence[Part]
+
+    def parts(self) -> Sequence[Part]:
+        """Return the weights' blob."""
+        return self._parts
+
+
+def write_entry(
+    file: BinaryIO, compiled: CompiledModel, external: Mapping[str, FileStamp], source: str = "", key: str = ""
+) -> None:
+    """Write a compiled model.
+
+    Args:
+        file: Where to.
+        compiled: The model.
+        external: The files of its external data, by location.
+        source: The model's file, for people.
+        key: What it is found by.
+    """
+    pieces: list[tuple[str, int, int]] = []  # file ("": this one), offset, size
+    inside: list[Part] = []
+    at = 0
+    for piece in compiled.weights.pieces():
+        if piece.location in external:
+            pieces.append((piece.location, piece.offset, piece.size))
+        else:
+            pieces.append(("", at, piece.size))
+            inside.append(piece.part)
+            at += piece.size
+    header = json.dumps(
+        {
+            "inputs": [asdict(arg) for arg in compiled.inputs],
+            "outputs": [asdict(arg) for arg in compiled.outputs],
+            "overridable": [asdict(arg) for arg in compiled.overridable],
+            "metadata": asdict(compiled.metadata),
+            "placement": compiled.placement.to_json(),
+            "external": {name: stamp.to_json() for name, stamp in external.items()},
+            "source": source,
+            "key": key,
+            "pieces": pieces,
+            "size": at,
+        }
+    ).encode()
+    checksum = hashlib.sha256(header + compiled.plan).digest()
+    file.write(_PREFIX.pack(_MAGIC, len(header), len(compiled.plan), checksum))
+    file.write(header)
+    file.write(compiled.plan)
+    file.write(bytes(-file.tell() % _ALIGNMENT))
+    total = 0
+    for part in inside:
+        made = part if isinstance(part, (bytes, bytearray, memoryview)) else part.make()
+        total += _sum(made)
+        file.write(made)
+    file.write(_SUM.pack(total % 2**64))
+
+
+def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
+    """Read what `write_entry` wrote; None when the external data are others than then.
+
+    Args:
+        path: The file.
+        folder: The folder of the model's external data.
+
+    Raises:
+        FileNotFoundError: There is none.
+        DamagedEntry: It is damaged.
+        Exception: Anything, when it was damaged so that its checksum is right.
+    """
+    with open_file(path, own=True) as file:
+        header, plan, start = _read(file)
+        if header["key"] != path.stem:
+            raise DamagedEntry("it is the plan of another model")
+        stamps = read(dict[str, FileStamp], header["external"])
+        external = {name: _unchanged(folder, name, stamp) for name, stamp in stamps.items()}
+        if None in external.values():
+            return None
+        inside = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
+        stamp = FileStamp.of(file)
+    _check_weights(inside, header, stamp)
+    files = {name: contents for name, contents in external.items() if contents is not None} | {"": inside}
+    metadata = read(ModelMetadata, header["metadata"])
+    inputs, outputs, overridable = (
+        read(list[NodeArg], header[which]) for which in ("inputs", "outputs", "overridable")
+    )
+    parts = list(_joined(header["pieces"], files))
+    placement = Placement.from_json(header["placement"])
+    return CachedModel(plan, inputs, outputs, overridable, metadata, placement, path, stamps, parts)
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Return what a file says of its model.
+
+    Raises:
+        FileNotFoundError: There is none.
+        DamagedEntry: It is damaged.
+    """
+    with open_file(path, own=True) as file:
+        return _read(file)[0]
+
+
+def _read(file: BinaryIO) -> tuple[dict[str, Any], bytes, int]:
+    """Return header, plan, and where the weights start."""
+    size = os.fstat(file.fileno()).st_size
+    prefix = file.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size:
+        raise DamagedEntry("it is cut off")
+    magic, header_size, plan_size, checksum = _PREFIX.unpack(prefix)
+    if magic != _MAGIC or header_size + plan_size > size:
+        raise DamagedEntry("it is no plan of this version")
+    text, plan = file.read(header_size), file.read(plan_size)
+    if hashlib.sha256(text + plan).digest() != checksum:
+        raise DamagedEntry("its checksum is wrong")
+    header = json.loads(text)
+    start = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
+    whole = start + header["size"] + _SUM.size
+    if size != whole:
+        raise DamagedEntry(f"it has {size} bytes, not {whole}")
+    return header, plan, start
+
+
+def _check_weights(inside: memoryview, header: Mapping[str, Any], file: FileStamp) -> None:
+    """Once in a process for each file as it is: sessions that share weights do not read them at all."""
+    if file in _checked:
+        return
+    own = (inside[offset : offset + size] for name, offset, size in header["pieces"] if not name)
+    if sum(map(_sum, own)) % 2**64 != _SUM.unpack(inside[header["size"] :])[0]:
+        raise DamagedEntry("the checksum of its weights is wrong")
+    _checked.add(file)
+
+
+def _sum(piece: bytes | bytearray | memoryview) -> int:
+    """The sum of a piece's words, the last one filled up with zeros: as quick as memory is."""
+    view = memoryview(piece).cast("B")
+    words = view.nbytes & -8
+    return int(np.frombuffer(view[:words], "<u8").sum(dtype=np.uint64)) + int.from_bytes(view[words:], "little")
+
+
+def _unchanged(folder: DataFolder | None, location: str, stamp: FileStamp) -> memoryview | None:
+    """Return the contents of a file of external data, None when it is another one than it was."""
+    if folder is None:
+        return None
+    try:
+        with folder.open(location) as file:
+            return contents_of(file) if FileStamp.of(file) == stamp else None
+    except (OSError, OutsideFolder):
+        return None
+
+
+def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryview]) -> Iterator[memoryview]:
+    """Yield the pieces' bytes; neighbours in one file in one go."""
+    run: list[Any] = []
+    for name, offset, size in pieces:
+        if not 0 <= offset <= offset + size <= files[name].nbytes:
+            raise DamagedEntry("some of its weights are nowhere")
+        if run and run[0] == name and run[2] == offset:
+            run[2] += size
+            continue
+        if run:
+            yield files[run[0]][run[1] : run[2]]
+        run = [name, offset, offset + size]
+    if run:
+        yield files[run[0]][run[1] : run[2]]

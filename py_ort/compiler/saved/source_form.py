@@ -1,0 +1,92 @@
+"""The model as its author has it, with less in it: for tools that look for operators as exporters write them.
+
+Operators keep the forms and opsets of the source. What is known of its values (constants, shapes) comes from a second
+copy, in the newest forms, which is all that passes compute with; each value is an output there, so that it is found
+again whatever became of the nodes that made it.
+"""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.dead_code import DeadCode
+from py_ort.compiler.passes.clean.folding import Folding
+from py_ort.compiler.passes.clean.identity import Identity
+from py_ort.compiler.passes.clean.subexpressions import Subexpressions
+from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
+from py_ort.compiler.passes.pipeline import Level
+
+#: Weights stay quantised.
+_NOT_FOLDED = ("DequantizeLinear",)
+#: Patterns have these, whether they change anything or not.
+_IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
+#: In their order, once it is noted what is known.
+PASSES = (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(constants=False), DeadCode())
+
+
+def source_form(model: ir.Model, level: Level) -> ir.Model:
+    """Optimise a model as far as it can keep its operators.
+
+    Args:
+        model: As loaded, its inputs' dimensions named; it is changed.
+        level: Below BASIC nothing is done.
+
+    Returns:
+        The model.
+    """
+    if level < Level.BASIC:
+        return model
+    _inline(model)
+    _note_what_is_known(model)
+    for each in PASSES:
+        each.call(model)
+    return model
+
+
+def _inline(model: ir.Model) -> None:
+    """Functions become their nodes, unless these are of other opsets."""
+    opsets = model.opset_imports
+    for function in model.functions.values():
+        if any(opsets.setdefault(domain, version) != version for domain, version in function.opset_imports.items()):
+            return
+    if model.functions:
+        from onnx_ir.passes.common import InlinePass  # which imports much
+
+        InlinePass()(model)
+
+
+def _note_what_is_known(model: ir.Model) -> None:
+    values = [output for node in model.graph for output in node.outputs if not output.is_graph_output() and output.name]
+    known = _computed(model, values)
+    for value, found in zip(values, known, strict=True):
+        value.type, value.shape = found.type, found.shape
+        maker = found.producer()
+        copied = maker.inputs[0] if maker is not None and maker.op_type == "Identity" else None
+        if copied is not None and copied.is_initializer() and copied.const_value is not None and value.uses():
+            _become_constant(value, copied.const_value)
+    DeadCode().call(model)
+
+
+def _computed(model: ir.Model, values: list[ir.Value]) -> list[ir.Value]:
+    """Return each of a graph's values as it is in a copy of the model that was folded."""
+    places = {value: place for place, value in enumerate(output for node in model.graph for output in node.outputs)}
+    copy = model.clone()
+    copies = [output for node in copy.graph for output in node.outputs]
+    first = len(copy.graph.outputs)
+    copy.graph.outputs.extend(copies[places[value]] for value in values)
+    for each in (Canonicalise(), Folding(inferred=False, but=_NOT_FOLDED)):
+        each.call(copy)
+    return list(copy.graph.outputs)[first:]
+
+
+def _become_constant(value: ir.Value, tensor: ir.TensorProtocol) -> None:
+    graph = value.graph
+    assert isinstance(graph, ir.Graph)
+    name = value.name
+    value.name = f"{name}__folded"
+    constant = ir.Value(
+        name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape.numpy()), const_value=tensor
+    )
+    graph.register_initializer(constant)
+    value.replace_all_uses_with(constant)

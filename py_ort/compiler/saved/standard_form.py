@@ -1,0 +1,201 @@
+"""The optimised graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
+
+Fused activations, the residual of a convolution or product, the bias of MatMul. Operators of com.microsoft stay, and
+so do those of domains that nobody else knows: such a file needs py_ort.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
+from py_ort.ir.infer import newest_opset, schema
+from py_ort.ir.type_names import type_name
+
+#: Attributes of fused operators that ONNX's own forms do not have.
+FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
+_PARAMETERS = {
+    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),
+    "HardSigmoid": ("alpha", "beta"),
+    "Selu": ("alpha", "gamma"),
+    "Shrink": ("bias", "lambd"),
+}
+_MICROSOFT = "com.microsoft"
+_IR_VERSION = 10
+#: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
+_FLOOR = 21
+_ATTENTION_SINCE = 23
+_LENGTHS, _LENGTHS_SINCE = 6, 24  # the input of Attention that says how many keys there are
+_MASK = 3
+_BIAS, _RESIDUAL = 2, 3  # inputs of convolutions and products
+
+
+class StandardForm(OnnxWriter):
+    """Writes graphs that passes have been through, in the first opset that knows all their operators as they are."""
+
+    def __init__(self, keep: Keep = inside) -> None:
+        super().__init__(keep)
+        self._since = _FLOOR
+
+    def opsets(self, model: ir.Model) -> dict[str, int]:
+        """Return the model's, with what its nodes turned out to need."""
+        return {**model.opset_imports, _MICROSOFT: 1, "": self._since}
+
+    def ir_version(self, model: ir.Model) -> int:
+        """Return one that knows these opsets, and that native onnxruntime knows."""
+        return _IR_VERSION
+
+    def node(self, proto: onnx.GraphProto, node: ir.Node) -> None:
+        """Append a node, in its parts where it is more than ONNX's."""
+        inputs = [self.name(v) for v in node.inputs]
+        if node.domain == "" and node.op_type == "Swish":  # native onnxruntime has no kernel of it
+            self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
+        elif node.domain == "" and node.op_type == "Attention":
+            self._attention(proto, node, inputs)
+        elif node.domain == "" and (get(node, "activation") or len(inputs) > _inputs_of(node.op_type)):
+            self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
+        else:
+            self._since = max(self._since, _since(node))
+            super().node(proto, node)
+
+    def _kept(self, node: ir.Node) -> dict[str, Any]:
+        return {name: item.value for name, item in node.attributes.items() if name not in FUSED}
+
+    def fused(
+        self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str], attributes: dict[str, Any], z: str = ""
+    ) -> str:
+        """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
+        limit = _inputs_of(node.op_type)
+        own = dict(enumerate(inputs[limit:], limit))  # what ONNX's form does not have
+        bias, z = own.get(_BIAS, ""), z or own.get(_RESIDUAL, "")
+        inputs = inputs[:limit]
+        while not inputs[-1]:
+            inputs.pop()
+        result = self.emit(proto, node.op_type, inputs, **attributes)
+        if bias:
+            result = self.emit(proto, "Add", [result, bias])
+        last = bool(get(node, "residual_last", 0))
+        if z and not last:
+            result = self.emit(proto, "Add", [result, z])
+        result = self.activation(proto, node, result)
+        if z and last:
+            result = self.emit(proto, "Add", [result, z])
+        offset = get(node, "activation_offset", 0.0)
+        return self.emit(proto, "Add", [result, self._number(proto, node, offset)]) if offset else result
+
+    def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
+        """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""
+        mask = node.inputs[3] if len(node.inputs) > _MASK else None
+        if mask is not None and mask.shape is not None and mask.shape[-2] == 1:
+            axis = len(node.inputs[0].shape or ()) - 2  # type: ignore[union-attr]
+            queries = self.emit(proto, "Shape", [inputs[0]], start=axis, end=axis + 1)
+            ones = self.array(proto, np.array([1], np.int64))
+            inputs[_MASK] = self.emit(
+                proto, "Expand", [inputs[_MASK], self.emit(proto, "Concat", [queries, ones], axis=0)]
+            )
+        if "offsets" in node.attributes:
+            heads, shared = get(node, "q_num_heads"), get(node, "kv_num_heads")
+            size, value_size = get(node, "head_sizes")
+            for i, (count, each) in enumerate(((heads, size), (shared, size), (shared, value_size))):
+                start = get(node, "offsets")[i]
+                bounds = [self.array(proto, np.array([n], np.int64)) for n in (start, start + count * each, -1)]
+                inputs[i] = self.emit(proto, "Slice", [inputs[i], *bounds])
+                # ONNX's inference takes rows of unknown width to be of width 0.
+                rows = node.inputs[i]
+                if rows is not None and rows.dtype is not None and rows.shape is not None:
+                    known = ir.Value(
+                        name=inputs[i],
+                        type=ir.TensorType(rows.dtype),
+                        shape=ir.Shape([rows.shape[0], rows.shape[1], count * each]),
+                    )
+                    proto.value_info.append(ir.serde.serialize_value(known))
+        kept = {name: item.value for name, item in node.attributes.items() if name not in ("offsets", "head_sizes")}
+        self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
+        outputs = [self.name(v) for v in node.outputs]
+        proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self.node_name(node), **kept))
+
+    def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
+        """Append the activation that is fused into a node, if there is one; return the result's name."""
+        name, parameters = get(node, "activation"), list(get(node, "activation_params", ()))
+        if not name:
+            return x
+        if name == "Clip":
+            return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
+        if name == "GeluTanh":
+            return self.emit(proto, "Gelu", [x], approximate="tanh")
+        if name == "Swish":
+            return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
+        return self.emit(proto, name, [x], **dict(zip(_PARAMETERS.get(name, ()), parameters, strict=False)))
+
+    def _swish(self, proto: onnx.GraphProto, node: ir.Node, x: str, alpha: float) -> str:
+        scaled = x if alpha == 1.0 else self.emit(proto, "Mul", [x, self._number(proto, node, alpha)])
+        return self.emit(proto, "Mul", [x, self.emit(proto, "Sigmoid", [scaled])])
+
+    def give(self, proto: onnx.GraphProto, node: ir.Node, result: str) -> None:
+        """Let `result`, made last, be the node's output."""
+        made = proto.node[-1]
+        assert made.output[0] == result
+        made.output[0] = self.name(node.outputs[0])
+
+    def emit(self, proto: onnx.GraphProto, op_type: str, inputs: list[str], **attributes: Any) -> str:
+        """Append a node of ONNX; return its output's name."""
+        output = self._fresh()
+        proto.node.append(onnx.helper.make_node(op_type, inputs, [output], **attributes))
+        return output
+
+    def array(self, proto: onnx.GraphProto, contents: np.ndarray) -> str:
+        """Add a constant; return its name."""
+        name = self._fresh()
+        proto.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(contents), name))
+        return name
+
+    def _number(self, proto: onnx.GraphProto, node: ir.Node, number: float) -> str:
+        """Add a number of the type that the node computes in; return its name."""
+        dtype = node.outputs[0].dtype or ir.DataType.FLOAT
+        return self.array(proto, np.array(number, dtype.numpy()))
+
+    def _fresh(self) -> str:
+        self._count += 1
+        name = f"standard_{self._count}"
+        self._used.add(name)
+        return name
+
+
+def get(node: ir.Node, name: str, default: Any = None) -> Any:
+    """Return an attribute's value."""
+    item = node.attributes.get(name)
+    return default if item is None else item.value
+
+
+def _inputs_of(op_type: str) -> int:
+    """How many inputs ONNX's form has, of the operators whose kernels take one more."""
+    return {"Conv": 3, "Gemm": 3, "MatMul": 2}.get(op_type, 1 << 30)
+
+
+def _since(node: ir.Node) -> int:
+    """The first opset, from `_FLOOR` on, whose form of the operator takes these inputs and attributes."""
+    if node.domain != "":
+        return _FLOOR
+    found = schema("", node.op_type, newest_opset())
+    while found is not None and found.since_version > _FLOOR:
+        older = schema("", node.op_type, found.since_version - 1)
+        if not _takes(older, node):
+            return int(found.since_version)
+        found = older
+    return _FLOOR
+
+
+def _takes(form: Any, node: ir.Node) -> bool:
+    if form is None or not form.min_input <= len(node.inputs) <= form.max_input:
+        return False
+    if any(name not in form.attributes for name in node.attributes):
+        return False
+    for values, formals in ((node.inputs, form.inputs), (node.outputs, form.outputs)):
+        for value, formal in zip(values, formals, strict=False):
+            if value is not None and value.type is not None and type_name(value.type) not in formal.types:
+                return False
+    return True

@@ -1,0 +1,279 @@
+"""Will a model run? What its providers lack, what stands in, and what it takes, without a browser."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.boundary import typed_errors
+from py_ort.compiler.compile import CompiledModel, compile_model
+from py_ort.compiler.load import LoadedModel, load_model
+from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.placement.placement import CONTROL_FLOW
+from py_ort.compiler.placement.report import PlacedNode
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
+from py_ort.ir.builder import all_nodes, replace_value, subgraphs
+from py_ort.ir.infer import newest_opset, schema
+from py_ort.ops import lowerings
+
+#: What a page's core can address.
+_HEAP = 4 << 30
+
+
+@dataclass(frozen=True)
+class OperatorVerdict:
+    """One operator of a model, in one way of running it.
+
+    Attributes:
+        op_type: The operator, as the model has it.
+        domain: Its domain; "" is ai.onnx.
+        nodes: Names of its nodes.
+        standing: "kernel" (on the first provider), "other provider", "rewritten" (into other operators), "function"
+            (the operators of which its definition consists), "fused" (into another one), "control flow", "gone"
+            (computed before, or not needed), or "missing".
+        becomes: The kernels that run for it: provider and operator of each.
+        reasons: Why these are not on the first provider: operator and reason. Of what is missing: provider and reason.
+        inputs: Dtypes of the inputs of its nodes, where a kernel is missing.
+    """
+
+    op_type: str
+    domain: str
+    nodes: tuple[str, ...]
+    standing: str
+    becomes: tuple[tuple[str, str], ...] = ()
+    reasons: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass
+class Verdict:
+    """What can be said of a model without a browser.
+
+    Attributes:
+        providers: Those that may run nodes, best first.
+        error: Why it does not run, "TYPE: TEXT"; "" if it does.
+        opsets: Those that it imports, by domain.
+        newest_opset: Of ai.onnx, that the installed onnx knows.
+        inputs, outputs: As the compiler knows them.
+        open_dimensions: Of inputs, by their names: names, or the numbers of those without one.
+        open_values: How many values have a size that only a run tells.
+        operators: Those of the model; as far as they are known where it does not run.
+        counts: Nodes by provider, after optimisation.
+        weights: Bytes of constants: "all", and by where they are read: "wasm", "webgpu".
+        tensor_bytes: What the values of a run take at least at one time; None where sizes are open.
+    """
+
+    providers: tuple[str, ...]
+    error: str = ""
+    opsets: dict[str, int] = field(default_factory=dict)
+    newest_opset: int = 0
+    inputs: list[NodeArg] = field(default_factory=list)
+    outputs: list[NodeArg] = field(default_factory=list)
+    open_dimensions: dict[str, list[str | int]] = field(default_factory=dict)
+    open_values: int = 0
+    operators: list[OperatorVerdict] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, int] = field(default_factory=dict)
+    tensor_bytes: int | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether a session can be made of it, where the browser has the providers."""
+        return not self.error
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"runs": self.runs, **asdict(self)}
+
+
+@typed_errors("checking the model")
+def verdict(
+    model: str | os.PathLike[str] | bytes, providers: Sequence[str], options: CompileOptions | None = None
+) -> Verdict:
+    """Say whether a model will run.
+
+    Args:
+        model: Path or bytes of an ONNX file.
+        providers: Canonical names of those that may run nodes, best first.
+        options: As a session would compile it.
+    """
+    found = Verdict(tuple(providers), newest_opset=newest_opset())
+    options = options or CompileOptions()
+    try:
+        loaded = load_model(model)
+        nodes = _named(loaded)
+        found.opsets = {domain or "ai.onnx": version for domain, version in loaded.model.opset_imports.items()}
+        found.inputs = [NodeArg.of(v) for v in loaded.model.graph.inputs if not v.is_initializer()]
+        found.outputs = [NodeArg.of(value) for value in loaded.model.graph.outputs]
+        _note_open(found)
+        compiled = compile_model(loaded, providers=providers, options=options)
+    except NotImplemented as e:
+        found.error = f"{type(e).__name__}: {e}"
+        missing = [*e.missing, *_further(model, e.missing, providers, options)]
+        found.operators = list(_missing(missing))
+        return found
+    except PyOrtError as e:
+        found.error = f"{type(e).__name__}: {e}"
+        return found
+    found.inputs, found.outputs, found.counts = compiled.inputs, compiled.outputs, compiled.placement.counts()
+    _note_open(found)
+    found.operators = list(_standing(nodes, compiled))
+    entries = {entry.offset: entry for entry in compiled.weights.entries}.values()
+    found.weights = {
+        "all": compiled.weights.size,
+        "wasm": sum(entry.size for entry in entries if entry.on_cpu),
+        "webgpu": sum(entry.size for entry in entries if entry.on_gpu),
+    }
+    found.open_values = sum(_bytes(o) is None for node in all_nodes(compiled.model.graph) for o in node.outputs)
+    found.tensor_bytes = _peak(compiled.model.graph)
+    if found.weights["wasm"] > _HEAP:
+        found.error = (
+            f"OutOfMemory: {found.weights['wasm']:,} bytes of weights are read on the CPU, and a page has "
+            f"{_HEAP:,} for all that is there"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Original:
+    """A node as the model has it."""
+
+    op_type: str
+    domain: str
+    in_functions: bool
+
+
+def _named(loaded: LoadedModel) -> dict[str, _Original]:
+    """Give every node a name of its own, by which it is found again; return the nodes by these names."""
+    found: dict[str, _Original] = {}
+    for node in all_nodes(loaded.model.graph):
+        name = shown = node.name or (node.outputs[0].name if node.outputs else "") or node.op_type
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{shown}#{number}"
+        node.name = name
+        found[name] = _Original(node.op_type, node.domain, node.op_identifier() in loaded.model.functions)
+    return found
+
+
+def _note_open(found: Verdict) -> None:
+    found.open_dimensions = {
+        arg.name: [dim or axis for axis, dim in enumerate(arg.dims or ()) if not isinstance(dim, int)]
+        for arg in found.inputs
+        if arg.dims is not None and not all(isinstance(dim, int) for dim in arg.dims)
+    }
+
+
+def _standing(nodes: dict[str, _Original], compiled: CompiledModel) -> Iterator[OperatorVerdict]:
+    finals: dict[str, list[PlacedNode]] = {}
+    for placed in compiled.placement.nodes:
+        for name in placed.origin:
+            finals.setdefault(name, []).append(placed)
+    first = compiled.placement.providers[0]
+    groups: dict[OperatorVerdict, list[str]] = {}
+    for name, node in nodes.items():
+        if node.op_type != "Constant" or node.domain:
+            groups.setdefault(_one(node, finals.get(name, []), first), []).append(name)
+    for each, names in groups.items():
+        yield replace(each, nodes=tuple(names))
+
+
+def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorVerdict:
+    becomes = tuple(dict.fromkeys((final.provider, final.kernel) for final in finals))
+    reasons = tuple(dict.fromkeys((final.kernel, final.reason) for final in finals if final.reason))
+    known = schema(node.domain, node.op_type, newest_opset() if not node.domain else 1)
+    if node.domain == "" and node.op_type in CONTROL_FLOW:
+        standing = "control flow"
+    elif not finals:
+        standing = "gone"
+    elif any(final.op_type == node.op_type for final in finals):
+        standing = "kernel" if all(final.provider == first for final in finals) else "other provider"
+    elif all(len(final.origin) > 1 for final in finals):
+        standing = "fused"
+    elif node.in_functions or (known is not None and known.has_function and not lowerings(node.domain, node.op_type)):
+        standing = "function"
+    else:
+        standing = "rewritten"
+    return OperatorVerdict(node.op_type, node.domain, (), standing, becomes, reasons)
+
+
+def _missing(missing: Iterable[MissingKernel]) -> Iterator[OperatorVerdict]:
+    groups: dict[OperatorVerdict, list[str]] = {}
+    for each in missing:
+        reasons = tuple(each.reasons.items()) or (("", "no provider knows it"),)
+        key = OperatorVerdict(each.op_type, each.domain, (), "missing", (), reasons, each.inputs)
+        groups.setdefault(key, []).append(each.node)
+    for key, names in groups.items():
+        yield replace(key, nodes=tuple(names))
+
+
+def _further(
+    model: str | os.PathLike[str] | bytes,
+    missing: Sequence[MissingKernel],
+    providers: Sequence[str],
+    options: CompileOptions,
+) -> Sequence[MissingKernel]:
+    """Return what else is missing, where operators that nobody knows came first: without these nodes."""
+    unknown = {(each.domain, each.op_type) for each in missing if not each.reasons}
+    if not unknown:
+        return ()
+    try:
+        loaded = load_model(model)
+        _named(loaded)
+        graph = loaded.model.graph
+        for node in [node for node in graph if (node.domain, node.op_type) in unknown]:
+            for output in node.outputs:
+                given = ir.Value(name=output.name, type=output.type, shape=output.shape)
+                replace_value(output, given)
+                graph.inputs.append(given)
+            graph.remove(node, safe=True)
+        compile_model(loaded, providers=providers, options=options)
+    except NotImplemented as e:
+        return [each for each in e.missing if each.reasons]
+    except PyOrtError:  # of inputs without types, perhaps
+        pass
+    return ()
+
+
+def _bytes(value: ir.Value) -> int | None:
+    """The size of a tensor, None where it is open; 0 of texts, and of what is no tensor."""
+    if value.dtype == ir.DataType.STRING or (value.type is not None and not isinstance(value.type, ir.TensorType)):
+        return 0
+    if (
+        value.shape is None
+        or value.dtype in (None, ir.DataType.UNDEFINED)
+        or not all(isinstance(dim, int) for dim in value.shape)
+    ):
+        return None
+    return math.ceil(math.prod(value.shape.numpy()) * value.dtype.itemsize)
+
+
+def _peak(graph: ir.Graph) -> int | None:
+    """How much the values of the main graph take at the fullest moment, None where that depends on sizes."""
+    sizes = {value: _bytes(value) for value in graph.inputs if value.const_value is None}
+    last: dict[ir.Value, int] = {}
+    for number, node in enumerate(graph):
+        sizes |= {output: _bytes(output) for output in node.outputs}
+        inner = (value for body in subgraphs(node) for each in all_nodes(body) for value in each.inputs)
+        last |= {value: number for value in (*node.inputs, *inner) if value is not None}
+    if None in sizes.values():
+        return None
+    known = {value: size for value, size in sizes.items() if size is not None}
+    last |= {value: len(graph) for value in graph.outputs}
+    now = peak = sum(known[value] for value in graph.inputs if value in known)
+    ends: dict[int, list[ir.Value]] = {}
+    for value, number in last.items():
+        ends.setdefault(number, []).append(value)
+    for number, node in enumerate(graph):
+        now += sum(known[output] for output in node.outputs)
+        peak = max(peak, now)
+        now -= sum(known[value] for value in ends.get(number, ()) if value in known)
+        now -= sum(known[output] for output in node.outputs if output not in last)
+    return peak
