@@ -16,9 +16,9 @@ from karma_compat.arguments import SEVERITIES, Arguments, parse
 from karma_compat.report import Report, performance
 from karma_compat.suite import Group, groups
 from py_ort import BrowserOptions, GraphOptimizationLevel, InferenceSession, SessionOptions
-from py_ort.browser.probe import probe
 from py_ort.exceptions import EPFail, PyOrtError
-from py_ort.providers.resolution import REQUIRE, UNAVAILABLE
+from py_ort.runtime.probe import probe
+from py_ort.runtime.providers.resolution import REQUIRE, UNAVAILABLE
 from py_ort.testing.case import Case
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome
 from py_ort.testing.runner import RunnerOptions, run_cases, run_once

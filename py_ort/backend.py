@@ -16,9 +16,9 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from py_ort.browser.options import BrowserOptions
-from py_ort.browser.probe import probe
 from py_ort.exceptions import InvalidArgument, PyOrtError
-from py_ort.session import InferenceSession
+from py_ort.runtime.probe import probe
+from py_ort.runtime.session import InferenceSession
 
 #: ONNX's device names and the provider each means here. What webgpu has no kernel for runs on wasm.
 _PROVIDERS = {"CPU": "wasm", "CUDA": "webgpu"}

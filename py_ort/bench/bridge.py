@@ -19,8 +19,8 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import PyOrtError, Timeout
+from py_ort.runtime.session import InferenceSession
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
-from py_ort.session import InferenceSession
 from py_ort.wire.framing import FRAME_SIZE
 
 #: Bytes of the large tensors.

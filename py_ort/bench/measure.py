@@ -20,9 +20,9 @@ from py_ort.browser.pool import pool
 from py_ort.compiler import NodeArg
 from py_ort.compiler.load import load_model, read_whole
 from py_ort.exceptions import PyOrtError
-from py_ort.options import SessionOptions
-from py_ort.providers.resolution import REQUIRE
-from py_ort.session import InferenceSession
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.providers.resolution import REQUIRE
+from py_ort.runtime.session import InferenceSession
 from py_ort.testing.accepted_values import accepted_values
 from py_ort.testing.random_feeds import candidates
 

@@ -65,8 +65,8 @@ def _installed() -> Iterator[dict[str, Any]]:
 
 
 def _probe(options: BrowserOptions) -> dict[str, Any]:
-    from py_ort.browser.probe import probe
     from py_ort.exceptions import PyOrtError
+    from py_ort.runtime.probe import probe
 
     try:
         return probe(options)

@@ -47,7 +47,7 @@ def check(
         report("compiling", 0, 0)
         from py_ort.compiler import CompileOptions
         from py_ort.compiler.verdict import verdict
-        from py_ort.providers.resolution import resolve
+        from py_ort.runtime.providers.resolution import resolve
 
         if inputs:
             inputs.load(model)

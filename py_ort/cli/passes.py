@@ -41,7 +41,7 @@ def passes(
     with err.status("compiling") if err.is_terminal else _Quiet():
         from py_ort.compiler import CompileOptions, compile_model
         from py_ort.compiler.saved.target import SavedModel
-        from py_ort.providers.resolution import resolve
+        from py_ort.runtime.providers.resolution import resolve
 
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
         options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())

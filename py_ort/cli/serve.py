@@ -105,7 +105,7 @@ class Served:
 
     def _compile(self, model: Path) -> tuple[bytes, Sequence[Part]]:
         from py_ort.compiler import compile_model
-        from py_ort.providers.resolution import resolve
+        from py_ort.runtime.providers.resolution import resolve
 
         compiled = compile_model(model, providers=list(resolve(list(self.providers) or None).providers))
         return compiled.plan, compiled.parts()

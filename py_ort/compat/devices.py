@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from py_ort.available import API_VERSION
-from py_ort.compat.memory import OrtMemoryInfo, of_place
+from py_ort.compiler.placement.names import canonical_provider, onnxruntime_name
 from py_ort.exceptions import InvalidArgument, NotImplemented
-from py_ort.providers.names import canonical_provider, onnxruntime_name
+from py_ort.runtime.available import API_VERSION
+from py_ort.runtime.native.memory import OrtMemoryInfo, of_place
 
 #: How the metadata of models say what a provider's compiled parts were made for.
 _COMPATIBILITY = "ep_compatibility_info."
@@ -133,7 +133,7 @@ def get_compatibility_info_from_model(path: str | os.PathLike[str], ep_name: str
     Raises:
         InvalidArgument: It cannot be read, it is no model, or no provider is named.
     """
-    from py_ort.load.files import contents_of, open_file
+    from py_ort.compiler.load.files import contents_of, open_file
 
     try:
         with open_file(path) as file:

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from py_ort.compat.memory import OrtDeviceVendorId
 from py_ort.exceptions import InvalidArgument
-from py_ort.values.ort_device import OrtDevice
+from py_ort.runtime.native.memory import OrtDeviceVendorId
+from py_ort.runtime.values.ort_device import OrtDevice
 
 __all__ = ["check_and_normalize_provider_args", "get_ort_device_type", "get_vendor_id_for_device_type"]
 

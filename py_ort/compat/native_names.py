@@ -7,14 +7,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from py_ort.compat import block_quantization, devices, inference_collection, memory
-from py_ort.compat.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
+from py_ort.compat import block_quantization, devices, inference_collection
 from py_ort.compat.dlpack import is_dlpack_uint8_tensor
 from py_ort.exceptions import NotImplemented
-from py_ort.options import SessionOptions
+from py_ort.runtime.native import memory
+from py_ort.runtime.native.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.values.ort_value_vector import OrtValueVector
+from py_ort.runtime.values.sparse_tensor import OrtSparseFormat, SparseCooView, SparseCsrView
 from py_ort.unsupported import refusing
-from py_ort.values.ort_value_vector import OrtValueVector
-from py_ort.values.sparse_tensor import OrtSparseFormat, SparseCooView, SparseCsrView
 
 _NO_COMPILED = (
     "No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."

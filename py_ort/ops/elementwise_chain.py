@@ -1,4 +1,4 @@
-"""ElementwiseChain: the operators in its attribute `program`. `compiler/passes/placed/elementwise_chains.py` makes it."""
+"""ElementwiseChain: the operators of its attribute `program`, joined by `compiler/passes/placed/elementwise_chains.py`."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder, dims
-from py_ort.ops.infer import newest_opset
+from py_ort.ir.builder import Builder, dims
+from py_ort.ir.infer import newest_opset
 
 #: turn(build, number, states) returns whether to go on, the states after it, and what is kept of each turn.
 Turn = Callable[[Builder, Any, list[Any]], tuple[Any, list[Any], list[Any]]]

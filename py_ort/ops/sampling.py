@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ops.builder import Builder
+from py_ort.ir.builder import Builder
 from py_ort.ops.loops import loop
 
 _INT64, _DOUBLE = int(ir.DataType.INT64), int(ir.DataType.DOUBLE)

@@ -18,7 +18,7 @@ from py_ort.profiling.clock import PageClock
 from py_ort.profiling.trace import Trace
 
 if TYPE_CHECKING:
-    from py_ort.sessions.opening import Opened
+    from py_ort.runtime.opening import Opened
 
 #: What a few hundred megabytes hold.
 _MOST_EVENTS = 250_000

@@ -9,8 +9,8 @@ import numpy as np
 
 from py_ort.compiler import NodeArg
 from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.values.feeds import TYPE_NAMES
 from py_ort.testing.random_sizes import RandomSizes
-from py_ort.values.feeds import TYPE_NAMES
 from py_ort.wire.tensors import NUMPY
 
 #: Heights and widths to try, in this order, for images whose size the model leaves open.

@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from py_ort.browser.backend import Backend
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
-from py_ort.options import SessionOptions
-from py_ort.providers.resolution import REQUIRE, Wanted, resolve
-from py_ort.session import InferenceSession
+from py_ort.runtime.backend import Backend
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.providers.resolution import REQUIRE, Wanted, resolve
+from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
-from py_ort.values.ort_value import OrtValue
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20

@@ -13,7 +13,7 @@ import small_models
 
 from py_ort import AsyncInferenceSession, BrowserOptions, InferenceSession, JsepBackend, RunOptions, SessionOptions
 from py_ort.exceptions import Cancelled, DeviceLost, Fail, Timeout, WorkerEnded
-from py_ort.values.ort_value import OrtValue
+from py_ort.runtime.values.ort_value import OrtValue
 
 #: Not that of other tests, whose sessions would come and go with these.
 OWN = {"webgpu": "software", "flags": ("--py-ort-test=cancelling",), "idle_timeout": 3600}

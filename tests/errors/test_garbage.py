@@ -12,10 +12,11 @@ import pytest
 import small_models
 
 from py_ort import BrowserOptions, InferenceSession, JsepBackend, RunOptions, SessionOptions
-from py_ort.browser import devices, starting
 from py_ort.browser import page as pages
 from py_ort.browser import pool as pools
+from py_ort.browser import starting
 from py_ort.exceptions import BrowserError, InternalError, PyOrtError, Timeout
+from py_ort.runtime import devices
 from py_ort.schema.gen.Ack import AckT
 from py_ort.schema.gen.Error import ErrorT
 from py_ort.schema.gen.Log import LogT

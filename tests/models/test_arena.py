@@ -18,9 +18,9 @@ import pytest
 from drawn_networks import drawn
 from yolo import yolo
 
-from py_ort.folders import ASSETS
 from py_ort.compiler.compile import compile_model
 from py_ort.compiler.options import CompileOptions
+from py_ort.folders import ASSETS
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 LIGHT = Path(onnx.backend.test.__file__).parent / "data/light"

@@ -76,7 +76,7 @@ OF_EACH = {name.split("/")[0]: case for name, case in reversed(CASES.items())}
 def backend() -> Iterator[Any]:
     from shared_browser import BROWSER
 
-    from py_ort.jsep import JsepBackend
+    from py_ort.runtime.jsep import JsepBackend
 
     with JsepBackend(browser=BROWSER) as made:
         yield made

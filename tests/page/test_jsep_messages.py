@@ -11,7 +11,7 @@ from shared_browser import BROWSER
 
 from py_ort import OrtValue
 from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, RuntimeException
-from py_ort.jsep import JsepBackend
+from py_ort.runtime.jsep import JsepBackend
 
 pytestmark = pytest.mark.browser
 

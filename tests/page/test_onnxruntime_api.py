@@ -181,7 +181,7 @@ def test_other_providers_for_the_same_session(new_session):
 def test_a_seed_makes_random_numbers_come_again(new_session, monkeypatch):
     text = "g () => (float[4] y, float[4] z) { y = RandomUniform <shape=[4]> () z = RandomUniform <shape=[4]> () }"
     random = model(text).SerializeToString()
-    monkeypatch.setattr("py_ort.available._seed", None)
+    monkeypatch.setattr("py_ort.runtime.available._seed", None)
     py_ort.set_seed(3)
     one, two = (new_session(random, providers=["wasm"]).run(None, {}) for _ in range(2))
     np.testing.assert_array_equal(one, two)

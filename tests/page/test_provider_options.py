@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from py_ort import OrtValue, SessionOptions
 from py_ort.exceptions import InvalidArgument
-from py_ort.providers.options import webgpu_options
+from py_ort.runtime.providers.options import webgpu_options
 
 pytestmark = pytest.mark.browser
 SCALE = np.array([1, 10, 100], np.float32)

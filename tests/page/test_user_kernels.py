@@ -21,7 +21,7 @@ from shared_browser import BROWSER
 from py_ort import InferenceSession, UserKernel, register_kernel, unregister_kernel
 from py_ort.cli import cli
 from py_ort.exceptions import RuntimeException, ShaderError
-from py_ort.jsep import JsepBackend
+from py_ort.runtime.jsep import JsepBackend
 from py_ort.user_kernels import registered_kernels
 from py_ort.user_kernels.watch import Report, watch_file
 

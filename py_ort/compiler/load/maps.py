@@ -1,7 +1,7 @@
 """Maps at a model's border: scikit-learn's exports end in a ZipMap, some begin with a CastMap or a DictVectorizer.
 
 No kernel knows maps. Their nodes become Identity or Cast in the file's protobuf, before the IR (which has no maps)
-reads it, and the session makes the maps of the tensors, or the tensors of the maps: `py_ort.values.maps`.
+reads it, and the session makes the maps of the tensors, or the tensors of the maps: `py_ort.runtime.values.maps`.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Level(enum.IntEnum):
 
     DISABLED: only what kernels need: operators in their newest forms, functions in their parts. BASIC: rewrites into
     ONNX's own operators, as every runtime makes them. EXTENDED: also operators with others fused into them, and packed
-    weights. LAYOUT: also NHWC. ALL: also plans for the shapes that a session sees (`py_ort.sessions.shape_plans`).
+    weights. LAYOUT: also NHWC. ALL: also plans for the shapes that a session sees (`py_ort.runtime.shape_plans`).
     """
 
     DISABLED = 0

@@ -9,7 +9,7 @@ import pytest
 
 import py_ort
 from py_ort import exceptions
-from py_ort.available import API_VERSION
+from py_ort.runtime.available import API_VERSION
 
 native = pytest.importorskip("onnxruntime")
 state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")

@@ -7,7 +7,7 @@ import pytest
 
 from py_ort import BrowserOptions
 from py_ort.browser import starting
-from py_ort.browser.probe import probe
+from py_ort.runtime.probe import probe
 
 
 @pytest.mark.parametrize(("webgpu", "hardware"), [("hardware", "expected"), ("software", None)])

@@ -17,10 +17,10 @@ from py_ort.compiler.load.external import ExternalData
 from py_ort.compiler.load.files import DataFolder
 from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile
 from py_ort.ir.external_tensor import ExternalTensor
-from py_ort.options import SessionOptions
-from py_ort.sessions.model_changes import ModelChanges
-from py_ort.sessions.origin import Origin
-from py_ort.sessions.planning import Planner
+from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.origin import Origin
+from py_ort.runtime.planning import Planner
 
 EVERYWHERE = [*PLACES, *MORE_PLACES]
 

@@ -9,9 +9,9 @@ from py_ort.compiler.load.files import DataFolder
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.exceptions import Fail, NoSuchFile
-from py_ort.sessions.model_changes import ModelChanges
-from py_ort.sessions.origin import Origin
-from py_ort.sessions.planning import Planner
+from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.origin import Origin
+from py_ort.runtime.planning import Planner
 
 VARIANT = ModelChanges(outputs=["y"])
 

@@ -12,8 +12,8 @@ import pytest
 from py_ort.browser import options
 from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
-from py_ort.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
-from py_ort.providers.resolution import resolve
+from py_ort.runtime.providers.options import all_options, check_options, for_adapter, for_page, names_in, webgpu_options
+from py_ort.runtime.providers.resolution import resolve
 
 HEADER = Path(__file__).resolve().parents[3] / "wasm_build/include/py_ort/webgpu_provider_options.h"
 #: Given -> the string that it is.

@@ -1,0 +1,70 @@
+"""`AsyncInferenceSession`: the session for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from py_ort.boundary import public
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import WorkerEnded
+from py_ort.runtime.base import SessionBase
+from py_ort.runtime.opening import Providers
+from py_ort.runtime.options import RunOptions, SessionOptions
+
+
+@public
+class AsyncInferenceSession(SessionBase):
+    """An `InferenceSession` that is awaited. Make one with `create`; `async with` closes it."""
+
+    @classmethod
+    async def create(
+        cls,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        browser: str | BrowserOptions | None = None,
+        launcher: str | None = None,
+        pages: int | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> AsyncInferenceSession:
+        """Make a session, in a thread, as compiling takes time; see `InferenceSession` for arguments and errors."""
+        where = BrowserOptions.of(browser, launcher, pages)
+        return await asyncio.to_thread(cls, path_or_bytes, sess_options, providers, provider_options, where, progress)
+
+    async def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Run the model; see `InferenceSession.run`. Cancelling the task ends the run in the page."""
+        options, began, spent = run_options or RunOptions(), time.perf_counter(), 0.0
+        while True:
+            start = partial(self._start, output_names, input_feed, options, spent=spent)
+            run = await asyncio.to_thread(start) if self._may_compile(input_feed, options) else start()
+            answer = asyncio.wrap_future(run.future)
+            try:
+                await asyncio.wait([answer])
+            except asyncio.CancelledError:
+                run.give_up()
+                raise
+            _ = answer.cancelled() or answer.exception()  # told by _finish
+            try:
+                return self._finish(run)
+            except WorkerEnded:
+                if not run.repeatable:
+                    raise
+                spent = time.perf_counter() - began
+
+    async def __aenter__(self) -> AsyncInferenceSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()

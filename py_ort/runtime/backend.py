@@ -1,0 +1,342 @@
+"""A session's share of a page: its providers opened there, its model loaded, its runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from py_ort.browser.loading import Loading
+from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page, Progress
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import (
+    BrowserError,
+    DeviceLost,
+    EPFail,
+    InvalidArgument,
+    NoAdapter,
+    ProtocolError,
+    PyOrtError,
+    WorkerEnded,
+)
+from py_ort.log import SessionLog
+from py_ort.runtime.devices import AdapterGone, open_device
+from py_ort.runtime.probe import adapter_name
+from py_ort.runtime.providers.options import for_opening, for_page
+from py_ort.runtime.providers.resolution import REQUIRE, Wanted
+from py_ort.runtime.values.device_tensor import DeviceTensor, has_form
+from py_ort.runtime.values.feeds import Feed
+from py_ort.runtime.values.output_location import OnGpu
+from py_ort.schema.gen.CreateSession import CreateSessionT
+from py_ort.schema.gen.GetStats import GetStatsT
+from py_ort.schema.gen.Location import Location
+from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
+from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
+from py_ort.schema.gen.Run import RunT
+from py_ort.wire import Answer, Layout
+from py_ort.wire.parts import Part
+from py_ort.wire.prepared_runs import PreparedRuns
+from py_ort.wire.tensors import on_gpu as describe_on_gpu
+from py_ort.wire.values import pack_value, value_of
+
+#: From this size on, pages fetch what runs are fed: several ranges at once are quicker than a websocket.
+FETCHED = 4 << 20
+
+
+class Loaded(NamedTuple):
+    """A session in a page.
+
+    Attributes:
+        page: The worker that it is in.
+        number: What the worker calls it.
+    """
+
+    page: Page
+    number: int
+
+    @property
+    def gone(self) -> bool:
+        """Whether the worker was ended, so that the session must be loaded into the next one."""
+        return isinstance(self.page.lost, WorkerEnded)
+
+
+@dataclass
+class Backend:
+    """A browser's worker with the providers of one session. First of all, `open` it.
+
+    Attributes:
+        wanted: The browser that was asked for; other options may have started it.
+        page: The worker; see `reopen`.
+        providers: Those that can run here, best first.
+        options: Their options.
+        device: What the page says of the WebGPU device: vendor, architecture, description, software, features, limits.
+        dropped: Provider -> why it cannot run here.
+        log: The session's: its level is heeded for the page's messages, too.
+    """
+
+    lease: Lease
+    wanted: BrowserOptions
+    log: SessionLog = field(default_factory=SessionLog)
+    providers: list[str] = field(default_factory=list)
+    device_id: int = 0
+    device: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    _sessions: set[Loaded] = field(default_factory=set)
+    _released: bool = False
+    _prepared: PreparedRuns = field(default_factory=PreparedRuns)
+
+    def __post_init__(self) -> None:
+        self.page = self.lease.page
+
+    @property
+    def captures(self) -> bool:
+        """Whether runs on WebGPU are captured."""
+        return str(self.options.get("webgpu", {}).get("enableGraphCapture", "0")).lower() in ("1", "true")
+
+    async def open(self, wanted: Wanted, timeout: float | None) -> None:
+        """Open these providers in the page, as many as can run there.
+
+        Raises:
+            NoAdapter, EPFail: None of them can, or one that may not be left out cannot.
+            AdapterGone: Another browser may have one; this one takes no more sessions.
+        """
+        for name in wanted.repeated:
+            self.log.warning("provider %s is named twice: the first place counts", name)
+        for name, keys in wanted.ignored.items():
+            self.log.warning("options of provider %s without effect in a browser: %s", name, ", ".join(keys))
+        while True:
+            await self._enter()
+            self.providers, self.options, self.dropped = [], {}, dict(wanted.dropped)
+            try:
+                for name, settings in wanted.providers.items():
+                    await self._try_provider(name, settings, timeout, wanted.required)
+                break
+            except WorkerEnded:
+                continue
+        self._check_providers(wanted)
+        for name, reason in self.dropped.items():
+            self.log.warning("provider %s is left out: %s", name, reason)
+
+    async def reopen(self, timeout: float | None) -> None:
+        """Open the same providers in the worker that took the place of the last one.
+
+        Raises:
+            BrowserError: There is none, or one of them cannot run any more.
+        """
+        while True:
+            await self._enter()
+            try:
+                for name in self.providers:
+                    await self._open_provider(name, self.options[name], timeout)
+                return
+            except WorkerEnded:
+                continue
+
+    async def _enter(self) -> None:
+        self._leave()
+        self.page = await pool().live(self.lease)
+        if self.log not in self.page.logs and not self._released:
+            self.page.logs.append(self.log)
+
+    def _leave(self) -> None:
+        if self.log in self.page.logs:
+            self.page.logs.remove(self.log)
+
+    async def _try_provider(self, name: str, settings: dict[str, str], timeout: float | None, required: bool) -> None:
+        try:
+            await self._open_provider(name, settings, timeout)
+            self.providers.append(name)
+            self.options[name] = settings
+        except NoAdapter as e:
+            if isinstance(e, AdapterGone):
+                raise
+            self.dropped[name] = f"{e.message}. What helps: {self.wanted.no_adapter_hint()}"
+        except PyOrtError as e:
+            lost = isinstance(e, BrowserError) and not isinstance(e, DeviceLost)
+            if isinstance(e, (InvalidArgument, WorkerEnded)) or lost or required:
+                raise  # a wrong option, or no page any more
+            self.dropped[name] = e.message
+
+    async def _open_provider(self, name: str, settings: Mapping[str, str], timeout: float | None) -> None:
+        if name == "webgpu":
+            self.device_id = int(settings.get("deviceId", 0))
+            self.device = await open_device(self.lease, self.page, self.device_id, settings, self.wanted, timeout)
+            if self.device.get("software") and self.wanted.settled().webgpu == "hardware":
+                self.log.warning("this machine has a GPU, but WebGPU runs in software here: %s", self.adapter)
+
+    def _check_providers(self, wanted: Wanted) -> None:
+        alone = self.providers == ["wasm"]
+        if not self.providers:
+            what = "no execution provider can run here"
+        elif self.dropped and wanted.required:
+            what = f"not every execution provider can run here ({REQUIRE} is 1)"
+        elif self.dropped and alone and not wanted.cpu_may_stand_in:
+            what = "no execution provider but wasm can run here (session.disable_cpu_ep_fallback is 1)"
+        else:
+            return
+        error = NoAdapter if list(self.dropped) == ["webgpu"] else EPFail
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
+        raise error(f"{what}: {reasons}", provider=next(iter(self.dropped)))
+
+    @property
+    def adapter(self) -> str:
+        """The WebGPU adapter in words; "" without one."""
+        return adapter_name(self.device) if self.device else ""
+
+    def load(
+        self, plan: bytes, weights: Sequence[Part], options: Mapping[str, Any], *, timeout: float | None
+    ) -> Loading[tuple[Loaded, dict[str, Any]]]:
+        """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
+        body = CreateSessionT()
+        webgpu = self.options.get("webgpu", {})
+        wasm = self.options.get("wasm", {})
+        mine = {"webgpu": for_page(webgpu), "wasm": wasm, "opening": for_opening(self.wanted)}
+        body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
+        page = self.page
+
+        async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, dict[str, Any]]:
+            body.plan, body.weights = plan_url, weights_url
+            unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
+            answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
+            loaded = Loaded(page, answer.body.session)
+            # From here on it goes with all that is here, whoever waits for it.
+            self._sessions.add(loaded)
+            if self._released:
+                self._release_sessions()
+            return loaded, answer.told()
+
+        return Loading(self.lease.http, plan, weights, load)
+
+    def start_run(
+        self,
+        session: Loaded,
+        outputs: Sequence[str],
+        feeds: Mapping[str, Feed],
+        types: Mapping[str, str],
+        *,
+        on_gpu: OnGpu | None = None,
+        graph_id: int | None = None,
+        timeout: float | None,
+        profile: bool = False,
+    ) -> Future[Answer]:
+        """Start a run; return the future of the page's answer, which may be cancelled.
+
+        Args:
+            session: Of which session.
+            outputs: Names of what is wanted.
+            feeds: By name; arrays must not change until the run is over.
+            types: The inputs' ONNX types.
+            on_gpu: Those of the outputs to leave on the GPU, or to write into tensors there.
+            graph_id: Which capture this run is of; see the option enableGraphCapture of webgpu.
+            timeout: Seconds, or None.
+            profile: Have the page say where the time went.
+        """
+        layout, body = Layout(), RunT()
+        body.session = session.number
+        body.outputs, body.outputsOnGpu, body.options = (
+            list(outputs),
+            list(on_gpu or ()),
+            _run_options(on_gpu or {}, graph_id, profile),
+        )
+        body.feeds = [
+            describe_on_gpu(name, feed.dtype, feed.shape, feed.live())
+            if isinstance(feed, DeviceTensor)
+            else pack_value(name, feed, types[name], layout)
+            for name, feed in feeds.items()
+        ]
+        # Outputs that are left on the GPU are freed with the tensors that are made of them.
+        unwanted = (lambda answer: self.outputs_of(session.page, answer, outputs, on_gpu)) if on_gpu else None
+        message = self._prepared.of(body, layout.size)
+        if layout.size < FETCHED:
+            return session.page.start(message, layout.buffers, layout.size, timeout=timeout, unwanted=unwanted)
+        url = self.lease.http.publish(layout.padded())
+        future = session.page.start(message, payload_size=layout.size, url=url, timeout=timeout, unwanted=unwanted)
+        future.add_done_callback(lambda _: self.lease.http.withdraw(url))
+        return future
+
+    def outputs_of(
+        self, page: Page, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return the outputs in a page's answer, in this order, and `RunResult.info`.
+
+        Raises:
+            ProtocolError: They are not what was asked for.
+        """
+        bound = on_gpu or {}
+        by_name = {d.name: bound.get(d.name) or self._output(page, d, answer.payload) for d in answer.body.outputs}
+        if missing := [name for name in names if name not in by_name]:
+            raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
+        return [by_name[name] for name in names], answer.told()
+
+    def _output(self, page: Page, description: Any, payload: memoryview) -> Any:
+        if description.location != Location.gpu:
+            return value_of(description, payload)
+        if not has_form(description.dtype):
+            raise ProtocolError(f"output {description.name!r} of type {description.dtype} is said to be on the GPU")
+        dims = description.dims or []
+        return DeviceTensor(page, description.gpuId, description.dtype, dims, device_id=self.device_id)
+
+    def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
+        """Return a GPU buffer of this page as a tensor that does not own it.
+
+        Raises:
+            InvalidArgument: This session has no WebGPU device.
+        """
+        if not self.device:
+            raise InvalidArgument("this session has no WebGPU device, so nothing of its page is there")
+        return DeviceTensor(self.page, buffer, dtype, shape, owned=False, device_id=self.device_id)
+
+    def stats(self, session: Loaded | None) -> dict[str, Any]:
+        """Ask the page for counters and memory, of a session or (None) of the whole page."""
+        body = GetStatsT()
+        body.session = session.number if session else 0
+        page = session.page if session else self.page
+        return loop_thread().call(page.request(body)).told()
+
+    def release_graph(self, session: Loaded, graph_id: int) -> None:
+        """Have the page forget what a session captured with a graph id."""
+        body = ReleaseGraphT()
+        body.session, body.graphId = session.number, graph_id
+        loop_thread().call(session.page.request(body))
+
+    def release(self) -> None:
+        """Give the sessions and the share of the browser back. Does not wait; never fails."""
+        if not self._released:
+            self._released = True
+            soon(self._release)
+
+    def release_session(self, session: Loaded) -> None:
+        """Release one of the page's sessions. Does not wait; never fails."""
+        soon(lambda: self._release_sessions(session))
+
+    def _release_sessions(self, *only: Loaded) -> None:
+        for session in only or tuple(self._sessions):
+            self._sessions.discard(session)
+            _post_release(session)
+
+    def _release(self) -> None:
+        self._leave()
+        self._release_sessions()
+        pool().release(self.lease)
+
+
+def _post_release(session: Loaded) -> None:
+    body = ReleaseSessionT()
+    body.session = session.number
+    session.page.post(body)
+
+
+def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: bool) -> str:
+    """`RunOptions` of the page."""
+    bind = {
+        name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
+        for name, tensor in on_gpu.items()
+        if tensor is not None
+    }
+    options = {"bind": bind or None, "graphId": graph_id, "profile": profile or None}
+    return json.dumps({name: value for name, value in options.items() if value is not None})

@@ -1,0 +1,362 @@
+"""What a session knows of itself; the same for `InferenceSession` and `AsyncInferenceSession`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from py_ort.boundary import public, typed_errors
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import OTHER_PROCESS
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
+from py_ort.log import SessionLog
+from py_ort.runtime.memory import memory_of
+from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.opening import Opened, Progress, Providers, open_session
+from py_ort.runtime.options import RunOptions, SessionOptions
+from py_ort.runtime.origin import Origin, Source
+from py_ort.runtime.running import Run, output_names
+from py_ort.runtime.values.feeds import check_mapping
+from py_ort.runtime.values.ort_value import OrtValue
+from py_ort.runtime.values.output_location import OnGpu, OutputLocation, preferred
+
+if TYPE_CHECKING:
+    from py_ort.compiler import NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.compiler.placement import Placement
+    from py_ort.profiling import Profile
+
+
+#: Of runs without options.
+_DEFAULTS = RunOptions()
+
+
+@public
+class SessionBase:
+    """A model in a page, and what may be asked of it."""
+
+    def __init__(
+        self,
+        source: Source,
+        options: SessionOptions | None,
+        providers: Providers | None,
+        provider_options: Sequence[Mapping[str, Any]] | None,
+        browser: BrowserOptions,
+        progress: Progress | None,
+    ) -> None:
+        if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+            raise InvalidArgument(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
+        self._opened: Opened | None = None
+        self._variants: dict[Any, Opened] = {}
+        self._making_variant = Lock()
+        self._last_run: dict[str, Any] = {}
+        self._options = options._copy() if options else SessionOptions()
+        self._origin = Origin(source, self._options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+        self._browser = browser
+        self._log = SessionLog(self._options.log_severity_level, self._options.logid)
+        if names := self._options.changed_without_effect():
+            self._log.warning("session options without effect in a browser: %s", ", ".join(names))
+        if providers is None and self._options.has_providers():
+            providers = list(self._options._providers.items())
+        self._profile = _profile(self._options)
+        try:
+            self._open_with(providers, provider_options, progress)
+            self._log.info("%s", self)
+        except BaseException:
+            self._release()
+            raise
+
+    def _open_with(
+        self,
+        providers: Providers | None,
+        provider_options: Sequence[Mapping[str, Any]] | None,
+        progress: Progress | None = None,
+    ) -> None:
+        origin, wanted, changes = self._origin.anew(), (providers, provider_options), _changes(self._options)
+        opened = self._open_variant(origin, wanted, changes, progress)
+        self._release()
+        self._opened = opened
+        self._origin, self._asked, self._changes = origin, wanted, changes
+        if self._profile is not None:
+            self._profile.add_opened(opened)
+        # What is asked for after the end, too.
+        self._inputs, self._outputs = opened.inputs, opened.outputs
+        self._location = self._output_location(opened)
+        self._metadata, self._placement = opened.metadata, opened.placement
+
+    def _open_variant(
+        self,
+        origin: Origin,
+        providers: tuple[Providers | None, Sequence[Mapping[str, Any]] | None],
+        changes: ModelChanges,
+        progress: Progress | None = None,
+    ) -> Opened:
+        return open_session(
+            origin,
+            self._options,
+            *providers,
+            self._browser,
+            progress or (lambda stage, done, total: None),
+            self._log,
+            changes,
+        )
+
+    def _output_location(self, opened: Opened) -> OutputLocation:
+        """Where outputs go: the CPU if nothing of this model runs on a GPU here."""
+        location = self._options.preferred_output_location
+        if location == "cpu" or opened.placement.counts().get("webgpu"):
+            preferred(location, opened.outputs, [])  # its names are to be those of outputs
+            return location
+        self._log.warning("preferred_output_location: no node runs on a GPU, so outputs stay on the CPU")
+        return "cpu"
+
+    # --- running
+
+    def _start(
+        self,
+        names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        on_gpu: OnGpu | None = None,
+        spent: float = 0.0,
+    ) -> Run:
+        options, log = run_options or _DEFAULTS, self._log
+        if run_options is not None:
+            log = log.of_run(options.log_severity_level, options.logid)
+            if ignored := options.without_effect():
+                log.warning("run options without effect in a browser: %s", ", ".join(ignored))
+        wanted = output_names(self._open(), names)
+        check_mapping(input_feed)
+        input_feed = options.feeds(input_feed)
+        opened = self._ready(self._for_run(wanted, input_feed, options))
+        if on_gpu is None:
+            on_gpu = preferred(self._location, opened.outputs, wanted)
+        profiling = self._profile is not None
+        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling, spent)
+
+    def _finish(self, run: Run) -> list[Any]:
+        from py_ort.runtime.values.device_tensor import DeviceTensor
+
+        outputs = [OrtValue(value) if isinstance(value, DeviceTensor) else value for value in run.outputs()]
+        self._last_run = run.info
+        if self._profile is not None and "timeline" in run.info:
+            with typed_errors("profiling a run"):
+                self._profile.add_run(run.times, run.info)
+        if self._opened is not None:
+            self._opened.times.setdefault("first_run_ms", run.info["total_ms"])
+        return outputs
+
+    def _for_run(self, wanted: Sequence[str], input_feed: Mapping[str, Any], options: RunOptions) -> Opened:
+        """Return the session in the page for a run; one for other constants or fewer outputs is made when first asked.
+
+        Initializers that may be fed are constants as long as nobody does, because that is so much quicker.
+        """
+        opened = self._open()
+        fed = frozenset(arg.name for arg in opened.overridable if arg.name in input_feed)
+        only = set(wanted) if options.only_execute_path_to_fetches else {arg.name for arg in opened.outputs}
+        if not fed and len(only) == len(opened.outputs):
+            return opened
+        key = fed, frozenset(only)
+        with self._making_variant:
+            if key not in self._variants:
+                names = None if len(only) == len(opened.outputs) else sorted(only)
+                changes = self._changes.but(fed=fed, outputs=names)
+                self._variants[key] = self._open_variant(self._origin, self._asked, changes)
+            return self._variants[key]
+
+    def _may_compile(self, input_feed: Mapping[str, Any], options: RunOptions) -> bool:
+        """Whether starting a run may take long, because it may need a session of its own, or the session is lost."""
+        if self._open().session.gone:
+            return True
+        fed = any(arg.name in options.feeds(input_feed) for arg in self._open().overridable)
+        return fed or options.only_execute_path_to_fetches
+
+    # --- asking
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs."""
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return list(self._outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the initializers that may be fed: those that the model lists as inputs too.
+
+        A run that feeds one has a session of its own in the page, made by the first such run.
+        """
+        return list(self._open().overridable)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return what the model says of itself."""
+        return self._metadata
+
+    def get_providers(self) -> list[str]:
+        """Return the providers of this session, onnxruntime's names, best first."""
+        from py_ort.compiler.placement import onnxruntime_name
+
+        return [onnxruntime_name(name) for name in self._open().providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the providers' options, by onnxruntime's names."""
+        from py_ort.compiler.placement import onnxruntime_name
+        from py_ort.runtime.providers.options import all_options
+
+        options = self._open().backend.options
+        return {onnxruntime_name(name): all_options(name, options.get(name, {})) for name in self._open().providers}
+
+    def get_session_options(self) -> SessionOptions:
+        """Return a copy of the options that this session was made with."""
+        return self._options._copy()
+
+    def placement(self) -> Placement:
+        """Return which node runs on which provider, and why. Prints as a table."""
+        return self._placement
+
+    def stats(self) -> dict[str, Any]:
+        """Return times and counters.
+
+        Keys: `create_ms`, `compile_ms` and `first_run_ms` as seen from here; `created`: the page's account of creation;
+        `shapes`: those that plans were made for (see `py_ort.runtime.shape_plans`);
+        `last_run`: its account of the last run (times, counters, whether it was replayed) and `total_ms`, seen from
+        here; `traffic`: bytes that crossed the websocket so far; `session`: its recordings and memory; `page`: counters
+        and memory of the whole page.
+        """
+        opened = self._open()
+        session, page = opened.steadily(lambda: (opened.backend.stats(opened.session), opened.backend.stats(None)))
+        return {
+            **opened.times,
+            "created": opened.created,
+            "shapes": opened.shape_plans.shapes() if opened.shape_plans else [],
+            "last_run": dict(self._last_run),
+            "traffic": opened.session.page.traffic,
+            "session": session,
+            "page": page,
+        }
+
+    def memory(self) -> dict[str, dict[str, int]]:
+        """Return what the session holds in the page, in bytes, by provider.
+
+        For each provider: `weights`: constants, and what kernels made of them; `shared` of these bytes are held
+        by other sessions too; `arena`: room for what is between the nodes, and for feeds and outputs that are not on
+        the GPU already; `peak`: the most of it that was needed at one time (an output that takes the place of an input
+        counts once). On wasm a run gives all of it back, so that both are the same; on the GPU the arena is kept, and
+        serves all shapes seen. Values of IO binding and idle buffers in caches are the page's: see `stats()`.
+        """
+        opened = self._open()
+        plans = opened.shape_plans
+        answer = opened.steadily(lambda: memory_of(opened.backend, opened.session, plans.sessions() if plans else []))
+        return {name: answer[name] for name in opened.providers if name in answer}
+
+    # --- profiling
+
+    def end_profiling(self) -> str:
+        """End the profile that `SessionOptions.enable_profiling` began, and write it as a Chrome trace.
+
+        It loads in chrome://tracing and in Perfetto: the phases of the session's making, and of each run what Python,
+        the bridge, the worker, the nodes on the CPU and the GPU's kernels did, on one clock.
+
+        Returns:
+            The file's name: `profile_file_prefix`, the date and the time, as onnxruntime names it. "" when profiling
+            was not enabled, or is over.
+        """
+        profile, self._profile = self._profile, None
+        if profile is None:
+            return ""
+        name = profile.write()
+        for note in profile.notes:
+            self._log.warning("%s: %s", name, note)
+        return name
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when profiling began, on the clock of `time.perf_counter_ns()`; 0 when it is not enabled."""
+        return 0 if self._profile is None else self._profile.started_ns
+
+    @property
+    def browser(self) -> str:
+        """The browser and its version."""
+        return self._opened.backend.lease.launcher.description if self._opened else ""
+
+    @property
+    def adapter(self) -> str:
+        """The WebGPU adapter, in words; "" without WebGPU."""
+        return self._opened.backend.adapter if self._opened else ""
+
+    # --- ending
+
+    def close(self) -> None:
+        """Release the session in the page. The browser goes some time after its last session.
+
+        A profile that was not ended is written. In a forked child all of it is the parent's, and nothing happens.
+        """
+        if self._opened is not None and self._opened.elsewhere:
+            return
+        self.end_profiling()
+        self._release()
+
+    def _release(self) -> None:
+        opened, self._opened = self._opened, None
+        variants, self._variants = self._variants, {}
+        for one in (opened, *variants.values()):
+            if one is not None:
+                one.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_opened", None) is not None:
+            self.close()
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._opened is None:
+            return f"<{name}, closed>"
+        counts = ", ".join(f"{n} nodes on {provider}" for provider, n in self.placement().counts().items())
+        return f"<{name} {self._metadata.graph_name!r}: {counts}; {self.browser}>"
+
+    # --- for what belongs to a session
+
+    def _open(self) -> Opened:
+        if self._opened is None:
+            raise PyOrtError("this session is closed")
+        if self._opened.elsewhere:
+            raise ConnectionLost(OTHER_PROCESS)
+        return self._opened
+
+    def _ready(self, opened: Opened | None = None) -> Opened:
+        """Return the session, or one of its variants, once it is in the page."""
+        opened = opened or self._open()
+        if opened.session.gone:
+            opened.come_back()
+            if self._profile is not None:
+                self._profile.follow(opened)
+        return opened
+
+    def _check_input_name(self, name: str) -> None:
+        known = [arg.name for arg in (*self._inputs, *self._open().overridable)]
+        if name not in known:
+            raise InvalidArgument(f"the model has no input {name!r}: it has {', '.join(map(repr, known))}")
+
+    def _output_types(self) -> dict[str, str]:
+        return {arg.name: arg.type for arg in self._outputs}
+
+
+def _profile(options: SessionOptions) -> Profile | None:
+    if not options.enable_profiling:
+        return None
+    from py_ort.profiling.profile import Profile
+
+    return Profile(options.profile_file_prefix)
+
+
+def _changes(options: SessionOptions) -> ModelChanges:
+    from py_ort.runtime.available import seed
+
+    return ModelChanges(
+        initializers={name: value.numpy() for name, value in options._initializers.items()},
+        external={name: value.numpy() for name, value in options._external_initializers.items()},
+        files=options._files,
+        seed=seed(),
+    )

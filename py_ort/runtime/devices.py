@@ -1,0 +1,71 @@
+"""WebGPU devices of browsers: opened within a time, and in another browser where one has none any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import NoAdapter
+from py_ort.runtime.providers.options import for_adapter
+
+#: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
+_GRACE = 10.0
+
+
+class AdapterGone(NoAdapter):
+    """A browser that had a WebGPU adapter has none any more: after some crashes of its GPU process it tries no more."""
+
+
+async def open_device(
+    lease: Lease,
+    page: Page,
+    device_id: int,
+    settings: Mapping[str, str],
+    browser: BrowserOptions | None = None,
+    timeout: float | None = None,
+) -> dict[str, Any]:
+    """Open a device in a page unless it is open; return what the page says of it.
+
+    Args:
+        lease: A share of a worker.
+        page: The lease's worker, as it is now.
+        device_id: Which device of the worker.
+        settings: Options of the provider webgpu.
+        browser: What was asked for, if other options may have started this browser.
+        timeout: Seconds; None leaves it at `BrowserOptions.launch_timeout`.
+
+    Raises:
+        NoAdapter: This browser has none.
+        AdapterGone: It has none any more; new shares are of another browser from now on.
+        Timeout: The page did not answer in time.
+    """
+    wanted = browser or lease.browser.options
+    told = for_adapter(settings, wanted)
+    try:
+        device = await page.device(device_id, told, wanted.launch_timeout + _GRACE if timeout is None else timeout)
+    except NoAdapter as e:
+        if not lease.browser.had_adapter or not lease.launcher.replaceable:
+            raise
+        pool().retire(lease)
+        raise AdapterGone(f"{e.message}, any more") from e
+    lease.browser.had_adapter = True
+    return device
+
+
+async def acquire_with_device(
+    browser: BrowserOptions, device_id: int = 0, settings: Mapping[str, str] | None = None
+) -> tuple[Lease, Page, dict[str, Any]]:
+    """Return a share of a browser, its worker, and what that says of its device; see `open_device`."""
+    for last in (False, True):
+        lease = await pool().acquire(browser)
+        try:
+            page = await pool().live(lease)
+            return lease, page, await open_device(lease, page, device_id, settings or {}, browser)
+        except BaseException as e:
+            pool().release(lease)
+            if last or not isinstance(e, AdapterGone):
+                raise
+    raise AssertionError

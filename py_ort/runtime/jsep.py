@@ -1,0 +1,291 @@
+"""One WebGPU kernel at a time: the JSEP contract between Python and a page, one message for each call.
+
+    from py_ort.runtime.jsep import JsepBackend
+
+    with JsepBackend() as backend:
+        relu = backend.create_kernel("Relu")
+        (y,) = backend.run(relu, [np.array([-1, 2], np.float32)])
+        y.numpy()  # array([0., 2.], dtype=float32)
+
+The same names are those of the core's calls into the page (wasm_build/include/py_ort/abi.h): a session goes the same
+way, without the websocket between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_ort.boundary import public
+from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import pool
+from py_ort.exceptions import InvalidArgument, PyOrtError
+from py_ort.lazy_imports import import_whole
+from py_ort.runtime.devices import acquire_with_device
+from py_ort.runtime.providers.options import check_options
+from py_ort.runtime.values.device_tensor import DeviceTensor
+from py_ort.runtime.values.ort_value import OrtValue
+from py_ort.schema.gen.JsepAlloc import JsepAllocT
+from py_ort.schema.gen.JsepCopy import JsepCopyT
+from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
+from py_ort.schema.gen.JsepCreateKernel import JsepCreateKernelT
+from py_ort.schema.gen.JsepFree import JsepFreeT
+from py_ort.schema.gen.JsepReleaseKernel import JsepReleaseKernelT
+from py_ort.schema.gen.JsepRun import JsepRunT
+from py_ort.schema.gen.Location import Location
+from py_ort.schema.gen.TensorDesc import TensorDescT
+from py_ort.wire import Layout
+from py_ort.wire.tensors import dtype_of, on_gpu, pack
+
+if TYPE_CHECKING:
+    from py_ort.browser.page import Page
+    from py_ort.browser.pool import Lease
+    from py_ort.ops import Operator
+
+#: What a kernel may be given: an array, a value (on either side), or None for an omitted input.
+Input = np.ndarray | OrtValue | None
+
+
+@public
+class JsepBackend:
+    """A page's WebGPU device, its buffers and its kernels.
+
+    Buffers and kernels are numbers, as in the contract; `run` takes and gives tensors. What was made here goes with
+    `close`, values that `run` returned go with themselves.
+
+    Args:
+        options: Options of webgpu; those that say which device (`deviceId`, `powerPreference`, `forceFallbackAdapter`).
+        browser: Which browser; see `BrowserOptions`. Sessions of the same browser share the page.
+        launcher: "playwright" or "process"; default: what suits the browser.
+
+    Attributes:
+        device: What the page says of the device: vendor, architecture, description, software, features, limits.
+
+    Raises:
+        NoAdapter: WebGPU has no adapter in this browser.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any] | None = None,
+        *,
+        browser: str | BrowserOptions | None = None,
+        launcher: str | None = None,
+    ) -> None:
+        self._lease: Lease | None = None
+        checked, _ = check_options("webgpu", options or {})
+        self.device_id = int(checked.get("deviceId", 0))
+        self._buffers: set[int] = set()
+        self._kernels: dict[int, Operator] = {}
+        import_whole("onnx_ir", "py_ort.ops", "py_ort.compiler.plan.attributes", "py_ort.user_kernels.registry")
+        loop_thread().call(self._enter(BrowserOptions.of(browser, launcher), checked))
+
+    async def _enter(self, browser: BrowserOptions, options: Mapping[str, str]) -> None:
+        # Numbers mean something in this worker only.
+        self._lease, self._worker, self.device = await acquire_with_device(browser, self.device_id, options)
+
+    # --- buffers
+
+    def alloc(self, size: int) -> int:
+        """Make a GPU buffer of `size` bytes, all zeros; return its number."""
+        body = JsepAllocT()
+        body.deviceId, body.size = self.device_id, -(-max(size, 1) // 16) * 16
+        buffer: int = self._ask(body).body.id
+        self._buffers.add(buffer)
+        return buffer
+
+    def free(self, buffer: int) -> None:
+        """Free a buffer.
+
+        Raises:
+            InvalidArgument: There is none of this number.
+        """
+        self._buffers.discard(buffer)
+        body = JsepFreeT()
+        body.id = buffer
+        self._ask(body)
+
+    def copy(self, source: bytes | np.ndarray | int, target: int, size: int | None = None) -> None:
+        """Copy into a buffer: bytes or an array's bytes from here, or `size` bytes of another buffer.
+
+        Bytes are taken as they are: see docs/internals.md, section 5, for how elements lie on the GPU; `run` and
+        `OrtValue` convert them.
+
+        Raises:
+            InvalidArgument: They do not fit, or a buffer is not there.
+        """
+        body = JsepCopyT()
+        body.dst = target
+        if isinstance(source, int):
+            if size is None:
+                raise InvalidArgument("a copy between buffers takes a size in bytes")
+            body.src, body.size = source, size
+            self._ask(body)
+            return
+        data = source.tobytes() if isinstance(source, np.ndarray) else bytes(source)
+        if size is not None and size != len(data):
+            raise InvalidArgument(f"there are {len(data)} bytes to copy, not {size}")
+        body.src, body.size = 0, len(data)
+        self._ask(body, [data] if data else [])
+
+    def copy_async(self, source: int, size: int) -> Future[bytes]:
+        """Start to read `size` bytes of a buffer; return a future of them."""
+        body = JsepCopyAsyncT()
+        body.src, body.size = source, size
+
+        async def read() -> bytes:
+            return bytes((await self._page().request(body)).payload)
+
+        return loop_thread().submit(read())
+
+    # --- kernels
+
+    def create_kernel(self, op_type: str, attributes: Mapping[str, Any] | None = None, domain: str = "") -> int:
+        """Make a kernel; return its number.
+
+        Args:
+            op_type: The operator, in its newest opset's form (docs/internals.md, section 2).
+            attributes: Numbers, texts, lists of them, or arrays.
+            domain: "" is ai.onnx. A user kernel's is its own (see `py_ort.register_kernel`).
+
+        Raises:
+            NotImplemented: There is no WebGPU kernel for this operator.
+        """
+        import onnx_ir as ir
+
+        from py_ort.compiler.plan.attributes import pack_attributes
+        from py_ort.ops import operator
+        from py_ort.user_kernels import find_kernel
+
+        items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]
+        body = JsepCreateKernelT()
+        body.deviceId, body.opType, body.domain = self.device_id, op_type, domain
+        body.attributes = list(pack_attributes(items))
+        if own := find_kernel(domain, op_type):
+            body.userKernel = json.dumps(own.definition)
+        kernel: int = self._ask(body).body.id
+        self._kernels[kernel] = operator(domain, op_type)
+        return kernel
+
+    def release_kernel(self, kernel: int) -> None:
+        """Forget a kernel."""
+        self._kernels.pop(kernel, None)
+        body = JsepReleaseKernelT()
+        body.id = kernel
+        self._ask(body)
+
+    def run(
+        self, kernel: int, inputs: Sequence[Input], outputs: int = 1, host: Collection[int] | None = None
+    ) -> list[OrtValue]:
+        """Run a kernel.
+
+        Args:
+            kernel: Of `create_kernel`.
+            inputs: Arrays are uploaded for this run; values on the GPU are read where they are; None: omitted.
+            outputs: How many.
+            host: Indices of the inputs that the kernel reads on the CPU (shapes, axes, pads). Default: what is
+                declared for the operator, and what is so when constant unless it is on the GPU.
+
+        Returns:
+            The outputs, on the GPU.
+
+        Raises:
+            InvalidArgument: An input is not in this page, or there is no such kernel.
+            RuntimeException, NotImplemented: The kernel refuses these inputs.
+        """
+        if host is None:
+            host = self._host_inputs(kernel, inputs)
+        layout, body = Layout(), JsepRunT()
+        made: list[DeviceTensor] = []
+        try:
+            body.kernel, body.outputs = kernel, outputs
+            body.inputs = [self._input(i, value, i in host, layout, made) for i, value in enumerate(inputs)]
+            answer = self._ask(body, layout.buffers, layout.size)
+        finally:
+            for tensor in made:
+                tensor.free()
+        page = self._page()
+        return [
+            OrtValue(DeviceTensor(page, out.gpuId, out.dtype, out.dims or [], device_id=self.device_id))
+            for out in answer.body.outputs
+        ]
+
+    def _host_inputs(self, kernel: int, inputs: Sequence[Input]) -> set[int]:
+        declared = self._kernels.get(kernel)
+        if declared is None:
+            raise InvalidArgument(f"there is no kernel {kernel}: it was released, or is another backend's")
+        here = {i for i, value in enumerate(inputs) if not isinstance(value, OrtValue) or value.on_device is None}
+        return {*declared.host, *(here & set(declared.host_if_constant))}
+
+    def _input(self, index: int, value: Input, host: bool, layout: Layout, made: list[DeviceTensor]) -> TensorDescT:
+        name = str(index)
+        if value is None:
+            omitted = TensorDescT()
+            omitted.name, omitted.location = name, Location.none
+            return omitted
+        tensor = value.on_device if isinstance(value, OrtValue) else None
+        if tensor is not None and tensor.page is not self._page():
+            raise InvalidArgument(f"input {index} is in another page: give its numpy()")
+        if host or tensor is None:
+            array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
+            if host:
+                return pack(name, array, layout)
+            tensor = DeviceTensor.empty(dtype_of(array), array.shape, self.device_id, self._live())
+            made.append(tensor)
+            tensor.upload(array)
+        return on_gpu(name, tensor.dtype, tensor.shape, tensor.live(f"input {index}"))
+
+    # --- ending
+
+    def close(self) -> None:
+        """Free the buffers and kernels that were made here, and the share of the browser."""
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        for number in self._kernels:
+            kernel = JsepReleaseKernelT()
+            kernel.id = number
+            _post(self._worker, kernel)
+        for number in self._buffers:
+            buffer = JsepFreeT()
+            buffer.id = number
+            _post(self._worker, buffer)
+        soon(lambda: pool().release(lease))
+
+    def __enter__(self) -> JsepBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_lease", None) is not None:
+            self.close()
+
+    def _live(self) -> Lease:
+        if self._lease is None:
+            raise PyOrtError("this JsepBackend is closed")
+        return self._lease
+
+    def _page(self) -> Page:
+        self._live()
+        return self._worker
+
+    def _ask(self, body: Any, payload: Sequence[Any] = (), size: int | None = None) -> Any:
+        total = sum(len(part) for part in payload) if size is None else size
+        return loop_thread().call(self._page().request(body, list(payload), total))
+
+
+def _post(page: Page, body: Any) -> None:
+    soon(lambda: page.post(body))
+
+
+def _plain(value: Any) -> Any:
+    import onnx_ir as ir
+
+    return ir.tensor(value) if isinstance(value, np.ndarray) else value

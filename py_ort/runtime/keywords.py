@@ -1,0 +1,63 @@
+"""Keywords of onnxruntime's sessions that are no arguments of ours. Native takes any, and so do we."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py_ort.compiler.saved.target import DISABLED_ENTRY
+from py_ort.log import SessionLog
+from py_ort.runtime.model_config import VARIABLE, options_in_model
+from py_ort.runtime.options import SessionOptions
+
+_DISABLED = "disabled_optimizers"
+_warned: set[tuple[str, ...]] = set()
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """What they ask for.
+
+    Attributes:
+        fallback: Whether a run whose GPU is lost is done again on wasm.
+        read_config: Whether options that are in the model count.
+        disabled: onnxruntime's optimizers that are not wanted.
+        without_effect: Those that change nothing here.
+    """
+
+    fallback: bool = False
+    read_config: bool = False
+    disabled: tuple[str, ...] = ()
+    without_effect: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, keywords: Mapping[str, Any]) -> Keywords:
+        """Read what came besides our own arguments."""
+        left = dict(keywords)
+        fallback = int(left.pop("enable_fallback", 0)) == 1
+        read_config = int(left.pop("read_config_from_model", os.environ.get(VARIABLE) == "1")) == 1
+        disabled = tuple(sorted(left.get(_DISABLED) or ()))
+        if not disabled:
+            left.pop(_DISABLED, None)
+        return cls(fallback, read_config, disabled, tuple(left))
+
+    def options(self, source: Any, given: SessionOptions | None) -> SessionOptions | None:
+        """Return the options of a session: those in the model take the place of those given, as in onnxruntime."""
+        options = (options_in_model(source) if self.read_config else None) or given
+        if not self._concern_a_file(options):
+            return options
+        options = options._copy()  # type: ignore[union-attr]
+        options.add_session_config_entry(DISABLED_ENTRY, ";".join(self.disabled))
+        return options
+
+    def warn(self, options: SessionOptions | None, log: SessionLog) -> None:
+        """Tell, once in a process, which of them have no effect; optimizers concern the file that is written only."""
+        idle = tuple(name for name in self.without_effect if name != _DISABLED or not self._concern_a_file(options))
+        if idle and idle not in _warned:
+            _warned.add(idle)
+            log.warning("keywords without effect in a browser: %s", ", ".join(idle))
+
+    def _concern_a_file(self, options: SessionOptions | None) -> bool:
+        return bool(self.disabled and options is not None and options.optimized_model_filepath)

@@ -1,0 +1,46 @@
+"""What a session holds in the page: its plan for all shapes, and those for shapes that it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from py_ort.exceptions import NoSuchSession, ProtocolError
+from py_ort.runtime.backend import Backend, Loaded
+
+Memory = dict[str, dict[str, int]]
+_KEYS = {"weights", "shared", "arena", "peak"}
+
+
+def memory_of(backend: Backend, session: Loaded, others: Iterable[Loaded]) -> Memory:
+    """Ask the page for the memory of a session, in bytes by provider.
+
+    Args:
+        backend: Of the session.
+        session: In the page.
+        others: The page's sessions for shapes that were seen: they share the weights, and have arenas of their own.
+    """
+    together = _told(backend, session)
+    for other in others:
+        try:
+            told = _told(backend, other)
+        except NoSuchSession:  # it made room for another meanwhile
+            continue
+        for provider, more in told.items():
+            _add(together.setdefault(provider, dict.fromkeys(more, 0)), more, provider)
+    return together
+
+
+def _told(backend: Backend, session: Loaded) -> Memory:
+    memory = backend.stats(session).get("memory")
+    whole = isinstance(memory, dict) and all(isinstance(of, dict) and of.keys() >= _KEYS for of in memory.values())
+    if not whole:
+        raise ProtocolError(f"the page's account of a session's memory is none: {memory!r:.100}")
+    return memory  # type: ignore[return-value]
+
+
+def _add(total: dict[str, int], more: Mapping[str, Any], provider: str) -> None:
+    total["weights"] += more["weights"] - more["shared"]
+    # Runs follow each other. In the heap they give back what they needed; buffers stay.
+    total["peak"] = max(total["peak"], more["peak"])
+    total["arena"] = max(total["arena"], more["arena"]) if provider == "wasm" else total["arena"] + more["arena"]

@@ -1,0 +1,66 @@
+"""Session options that a model brings along: JSON in its metadata, as onnxruntime's servers write it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.options import SessionOptions
+
+#: With "1" sessions read such options unless their keyword `read_config_from_model` says otherwise.
+VARIABLE = "ORT_LOAD_CONFIG_FROM_MODEL"
+_KEY = "ort_config"
+_SWITCH = range(2)
+#: Options that may be there, and the numbers that they take.
+_ALLOWED: dict[str, range | tuple[int, ...]] = {
+    "enable_profiling": _SWITCH,
+    "execution_mode": _SWITCH,
+    "graph_optimization_level": (0, 1, 2, 3, 99),
+    "inter_op_num_threads": range(257),
+    "intra_op_num_threads": range(257),
+}
+
+
+def options_in_model(source: Any) -> SessionOptions | None:
+    """Return the options that a model asks for, all others at their defaults; None if it asks for none.
+
+    Args:
+        source: Its path or bytes.
+
+    Raises:
+        InvalidArgument: They cannot be read, or a number is none that the option takes.
+    """
+    text = _metadata(source).get(_KEY)
+    if text is None:
+        return None
+    try:
+        config = json.loads(text)
+    except ValueError as e:
+        raise InvalidArgument(f"the model's metadata {_KEY!r} are no JSON: {e}") from None
+    wanted = config.get("session_options") if isinstance(config, dict) else None
+    if not isinstance(wanted, dict):
+        return None
+    options = SessionOptions()
+    for name, value in wanted.items():
+        if name not in _ALLOWED:
+            continue
+        if type(value) is not int or value not in _ALLOWED[name]:
+            raise InvalidArgument(f"the model's metadata {_KEY!r} ask for {name} = {value!r}, which it does not take")
+        setattr(options, name, bool(value) if name == "enable_profiling" else value)
+    return options
+
+
+def _metadata(source: Any) -> dict[str, str]:
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            model = onnx.load_from_string(bytes(source))
+        else:
+            model = onnx.load(os.fspath(source), load_external_data=False)
+    except (OSError, DecodeError):
+        return {}  # loading it says what is wrong
+    return {entry.key: entry.value for entry in model.metadata_props}

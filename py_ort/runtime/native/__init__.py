@@ -1,0 +1,1 @@
+"""What code written for onnxruntime reaches beneath its classes: `_sess`, native bindings and devices."""

@@ -1,0 +1,37 @@
+"""`OrtDevice` with the arguments of onnxruntime's native class."""
+
+from __future__ import annotations
+
+from py_ort.runtime.values.ort_device import CPU, DML, FPGA, GPU, NPU, OrtDevice
+
+_BY_NUMBER = {CPU: "cpu", GPU: "webgpu", FPGA: "npu", NPU: "npu", DML: "dml"}
+_BY_VENDOR: dict[tuple[int, ...], str] = {(GPU, 0x10DE): "cuda", (GPU, 0x1414): "dml", (NPU, 0x19E5): "cann"}
+
+
+class NativeDevice(OrtDevice):
+    """A device by numbers.
+
+    Args:
+        kind: What the static methods give.
+        memory: A kind of memory; not kept.
+        numbers: The vendor's, which may be left out, and the device's.
+    """
+
+    def __init__(self, kind: int, memory: int, *numbers: int) -> None:
+        *vendor, number = numbers
+        super().__init__(_BY_VENDOR.get((kind, *vendor), _BY_NUMBER[kind]), number, *vendor)
+
+
+def _number(kind: int) -> staticmethod[[], int]:
+    def number() -> int:
+        """Return the number of this kind."""
+        return kind
+
+    return staticmethod(number)
+
+
+for _name, _kind in (
+    *(("cpu", CPU), ("cuda", GPU), ("gpu", GPU), ("webgpu", GPU), ("fpga", FPGA), ("npu", NPU), ("cann", NPU)),
+    *(("dml", DML), ("default_memory", 0)),
+):
+    setattr(NativeDevice, _name, _number(_kind))

@@ -1,0 +1,345 @@
+"""From a model and its options to a session in a page: browser, providers, compiler, plan."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from py_ort.boundary import typed_errors
+from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import Lease, pool
+from py_ort.compiler.plan.cache import PlanCache
+from py_ort.compiler.saved.target import SavedModel
+from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
+from py_ort.log import SessionLog
+from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
+from py_ort.runtime.origin import Origin
+from py_ort.runtime.planning import Planned, Planner
+from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
+from py_ort.runtime.shape_plans import ShapePlans, worthwhile
+from py_ort.uninterrupted import check, uninterrupted, wait_for
+
+if TYPE_CHECKING:
+    from py_ort.compiler import CompileOptions, NodeArg
+    from py_ort.compiler.load import ModelMetadata
+    from py_ort.compiler.placement import Placement
+    from py_ort.runtime.backend import Backend, Loaded
+
+T = TypeVar("T")
+Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
+Progress: TypeAlias = "Callable[[str, int, int], None]"
+
+
+class Account(NamedTuple):
+    """When the phases of a session's making began, and when the last one ended (`time.perf_counter()`).
+
+    Attributes:
+        phases: Name and begin of each, in order.
+        ended: When the last one did.
+        compiler: Milliseconds of the compiler's stages, in order; none when the plan was in the cache.
+    """
+
+    phases: tuple[tuple[str, float], ...] = ()
+    ended: float = 0.0
+    compiler: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass
+class Opened:
+    """A model that is ready to run in a page. The model itself and its weights are there, and no longer here.
+
+    Attributes:
+        backend: Its share of the page.
+        session: The session there.
+        load: Loads it again, into the worker that took the place of the last one.
+        providers: Those that may run its nodes, best first.
+        created: The page's account of the session's creation.
+        times: `create_ms` and `compile_ms`, as seen from here.
+        shape_plans: Makes plans for the shapes of runs; None where that would gain nothing.
+        account: What its making consisted of, for profiles.
+    """
+
+    backend: Backend
+    session: Loaded
+    load: Callable[[], tuple[Loaded, dict[str, Any]]]
+    providers: list[str]
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    overridable: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    created: dict[str, Any]
+    times: dict[str, float]
+    shape_plans: ShapePlans | None = None
+    account: Account = field(default_factory=Account)
+    _loading: threading.Lock = field(default_factory=threading.Lock)
+    _process: int = field(default_factory=os.getpid)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process made it, of which this one is a fork."""
+        return self._process != os.getpid()
+
+    def come_back(self) -> None:
+        """See that the session is in the page: after its worker was ended, load it into the next one.
+
+        Raises:
+            PyOrtError: It cannot be had again.
+        """
+        while self.session.gone:
+            with contextlib.suppress(WorkerEnded):  # again, meanwhile
+                uninterrupted(self._come_back)
+
+    def _come_back(self) -> None:
+        with self._loading:
+            if self.session.gone:
+                self.session, self.created = self.load()
+
+    def steadily(self, ask: Callable[[], T]) -> T:
+        """Ask the session something that may be asked again if its worker is ended meanwhile."""
+        while True:
+            self.come_back()
+            try:
+                return ask()
+            except WorkerEnded:
+                continue
+
+    def release(self) -> None:
+        """Give back the share of the page; in a forked child it is not ours to give."""
+        if self.elsewhere:
+            return
+        if self.shape_plans:
+            self.shape_plans.close()
+        self.backend.release()
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def open_session(
+    origin: Origin,
+    options: SessionOptions,
+    providers: Providers | None,
+    provider_options: Sequence[Mapping[str, Any]] | None,
+    browser: BrowserOptions,
+    progress: Progress,
+    log: SessionLog,
+    changes: ModelChanges,
+) -> Opened:
+    """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
+
+    def work() -> Opened:
+        return _open_session(origin, options, providers, provider_options, browser, progress, log, changes)
+
+    return uninterrupted(work, Opened.release)
+
+
+def _open_session(
+    origin: Origin,
+    options: SessionOptions,
+    providers: Providers | None,
+    provider_options: Sequence[Mapping[str, Any]] | None,
+    browser: BrowserOptions,
+    progress: Progress,
+    log: SessionLog,
+    changes: ModelChanges,
+) -> Opened:
+    phases: list[tuple[str, float]] = []
+
+    def stage(name: str) -> None:
+        check()
+        phases.append((name, time.perf_counter()))
+        if options._load_cancelled[0]:
+            raise ModelLoadCanceled(f"set_load_cancellation_flag was called; next would have been {name}")
+        progress(name, 0, 0)
+
+    began = time.perf_counter()
+    # The browser starts while this thread imports the compiler and reads the model.
+    share = _Share(browser)
+    backend: Backend | None = None
+    try:
+        from py_ort.runtime.backend import Backend
+        from py_ort.runtime.devices import AdapterGone
+        from py_ort.runtime.providers.resolution import resolve
+
+        wanted = resolve(providers, provider_options, options.config_entries)
+        saved = SavedModel.of(
+            options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
+        )
+        planner = Planner(origin, changes, _plan_cache(options, changes))
+        stage("reading the model")
+        planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))
+        stage("starting the browser")
+        with typed_errors("opening the providers"):
+            backend = Backend(share.take(), browser, log)
+            try:
+                loop_thread().call(backend.open(wanted, options.create_timeout))
+            except AdapterGone as e:
+                log.warning("%s: starting another browser", e.message)
+                backend.release()
+                share = _Share(browser)
+                backend = Backend(share.take(), browser, log)
+                loop_thread().call(backend.open(wanted, options.create_timeout))
+        stage("compiling the model")
+        compiling = time.perf_counter()
+        names = _with_wasm(backend.providers)
+        settled = compile_options(backend.options, options)
+        compiled = planner.plan(names, settled, saved)
+        compiled_at = time.perf_counter()
+        stage("loading it into the page")
+        try:
+            session, created = _load_into_page(backend, compiled, options, progress)
+        except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
+            if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
+                raise
+            stage("compiling the model")
+            compiled = planner.plan(names, settled, saved)
+            stage("loading it into the page")
+            session, created = _load_into_page(backend, compiled, options, progress)
+        planner.store()
+        shape_plans = _shape_plans(planner, compiled, names, backend, options)
+        check()
+    except BaseException:
+        if backend is not None:
+            backend.release()
+        share.give_back()
+        raise
+
+    def load_again() -> tuple[Loaded, dict[str, Any]]:
+        log.info("the session is loaded again, into another worker")
+        with typed_errors("opening the providers"):
+            loop_thread().call(backend.reopen(options.create_timeout))
+        loaded = _load_into_page(backend, planner.plan(names, settled), options)
+        planner.store()
+        return loaded
+
+    times = {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000}
+    return Opened(
+        backend,
+        session,
+        load_again,
+        names,
+        compiled.inputs,
+        compiled.outputs,
+        compiled.overridable,
+        compiled.metadata,
+        replace(compiled.placement, left_out=dict(backend.dropped)),
+        created,
+        times,
+        shape_plans,
+        Account(tuple(phases), time.perf_counter(), getattr(compiled, "timings", {})),
+    )
+
+
+def _with_wasm(names: Iterable[str]) -> list[str]:
+    """As in onnxruntime, the CPU takes what is left even when it is not named."""
+    return list(dict.fromkeys([*names, "wasm"]))
+
+
+def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
+    """Changed models are not kept: their file does not tell what they compute. One to be written is compiled."""
+    if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
+        return None
+    return PlanCache.default()
+
+
+def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
+    """Return how a session compiles its model, of its providers' options and its own."""
+    from py_ort.compiler.options import CompileOptions
+    from py_ort.runtime.providers.options import names_in
+
+    webgpu = providers.get("webgpu", {})
+    return CompileOptions(
+        graph_optimization_level=int(options.graph_optimization_level),
+        free_dimension_overrides=options.free_dimensions_by_name,
+        free_dimension_overrides_by_denotation=options.free_dimensions_by_denotation,
+        input_shapes=options.input_shapes,
+        preferred_layout=webgpu.get("preferredLayout"),
+        force_cpu_node_names=names_in(webgpu.get("forceCpuNodeNames", "")),
+        disable_cpu_fallback=options.config_entries.get("session.disable_cpu_ep_fallback") == "1",
+        wide_integers=options.config_entries.get("session.wide_integers") == "1",
+    )
+
+
+def _load_into_page(
+    backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress = lambda stage, done, total: None
+) -> tuple[Loaded, dict[str, Any]]:
+    while True:
+        with typed_errors("loading the plan into the page"):
+            threads = {"threads": options.intra_op_num_threads}
+            loading = backend.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
+        with loading:
+            for report in loading.reports():
+                progress(report.stage, report.done, report.total)
+            try:
+                return loading.result()
+            except WorkerEnded:  # because of another session
+                pass
+        with typed_errors("opening the providers"):
+            loop_thread().call(backend.reopen(options.create_timeout))
+
+
+def _shape_plans(
+    planner: Planner, compiled: Planned, providers: list[str], backend: Backend, options: SessionOptions
+) -> ShapePlans | None:
+    mode = options.config_entries.get(SHAPES_ENTRY, "1")
+    if mode not in ("0", "1", "first"):
+        raise InvalidArgument(f'{SHAPES_ENTRY}={mode!r}: "0", "1" or "first"')
+    level = options.graph_optimization_level
+    if mode == "0" or backend.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+        return None
+    if not worthwhile(compiled.inputs, compiled):
+        return None
+
+    def create(planned: Planned) -> Loaded:
+        return _load_into_page(backend, planned, options)[0]
+
+    settled = compile_options(backend.options, options)
+    return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
+
+
+class _Share:
+    """A share of a browser, on its way from the loop's thread to whoever makes a session of it.
+
+    Args:
+        options: Of the browser.
+    """
+
+    def __init__(self, options: BrowserOptions) -> None:
+        self._lease: Lease | None = None
+        self._unwanted = False
+        self._coming = loop_thread().submit(self._acquire(options))
+
+    async def _acquire(self, options: BrowserOptions) -> None:
+        self._lease = await pool().acquire(options)
+        if self._unwanted:
+            self._release()
+
+    def take(self) -> Lease:
+        """Wait for it; from then on it is the caller's."""
+        wait_for(self._coming)
+        lease, self._lease = self._lease, None
+        assert lease is not None
+        return lease
+
+    def give_back(self) -> None:
+        """Nobody takes it, if nobody has: whether it is there already or comes yet. Does not wait."""
+        self._coming.cancel()
+        soon(self._not_wanted)
+
+    def _not_wanted(self) -> None:
+        self._unwanted = True
+        self._release()
+
+    def _release(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            pool().release(lease)

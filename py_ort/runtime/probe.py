@@ -1,0 +1,54 @@
+"""What a browser can do: one page, opened and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import pool
+from py_ort.exceptions import NoAdapter
+from py_ort.runtime.providers.options import for_opening
+
+
+def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
+    """Return what a browser started with these options says of itself.
+
+    Keys: `browser`, `user_agent`, `cross_origin_isolated`, `hardware_concurrency`, and of WebGPU `adapter` (None
+    without one; then `no_adapter` says why), `software`, `features`, `limits`.
+    """
+    return loop_thread().call(_probe(replace(options, idle_timeout=0.0), timeout))
+
+
+def adapter_name(device: Mapping[str, Any]) -> str:
+    """Return what a page says of a device's adapter, in words; "unnamed" if it tells nothing, as in Firefox."""
+    words = [str(device.get(key) or "") for key in ("vendor", "architecture", "description")]
+    return " ".join(dict.fromkeys(word for word in words if word)) or "unnamed"
+
+
+async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
+    lease = await pool().acquire(options)
+    try:
+        page = await pool().live(lease)
+        hello = page.hello
+        found: dict[str, Any] = {
+            "browser": lease.launcher.description,
+            "user_agent": hello.userAgent,
+            "cross_origin_isolated": bool(hello.crossOriginIsolated),
+            "hardware_concurrency": hello.hardwareConcurrency,
+            "adapter": None,
+        }
+        try:
+            # The page itself says which step took too long.
+            told = {**for_opening(options), "patienceMs": int(timeout * 1000)}
+            if told.get("hardware") == "required":
+                told["hardware"] = "expected"  # what there is instead is worth knowing
+            device = await page.device(0, told, timeout + 10)
+        except NoAdapter as e:
+            return {**found, "no_adapter": e.message}
+        found["adapter"] = adapter_name(device)
+        return {**found, **{key: device.get(key) for key in ("software", "features", "limits")}}
+    finally:
+        pool().release(lease)

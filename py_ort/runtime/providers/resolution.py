@@ -1,0 +1,91 @@
+"""From the providers that a session asks for to those that can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from py_ort.compiler.placement.names import ALIASES, canonical_provider
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.providers.options import check_options, entries_for_webgpu
+
+#: Used when a session names none.
+DEFAULT = ("webgpu", "wasm")
+#: The configuration entry by which no provider of the list may be left out.
+REQUIRE = "session.require_providers"
+#: Real names without kernels so far, and why they are left out.
+UNAVAILABLE = {
+    "webgl": "py_ort has no WebGL kernels yet",
+    "webnn": "py_ort has no WebNN backend yet",
+}
+
+
+@dataclass
+class Wanted:
+    """What a session asks for.
+
+    Attributes:
+        providers: Those to open, best first, with their options.
+        dropped: Those that cannot be opened anywhere, with the reason.
+        repeated: What came twice.
+        ignored: Options without effect, by provider.
+        required: Whether none may be left out.
+        cpu_may_stand_in: Whether wasm may run what was meant for one that is left out.
+    """
+
+    providers: dict[str, dict[str, str]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    repeated: list[str] = field(default_factory=list)
+    ignored: dict[str, list[str]] = field(default_factory=dict)
+    required: bool = False
+    cpu_may_stand_in: bool = True
+
+
+def resolve(
+    providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None,
+    provider_options: Sequence[Mapping[str, Any]] | None = None,
+    entries: Mapping[str, str] | None = None,
+) -> Wanted:
+    """Read the arguments `providers` and `provider_options` of a session.
+
+    Args:
+        providers: Names, or pairs of a name and its options.
+        provider_options: Options for each of them.
+        entries: The session's configuration entries, where options of webgpu may be too.
+
+    Raises:
+        InvalidArgument: A name that is no provider anywhere, or options that do not match or are unknown.
+    """
+    if isinstance(providers, str):
+        raise InvalidArgument(f"providers is a list of names: [{providers!r}]")
+    if providers is not None and not isinstance(providers, Collection):
+        raise InvalidArgument(f"providers is a list of names, not {type(providers).__name__}")
+    items = list(providers) if providers else list(DEFAULT)
+    if provider_options is not None and len(provider_options) != len(items):
+        raise InvalidArgument(f"there are {len(items)} providers and {len(provider_options)} provider_options")
+    entries = entries or {}
+    required = entries.get(REQUIRE, "0")
+    if required not in ("0", "1"):
+        raise InvalidArgument(f'{REQUIRE}={required!r}: "0" or "1"')
+    may_stand_in = entries.get("session.disable_cpu_ep_fallback") != "1"
+    wanted = Wanted(required=required == "1", cpu_may_stand_in=may_stand_in)
+    for index, item in enumerate(items):
+        name, options = (item, {}) if isinstance(item, str) else (item[0], dict(item[1]))
+        if provider_options is not None:
+            options = {**options, **provider_options[index]}
+        if name.lower() not in ALIASES and name.endswith("ExecutionProvider"):
+            wanted.dropped[name] = "it runs natively only, not in a browser"
+            continue
+        canonical = canonical_provider(name)
+        if canonical in UNAVAILABLE:
+            wanted.dropped[canonical] = UNAVAILABLE[canonical]
+        elif canonical in wanted.providers:
+            wanted.repeated.append(name)
+        else:
+            if canonical == "webgpu":
+                options = {**entries_for_webgpu(entries), **options}
+            wanted.providers[canonical], ignored = check_options(canonical, options)
+            if ignored:
+                wanted.ignored[canonical] = ignored
+    return wanted

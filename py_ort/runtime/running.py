@@ -1,0 +1,202 @@
+"""One run of a session: from the caller's feeds to the page, and back to outputs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from py_ort.boundary import typed_errors
+from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
+from py_ort.log import SessionLog
+from py_ort.runtime.options import RunOptions
+from py_ort.runtime.values.device_tensor import DeviceTensor
+from py_ort.runtime.values.feeds import SPARSE, as_feed, check_feed, check_names, tensor_of_sparse
+from py_ort.runtime.values.maps import maps_of_tensor, tensor_of_map
+from py_ort.runtime.values.output_location import OnGpu
+from py_ort.runtime.values.sparse_tensor import SparseTensor
+from py_ort.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from py_ort.profiling.profile import RunTimes
+    from py_ort.runtime.opening import Opened
+
+T = TypeVar("T")
+
+
+class Run:
+    """A run under way; made with it started.
+
+    Args:
+        opened: The session.
+        names: Outputs wanted.
+        input_feed: By the name of the input.
+        run_options: See `RunOptions`.
+        timeout: Seconds, where the run's options name none.
+        log: Of this run.
+        on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
+        profile: Have the page say where the time went.
+        spent: Seconds of the timeout that an earlier try took.
+
+    Attributes:
+        repeatable: Whether it may be done again as if it had not been: nothing on the GPU is read or written.
+        future: Of the page's answer; cancelling it ends the run.
+        info: The page's account of the run, once it is over.
+
+    Raises:
+        InvalidArgument: A feed does not fit the model.
+        Cancelled: `run_options.terminate` is set.
+        WorkerEnded: A value on the GPU is lost with its worker.
+    """
+
+    @typed_errors("starting the run")
+    def __init__(
+        self,
+        opened: Opened,
+        names: Sequence[str],
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions,
+        timeout: float | None,
+        log: SessionLog,
+        on_gpu: OnGpu | None = None,
+        profile: bool = False,
+        spent: float = 0.0,
+    ) -> None:
+        self._began = time.perf_counter()
+        self._backend, self._names = opened.backend, names
+        main = opened.session
+        page = self._page = main.page
+        self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
+        self._sparse = {arg.name for arg in opened.outputs if arg.type.startswith(SPARSE)}
+        self._options, self._log, self._on_gpu = run_options, log, on_gpu
+        self.info: dict[str, Any] = {}
+        check_names(opened.inputs, input_feed)
+        feeds, types = {}, {}
+        for arg in opened.inputs:
+            value = input_feed.get(arg.name)
+            if arg.keys is not None:
+                arg, value = tensor_of_map(arg, value)
+            elif arg.type.startswith(SPARSE):
+                arg, value = tensor_of_sparse(arg, value)
+            types[arg.name] = arg.type
+            feeds[arg.name] = as_feed(arg.name, value, arg.type, page)
+            check_feed(arg, feeds[arg.name])
+        graph_id = run_options.graph_id
+        bound = {name: tensor for name, tensor in (on_gpu or {}).items() if tensor is not None}
+        for name, tensor in bound.items():
+            tensor.live(f"the value bound to output {name!r}")
+            if tensor.page is not page:
+                lost = InvalidArgument(f"the value bound to output {name!r} is in another page than the session")
+                raise tensor.page.lost.again() if tensor.page.lost else lost
+        self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
+        if run_options.terminate:
+            raise Cancelled("run_options.terminate is set")
+        if run_options.timeout is not None:
+            timeout = run_options.timeout
+        if timeout is not None:
+            timeout = max(timeout - spent, 0.0)
+        session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
+        profile = profile or run_options._profile
+        self._sent = time.perf_counter()
+        # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
+        heard = self._heard = [self._sent]
+        self.future = self._backend.start_run(
+            session if session is not None and session.page is page else main,
+            names,
+            feeds,
+            types,
+            on_gpu=on_gpu,
+            graph_id=graph_id,
+            timeout=timeout,
+            profile=profile,
+        )
+        self.future.add_done_callback(lambda _: left())
+        self.future.add_done_callback(lambda _: heard.append(time.perf_counter()))
+        run_options._cancel.append(self.future.cancel)
+
+    def wait(self) -> None:
+        """Wait for the page's answer, whatever it is. An interrupt (Ctrl-C) ends the run."""
+        try:
+            self.future.exception()
+        except CancelledError:
+            pass
+        except BaseException:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """End it; what it left on the GPU is freed even if it is over already."""
+        self.over()
+        if not self.future.cancel() and not self.future.exception():
+            with contextlib.suppress(PyOrtError):
+                self._taken()
+
+    @typed_errors("reading the outputs")
+    def outputs(self) -> list[Any]:
+        """Return the outputs of a run that is over, in the order of their names."""
+        self.over()
+        outputs, self.info = self._taken()
+        self._ended = time.perf_counter()
+        self.info["total_ms"] = (self._ended - self._began) * 1000
+        self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
+        return [self._as_typed(name, value) for name, value in zip(self._names, outputs, strict=True)]
+
+    def _as_typed(self, name: str, value: Any) -> Any:
+        if name in self._maps:
+            return maps_of_tensor(self._maps[name], value)
+        return SparseTensor.of_dense(value) if name in self._sparse and isinstance(value, np.ndarray) else value
+
+    def _taken(self) -> tuple[list[Any], dict[str, Any]]:
+        try:
+            answer = self.future.result()
+        except CancelledError:
+            raise Cancelled("the run was ended by run_options.terminate") from None
+        return self._backend.outputs_of(self._page, answer, self._names, self._on_gpu)
+
+    @property
+    def times(self) -> RunTimes:
+        """When it passed what; for one whose outputs were taken."""
+        from py_ort.profiling.profile import RunTimes
+
+        return RunTimes(self._began, self._sent, self._heard[-1], self._ended)
+
+    def over(self) -> None:
+        """Nobody waits any more."""
+        if self.future.cancel in self._options._cancel:
+            self._options._cancel.remove(self.future.cancel)
+
+
+def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
+    """Return the names of the outputs to compute; all of them by default.
+
+    Raises:
+        InvalidArgument: The model has no such output.
+    """
+    names = [arg.name for arg in opened.outputs]
+    if isinstance(wanted, str):
+        raise InvalidArgument(f"outputs are a list of names: [{wanted!r}]")
+    if unknown := [name for name in wanted or () if name not in names]:
+        raise InvalidArgument(
+            f"the model has no output {unknown[0]!r}{did_you_mean(unknown[0], names)}: "
+            f"it has {', '.join(map(repr, names))}"
+        )
+    return list(wanted) if wanted else names
+
+
+def in_thread(work: Callable[[], T]) -> Future[T]:
+    """Run something in a thread of its own, whose number is not limited: each only waits for the page."""
+    future: Future[T] = Future()
+
+    def target() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as e:
+            future.set_exception(e)
+
+    threading.Thread(target=target, name="py_ort-run", daemon=True).start()
+    return future

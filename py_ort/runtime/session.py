@@ -1,0 +1,245 @@
+"""`InferenceSession`: a model, compiled here, that runs in a browser's page."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from py_ort.boundary import public
+from py_ort.browser.options import BrowserOptions
+from py_ort.exceptions import DeviceLost, WorkerEnded
+from py_ort.runtime.base import SessionBase
+from py_ort.runtime.keywords import Keywords
+from py_ort.runtime.native.session_names import NativeSessionNames
+from py_ort.runtime.opening import Providers
+from py_ort.runtime.options import RunOptions, SessionOptions
+from py_ort.runtime.running import in_thread
+from py_ort.runtime.values.io_binding import IOBinding
+from py_ort.runtime.values.ort_value import OrtValue, make_value
+from py_ort.runtime.values.output_location import OnGpu
+
+
+@public
+class InferenceSession(NativeSessionNames, SessionBase):
+    """Loads a model and runs it in a browser, with onnxruntime's methods.
+
+    What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
+    provider of the list is opened in the page; Python optimises the model, places every node on a provider and writes a
+    plan; the page loads the plan and its weights; `run` sends feeds and gets outputs.
+
+    Args:
+        path_or_bytes: An ONNX file, or its bytes.
+        sess_options: See `SessionOptions`.
+        providers: Execution providers, best first: names, or pairs of a name and its options. Default: "webgpu", then
+            "wasm". One that cannot run in this browser is left out with a warning, unless it is the only one, or the
+            configuration entry "session.require_providers" is "1".
+        provider_options: Options for each of `providers`, as dicts.
+        browser: Which browser; see `BrowserOptions`. Default: "chromium".
+        launcher: "playwright" or "process"; default: what suits the browser.
+        pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
+        progress: Called with (stage, done, total) while the session is made.
+        keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
+            `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
+            default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
+            `optimized_model_filepath` names. Any other gets a warning, once in a process.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be used; the message says why.
+        BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
+        NoAdapter, EPFail: None of the providers can run in this browser, or one that is required cannot.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        browser: str | BrowserOptions | None = None,
+        launcher: str | None = None,
+        pages: int | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        **keywords: Any,
+    ) -> None:
+        asked = Keywords.read(keywords)
+        self._fallback, self._read_config_from_model = asked.fallback, asked.read_config
+        where = BrowserOptions.of(browser, launcher, pages)
+        options = asked.options(path_or_bytes, sess_options)
+        super().__init__(path_or_bytes, options, providers, provider_options, where, progress)
+        asked.warn(options, self._log)
+
+    # --- running
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Run the model.
+
+        Args:
+            output_names: Outputs wanted, in this order; None or empty: all.
+            input_feed: By the name of the input: arrays (or `OrtValue`s, or lists that numpy understands); for a
+                sequence a list of them; for an optional the element, or None (or no feed) for one without.
+            run_options: See `RunOptions`.
+
+        Returns:
+            The outputs: arrays, lists of arrays for sequences, None for optionals without an element; `OrtValue`s
+            where `SessionOptions.preferred_output_location` leaves them on the GPU.
+
+        Raises:
+            InvalidArgument: A feed or an output name does not fit the model; names it, what was expected and what came.
+            RuntimeException: A kernel failed on these inputs.
+            Cancelled: `run_options.terminate` was set.
+            BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is gone, or took too long.
+            DeviceLost: The GPU is lost; as WorkerEnded: a value on it, with a worker that had to be ended.
+        """
+        return self._run(output_names, input_feed, run_options)
+
+    def _run(
+        self,
+        names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        on_gpu: OnGpu | None = None,
+    ) -> list[Any]:
+        began, spent = time.perf_counter(), 0.0
+        while True:
+            run = self._start(names, input_feed, run_options, on_gpu, spent)
+            try:
+                run.wait()
+                return self._finish(run)
+            except WorkerEnded:
+                if not run.repeatable:
+                    raise
+                spent = time.perf_counter() - began
+            except DeviceLost as e:
+                if not self._fallback:
+                    raise
+                lost = e
+                break
+        self._log.warning("the GPU is lost, so the session goes on with wasm: %s", lost.message)
+        self.set_providers(["wasm"])
+        return self._run(names, input_feed, run_options)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None] | None = None,
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> asyncio.Future[list[Any]] | Future[list[Any]]:
+        """Start a run and return at once.
+
+        Args:
+            output_names: As for `run`.
+            input_feed: As for `run`.
+            callback: If given, called in another thread with (outputs, user_data, error text or "").
+            user_data: Passed to it.
+            run_options: As for `run`.
+
+        Returns:
+            A future of the outputs: inside a running asyncio loop one to await, else a `concurrent.futures.Future`.
+        """
+        future = in_thread(lambda: self.run(output_names, input_feed, run_options))
+        if callback is not None:
+
+            def tell(done: Future[list[Any]]) -> None:
+                error = done.exception()
+                callback([] if error else done.result(), user_data, str(error) if error else "")
+
+            future.add_done_callback(tell)
+        try:
+            return asyncio.wrap_future(future, loop=asyncio.get_running_loop())
+        except RuntimeError:
+            return future
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Run the model on `OrtValue`s; return `OrtValue`s."""
+        outputs = self.run(output_names, input_dict_ort_values, run_options)
+        types = self._output_types()
+        return [OrtValue(value, types[name]) for name, value in zip(output_names or types, outputs, strict=True)]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: list[OrtValue],
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Run the model on lists of names and values; the outputs go into the list `fetches`."""
+        on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name == "webgpu"]
+        feed = dict(zip(feed_names, feeds, strict=True))
+        outputs = self._run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
+        types = self._output_types()
+        fetches[:] = [OrtValue(value, types[name]) for name, value in zip(fetch_names, outputs, strict=True)]
+
+    def io_binding(self) -> IOBinding:
+        """Return an empty binding of this session's inputs and outputs."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run the model on what is bound."""
+        iobinding.run(run_options)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a value of zeros; on "webgpu" where this session's runs read and write it in place.
+
+        Args:
+            shape: Its dimensions.
+            element_type: A numpy type, or ONNX's number.
+            device_type: "cpu" or "webgpu".
+            device_id: A device of this session's page; 0: the session's own.
+            vendor_id: Must be left out.
+        """
+        backend = self._ready().backend
+        return make_value(shape, element_type, device_type, device_id or backend.device_id, vendor_id, backend.lease)
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.
+
+        The next such run captures again. Without enableGraphCapture there is nothing to forget.
+        """
+        opened = self._open()
+        opened.steadily(lambda: opened.backend.release_graph(opened.session, graph_annotation_id))
+
+    # --- changing
+
+    def set_providers(
+        self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Load the model again, for other providers. If that fails, the session stays what it is."""
+        self._open()
+        self._open_with(providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """From now on, a run whose GPU is lost is done again on wasm, and all later ones, with a warning."""
+        self._fallback = True
+
+    def disable_fallback(self) -> None:
+        """From now on, as in the beginning, a run whose GPU is lost raises `DeviceLost`."""
+        self._fallback = False
+
+    # --- ending
+
+    def __enter__(self) -> InferenceSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

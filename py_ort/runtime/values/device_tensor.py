@@ -1,0 +1,190 @@
+"""A tensor in a GPU buffer of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from py_ort.browser.loop import loop_thread, soon
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.page import Page
+from py_ort.browser.pool import Lease, pool
+from py_ort.exceptions import InvalidArgument, ProtocolError, WorkerEnded
+from py_ort.runtime.devices import acquire_with_device, open_device
+from py_ort.schema.gen.JsepAlloc import JsepAllocT
+from py_ort.schema.gen.JsepCopy import JsepCopyT
+from py_ort.schema.gen.JsepCopyAsync import JsepCopyAsyncT
+from py_ort.schema.gen.JsepFree import JsepFreeT
+from py_ort.wire import Answer
+from py_ort.wire.tensors import NUMPY, dtype_name, dtype_of
+
+#: How elements lie in GPU buffers where that differs from numpy (docs/internals.md, section 5).
+_OTHERWISE = {"int64": np.dtype(np.int32), "uint64": np.dtype(np.uint32), "bool": np.dtype(np.uint32)}
+_AS_IT_IS = ("float32", "float16", "int32", "uint32", "int16", "uint16", "int8", "uint8")
+
+
+class DeviceTensor:
+    """A GPU buffer with a type and a shape. It is freed with this object, or by `free`, if it owns it.
+
+    Attributes:
+        page: The page it is in.
+        id: Its number there.
+        dtype: The `DType` of its elements.
+        shape: Its dimensions.
+        stored: The numpy type of its elements as they lie in the buffer.
+        device_id: Of the WebGPU device that the buffer is on.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        id: int,
+        dtype: int,
+        shape: Sequence[int],
+        lease: Lease | None = None,
+        owned: bool = True,
+        device_id: int = 0,
+    ) -> None:
+        self.page, self.id, self.dtype, self.shape = page, id, dtype, tuple(shape)
+        self.stored = _storage(dtype)
+        self._lease = lease  # if it keeps the browser alive by itself
+        self._owned, self.device_id = owned, device_id
+
+    @classmethod
+    def empty(cls, dtype: int, shape: Sequence[int], device_id: int = 0, shared: Lease | None = None) -> DeviceTensor:
+        """Allocate a buffer in the page of `shared`, or of the default browser."""
+        _check_form(dtype)
+        size = max(int(np.prod(shape, dtype=np.int64)) * _storage(dtype).itemsize, 1)
+        body = JsepAllocT()
+        body.deviceId, body.size = device_id, -(-size // 16) * 16
+        return loop_thread().call(cls._allocated(body, dtype, shape, shared))
+
+    @classmethod
+    async def _allocated(cls, body: JsepAllocT, dtype: int, shape: Sequence[int], shared: Lease | None) -> DeviceTensor:
+        if shared is None:
+            lease, _, _ = await acquire_with_device(BrowserOptions(), body.deviceId)
+        else:
+            lease = pool().share(shared)
+        while True:
+            try:
+                page = await pool().live(lease)
+                await open_device(lease, page, body.deviceId, {})
+                answer = await page.request(body, unwanted=partial(_unwanted, page))
+                return cls(page, answer.body.id, dtype, shape, lease, device_id=body.deviceId)
+            except WorkerEnded:
+                continue
+            except BaseException:
+                pool().release(lease)
+                raise
+
+    @classmethod
+    def from_numpy(cls, array: np.ndarray, device_id: int = 0) -> DeviceTensor:
+        """Upload an array to the page of the default browser."""
+        made = cls.empty(dtype_of(array), array.shape, device_id)
+        made.upload(array)
+        return made
+
+    def upload(self, array: np.ndarray) -> None:
+        """Write an array of this type and shape into the buffer.
+
+        Raises:
+            InvalidArgument: Type or shape differ, or an integer needs more than 32 bits.
+        """
+        if dtype_of(array) != self.dtype or array.shape != self.shape:
+            raise InvalidArgument(
+                f"this value is {dtype_name(self.dtype)}{list(self.shape)}; got {array.dtype}{list(array.shape)}"
+            )
+        wide = np.ascontiguousarray(array).astype(self.stored, copy=False)
+        if array.dtype.itemsize > self.stored.itemsize and not np.array_equal(wide, array):
+            raise InvalidArgument(f"an integer of {array.dtype} beyond 32 bits cannot be on the GPU")
+        data = wide.tobytes()
+        data += bytes(-len(data) % 4)
+        body = JsepCopyT()
+        body.src, body.dst, body.size = 0, self.live(), len(data)
+        if data:
+            loop_thread().call(self.page.request(body, [data], len(data)))
+
+    def copy_from(self, other: DeviceTensor) -> None:
+        """Copy another tensor of this page, of the same type and shape, on the GPU."""
+        if (other.dtype, other.shape) != (self.dtype, self.shape):
+            raise InvalidArgument(
+                f"the bound value is {dtype_name(self.dtype)}{list(self.shape)}; "
+                f"the output is {dtype_name(other.dtype)}{list(other.shape)}"
+            )
+        body = JsepCopyT()
+        body.src, body.dst, body.size = other.live(), self.live(), self.nbytes
+        if body.size:
+            loop_thread().call(self.page.request(body))
+
+    def numpy(self) -> np.ndarray:
+        """Download the elements."""
+        count = int(np.prod(self.shape, dtype=np.int64))
+        if count == 0:
+            return np.zeros(self.shape, NUMPY[self.dtype])
+        body = JsepCopyAsyncT()
+        body.src, body.size = self.live(), self.nbytes
+        payload = loop_thread().call(self.page.request(body)).payload
+        if len(payload) < self.nbytes:
+            raise ProtocolError(f"the page gave {len(payload)} bytes of a GPU buffer, not {self.nbytes}")
+        elements = np.frombuffer(payload, self.stored, count).reshape(self.shape)
+        return elements.astype(NUMPY[self.dtype], copy=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, as they lie in the buffer."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.stored.itemsize
+
+    def free(self) -> None:
+        """Free the buffer; the tensor is of no use afterwards."""
+        buffer, self.id = self.id, 0
+        lease, self._lease = self._lease, None
+        if not buffer or not self._owned:
+            return
+        soon(lambda: _post_free(self.page, buffer))
+        if lease is not None:
+            soon(lambda: pool().release(lease))
+
+    def __del__(self) -> None:
+        if getattr(self, "id", 0):
+            self.free()
+
+    def live(self, what: str = "this tensor") -> int:
+        """Return the buffer's number.
+
+        Args:
+            what: What the tensor is, for the message.
+
+        Raises:
+            InvalidArgument: It was freed.
+        """
+        if not self.id:
+            raise InvalidArgument(f"{what} was freed: nothing can be read from it or written to it")
+        return self.id
+
+
+def has_form(dtype: int) -> bool:
+    """Whether elements of a `DType` can be on the GPU."""
+    return dtype_name(dtype) in (*_AS_IT_IS, *_OTHERWISE)
+
+
+def _check_form(dtype: int) -> None:
+    if not has_form(dtype):
+        raise InvalidArgument(f"{dtype_name(dtype)} has no form on the GPU")
+
+
+def _storage(dtype: int) -> np.dtype[Any]:
+    _check_form(dtype)
+    return _OTHERWISE.get(dtype_name(dtype), NUMPY[dtype])
+
+
+def _unwanted(page: Page, answer: Answer) -> None:
+    _post_free(page, answer.body.id)
+
+
+def _post_free(page: Page, buffer: int) -> None:
+    body = JsepFreeT()
+    body.id = buffer
+    page.post(body)

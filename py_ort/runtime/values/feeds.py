@@ -1,0 +1,158 @@
+"""Whether feeds fit a model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.values.sparse_tensor import SparseTensor
+from py_ort.schema.gen.ValueKind import ValueKind
+from py_ort.suggestion import did_you_mean
+from py_ort.wire.tensors import NUMPY, TYPE_NAMES, TYPE_NUMBERS, dtype_of
+from py_ort.wire.values import element_type
+
+if TYPE_CHECKING:
+    from py_ort.browser.page import Page
+    from py_ort.runtime.values.device_tensor import DeviceTensor
+
+__all__ = ["SPARSE", "TYPE_NAMES", "Feed", "as_feed", "check_feed", "check_mapping", "check_names", "tensor_of_sparse"]
+
+#: How the names of types begin that only the session knows: the page has their dense form.
+SPARSE = "sparse_tensor("
+
+#: What a feed becomes: an array, a tensor on the GPU, a list of feeds for a sequence, None for an empty optional.
+Feed: TypeAlias = "np.ndarray | DeviceTensor | list[Feed] | None"
+
+
+def as_feed(name: str, value: Any, type_text: str, page: Page) -> Feed:
+    """Take what a caller gives for an input of this type.
+
+    Raises:
+        InvalidArgument: A sequence was expected, and it is none.
+    """
+    kind, inner = element_type(type_text)
+    if kind == ValueKind.optional:
+        empty = value is None or getattr(value, "value", value) is None
+        return None if empty else as_feed(name, value, inner, page)
+    if kind == ValueKind.sequence:
+        value = getattr(value, "value", value)  # an OrtValue's
+        if not isinstance(value, (list, tuple)):
+            got = "None" if value is None else type(value).__name__
+            raise InvalidArgument(f"input {name!r} takes {type_text}: give a list of arrays, not {got}")
+        feeds = (as_feed(f"{name}[{i}]", item, inner, page) for i, item in enumerate(value))
+        # No GPU kernel reads a sequence: its tensors go through the CPU.
+        return [feed if feed is None or isinstance(feed, (np.ndarray, list)) else feed.numpy() for feed in feeds]
+    on_device = getattr(value, "on_device", None)
+    if on_device is not None:
+        # A tensor of this page goes in as it is; one of another page through the CPU.
+        on_device.live(f"the value for input {name!r}")
+        return on_device if on_device.page is page else value.numpy()
+    if hasattr(value, "on_device"):
+        return value.numpy()
+    if value is None:
+        raise InvalidArgument(f"input {name!r} takes {type_text}, not None")
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    try:
+        return np.asarray(value) if hasattr(value, "__array__") else _from_python(value, type_text)
+    except Exception as e:  # an object's own `__array__` may raise anything
+        raise InvalidArgument(f"input {name!r} takes {type_text}: no array can be made of what was given: {e}") from e
+
+
+def tensor_of_sparse(arg: NodeArg, value: Any) -> tuple[NodeArg, Any]:
+    """Return what is fed for an input that is a sparse tensor, its dense form, and that one's description."""
+    held = getattr(value, "value", value)  # an OrtValue's
+    dense = held.dense() if isinstance(held, SparseTensor) else value
+    return replace(arg, type=arg.type.removeprefix("sparse_")), dense
+
+
+def _from_python(value: Any, type_text: str) -> np.ndarray:
+    """Make an array of numbers, texts and lists of them: of the type that the input has, as far as they are of it."""
+    wanted = NUMPY.get(TYPE_NUMBERS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0))
+    found = np.asarray(value)
+    if wanted is None or wanted.kind == "O" or not np.can_cast(found.dtype, wanted, "same_kind"):
+        return found
+    return np.asarray(value, wanted)
+
+
+def check_mapping(feeds: object) -> None:
+    """See that feeds are given by name.
+
+    Raises:
+        InvalidArgument: They are not.
+    """
+    if not isinstance(feeds, Mapping):
+        raise InvalidArgument(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
+
+
+def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:
+    """See that there is a feed for every input (an optional may go without), and no other.
+
+    Args:
+        args: The model's inputs.
+        names: The feeds by their names.
+
+    Raises:
+        InvalidArgument: Names the input, and says what was expected and what came.
+    """
+    known = {arg.name: arg for arg in args}
+    if extra := [name for name in names if name not in known]:
+        raise InvalidArgument(
+            f"the model has no input {extra[0]!r}{did_you_mean(extra[0], known)}: it has {_signature(args)}"
+        )
+    needed = [arg.name for arg in args if element_type(arg.type)[0] != ValueKind.optional]
+    if missing := [name for name in needed if name not in names]:
+        raise InvalidArgument(
+            f"Required inputs ({missing}) are missing from input feed ({list(names)}): "
+            f"the model needs {_signature(args)}"
+        )
+
+
+def check_feed(arg: NodeArg, feed: Feed) -> None:
+    """See that a feed fits the input it is for.
+
+    Raises:
+        InvalidArgument: Names the input, and says what was expected and what came.
+    """
+    kind, inner = element_type(arg.type)
+    if kind != ValueKind.tensor:
+        for i, item in enumerate(feed if isinstance(feed, list) else [] if feed is None else [feed]):
+            check_feed(NodeArg(f"{arg.name}[{i}]" if kind == ValueKind.sequence else arg.name, inner, None), item)
+        return
+    array = feed
+    assert array is not None and not isinstance(array, list)
+    if (misfit := _misfit(arg, array)) is not None:
+        expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
+        raise InvalidArgument(f"{expected}; got {misfit}", shapes={arg.name: array.shape})
+
+
+def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
+    """Say what is wrong with a tensor for an input."""
+    try:
+        elem_type = dtype_of(array) if isinstance(array, np.ndarray) else array.dtype
+    except TypeError as e:
+        return f"{array.dtype}: {e}"
+    if (got := f"tensor({TYPE_NAMES[elem_type]})") != arg.type:
+        return f"{got}: convert it, e.g. with .astype()"
+    if arg.dims is None:
+        return None
+    if len(array.shape) != len(arg.dims):
+        return f"rank {len(array.shape)}, shape {list(array.shape)}"
+    wrong = [i for i, (d, n) in enumerate(zip(arg.dims, array.shape, strict=True)) if isinstance(d, int) and d != n]
+    if not wrong:
+        return None
+    at = f"dimension{'s' if len(wrong) > 1 else ''} {', '.join(map(str, wrong))}"
+    return f"shape {list(array.shape)}, wrong in {at}"
+
+
+def _shape_text(arg: NodeArg) -> str:
+    return "any" if arg.dims is None else "[" + ", ".join("?" if d is None else str(d) for d in arg.shape) + "]"
+
+
+def _signature(args: Sequence[NodeArg]) -> str:
+    return ", ".join(f"{arg.name!r}: {arg.type} {_shape_text(arg)}" for arg in args) or "none"

@@ -1,0 +1,175 @@
+"""Inputs and outputs of a session, bound to values by name."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_ort.boundary import public
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.native.value_names import NativeBindingNames
+from py_ort.runtime.values.ort_device import device_kind
+from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
+from py_ort.runtime.values.ort_value_vector import OrtValueVector
+
+if TYPE_CHECKING:
+    from py_ort.browser.page import Page
+    from py_ort.runtime.session import InferenceSession
+    from py_ort.runtime.values.device_tensor import DeviceTensor
+
+
+@public
+class IOBinding(NativeBindingNames):
+    """Inputs and outputs of a session, bound by name. Made by `io_binding`, run by `run_with_iobinding`."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+        self._inputs: dict[str, OrtValue] = {}
+        self._outputs: dict[str, OrtValue | str] = {}  # a value to write to, or a device
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
+        """Bind an array.
+
+        Raises:
+            InvalidArgument: The model has no such input, or it is no array.
+        """
+        if not isinstance(arr_on_cpu, np.ndarray):
+            raise InvalidArgument(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
+        self._bind_input(name, OrtValue(arr_on_cpu))
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: Any,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Bind memory of the CPU by its address, or a GPU buffer by its number (`OrtValue.data_ptr` has both).
+
+        It is read when the session runs, and must still be there then.
+        """
+        self._check_device(device_type, device_id)
+        self._bind_input(name, self._at(device_type, element_type, shape, buffer_ptr))
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind a value.
+
+        Raises:
+            InvalidArgument: The model has no such input, or it is no `OrtValue`.
+        """
+        if not isinstance(ortvalue, OrtValue):
+            raise InvalidArgument(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")
+        self._bind_input(name, ortvalue)
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Ask for an output: on the CPU, left on the GPU ("webgpu"), or written to an address or GPU buffer.
+
+        Raises:
+            InvalidArgument: The session is on another GPU device than `device_id` (0: the session's own).
+        """
+        self._check_device(device_type, device_id)
+        if buffer_ptr is None:
+            self._outputs[name] = device_kind(device_type)
+            return
+        if element_type is None or shape is None:
+            raise InvalidArgument(f"bind_output of {name!r} to an address takes its element_type and shape too")
+        self._outputs[name] = self._at(device_type, element_type, shape, buffer_ptr)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Have an output written into a value of its shape and type."""
+        if not isinstance(ortvalue, OrtValue):
+            raise InvalidArgument(f"bind_ortvalue_output takes an OrtValue, not {type(ortvalue).__name__}")
+        self._outputs[name] = ortvalue
+
+    def synchronize_inputs(self) -> None:
+        """Nothing to wait for: commands of one page are done in their order."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing to wait for: commands of one page are done in their order."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the outputs of the last run, in the order of binding."""
+        return list(self._results)
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the same, with methods for DLPack."""
+        return OrtValueVector(self._results)
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Return the outputs of the last run as `InferenceSession.run` gives them."""
+        return [value.numpy() if value.is_tensor() else value.value for value in self._results]
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the inputs."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the outputs."""
+        self._outputs.clear()
+        self._results.clear()
+
+    def run(self, run_options: Any = None) -> None:
+        """Run the session; see `InferenceSession.run_with_iobinding`."""
+        if not self._outputs:
+            raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
+        names = list(self._outputs)
+        page = self._session._ready().session.page
+        on_gpu = {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
+        outputs = self._session._run(names, self._inputs, run_options, on_gpu)
+        types = self._session._output_types()
+        results = []
+        for (name, target), output in zip(self._outputs.items(), outputs, strict=True):
+            made = OrtValue(output, types[name])
+            if isinstance(target, OrtValue) and (made.on_device is None or made.on_device is not target.on_device):
+                copy_tensors([made], [target])
+                made.release()
+            results.append(target if isinstance(target, OrtValue) else made)
+        self._results = results
+
+    def _check_device(self, device_type: str, device_id: int) -> None:
+        own = self._session._open().backend.device_id
+        if device_kind(device_type) == "webgpu" and device_id not in (0, own):
+            raise InvalidArgument(f"this session is on GPU device {own}: nothing of device {device_id} can be bound")
+
+    def _bind_input(self, name: str, value: OrtValue) -> None:
+        self._session._check_input_name(name)
+        self._inputs[name] = value
+
+    def _at(self, device_type: str, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
+        from py_ort.runtime.values.ort_value import element_dtype
+        from py_ort.schema.gen.DType import DType
+        from py_ort.wire.tensors import dtype_of
+
+        dtype = element_dtype(element_type)
+        if device_kind(device_type) == "webgpu":
+            tensor = self._session._ready().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
+            return OrtValue(tensor)
+        if dtype_of(np.empty(0, dtype)) == DType.string_:
+            raise InvalidArgument("strings have no address")
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory: Any = (ctypes.c_byte * size).from_address(address) if size else b""
+        return OrtValue(np.frombuffer(memory, dtype).reshape(tuple(shape)))
+
+
+def _tensor_in(page: Page, target: OrtValue | str) -> DeviceTensor | None:
+    """The tensor in this page that an output is to be written into; None: a new one."""
+    tensor = target.on_device if isinstance(target, OrtValue) else None
+    return tensor if tensor is not None and tensor.page is page else None
+
+
+def _wanted_on(target: OrtValue | str) -> str:
+    return target.device_name() if isinstance(target, OrtValue) else target

@@ -1,0 +1,57 @@
+"""Where a session leaves its outputs: onnxruntime-web's `preferredOutputLocation`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.values.ort_device import device_kind
+
+if TYPE_CHECKING:
+    from py_ort.compiler.plan.node_arg import NodeArg
+    from py_ort.runtime.values.device_tensor import DeviceTensor
+
+#: For all outputs, or by name; names that are not there stay on the CPU.
+OutputLocation: TypeAlias = "str | Mapping[str, str]"
+#: Outputs to leave on the GPU, each with the tensor to write it into, or None for a new one.
+OnGpu: TypeAlias = "Mapping[str, DeviceTensor | None]"
+
+
+def check_location(value: Any) -> OutputLocation:
+    """Return "cpu" or "webgpu" for any name of a place, or these by the names of outputs.
+
+    Raises:
+        InvalidArgument: It is no place.
+        TypeError: It is neither a string nor a mapping of strings.
+    """
+    if isinstance(value, str):
+        return device_kind(value)
+    if isinstance(value, Mapping) and all(isinstance(item, str) for pair in value.items() for item in pair):
+        return {name: device_kind(place) for name, place in value.items()}
+    raise TypeError(f"preferred_output_location is a place, or places by the names of outputs; not {value!r}")
+
+
+def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequence[str]) -> OnGpu:
+    """Return which of the wanted outputs go to the GPU. Where all shall go, those that cannot be there stay away.
+
+    Raises:
+        InvalidArgument: There is no output of a name.
+    """
+    if isinstance(location, str):
+        return dict.fromkeys(arg.name for arg in outputs if location == "webgpu" and arg.name in wanted and _fits(arg))
+    known = [arg.name for arg in outputs]
+    for name in location:
+        if name not in known:
+            raise InvalidArgument(
+                f"preferred_output_location: the model has no output {name!r}: it has {', '.join(map(repr, known))}"
+            )
+    return dict.fromkeys(name for name in wanted if location.get(name) == "webgpu")
+
+
+def _fits(arg: NodeArg) -> bool:
+    from py_ort.runtime.values.device_tensor import has_form
+    from py_ort.wire.tensors import TYPE_NUMBERS
+
+    element = arg.type.removeprefix("tensor(").removesuffix(")")
+    return arg.keys is None and element in TYPE_NUMBERS and has_form(TYPE_NUMBERS[element])
