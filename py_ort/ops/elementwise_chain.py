@@ -1,4 +1,4 @@
-"""ElementwiseChain: the operators of its attribute `program`, joined by `compiler/passes/placed/elementwise_chains.py`."""
+"""ElementwiseChain: its operators are in attribute `program`; `passes/placed/elementwise_chains.py` makes it."""
 
 from __future__ import annotations
 
