@@ -63,6 +63,7 @@ conformance: build
 check: build
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python .ci/lines.py
 	$(BIOME) check --error-on-warnings
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy

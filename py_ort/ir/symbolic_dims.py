@@ -157,9 +157,10 @@ def refine_slice(node: ir.Node) -> None:
     steps = parts[3] if len(parts) > 3 else [1] * len(starts)  # type: ignore[arg-type]
     if len({len(each) for each in (starts, ends, axes, steps)}) > 1:  # type: ignore[arg-type]
         return
-    if not all(isinstance(axis, int) and -len(source) <= axis < len(source) for axis in axes):  # type: ignore[union-attr]
+    rank = len(source)
+    if not all(isinstance(axis, int) and -rank <= axis < rank for axis in axes):  # type: ignore[union-attr]
         return
-    cut = {axis % len(source) for axis in axes}  # type: ignore[union-attr]
+    cut = {axis % rank for axis in axes}  # type: ignore[union-attr]
     inferred = list(output.shape) if output.shape is not None else [None] * len(source)
     result: list[Element] = [inferred[i] if i in cut else dim for i, dim in enumerate(source)]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):  # type: ignore[arg-type]

@@ -23,7 +23,8 @@ def _infer_linear_attention(node: ir.Node) -> None:
     known = query is not None and value is not None and isinstance(query[2], int) and isinstance(value[2], int)
     node.outputs[0].shape = None
     if known:
-        node.outputs[0].shape = ir.Shape([*query[:2], max(query_heads, heads) * value[2] // heads])  # type: ignore[index]
+        width = max(query_heads, heads) * value[2] // heads  # type: ignore[index]
+        node.outputs[0].shape = ir.Shape([*query[:2], width])  # type: ignore[index]
     if len(node.outputs) > 1:
         past = node.inputs[3] if len(node.inputs) > 3 else None
         like(node.outputs[1], past or node.inputs[0])

@@ -25,7 +25,9 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
         return None
     if node.op_type == "Gemm":
         rows = a[1] if attribute(node, "transA", 0) else a[0]
-        return [rows, packed if packed is not None else b[0] if attribute(node, "transB", 0) else b[1]]  # type: ignore[index]
+        if packed is not None:
+            return [rows, packed]
+        return [rows, b[0] if attribute(node, "transB", 0) else b[1]]  # type: ignore[index]
     if packed is not None:
         return [*a[:-1], packed]
     assert b is not None

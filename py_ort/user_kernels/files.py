@@ -76,7 +76,8 @@ def _take(fields: dict[str, Any], word: str, name: str | None, value: str) -> No
     elif word in _LISTS:
         fields[word] = [item.strip() for item in value.split(",")]
     elif word == "workgroups":
-        fields[word] = [ast.unparse(item) for item in ast.parse(f"[{value}]", mode="eval").body.elts]  # type: ignore[attr-defined]
+        parsed: Any = ast.parse(f"[{value}]", mode="eval").body
+        fields[word] = [ast.unparse(item) for item in parsed.elts]
     elif word == "workgroup_size":
         fields[word] = int(value)
     elif word in _TEXTS:

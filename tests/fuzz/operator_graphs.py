@@ -51,7 +51,8 @@ class OperatorGraph:
         )
 
     def array(self, name: str) -> np.ndarray:
-        return next((array for drafted, array, _ in self._drafted if drafted == name), self.values.get(name))  # type: ignore[return-value]
+        drafted = {each: array for each, array, _ in self._drafted}
+        return drafted[name] if name in drafted else self.values[name]
 
     def leaf(self, contents: Any) -> str:
         return self._add_leaf(np.asarray(contents), fixed=self.decide.random() < 0.5)

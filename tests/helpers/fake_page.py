@@ -124,7 +124,8 @@ class FakePage:
         hello = HelloT()
         hello.token, hello.version, hello.userAgent = token, 1, "a fake"
         try:
-            async with connect(f"ws://127.0.0.1:{port}/?token={token}", origin=origin, max_size=None) as socket:  # type: ignore[arg-type]
+            url = f"ws://127.0.0.1:{port}/?token={token}"
+            async with connect(url, origin=origin, max_size=None) as socket:  # type: ignore[arg-type]
                 await socket.send(b"".join(frames(encode(0, hello))))
                 await self._listen(socket, origin, host)
         except ConnectionClosed:

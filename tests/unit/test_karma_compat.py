@@ -16,12 +16,14 @@ from py_ort.exceptions import InvalidArgument
 ADD = """[
   // two cases, one session
   {"name": "Add", "operator": "Add", "cases": [
-    {"name": "first", "inputs": [{"data": [1, 2], "dims": [2], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
+    {"name": "first",
+     "inputs": [{"data": [1, 2], "dims": [2], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
      "outputs": [{"data": [4, 5], "dims": [2], "type": "float32"}]},
-    {"name": "second", "inputs": [{"data": [1], "dims": [1], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
+    {"name": "second",
+     "inputs": [{"data": [1], "dims": [1], "type": "float32"}, {"data": [3], "dims": [1], "type": "float32"}],
      "outputs": [{"data": [4], "dims": [1], "type": "float32"}]},
   ]},
-]"""  # noqa: E501
+]"""
 
 
 @pytest.fixture

@@ -277,7 +277,8 @@ test('Scan: rows stay where their readers are', async () => {
     );
   const feeds = [{ data: f32(1, 2, 3, 4, 5, 6), dims: [3, 2] }];
   const gpu = await runOnce(it, scan([js('Add', ['row', 'row'], 'out')]), feeds);
-  assert.deepEqual([gpu.values, gpu.dims, gpu.replayable], [[[2, 4, 6, 8, 10, 12]], [[3, 2]], false]); // x was fed to the CPU
+  // Not replayable: x was fed to the CPU.
+  assert.deepEqual([gpu.values, gpu.dims, gpu.replayable], [[[2, 4, 6, 8, 10, 12]], [[3, 2]], false]);
   assert.deepEqual([provider.count('copyAsync'), provider.count('copy'), provider.count('move')], [0, 1, 6]);
   // Read on the CPU: down once, not row by row; what the CPU made is stacked there.
   assert.deepEqual((await runOnce(it, scan([cpu('Neg', 'row', 'out')]), feeds)).values, [[-1, -2, -3, -4, -5, -6]]);

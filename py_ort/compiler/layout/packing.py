@@ -111,8 +111,9 @@ class _Packer:
         return True
 
     def _product(self, node: ir.Node, provider: str) -> bool:
-        shape = _constant_shape(node.inputs[1], 2)
-        if shape is None or attribute(node, "packed_n") or node.inputs[1].dtype != ir.DataType.FLOAT:  # type: ignore[union-attr]
+        right = node.inputs[1]
+        shape = _constant_shape(right, 2)
+        if right is None or shape is None or attribute(node, "packed_n") or right.dtype != ir.DataType.FLOAT:
             return False
         transposed = bool(attribute(node, "transB", 0))
         alpha = float(attribute(node, "alpha", 1.0)) if node.op_type == "Gemm" else 1.0

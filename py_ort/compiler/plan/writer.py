@@ -67,7 +67,8 @@ class PlanWriter:
             wanted = self._wanted.get(value, _Wanted())
             # A constant that is only given out again, or that a subgraph gives out, is wanted on the CPU.
             on_cpu = wanted.on_cpu or not wanted.on_gpu
-            self.weights.add(value.name or "", value.const_value, on_cpu=on_cpu, on_gpu=wanted.on_gpu)  # type: ignore[arg-type]
+            tensor: Any = value.const_value
+            self.weights.add(value.name or "", tensor, on_cpu=on_cpu, on_gpu=wanted.on_gpu)
         builder = flatbuffers.Builder(1 << 16)
         values = _table_vector(builder, [_value(builder, v, self._declared.get(v)) for v in self._values])
         graphs = _table_vector(builder, [self._graph(builder, g) for g in self._graphs])

@@ -13,7 +13,8 @@ async function gpuRoundTrip(): Promise<() => Promise<void>> {
   const gpu = await (await navigator.gpu?.requestAdapter())?.requestDevice();
   if (!gpu) throw new Error('no adapter');
   const module = gpu.createShaderModule({
-    code: '@group(0) @binding(0) var<storage, read_write> x: array<u32>; @compute @workgroup_size(1) fn main() { x[0] += 1u; }',
+    code: `@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+      @compute @workgroup_size(1) fn main() { x[0] += 1u; }`,
   });
   const pipeline = gpu.createComputePipeline({ layout: 'auto', compute: { module } });
   const buffer = gpu.createBuffer({

@@ -5,7 +5,10 @@ export function sharedMemory(): WebAssembly.Memory | string {
   if (!('WorkerGlobalScope' in globalThis))
     return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
   if (!globalThis.crossOriginIsolated) {
-    return 'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+    return (
+      'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and ' +
+      'Cross-Origin-Embedder-Policy: require-corp'
+    );
   }
   if (typeof SharedArrayBuffer === 'undefined') return 'this browser has no SharedArrayBuffer';
   try {

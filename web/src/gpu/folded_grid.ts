@@ -52,10 +52,15 @@ export function foldedText(text: string): string {
     builtin in replaced ? [`  let ${name} = ${replaced[builtin]};`] : [],
   );
   const head = `@compute @workgroup_size(${found[1]})
-fn main(${[...kept.map(({ whole }) => whole), '@builtin(workgroup_id) folded_group: vec3<u32>', '@builtin(num_workgroups) folded_groups: vec3<u32>'].join(', ')}) {
+fn main(${[
+    ...kept.map(({ whole }) => whole),
+    '@builtin(workgroup_id) folded_group: vec3<u32>',
+    '@builtin(num_workgroups) folded_groups: vec3<u32>',
+  ].join(', ')}) {
   let flat_group = folded_group.y * folded_groups.x + folded_group.x;
   if (flat_group >= u.grid_0 * u.grid_1 * u.grid_2) { return; }
-  let grid_group = vec3<u32>(flat_group % u.grid_0, flat_group / u.grid_0 % u.grid_1, flat_group / (u.grid_0 * u.grid_1));
+  let grid_group = vec3<u32>(flat_group % u.grid_0, flat_group / u.grid_0 % u.grid_1,
+    flat_group / (u.grid_0 * u.grid_1));
 ${lines.join('\n')}`;
   return text.slice(0, found.index) + head + text.slice(found.index + found[0].length);
 }

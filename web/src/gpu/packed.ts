@@ -70,7 +70,8 @@ function readText(binding: PackedBinding, shared: boolean): string {
   const { name } = binding;
   const { word, shift } = placeInWord(binding);
   const element = shared ? `atomicLoad(&${name}[${word}])` : `${name}[${word}]`;
-  return `fn read_${name}(i: u32) -> ${valueType(binding)} { let w = ${bitsAt(binding) >= 32 ? `${name}[i]` : `${element} >> ${shift}`}; return ${unpacked(binding)}; }`;
+  return `fn read_${name}(i: u32) -> ${valueType(binding)} {
+    let w = ${bitsAt(binding) >= 32 ? `${name}[i]` : `${element} >> ${shift}`}; return ${unpacked(binding)}; }`;
 }
 
 /** WGSL of the values whose bits are `w`, those of the first lowest. */
@@ -94,7 +95,8 @@ function unpacked({ packing, lanes }: PackedBinding): string {
   const spread = lanes === 1 ? 'w' : lanes * bits === 64 ? 'w.xxyy' : `${words}(w)`;
   // What lies in front of each value is shifted out, and its own sign comes in.
   if (isSigned(packing))
-    return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)}) >> ${words}(${32 - bits}u)`;
+    return `bitcast<${laneType('i32', lanes)}>(${spread} << ${each((place) => 32 - bits - place)})
+        >> ${words}(${32 - bits}u)`;
   return `(${spread} >> ${each((place) => place)}) & ${words}(${2 ** bits - 1}u)`;
 }
 
@@ -115,7 +117,8 @@ function writeText(binding: PackedBinding): string {
   const store =
     bitsAt(binding) >= 32
       ? `${name}[i] = ${joined};`
-      : `let shift = ${shift}; atomicAnd(&${name}[${word}], ~(${2 ** bitsAt(binding) - 1}u << shift)); atomicOr(&${name}[${word}], (${joined}) << shift);`;
+      : `let shift = ${shift}; atomicAnd(&${name}[${word}], ~(${2 ** bitsAt(binding) - 1}u << shift));
+        atomicOr(&${name}[${word}], (${joined}) << shift);`;
   return `fn write_${name}(i: u32, value: ${valueType(binding)}) { let h = ${parts}; ${store} }`;
 }
 

@@ -42,6 +42,7 @@ export class Patience {
 }
 
 function late(step: string, ms: number): RuntimeError {
-  const message = `the browser did not answer ${step} within ${Number((ms / 1000).toPrecision(2))} s: its GPU process or the driver hangs`;
+  const seconds = Number((ms / 1000).toPrecision(2));
+  const message = `the browser did not answer ${step} within ${seconds} s: its GPU process or the driver hangs`;
   return new RuntimeError(ErrorCode.no_adapter, message);
 }

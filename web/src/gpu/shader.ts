@@ -53,7 +53,8 @@ export function shaderKey(request: ShaderRequest): string {
   );
   const uniforms = request.uniforms.map(({ name, type }) => `${name}:${type}`);
   const { inPlace } = request;
-  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${request.hoisted ? ' hoisted' : ''}${inPlace ? ` ${inPlace.input} in ${inPlace.output}` : ''}`;
+  const how = `${request.hoisted ? ' hoisted' : ''}${inPlace ? ` ${inPlace.input} in ${inPlace.output}` : ''}`;
+  return `${request.shader.name} ${stableJson(request.spec)} (${bindings.join(',')}) {${uniforms.join(',')}}${how}`;
 }
 
 /** The whole module: declarations, then the kernel's text. */
@@ -77,7 +78,8 @@ export function shaderText(request: ShaderRequest): string {
   if (directives) lines.push(directives.trim());
   bindings.forEach(({ name, type, writable }, i) => {
     lines.push(
-      `@group(0) @binding(${i}) var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${types[name] ?? type}>;`,
+      `@group(0) @binding(${i}) ` +
+        `var<storage, ${writable ? 'read_write' : 'read'}> ${name}: array<${types[name] ?? type}>;`,
     );
   });
   if (uniforms.length > 0) {

@@ -101,7 +101,8 @@ function tooLarge(name: string, shares: readonly Share[], limits: Limits, window
   const large = shares.filter((share) => share.windows.length > 1).map(({ bound }) => bound.described);
   const [what, is] = [[...new Set(large)].join(' and '), large.length > 1 ? 'are' : 'is'];
   return new KernelError(
-    `${name}: ${what} ${is} beyond the ${limits.maxStorageBindingSize} bytes that this device can bind; in parts there are ${windows} bindings, of which it allows ${limits.maxStorageBuffersPerStage}`,
+    `${name}: ${what} ${is} beyond the ${limits.maxStorageBindingSize} bytes that this device can bind; ` +
+      `in parts there are ${windows} bindings, of which it allows ${limits.maxStorageBuffersPerStage}`,
     true,
   );
 }
@@ -196,7 +197,8 @@ function accessorsOf(share: Share, { reads, writes, laneWrites }: AccessedText, 
     reads.has(name) ? `fn read_${name}(i: u32) -> ${type} { ${found} return ${read}; }\n` : '',
     writes.has(name) ? `fn write_${name}(i: u32, value: ${type}) { ${found} ${write('')} }\n` : '',
     laneWrites.has(name)
-      ? `fn write_lane_${name}(i: u32, lane: u32, value: ${type.replace(/^vec\d<(.*)>$/, '$1')}) { ${found} ${write('[lane]')} }\n`
+      ? `fn write_lane_${name}(i: u32, lane: u32, value: ${type.replace(/^vec\d<(.*)>$/, '$1')}) {
+          ${found} ${write('[lane]')} }\n`
       : '',
   ].join('');
 }

@@ -75,7 +75,8 @@ export function slide(attributes: WindowAttributes, input: readonly number[], ke
     const span = size + begins[axis] + ends[axis] - extent;
     if (span < 0)
       throw new KernelError(
-        `a window of ${extent} does not fit into ${size} elements with pads ${begins[axis]} and ${ends[axis]} (axis ${axis} of the spatial ones)`,
+        `a window of ${extent} does not fit into ${size} elements with pads ${begins[axis]} and ${ends[axis]} ` +
+          `(axis ${axis} of the spatial ones)`,
       );
     const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1;
     // With ceil_mode the last window must still begin inside the input or the pad before it.

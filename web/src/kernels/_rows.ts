@@ -83,7 +83,8 @@ export function rowMain({ layout, element, phases, write = '', finish = '', prep
     wide === 'steps'
       ? 'vec4<u32>(step * 4u, step * 4u + 1u, step * 4u + 2u, step * 4u + 3u)'
       : `${laneType('u32', lanes)}(step)`;
-  const aliases = `alias F = ${laneType('f32', lanes)}; alias K = ${laneType('u32', lanes)}; alias R = ${laneType('f32', ofRow)}; alias RK = ${laneType('u32', ofRow)};`;
+  const aliases = `alias F = ${laneType('f32', lanes)}; alias K = ${laneType('u32', lanes)};
+    alias R = ${laneType('f32', ofRow)}; alias RK = ${laneType('u32', ofRow)};`;
   const loop = (body: string) => `  for (var step = ${team === 1 ? '0u' : 'member'}; step < u.steps; step += ${team}u) {
     let at = base + step * u.inner;
     let k = ${position};
@@ -108,7 +109,8 @@ ${write && loop(write)}`;
   return `${aliases}
 ${accumulators.join('\n')}
 @compute @workgroup_size(${THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
   let slot = ${slot};
   let member = ${member};
   let place = member * ${teams}u + slot;

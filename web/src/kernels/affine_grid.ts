@@ -18,7 +18,8 @@ const GRID: Shader<GridSpec> = {
     const terms = Array.from(
       { length: axes },
       (_, k) =>
-        `  sum += ${load(type, 1, `theta[at + ${k}u]`)} * position(rest % u.size_${k}, f32(u.size_${k}));\n  rest /= u.size_${k};`,
+        `  sum += ${load(type, 1, `theta[at + ${k}u]`)} * position(rest % u.size_${k}, f32(u.size_${k}));\n` +
+        `  rest /= u.size_${k};`,
     );
     return `fn position(place: u32, length: f32) -> f32 {
   let index = f32(place);

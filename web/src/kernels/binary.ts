@@ -154,7 +154,8 @@ interface ShiftSpec extends BinarySpec {
 const SHIFT = elementwiseShader<ShiftSpec>('bit_shift', ({ left, wrap, operands }) => {
   if (!left && computeType(operands[0].storage) === 'i32')
     return 'fn apply(a: T, b: T) -> R { return a >> min(U(b), U(31)); }';
-  return `fn apply(a: T, b: T) -> R { return select(T(0), ${wrapped(wrap, `a ${left ? '<<' : '>>'} (U(b) & U(31))`)}, U(b) < U(32)); }`;
+  return `fn apply(a: T, b: T) -> R {
+      return select(T(0), ${wrapped(wrap, `a ${left ? '<<' : '>>'} (U(b) & U(31))`)}, U(b) < U(32)); }`;
 });
 
 const bitShift: Kernel<boolean> = {

@@ -37,8 +37,12 @@ fn before(batch: u32, channel: u32, position: i32) -> f32 {
  */
 function whereIs(last: boolean, index: string, positions: string): string {
   return last
-    ? `  let channel = ${index} % u.channels;\n  let position = ${index} / u.channels % ${positions};\n  let batch = ${index} / (u.channels * ${positions});`
-    : `  let position = ${index} % ${positions};\n  let channel = ${index} / ${positions} % u.channels;\n  let batch = ${index} / (u.channels * ${positions});`;
+    ? `  let channel = ${index} % u.channels;
+  let position = ${index} / u.channels % ${positions};
+  let batch = ${index} / (u.channels * ${positions});`
+    : `  let position = ${index} % ${positions};
+  let channel = ${index} / ${positions} % u.channels;
+  let batch = ${index} / (u.channels * ${positions});`;
 }
 
 const CONVOLVE: Shader<CausalSpec> = {
@@ -48,7 +52,8 @@ ${mathFunctions('sigmoid')}
 ${reading(spec)}${linearMain(`${whereIs(spec.last, 'i', 'u.positions')}
   var sum = ${spec.bias ? load(spec.type, 1, 'bias[channel]') : '0.0'};
   for (var tap = 0u; tap < u.taps; tap++) {
-    sum += ${load(spec.type, 1, 'weights[channel * u.taps + tap]')} * before(batch, channel, i32(position) - i32((u.taps - 1u - tap) * u.dilation));
+    sum += ${load(spec.type, 1, 'weights[channel * u.taps + tap]')}
+      * before(batch, channel, i32(position) - i32((u.taps - 1u - tap) * u.dilation));
   }
   y[i] = ${stored(spec.type, 1, spec.silu ? 'sum * sigmoid(sum)' : 'sum')};`)}`,
 };

@@ -22,7 +22,8 @@ const SHADER: Shader<Col2ImSpec> = {
     let from_${axis} = out_${axis} + u.pad_${axis};
     let reach_${axis} = k_${axis} * u.dilation_${axis};
     let place_${axis} = (from_${axis} - reach_${axis}) / u.stride_${axis};
-    if (from_${axis} < reach_${axis} || place_${axis} >= u.places_${axis} || place_${axis} * u.stride_${axis} + reach_${axis} != from_${axis}) { continue; }`,
+    if (from_${axis} < reach_${axis} || place_${axis} >= u.places_${axis} 
+      || place_${axis} * u.stride_${axis} + reach_${axis} != from_${axis}) { continue; }`,
     );
     const within = (size: string, index: string) =>
       all.reduce((text, axis) => (axis === 0 ? `${index}_0` : `(${text}) * u.${size}_${axis} + ${index}_${axis}`), '');
@@ -30,7 +31,11 @@ const SHADER: Shader<Col2ImSpec> = {
   ${decode.join('\n  ')}
   var sum = 0.0;
   ${open.join('\n  ')}
-    sum += ${load(storage, 1, `x[(rest * u.taps + ${within('block', 'k')}) * u.columns + ${within('places', 'place')}]`)};
+    sum += ${load(
+      storage,
+      1,
+      `x[(rest * u.taps + ${within('block', 'k')}) * u.columns + ${within('places', 'place')}]`,
+    )};
   ${'}'.repeat(axes)}
   y[i] = ${stored(storage, 1, 'sum')};`);
   },

@@ -35,8 +35,10 @@ ${
     let left = u32(floor(x_at));
     let right = u32(ceil(x_at));
     let across = x_at - floor(x_at);
-    let above = ${load(storage, 1, 'x[top + left]')} + (${load(storage, 1, 'x[top + right]')} - ${load(storage, 1, 'x[top + left]')}) * across;
-    let below = ${load(storage, 1, 'x[bottom + left]')} + (${load(storage, 1, 'x[bottom + right]')} - ${load(storage, 1, 'x[bottom + left]')}) * across;
+    let above = ${load(storage, 1, 'x[top + left]')}
+      + (${load(storage, 1, 'x[top + right]')} - ${load(storage, 1, 'x[top + left]')}) * across;
+    let below = ${load(storage, 1, 'x[bottom + left]')}
+      + (${load(storage, 1, 'x[bottom + right]')} - ${load(storage, 1, 'x[bottom + left]')}) * across;
     value = above + (below - above) * (y_at - floor(y_at));`
 }
   }

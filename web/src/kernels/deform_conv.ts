@@ -39,7 +39,8 @@ const SHADER: Shader<DeformSpec> = {
         let at = begin + step;
         let share = mix(vec2<f32>(1.0) - part, part, step);
         if (at.x >= 0.0 && at.x < f32(u.in_h) && at.y >= 0.0 && at.y < f32(u.in_w)) {
-          value += share.x * share.y * f32(x[((image * u.channels + source) * u.in_h + u32(at.x)) * u.in_w + u32(at.y)]);
+          value += share.x * share.y
+            * f32(x[((image * u.channels + source) * u.in_h + u32(at.x)) * u.in_w + u32(at.y)]);
         }
       }
       ${mask ? 'value *= f32(mask[plane * pixels + pixel]);' : ''}

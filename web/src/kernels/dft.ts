@@ -31,7 +31,8 @@ const SHADER: Shader<DftSpec> = {
       ? `let mirrored = n > u.length / 2u;
     let at = base + select(n, u.length - n, mirrored) * u.inner;
     let real = select(0.0, ${part('at', 0)}, select(n, u.length - n, mirrored) < u.given);
-    let imaginary = select(0.0, ${part('at', 1)}, select(n, u.length - n, mirrored) < u.given) * select(1.0, -1.0, mirrored);`
+    let imaginary = select(0.0, ${part('at', 1)}, select(n, u.length - n, mirrored) < u.given)
+      * select(1.0, -1.0, mirrored);`
       : `let at = base + n * u.inner;
     let real = ${part('at', 0)};
     let imaginary = ${complex ? part('at', 1) : '0.0'};`;
@@ -55,7 +56,11 @@ ${linearMain(`  let inner = i % u.inner;
     sum += vec2<f32>(real * c - imaginary * s, real * s + imaginary * c);
   }
   ${inverse ? 'sum = sum / f32(u.length);' : ''}
-  ${toReal ? `y[i] = ${stored(storage, 1, 'sum.x')};` : `y[2u * i] = ${stored(storage, 1, 'sum.x')}; y[2u * i + 1u] = ${stored(storage, 1, 'sum.y')};`}`)}`;
+  ${
+    toReal
+      ? `y[i] = ${stored(storage, 1, 'sum.x')};`
+      : `y[2u * i] = ${stored(storage, 1, 'sum.x')}; y[2u * i + 1u] = ${stored(storage, 1, 'sum.y')};`
+  }`)}`;
   },
 };
 

@@ -24,7 +24,8 @@ const PRODUCT: Shader<ExpertSpec> = {
     const mask = `${2 ** bits - 1}u`;
     const place = blocked ? 'block' : 'n';
     const zero = zeros
-      ? `f32((zeros[${blocked ? 'column' : 'expert'} * u.zero_bytes + ${place} * ${bits}u / 8u] >> (${place} * ${bits}u % 8u)) & ${mask})`
+      ? `f32((zeros[${blocked ? 'column' : 'expert'} * u.zero_bytes + ${place} * ${bits}u / 8u]
+          >> (${place} * ${bits}u % 8u)) & ${mask})`
       : `${2 ** bits / 2}.0`;
     const quantized = () => `    let k = r * ${step}u;
     let block = ${blocked ? 'k / u.block' : '0u'};

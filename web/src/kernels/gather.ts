@@ -40,7 +40,9 @@ const GATHER: Shader<GatherSpec> = {
   wgsl: ({ partial }) =>
     `${INDEX_WGSL}${linearMain(`  let column = i % u.inner;
   let rest = i / u.inner;
-  let index = index_within(i32(indices[rest % u.indices_count]), u.dim)${partial ? ' - u.first;\n  if (index >= u.rows) { return; }' : ';'}
+  let index = index_within(i32(indices[rest % u.indices_count]), u.dim)${
+    partial ? ' - u.first;\n  if (index >= u.rows) { return; }' : ';'
+  }
   y[i] = x[(rest / u.indices_count * u.dim + index) * u.inner + column];`)}`,
 };
 

@@ -35,7 +35,9 @@ const SHADER: Shader<GridSpec> = {
     const taps = Array.from({ length: TAPS[mode] }, (_, tap) => tap);
     const position = (axis: number) => `let g_${axis} = ${load(grid, 1, `grid[point + ${axes - 1 - axis}u]`)};
   let size_${axis} = f32(u.input_${axis});
-  let plain_${axis} = ${alignCorners ? `(g_${axis} + 1.0) * 0.5 * (size_${axis} - 1.0)` : `((g_${axis} + 1.0) * size_${axis} - 1.0) * 0.5`};
+  let plain_${axis} = ${
+    alignCorners ? `(g_${axis} + 1.0) * 0.5 * (size_${axis} - 1.0)` : `((g_${axis} + 1.0) * size_${axis} - 1.0) * 0.5`
+  };
   let p_${axis} = ${mode === 'cubic' ? `plain_${axis}` : `settle(plain_${axis}, size_${axis})`};`;
     const tap = (axis: number, t: number) => {
       const place = {
@@ -63,7 +65,11 @@ const SHADER: Shader<GridSpec> = {
         last ? 'image' : 'plane',
       );
       const inside = choice.map((t, axis) => `in_${axis}_${t}`).join(' && ');
-      return `select(0.0, ${load(storage, 1, `x[${last ? `(${at}) * u.channels + channel` : at}]`)}, ${inside}) * ${choice.map((t, axis) => `weight_${axis}_${t}`).join(' * ')}`;
+      return `select(0.0, ${load(
+        storage,
+        1,
+        `x[${last ? `(${at}) * u.channels + channel` : at}]`,
+      )}, ${inside}) * ${choice.map((t, axis) => `weight_${axis}_${t}`).join(' * ')}`;
     };
     const low = alignCorners ? '0.0' : '-0.5';
     const settle = {
@@ -92,7 +98,9 @@ ${
 }
 ${linearMain(`${
   last
-    ? '  let channel = i % u.channels;\n  let image = i / u.channels / u.pixels;\n  let pixel = i / u.channels % u.pixels;'
+    ? `  let channel = i % u.channels;
+  let image = i / u.channels / u.pixels;
+  let pixel = i / u.channels % u.pixels;`
     : '  let pixel = i % u.pixels;\n  let plane = i / u.pixels;\n  let image = plane / u.channels;'
 }
   let point = (image * u.pixels + pixel) * ${axes}u;

@@ -50,7 +50,11 @@ const GROUP: Shader<GroupSpec> = {
       element: `${here}let x = ${load(storage, lanes, `x[${index}]`)};`,
       phases: SPREAD,
       write: `let channel = ${CHANNEL[last ?? 'first']};
-    y[${index}] = ${stored(storage, lanes, `((x - mean) - rest) * (inverse * ${each}(scale[channel])) + ${each}(bias[channel])`)};`,
+    y[${index}] = ${stored(
+      storage,
+      lanes,
+      `((x - mean) - rest) * (inverse * ${each}(scale[channel])) + ${each}(bias[channel])`,
+    )};`,
     });
   },
 };

@@ -54,14 +54,17 @@ const SHADER: Shader<NormSpec> = {
       ...(skipBias ? ['F(skip_bias[step])'] : []),
     ];
     const place = whole ? 'at' : 'step';
-    const normal = `(${centred ? '(x - mean) - rest' : 'x'}) * inverse * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
+    const normal = `(${centred ? '(x - mean) - rest' : 'x'}) * inverse
+      * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
       layout,
       element: `let x = ${terms.join(' + ')};`,
       phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
-      finish: `${mean ? `means[row] = ${centred ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''} ${inverse ? 'inverses[row] = inverse;' : ''}`,
+      finish: `${
+        mean ? `means[row] = ${centred ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
+      } ${inverse ? 'inverses[row] = inverse;' : ''}`,
     });
   },
 };

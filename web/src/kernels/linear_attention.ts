@@ -44,7 +44,8 @@ ${decay === 'head' ? `    let gate = exp(${element('decay', 'row * u.heads + hea
 ${
   delta
     ? `    var known = 0.0;
-    for (var k = 0u; k < u.key_size; k++) { known += state[base + k * u.value_size]${kept} * ${element('key', 'own + k')}; }
+    for (var k = 0u; k < u.key_size; k++) {
+      known += state[base + k * u.value_size]${kept} * ${element('key', 'own + k')}; }
     change = ${element('beta', 'row * u.rates + head % u.rates')} * (change - known);`
     : ''
 }
@@ -62,7 +63,12 @@ ${
   present
     ? `    if (t + u.slots >= u.tokens) {
       let slot = t + u.slots - u.tokens;
-      for (var k = 0u; k < u.key_size; k++) { present[slot * u.state_size + base + k * u.value_size] = ${stored(present, 1, 'state[base + k * u.value_size]')}; }
+      for (var k = 0u; k < u.key_size; k++) {
+        present[slot * u.state_size + base + k * u.value_size] = ${stored(
+          present,
+          1,
+          'state[base + k * u.value_size]',
+        )}; }
     }`
     : ''
 }
@@ -71,7 +77,12 @@ ${
   present
     ? `  // Slots of what was before the first token: zeros, but without any token the last is what came.
   for (var slot = 0u; slot + u.tokens < u.slots; slot++) {
-    for (var k = 0u; k < u.key_size; k++) { present[slot * u.state_size + base + k * u.value_size] = ${stored(present, 1, 'select(0.0, state[base + k * u.value_size], slot + 1u == u.slots)')}; }
+    for (var k = 0u; k < u.key_size; k++) {
+      present[slot * u.state_size + base + k * u.value_size] = ${stored(
+        present,
+        1,
+        'select(0.0, state[base + k * u.value_size], slot + 1u == u.slots)',
+      )}; }
   }`
     : ''
 }`);
@@ -112,7 +123,8 @@ function resolve(ctx: Context, { queryHeads, heads, scale, rule, window }: Linea
     value.dims.slice(0, 2).join() === [batch, tokens].join();
   if (!fits)
     throw new KernelError(
-      `LinearAttention (${rule}) of queries [${query.dims}] in ${queryHeads} heads, keys [${key.dims}] and values [${value.dims}] in ${heads}`,
+      `LinearAttention (${rule}) of queries [${query.dims}] in ${queryHeads} heads, ` +
+        `keys [${key.dims}] and values [${value.dims}] in ${heads}`,
     );
   const decay = gated ? ctx.input(4) : undefined;
   const beta = delta ? ctx.input(5) : undefined;

@@ -19,9 +19,14 @@ const SHADER: Shader<LrnSpec> = {
   let first = channel - min(channel, u.before);
   let end = min(channel + u.after + 1u, u.channels);
   var squares = ${laneType('f32', lanes)}(0.0);
-  for (var c = first; c < end; c++) { let v = ${load(storage, lanes, 'x[i + c * u.pixels - channel * u.pixels]')}; squares += v * v; }
+  for (var c = first; c < end; c++) {
+    let v = ${load(storage, lanes, 'x[i + c * u.pixels - channel * u.pixels]')}; squares += v * v; }
   let sum = u.bias + u.alpha * squares;
-  y[i] = ${stored(storage, lanes, `${load(storage, lanes, 'x[i]')} / or_nan(pow(sum, ${laneType('f32', lanes)}(u.beta)), sum)`)};`),
+  y[i] = ${stored(
+    storage,
+    lanes,
+    `${load(storage, lanes, 'x[i]')} / or_nan(pow(sum, ${laneType('f32', lanes)}(u.beta)), sum)`,
+  )};`),
 };
 
 interface LrnAttributes {

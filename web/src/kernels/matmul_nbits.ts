@@ -93,7 +93,9 @@ export function inFours(bits: number, rows: number): string {
     [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
   return Array.from({ length: each }, (_, j) => {
     const of = lanes(j);
-    const taken = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of.map(({ shift }) => `${shift}u`).join(', ')})) & vec4<u32>(${2 ** bits - 1}u)`;
+    const taken = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of
+      .map(({ shift }) => `${shift}u`)
+      .join(', ')})) & vec4<u32>(${2 ** bits - 1}u)`;
     const sums = Array.from(
       { length: rows },
       (_, i) => `sum${rows === 4 ? `[${i}]` : ''} += dot(vec4<f32>(a[row_${i} + r * ${each}u + ${j}u]), weights);`,
@@ -108,7 +110,8 @@ function oneByOne(bits: number, rows: number): string {
   const values = (k: string) =>
     rows === 4 ? `vec4(${[0, 1, 2, 3].map((row) => `f32(a[row_${row} + ${k}])`).join(', ')})` : `f32(a[row_0 + ${k}])`;
   return Array.from({ length: 4 * each }, (_, i) => {
-    const weight = `(f32((bytes[${Math.floor(i / each)}] >> ${(i % each) * bits}u) & ${2 ** bits - 1}u) - zero) * scale`;
+    const weight = `(f32((bytes[${Math.floor(i / each)}] >> ${(i % each) * bits}u) & ${2 ** bits - 1}u) - zero)
+        * scale`;
     return `    if (k + ${i}u < u.k) { sum += ${values(`k + ${i}u`)} * (${weight}); }`;
   }).join('\n');
 }
@@ -134,7 +137,8 @@ ${blockText(spec)}
   let weight = (b[n * u.bytes + k * ${bits}u / 8u] >> (k * ${bits}u % 8u)) & ${2 ** bits - 1}u;
   return (f32(weight) - zero) * scale;
 }
-${linearMain(`  let at = i * ${lanes}u;\n  y[i] = ${stored(result, lanes, `${laneType('f32', lanes)}(${each.join(', ')})`)};`)}`;
+${linearMain(`  let at = i * ${lanes}u;
+  y[i] = ${stored(result, lanes, `${laneType('f32', lanes)}(${each.join(', ')})`)};`)}`;
   },
 };
 
@@ -154,7 +158,8 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   const bytes = (blocks * block * bits) / 8;
   if (a.dims[a.dims.length - 1] !== k || b.size !== n * bytes || scales.size !== n * blocks) {
     throw new KernelError(
-      `MatMulNBits of [${a.dims}] with weights [${b.dims}] and scales [${scales.dims}] for K = ${k} and N = ${n} in blocks of ${block}`,
+      `MatMulNBits of [${a.dims}] with weights [${b.dims}] and scales [${scales.dims}] ` +
+        `for K = ${k} and N = ${n} in blocks of ${block}`,
     );
   }
   const y = ctx.output(0, [...a.dims.slice(0, -1), n]);

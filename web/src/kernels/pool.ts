@@ -49,9 +49,10 @@ const POOLS: { readonly [op: string]: PoolKind } = {
     types: ['float32', 'float16'],
     start: () => 'T(0.0)',
     // pow of 0 is not reliable.
-    step: 'if (u.p == 1.0) { value += abs(x); } else if (u.p == 2.0) { value += x * x; } else { value += select(or_nan(pow(abs(x), T(u.p)), x), T(0.0), x == T(0.0)); }',
-    finish:
-      'select(select(or_nan(pow(value, T(1.0 / u.p)), value), T(0.0), value == T(0.0)), select(value, sqrt(value), u.p == 2.0), u.p <= 2.0 && u.p == floor(u.p))',
+    step: `if (u.p == 1.0) { value += abs(x); } else if (u.p == 2.0) { value += x * x; }
+      else { value += select(or_nan(pow(abs(x), T(u.p)), x), T(0.0), x == T(0.0)); }`,
+    finish: `select(select(or_nan(pow(value, T(1.0 / u.p)), value), T(0.0), value == T(0.0)),
+        select(value, sqrt(value), u.p == 2.0), u.p <= 2.0 && u.p == floor(u.p))`,
   },
 };
 
@@ -180,18 +181,32 @@ const SHADER: Shader<PoolSpec> = {
     );
     const planes = all.map((axis) => `u.input_${axis}`).join(' * ');
     return `alias T = ${laneType(type, lanes)};
-${op === 'MaxPool' && type === 'f32' ? mathFunctions('infinity') : ''}${op === 'LpPool' ? orNan('or_nan', 'T', laneType('i32', lanes)) : ''}
+${op === 'MaxPool' && type === 'f32' ? mathFunctions('infinity') : ''}
+${op === 'LpPool' ? orNan('or_nan', 'T', laneType('i32', lanes)) : ''}
 ${linearMain(`  var rest = i;
   ${last ? `${channel}\n  ${out.join('\n  ')}` : `${out.join('\n  ')}\n  ${channel}`}
   var value = ${start(type)};
   ${op === 'AveragePool' ? 'var count = 0u;' : ''}
   ${indices ? 'var best = 0u; var found = false;' : ''}
   ${open.join('\n  ')}
-  ${op === 'AveragePool' && includePad ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }` : ''}
+  ${
+    op === 'AveragePool' && includePad
+      ? `if (${all.map((axis) => `padded_${axis} < u.end_${axis}`).join(' && ')}) { count++; }`
+      : ''
+  }
   if (${inside}) {
-    let x = ${load(storage, lanes, `${inPlace ? 'y' : 'x'}[${last ? `(${pixel}) * u.pitch + u.first + channel` : pixel}]`)};
+    let x = ${load(
+      storage,
+      lanes,
+      `${inPlace ? 'y' : 'x'}[${last ? `(${pixel}) * u.pitch + u.first + channel` : pixel}]`,
+    )};
     ${op === 'AveragePool' && !includePad ? 'count++;' : ''}
-    ${indices ? `if (!found || x > value) { found = true; best = ${all.map((axis) => `in_${axis} * u.plane_${axis}`).join(' + ')}; }` : ''}
+    ${
+      indices
+        ? `if (!found || x > value) { found = true;
+          best = ${all.map((axis) => `in_${axis} * u.plane_${axis}`).join(' + ')}; }`
+        : ''
+    }
     ${step}
   }
   ${'}'.repeat(axes)}

@@ -323,7 +323,8 @@ function reduceKernel(reduction: Reduction): Kernel<ReduceAttributes> {
       const ordered = reduction.combine === 'max' || reduction.combine === 'min';
       if (ordered && x.size === 0 && y.size > 0 && (x.dtype === DType.int64 || x.dtype === DType.uint64)) {
         throw new KernelError(
-          `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, which the 32 bits of integers on the GPU do not hold; ` +
+          `${reduction.op} of [${x.dims}]: of no elements it is the limit of ${typeName(x.dtype)}, ` +
+            `which the 32 bits of integers on the GPU do not hold; ` +
             'fix the shapes of the inputs when the session is made, or run this model on the wasm provider',
         );
       }

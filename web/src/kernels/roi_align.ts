@@ -47,7 +47,8 @@ const SHADER: Shader<RoiSpec> = {
     }
     ${
       max
-        ? 'let sample = max(max(corners.x, corners.y), max(corners.z, corners.w)); value = select(max(value, sample), sample, first);'
+        ? `let sample = max(max(corners.x, corners.y), max(corners.z, corners.w));
+          value = select(max(value, sample), sample, first);`
         : 'value += corners.x + corners.y + corners.z + corners.w;'
     }
     first = false;

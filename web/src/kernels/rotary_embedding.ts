@@ -41,7 +41,9 @@ const SHADER: Shader<RotarySpec> = {
       none: 'batch * u.places + place',
     }[positions];
     const at = columns ? 'at' : 'i';
-    return linearMain(`${columns ? '  let at = i / u.place_step * u.pitch + u.first + i % u.place_step;\n' : ''}  let d = i % u.size;
+    return linearMain(`${
+      columns ? '  let at = i / u.place_step * u.pitch + u.first + i % u.place_step;\n' : ''
+    }  let d = i % u.size;
   let place = i / u.place_step % u.places;
   let batch = i / (u.size * u.heads * u.places);
   if (d >= u.turned) { y[i] = x[${at}]; return; }
@@ -52,7 +54,8 @@ const SHADER: Shader<RotarySpec> = {
   let c = f32(cosine[row]);
   let s = f32(sine[row]);
   let own = f32(x[${at}]);
-  let value = select(c * own - s * f32(x[${at} + select(distance, 0u, second)]), s * f32(x[${at} - select(0u, distance, second)]) + c * own, second);
+  let value = select(c * own - s * f32(x[${at} + select(distance, 0u, second)]),
+    s * f32(x[${at} - select(0u, distance, second)]) + c * own, second);
   y[i] = ${stored(storage, 1, 'value')};`);
   },
 };

@@ -50,7 +50,11 @@ fn combine(a: T, b: T) -> T { return ${wrapped(wraps, COMBINE[reduction])}; }`;
 
 /** y[at] is combined with an element of the updates. */
 function update(type: StorageType, at: string, from: string): string {
-  return `y[${at}] = ${stored(type, 1, `combine(${load(type, 1, `y[${at}]`)}, ${load(type, 1, `updates[${from}]`)})`)};`;
+  return `y[${at}] = ${stored(
+    type,
+    1,
+    `combine(${load(type, 1, `y[${at}]`)}, ${load(type, 1, `updates[${from}]`)})`,
+  )};`;
 }
 
 // A thread takes a column of updates along the axis: columns never meet.
@@ -95,7 +99,8 @@ const scatterElements: Kernel<ScatterAttributes> = {
     const axis = normalizeAxis(givenAxis, x.dims.length);
     if (indices.dims.length !== x.dims.length || indices.dims.some((dim, k) => dim !== updates.dims[k])) {
       throw new KernelError(
-        `ScatterElements: indices [${indices.dims}] and updates [${updates.dims}] must have one shape, of the rank of [${x.dims}]`,
+        `ScatterElements: indices [${indices.dims}] and updates [${updates.dims}] must have one shape, ` +
+          `of the rank of [${x.dims}]`,
       );
     }
     const y = targetOf(ctx, x);

@@ -39,7 +39,8 @@ function variadicShader(name: keyof typeof COMBINE) {
     const all = names.slice(1).reduce((sofar, operand) => `combine(${sofar}, ${operand})`, names[0]);
     return `${float ? mathFunctions('is_nan') : ''}
 fn combine(a: T, b: T) -> T { return ${two}; }
-fn apply(${names.map((operand) => `${operand}: T`).join(', ')}) -> R { return ${op === 'sum' && float ? `(${all}) * u.scale` : wrapped(wrap, all)}; }`;
+fn apply(${names.map((operand) => `${operand}: T`).join(', ')}) -> R {
+  return ${op === 'sum' && float ? `(${all}) * u.scale` : wrapped(wrap, all)}; }`;
   });
 }
 

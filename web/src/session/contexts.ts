@@ -55,7 +55,8 @@ export class DeviceContexts {
       const { vendor, architecture, description, features } = provider.gpu.description;
       this.log(
         1,
-        `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} (${features.join(', ')})`,
+        `device ${id}: ${[vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed'} ` +
+          `(${features.join(', ')})`,
       );
       provider.gpu.onUncapturedError = (message) => this.log(3, message);
       provider.buffers.onEmpty = () => this.closeUnused(id, provider);
@@ -83,7 +84,8 @@ export class DeviceContexts {
     if (!('requestDevice' in source)) return adoptDevice(source);
     return openGpu(options, source).catch((error: unknown) => {
       throw invalid(
-        `the adapter registered as device ${id} gives no device (${messageOf(error)}): it gives only one; register another adapter`,
+        `the adapter registered as device ${id} gives no device (${messageOf(error)}): ` +
+          'it gives only one; register another adapter',
       );
     });
   }

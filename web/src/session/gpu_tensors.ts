@@ -35,14 +35,16 @@ async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu):
   const { provider } = owner;
   if (session.provider && provider !== session.provider) {
     throw invalid(
-      `${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: take it to the CPU first, or ` +
+      `${what} is on GPU device ${owner.id}, and this session on device ${session.webgpu.deviceId}: ` +
+        'take it to the CPU first, or ' +
         'give both the same deviceId',
     );
   }
   if (!fits(provider, tensor)) {
     const room = provider.buffers.get(gpuId).buffer.size;
     throw invalid(
-      `${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, and GPU buffer ${gpuId} has ${room}`,
+      `${what}: ${typeName(dtype)}[${dims}] needs ${bytesOnGpu(provider, dtype, dims)} bytes, ` +
+        `and GPU buffer ${gpuId} has ${room}`,
     );
   }
   // No node of this session runs on a GPU.

@@ -154,7 +154,9 @@ export class SessionRun {
     return this.feeds
       .map((feed, i) => {
         if (isContainer(feed)) return inputs[i].name;
-        return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''}`;
+        return `${inputs[i].name}: ${typeName(feed.dtype)}[${feed.dims}]${
+          isOnGpu(feed) ? ` in GPU buffer ${feed.gpuId}` : ''
+        }`;
       })
       .join(', ');
   }

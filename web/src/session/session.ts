@@ -98,7 +98,8 @@ export class Session {
     ]);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
     const { deviceId, device, preserveDevice } = webgpu;
-    const handle = loaded.core.createSession(planBytes); // before anybody reads the plan: the core alone finds what is damaged
+    // Before anybody reads the plan: the core alone finds what is damaged.
+    const handle = loaded.core.createSession(planBytes);
     let provider: GpuProvider | undefined;
     let backend: SessionBackend | undefined;
     let weights: SessionWeights | undefined;
@@ -152,7 +153,8 @@ export class Session {
         1,
         'session',
         `loaded ${plan.modelName || 'a model'} in ${info.create_ms.toFixed(0)} ms: ` +
-          `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
+          `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ` +
+          `${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
       );
       return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
     } catch (error) {

@@ -65,7 +65,8 @@ const HELPERS: { readonly [pattern: string]: Helper } = {
     dims: true,
     written: true,
     wgsl: (t) =>
-      `fn ${t.name}_put(${[...parameters(t.rank), `value: T_${t.name}`].join(', ')}) { ${t.name}[${flatIndex(t)}] = ${storedValue(t)}; }`,
+      `fn ${t.name}_put(${[...parameters(t.rank), `value: T_${t.name}`].join(', ')}) {
+          ${t.name}[${flatIndex(t)}] = ${storedValue(t)}; }`,
   },
   __dim: {
     dims: true,
@@ -77,7 +78,8 @@ ${Array.from({ length: t.rank }, (_, axis) => `  if (axis == ${axis}u) { return 
   __size: {
     dims: true,
     wgsl: (t) =>
-      `fn ${t.name}_size() -> u32 { return ${t.rank > 0 ? Array.from({ length: t.rank }, (_, axis) => dim(t.name, axis)).join(' * ') : '1u'}; }`,
+      `fn ${t.name}_size() -> u32 {
+          return ${t.rank > 0 ? Array.from({ length: t.rank }, (_, axis) => dim(t.name, axis)).join(' * ') : '1u'}; }`,
   },
   __position: {
     dims: true,

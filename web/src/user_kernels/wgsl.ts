@@ -25,7 +25,8 @@ function moduleText({ text, functions, size, body, tensors, constants }: WgslSpe
   // Directives come first in a module.
   const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(text)![0];
   const main = body ? linearMain(text, { size, count: 'u.thread_count' }) : text.slice(directives.length);
-  return `${directives}\n${constants.join('\n')}\n${helperText(`${text}\n${functions}`, tensors)}\n${functions}\n${main}`;
+  const helpers = helperText(`${text}\n${functions}`, tensors);
+  return `${directives}\n${constants.join('\n')}\n${helpers}\n${functions}\n${main}`;
 }
 
 export function dispatchWgsl(call: UserCall): void {

@@ -17,8 +17,9 @@ interface Token {
 }
 
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-const TOKEN =
-  /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?|[A-Za-z_]\w*|<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/g;
+const NUMBER = /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?/;
+const SIGN = /<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/;
+const TOKEN = new RegExp(`${NUMBER.source}|[A-Za-z_]\\w*|${SIGN.source}`, 'g');
 const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const WORD = /^[A-Za-z_]/;
 /** What an operand may end with, so that an & behind it is a binary one. */

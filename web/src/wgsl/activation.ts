@@ -40,7 +40,9 @@ const KINDS = {
   exp: 'or_v(exp(v), v)',
   abs: 'abs(v)',
   // All that are made of a product and a clamp (see piecewise).
-  piecewise: `or_v(select(select(F(1.0), v, u.activation_4 > 0.5) * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)), v, u.activation_4 < -0.5), v)`,
+  piecewise: `or_v(select(select(F(1.0), v, u.activation_4 > 0.5)
+    * clamp(v * u.activation_0 + F(u.activation_1), F(u.activation_2), F(u.activation_3)),
+    v, u.activation_4 < -0.5), v)`,
 } as const;
 /**
  * With `+`, the last number is added to the result; with `&`, the residual is, instead of to the value (see activated).

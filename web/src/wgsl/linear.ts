@@ -26,10 +26,15 @@ export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.cou
   const own =
     items === 1
       ? `  if (i >= ${count}) { return; }\n${body}`
-      : `  let end = min((i + 1u) * ${items}u, ${count});\n  for (var k = i * ${items}u; k < end; k++) {\n  let i = k;\n${body}\n  }`;
+      : `  let end = min((i + 1u) * ${items}u, ${count});
+  for (var k = i * ${items}u; k < end; k++) {
+  let i = k;
+${body}
+  }`;
   return `
 @compute @workgroup_size(${size})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
   let i = (group.y * groups.x + group.x) * ${size}u + lane;
 ${own}
 }

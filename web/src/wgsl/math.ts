@@ -20,7 +20,8 @@ function polynomial(x: string, coefficients: readonly number[]): string {
 export function orNan(name: string, float: string, integer: string): string {
   return `fn ${name}(y: ${float}, x: ${float}) -> ${float} {
   let bits = bitcast<${integer}>(x);
-  return bitcast<${float}>(select(bitcast<${integer}>(y), bits, (bits & ${integer}(0x7fffffff)) > ${integer}(0x7f800000)));
+  return bitcast<${float}>(select(bitcast<${integer}>(y), bits,
+    (bits & ${integer}(0x7fffffff)) > ${integer}(0x7f800000)));
 }
 `;
 }
@@ -49,7 +50,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   is_infinite: { wgsl: 'fn is_infinite(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) == U(0x7f800000u); }' },
   // Absolute value and sign by bits: right for -0, infinities and NaN.
   with_sign: {
-    wgsl: 'fn with_sign(x: F, sign: F) -> F { return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }',
+    wgsl: `fn with_sign(x: F, sign: F) -> F {
+  return bitcast<F>((bitcast<U>(x) & U(0x7fffffffu)) | (bitcast<U>(sign) & U(0x80000000u))); }`,
   },
 
   // See division.ts. By multiplications: x / by + rest / by would be taken for (x + rest) / by. The inverse is
@@ -69,7 +71,8 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
 
   sigmoid: {
     needs: ['or_nan'],
-    wgsl: 'fn sigmoid(x: F) -> F { let e = exp(-abs(x)); return or_nan(select(F(1.0), e, x < F(0.0)) / (1.0 + e), x); }',
+    wgsl: `fn sigmoid(x: F) -> F {
+  let e = exp(-abs(x)); return or_nan(select(F(1.0), e, x < F(0.0)) / (1.0 + e), x); }`,
   },
   // |x| up to 0.6 by polynomial in x^2, where 1 - 2/(e^2x + 1) would lose digits.
   tanh_: {
@@ -77,7 +80,10 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
     wgsl: `fn tanh_(x: F) -> F {
   let a = min(abs(x), F(10.0));
   let z = a * a;
-  let small = a + a * z * ${polynomial('z', [-0.3333333323, 0.1333331288, -0.05396155489, 0.0217883455, -0.008410144175, 0.002370846243])};
+  let small = a + a * z * ${polynomial(
+    'z',
+    [-0.3333333323, 0.1333331288, -0.05396155489, 0.0217883455, -0.008410144175, 0.002370846243],
+  )};
   let large = 1.0 - 2.0 / (exp(2.0 * a) + 1.0);
   return or_nan(with_sign(select(large, small, a < F(0.6)), x), x);
 }`,
@@ -88,16 +94,28 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
     wgsl: `fn erf_(x: F) -> F {
   let a = min(abs(x), F(5.0));
   let z = a * a;
-  let small = a * ${polynomial('z', [1.128379166, -0.3761262582, 0.1128358515, -0.02685381188, 0.005188327581, -0.0008010192708, 0.00007853858323])};
+  let small = a * ${polynomial(
+    'z',
+    [1.128379166, -0.3761262582, 0.1128358515, -0.02685381188, 0.005188327581, -0.0008010192708, 0.00007853858323],
+  )};
   let t = 1.0 / (1.0 + 0.3275911 * a);
-  let large = 1.0 - exp(-z) * t * ${polynomial('t', [0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429])};
+  let large = 1.0 - exp(-z) * t * ${polynomial(
+    't',
+    [0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429],
+  )};
   return or_nan(with_sign(select(large, small, a < F(1.0)), x), x);
 }`,
   },
   // log(1 + x), for x > -1.
   log1p: {
     wgsl: `fn log1p(x: F) -> F {
-  let small = x + x * x * ${polynomial('x', [-0.4999999734, 0.3333330589, -0.2500084806, 0.2000339498, -0.1662591437, 0.1415529832, -0.1308653526, 0.130547363, -0.08192740443])};
+  let small = x + x * x * ${polynomial(
+    'x',
+    [
+      -0.4999999734, 0.3333330589, -0.2500084806, 0.2000339498, -0.1662591437, 0.1415529832, -0.1308653526, 0.130547363,
+      -0.08192740443,
+    ],
+  )};
   return select(log(1.0 + x), small, (x > F(-0.29)) & (x < F(0.41)));
 }`,
   },
@@ -128,13 +146,16 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   // was.
   quadrant: { wgsl: 'fn quadrant(x: F) -> F { return round(x * 0.6366197723675814); }' },
   reduced_angle: {
-    wgsl: 'fn reduced_angle(x: F, k: F) -> F { return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }',
+    wgsl: `fn reduced_angle(x: F, k: F) -> F {
+  return ((x - k * 1.5703125) - k * 0.0004837512969970703) - k * 7.549789948768648e-8; }`,
   },
   sin_near: {
-    wgsl: `fn sin_near(r: F) -> F { let z = r * r; return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.000198390158, 0.000002712647024])}; }`,
+    wgsl: `fn sin_near(r: F) -> F { let z = r * r;
+      return r + r * z * ${polynomial('z', [-0.1666666666, 0.008333329711, -0.000198390158, 0.000002712647024])}; }`,
   },
   cos_near: {
-    wgsl: `fn cos_near(r: F) -> F { let z = r * r; return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }`,
+    wgsl: `fn cos_near(r: F) -> F { let z = r * r;
+      return 1.0 - 0.5 * z + z * z * ${polynomial('z', [0.04166666708, -0.001388849885, 0.00002457387669])}; }`,
   },
   sin_: {
     needs: ['quadrant', 'reduced_angle', 'sin_near', 'cos_near'],
@@ -197,7 +218,10 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   let turned = b > F(0.41421356);
   let t = select(b, (b - 1.0) / (b + 1.0), turned);
   let z = t * t;
-  let y = t + t * z * ${polynomial('z', [-0.3333333164, 0.1999951218, -0.1426294656, 0.107326433, -0.06414831502])} + select(F(0.0), F(0.7853981633974483), turned);
+  let y = t + t * z * ${polynomial(
+    'z',
+    [-0.3333333164, 0.1999951218, -0.1426294656, 0.107326433, -0.06414831502],
+  )} + select(F(0.0), F(0.7853981633974483), turned);
   return or_nan(with_sign(select(y, 1.5707963267948966 - y, inverse), x), x);
 }`,
   },
@@ -205,7 +229,10 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
     needs: ['or_nan'],
     wgsl: `fn sinh_(x: F) -> F {
   let z = x * x;
-  let small = x + x * z * ${polynomial('z', [0.16666666666666666, 0.008333333333333333, 0.0001984126984126984, 0.0000027557319223985893])};
+  let small = x + x * z * ${polynomial(
+    'z',
+    [0.16666666666666666, 0.008333333333333333, 0.0001984126984126984, 0.0000027557319223985893],
+  )};
   // e^(x/2) twice: e^x alone would overflow before sinh does.
   let e = exp(0.5 * abs(x));
   let large = sign(x) * (0.5 * e * e - 0.5 / e / e);
@@ -221,7 +248,10 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
     wgsl: `fn asinh_(x: F) -> F {
   let a = abs(x);
   let z = a * a;
-  let small = a + a * z * ${polynomial('z', [-0.1666666658, 0.07499973622, -0.04463025137, 0.03015872278, -0.02053833932, 0.009954874396])};
+  let small = a + a * z * ${polynomial(
+    'z',
+    [-0.1666666658, 0.07499973622, -0.04463025137, 0.03015872278, -0.02053833932, 0.009954874396],
+  )};
   // Beyond 10^4 the 1 in sqrt(x^2 + 1) is lost anyway, and x^2 might overflow.
   let large = log(a + sqrt(min(z, F(1e30)) + 1.0));
   let huge = log(a) + 0.6931471805599453;

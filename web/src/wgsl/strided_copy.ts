@@ -28,7 +28,8 @@ const STRIDED_COPY: Shader<CopySpec> = {
   wgsl({ rank, lanes, wide, inOrder }) {
     const names = inOrder ? ['x'] : ['x', 'y'];
     const element = wide || lanes === 1 ? 'x[at_x]' : 'vec4(x[at_x])';
-    const body = `${walkIndices(rank, names, { start: { x: 'u.x_start', y: 'u.y_start' } })}\n  y[${inOrder ? 'u.y_start + i' : 'at_y'}] = ${element};`;
+    const body = `${walkIndices(rank, names, { start: { x: 'u.x_start', y: 'u.y_start' } })}
+  y[${inOrder ? 'u.y_start + i' : 'at_y'}] = ${element};`;
     return linearMain(body);
   },
 };

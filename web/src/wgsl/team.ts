@@ -45,7 +45,8 @@ export function teamMain({ team, neighbours, accumulators, prepare, step, merge,
   return `
 ${shared}
 @compute @workgroup_size(${THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
   let slot = ${slot};
   let member = ${member};
   let place = member * ${teams}u + slot;

@@ -40,7 +40,7 @@ test('elements: what lies the same on both sides is not copied', () => {
   }
 });
 
-test('elements: narrow ones lie as they are; a shader sees 32 bits, of float16 only where the device has no f16', () => {
+test('elements: narrow ones lie as they are; shaders see 32 bits, of float16 only where there is no f16', () => {
   const told = (forms: ElementForms, dtype: DType) => [forms.storage(dtype), forms.packing(dtype), forms.size(dtype)];
   assert.deepEqual(told(elements, DType.float16), ['f16', undefined, 2]);
   assert.deepEqual(told(withoutF16, DType.float16), ['f32', 'f16', 2]);

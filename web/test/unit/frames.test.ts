@@ -29,7 +29,8 @@ for (const sizes of [
   [3 * FRAME_SIZE + 5, 3],
   Array.from({ length: 40 }, () => 60_001),
 ]) {
-  test(`frames: parts of ${sizes.length > 5 ? `${sizes.length} x ${sizes[0]}` : sizes} bytes come back, each at a multiple of 16`, () => {
+  const sizesText = sizes.length > 5 ? `${sizes.length} x ${sizes[0]}` : sizes;
+  test(`frames: parts of ${sizesText} bytes come back, each at a multiple of 16`, () => {
     const header = bytes(45, 7);
     const parts = sizes.map(bytes);
     const { header: gotHeader, payload } = roundTrip(header, parts);

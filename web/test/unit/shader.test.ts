@@ -69,12 +69,13 @@ test('shader: uniforms keep their order, arrays get numbered fields, integers mu
 });
 
 test('shader: where uniforms are hoisted, main reads each once, and other functions as before', () => {
-  const body =
-    'fn twice(x: u32) -> u32 { return x * u.count; }\n@compute fn main() { if (u.count > 1u) { y[0] = f32(u.count); } }\nfn half() -> u32 { return u.count / 2u; }';
+  const body = `fn twice(x: u32) -> u32 { return x * u.count; }
+@compute fn main() { if (u.count > 1u) { y[0] = f32(u.count); } }
+fn half() -> u32 { return u.count / 2u; }`;
   const text = shaderText({ ...base, hoisted: true, shader: { name: 'own', wgsl: () => body } });
-  assert.match(
-    text,
-    /fn main\(\) \{\n {2}let uniform_count = u\.count; if \(uniform_count > 1u\) \{ y\[0\] = f32\(uniform_count\); \} \}\n/,
-  );
+  const main = `fn main() {
+  let uniform_count = u.count; if (uniform_count > 1u) { y[0] = f32(uniform_count); } }
+`;
+  assert.ok(text.includes(main), text);
   assert.match(text, /return x \* u\.count;[\s\S]*return u\.count \/ 2u;/);
 });

@@ -44,10 +44,9 @@ test('windows: all at once where there are bindings for them', () => {
     ],
   );
   assert.deepEqual([pass.written, pass.uniforms], [2, { count: 7 }]);
-  assert.match(
-    pass.shader.wgsl({}),
-    /select\(select\(x_from_0_to_64\[at\], x_from_64_to_128\[at - 64u\], at >= 64u\), x_from_128_to_192\[at - 128u\], at >= 128u\)/,
-  );
+  const text = pass.shader.wgsl({});
+  const first = 'select(x_from_0_to_64[at], x_from_64_to_128[at - 64u], at >= 64u)';
+  assert.ok(text.includes(`select(${first}, x_from_128_to_192[at - 128u], at >= 128u)`), text);
 });
 
 test('windows: outputs in passes, each of which keeps what is its own', () => {
@@ -88,7 +87,7 @@ test('windows: what is bound twice has its windows once, under another name of t
 
 test('windows: refused is what takes too many bindings, and passes over what is read again', () => {
   const message =
-    /probe: float32\[1000\] is beyond the 1030 bytes that this device can bind; in parts there are 6 bindings, of which it allows 4/;
+    /probe: float32\[1000\] is beyond the 1030 bytes .*; in parts there are 6 bindings, of which it allows 4/;
   assert.throws(
     () => inWindows(shader, {}, [bound('x', 1, 4000), small, bound('y', 2, 64, true)], 1, {}, limits(4)),
     message,

@@ -192,7 +192,9 @@ def _unstack(
         if repeated is not None and heads is not None and size_at(repeated[1].outputs[0], 2) is not None:
             return kept(three, repeated[0], False)
         source = four(three)
-        return kept(source, three.producer(), False) if source is _unstacked(three) else Kept(source)  # type: ignore[arg-type]
+        if source is not _unstacked(three):
+            return Kept(source)
+        return kept(source, three.producer(), False)  # type: ignore[arg-type]
 
     turn = made_by(turned, "Transpose")
     key = turn.inputs[0] if turn is not None and tuple(attribute(turn, "perm", ())) == (0, 2, 1) else None

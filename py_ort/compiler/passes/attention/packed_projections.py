@@ -127,10 +127,11 @@ def side_by_side(products: list[ir.Node], positions: Mapping[ir.Node, int]) -> i
     first = min(products, key=lambda product: positions[product])
     build = Builder(first, origin=[name for product in products for name in origins(product)])
     widths = [w.shape[1] for w in weights if w is not None]
+    together: np.ndarray = np.concatenate(weights, axis=1)  # type: ignore[arg-type]
     packed: ir.Value = build.op(
         "MatMul",
         products[0].inputs[0],
-        build.constant(np.concatenate(weights, axis=1), products[0].inputs[1].name),  # type: ignore[arg-type,union-attr]
+        build.constant(together, products[0].inputs[1].name),  # type: ignore[union-attr]
         _bias(build, products, widths),
     )
     packed.type = products[0].outputs[0].type

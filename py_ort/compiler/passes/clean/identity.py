@@ -62,7 +62,8 @@ def _true_mask(node: ir.Node) -> bool:
     mask, known = node.outputs[1], dims(node.inputs[0])
     if known is None or not all(isinstance(d, int) for d in known) or mask.is_graph_output() or node.graph is None:
         return False
-    value = add_constant(node.graph, ir.tensor(np.broadcast_to(np.bool_(True), tuple(known))), mask.name)  # type: ignore[arg-type]
+    everything = np.broadcast_to(np.bool_(True), tuple(known))  # type: ignore[arg-type]
+    value = add_constant(node.graph, ir.tensor(everything), mask.name)
     mask.replace_all_uses_with(value)
     return True
 
@@ -88,7 +89,8 @@ def _dropout(node: ir.Node) -> bool:
 
 
 def _cast(node: ir.Node) -> bool:
-    return node.inputs[0].dtype is not None and int(node.inputs[0].dtype) == attribute(node, "to")  # type: ignore[union-attr]
+    dtype = node.inputs[0].dtype  # type: ignore[union-attr]
+    return dtype is not None and int(dtype) == attribute(node, "to")
 
 
 def _neutral(number: float, commutes: bool) -> Rule:

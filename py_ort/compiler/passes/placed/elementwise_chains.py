@@ -157,7 +157,7 @@ class ElementwiseChains(Pass):
             and len(users) <= _READERS
             and all(_fits(user) and self._provider_of(user) == provider for user in users)
             and all(same_dims(user.outputs[0], node.outputs[0]) for user in users)
-            and not any(v is not None and v.producer() is not None and _fits(v.producer()) for v in node.inputs)  # type: ignore[arg-type]
+            and not any(_fits(maker) for v in node.inputs if v is not None and (maker := v.producer()) is not None)
         )
 
     def _grow(self, last: ir.Node) -> list[ir.Node]:

@@ -67,7 +67,8 @@ function resolve(ctx: Context, a: GroupAttributes): void {
   const fitting = [batch, count, kvHeads * size].join();
   if (key && (key.dims.join() !== fitting || value?.dims.join() !== fitting)) {
     throw new KernelError(
-      `GroupQueryAttention: keys [${key.dims}] and values [${value?.dims}] for queries [${query.dims}] should be [${fitting}]`,
+      `GroupQueryAttention: keys [${key.dims}] and values [${value?.dims}] ` +
+        `for queries [${query.dims}] should be [${fitting}]`,
     );
   }
   if (lengths.size !== batch)
@@ -87,7 +88,8 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     ctx.boundTogether(2, PAST_VALUE);
   if (kept && !ctx.holds(TOTAL, ([total]) => total <= past)) {
     throw new KernelError(
-      `GroupQueryAttention: total_sequence_length is beyond the ${past} positions of the caches, which are bound as outputs too: take longer ones`,
+      `GroupQueryAttention: total_sequence_length is beyond the ${past} positions of the caches, which are bound as ` +
+        `outputs too: take longer ones`,
     );
   }
   const total = kept ? past : ctx.data(TOTAL)![0];
@@ -161,7 +163,8 @@ function rotationOf(
     2 * cosine.dims[1] > size
   ) {
     throw new KernelError(
-      `GroupQueryAttention with do_rotary: caches of cosines [${cosine?.dims}] and sines [${sine?.dims}] for heads of ${size}`,
+      `GroupQueryAttention with do_rotary: caches of cosines [${cosine?.dims}] and sines [${sine?.dims}] ` +
+        `for heads of ${size}`,
     );
   }
   // Where nothing precedes, onnxruntime looks at the first position only.

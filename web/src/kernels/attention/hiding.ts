@@ -128,7 +128,8 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
       return;
     }
     lines.push(
-      `  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2 + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`,
+      `  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2
+          + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`,
     );
     hides.push(`key >= u.mask${i}_length`);
     if (storage === 'u32' || storage === 'i32') integers(`value${i} == ${storage}(0)`);

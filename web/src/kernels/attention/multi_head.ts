@@ -165,7 +165,8 @@ const FOLLOW_BEAMS: Shader<BeamSpec> = {
     linearMain(`  let d = i % u.size; let place = i / u.size % u.rows;
   let head = i / u.size / u.rows % u.heads; let batch = i / u.size / u.rows / u.heads;
   var source = batch;
-  if (place < u.before) { source = batch - batch % u.beams + min(u32(beams[batch * u.positions + place]), u.beams - 1u); }
+  if (place < u.before) {
+    source = batch - batch % u.beams + min(u32(beams[batch * u.positions + place]), u.beams - 1u); }
   y[i] = x[(source * u.heads + head) * u.capacity * u.size + place * u.size + d];`),
 };
 

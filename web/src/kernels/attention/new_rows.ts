@@ -96,21 +96,32 @@ fn four${p}(batch: u32, row: u32, head: u32, d: u32) -> V {
     let first = old_of(batch);
     var value = V(0.0);
     if (place >= first && place < first + u.rows) { value = four${p}(batch, place - first, head, d * ${lanes}u); }
-    ${past ? `else if (place < min(first, u.past)) { value = ${load(storage, lanes, `past${p}[((batch * ${heads} + head) * u.past + place) * u.size + d]`)}; }` : ''}
+    ${
+      past
+        ? `else if (place < min(first, u.past)) {
+            value = ${load(storage, lanes, `past${p}[((batch * ${heads} + head) * u.past + place) * u.size + d]`)}; }`
+        : ''
+    }
     y${p}[j] = ${stored(storage, lanes, 'value')};`;
       }
-      const decode = `    let d = j % u.size; let head = j / u.size % ${heads}; let row = j / u.size / ${heads} % u.rows; let batch = j / u.size / ${heads} / u.rows;
+      const decode = `    let d = j % u.size; let head = j / u.size % ${heads};
+        let row = j / u.size / ${heads} % u.rows; let batch = j / u.size / ${heads} / u.rows;
     let value = four${p}(batch, row, head, d * ${lanes}u);`;
       return form === 'rows'
         ? `${decode}
     y${p}[j] = ${stored(storage, lanes, 'value')};`
         : `${decode}
     let place = old_of(batch) + row;
-    if (place < u.capacity) { y${p}[((batch * ${heads} + head) * u.capacity + place) * u.size + d] = ${stored(storage, lanes, 'value')}; }`;
+    if (place < u.capacity) { y${p}[((batch * ${heads} + head) * u.capacity + place) * u.size + d] =
+      ${stored(storage, lanes, 'value')}; }`;
     };
     return `alias V = ${lanes === 1 ? 'f32' : `vec${lanes}<f32>`};
 fn old_of(batch: u32) -> u32 { return u32(max(lengths[batch] + 1 - i32(u.rows), 0)); }
-${rotation === 'none' ? '' : `fn place_of(batch: u32, row: u32) -> u32 { return min(${POSITIONS[positions]}, u.places - 1u); }`}
+${
+  rotation === 'none'
+    ? ''
+    : `fn place_of(batch: u32, row: u32) -> u32 { return min(${POSITIONS[positions]}, u.places - 1u); }`
+}
 ${functions.join('\n')}
 ${linearMain(`  var j = i;
 ${parts

@@ -79,7 +79,8 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
           accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
           step: `total += ${weights};`,
           merge: 'total += other_total;',
-          after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'} let share = select(1.0 / total, 0.0, total == 0.0);`,
+          after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'}
+            let share = select(1.0 / total, 0.0, total == 0.0);`,
         },
       ],
       write: `let weight = ${weights}; ${write.join(' ')}`,

@@ -205,7 +205,8 @@ function keysOfBlock({ rows, columns, sharing, split }: StreamingSpec, agreed: b
   let last_key = ${last};`;
   return split
     ? `${whole}
-  let each = (max(last_key, first_key) - first_key + u.splits * ${columns}u - 1u) / (u.splits * ${columns}u) * ${columns}u;
+  let each = (max(last_key, first_key) - first_key + u.splits * ${columns}u - 1u) / (u.splits * ${columns}u)
+    * ${columns}u;
   let begin = first_key + part * each;
   let end = min(last_key, begin + each);`
     : `${whole}
@@ -229,18 +230,24 @@ const SOFTWARE: Shader<StreamingSpec> = {
         : `var largest${r} = f32(${LEAST}); var sum${r} = 0.0;`;
     const finish = (r: number) =>
       split
-        ? `let at${r} = ((batch * u.kv_heads + shared_head) * u.rows + row${r}) * u.splits + part; state[at${r}] = vec2<f32>(largest${r}, sum${r});
+        ? `let at${r} = ((batch * u.kv_heads + shared_head) * u.rows + row${r}) * u.splits + part;
+          state[at${r}] = vec2<f32>(largest${r}, sum${r});
   ${count(valueSize)
     .map((d) => `y[at${r} * ${valueSize}u + ${d}u] = y${r}_${d};`)
     .join(' ')}`
-        : `let share${r} = select(1.0 / sum${r}, 0.0, sum${r} == 0.0); let to${r} = y_base + head${r} * u.y_1 + query${r} * u.y_2;
+        : `let share${r} = select(1.0 / sum${r}, 0.0, sum${r} == 0.0);
+          let to${r} = y_base + head${r} * u.y_1 + query${r} * u.y_2;
   ${count(valueSize)
     .map((d) => `y[to${r} + ${d}u] = ${stored(storage, lanes, `y${r}_${d} * share${r}`)};`)
     .join(' ')}`;
     const body = `  let index = i;
 ${PLACES}
   let first = unit % u.blocks * ${rows}u;
-  ${each((r) => `let row${r} = min(first + ${r}u, u.rows - 1u); let head${r} = ${headOf(`row${r}`, sharing)}; let query${r} = ${queryOf(`row${r}`, sharing)};`)}
+  ${each(
+    (r) =>
+      `let row${r} = min(first + ${r}u, u.rows - 1u); let head${r} = ${headOf(`row${r}`, sharing)};
+        let query${r} = ${queryOf(`row${r}`, sharing)};`,
+  )}
   ${each((r) => `let from${r} = q_base + head${r} * u.q_1 + query${r} * u.q_2;`)}
   ${each((r) =>
     count(size)
@@ -258,7 +265,8 @@ ${keysOfBlock(spec, false)}
 ${count(columns)
   .map(
     (c) =>
-      `    let key${c} = min(start + ${c}u, end - 1u); let k${c} = k_base + key${c} * u.k_2; let v${c} = v_base + key${c} * u.v_2;`,
+      `    let key${c} = min(start + ${c}u, end - 1u); let k${c} = k_base + key${c} * u.k_2;
+        let v${c} = v_base + key${c} * u.v_2;`,
   )
   .join('\n')}
     ${each((r) =>
@@ -335,7 +343,11 @@ const HARDWARE: Shader<StreamingSpec> = {
       step: string,
     ) => `    for (var at = lane; at < ${columns * width}u; at += ${THREADS}u) {
       let row = at / ${width}u;
-      tile[row * ${pitch}u + at % ${width}u] = ${load(storage, lanes, `${name}[${base} + min(start + row, end - 1u) * ${step} + at % ${width}u]`)};
+      tile[row * ${pitch}u + at % ${width}u] = ${load(
+        storage,
+        lanes,
+        `${name}[${base} + min(start + row, end - 1u) * ${step} + at % ${width}u]`,
+      )};
     }`;
     const place = (j: number) => inside(j, valueSize, shares);
     const write = (to: string, value: (j: number) => string) =>
@@ -350,7 +362,8 @@ var<workgroup> tile: array<V, ${columns * pitch}>;
 var<workgroup> weights: array<f32, ${Math.max(THREADS, rows * columns)}>;
 ${spec.hiding.lengths ? 'var<workgroup> span: vec2<u32>;' : ''}
 @compute @workgroup_size(${THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32) {
   let index = group.y * groups.x + group.x;
   if (index >= u.count) { return; }
 ${PLACES}
@@ -362,7 +375,11 @@ ${PLACES}
   let query = ${queryOf('own', sharing)};
   for (var at = lane; at < ${rows * size}u; at += ${THREADS}u) {
     let row = min(first + at / ${size}u, u.rows - 1u);
-    queries[at] = ${load(storage, lanes, `${names[0]}[q_base + (${headOf('row', sharing)}) * u.q_1 + ${queryOf('row', sharing)} * u.q_2 + at % ${size}u]`)} * u.scale;
+    queries[at] = ${load(
+      storage,
+      lanes,
+      `${names[0]}[q_base + (${headOf('row', sharing)}) * u.q_1 + ${queryOf('row', sharing)} * u.q_2 + at % ${size}u]`,
+    )} * u.scale;
   }
   ${sums.map((j) => `var y${j} = V(0.0);`).join(' ')}
   var largest = ${sinks(spec) ? 'sink_of(head)' : `f32(${LEAST})`};
@@ -379,7 +396,8 @@ ${tile(names[1], size, 'k_base', 'u.k_2')}
     ${scores
       .map(
         (j) => `let key${j} = start + member + ${j * shares}u;
-    let s${j} = select(seen(batch, head, query, min(key${j}, end - 1u), capped(total(d${j}))), ${HIDDEN}, key${j} >= end);
+    let s${j} = select(seen(batch, head, query, min(key${j}, end - 1u), capped(total(d${j}))), ${HIDDEN},
+      key${j} >= end);
     weights[slot * ${columns}u + member + ${j * shares}u] = s${j};`,
       )
       .join('\n    ')}
@@ -390,7 +408,11 @@ ${tile(names[2], valueSize, 'v_base', 'u.v_2')}
     let fade = exp(largest - larger);
     largest = larger;
     workgroupBarrier();
-    ${scores.map((j) => `let w${j} = weight_of(s${j}, larger); weights[slot * ${columns}u + member + ${j * shares}u] = w${j};`).join('\n    ')}
+    ${scores
+      .map(
+        (j) => `let w${j} = weight_of(s${j}, larger); weights[slot * ${columns}u + member + ${j * shares}u] = w${j};`,
+      )
+      .join('\n    ')}
     sum = sum * fade + ${scores.map((j) => `w${j}`).join(' + ')};
     workgroupBarrier();
     ${sums.map((j) => `y${j} *= fade;`).join(' ')}
@@ -452,6 +474,7 @@ const JOIN: Shader<JoinSpec> = {
     sum += weight * sums[(at + part) * ${valueSize}u + d];
   }
   let share = select(1.0 / whole, 0.0, whole == 0.0);
-  y[u.y_3 + batch * u.y_0 + head * u.y_1 + (${queryOf('row', sharing)}) * u.y_2 + d] = ${stored(storage, lanes, 'sum * share')};`);
+  y[u.y_3 + batch * u.y_0 + head * u.y_1 + (${queryOf('row', sharing)}) * u.y_2 + d] =
+    ${stored(storage, lanes, 'sum * share')};`);
   },
 };

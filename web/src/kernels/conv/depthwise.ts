@@ -129,16 +129,24 @@ function text({
   const each = (count: number, line: (i: number) => string) =>
     Array.from({ length: count }, (_, i) => line(i)).join('\n    ');
   const pixel = (id: number, x: string) => `let x_${id} = u32(${x});
-    let v_${id} = select(${type}(0.0), ${type}(${xInPlace ? 'y' : 'x'}[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]), x_${id} < u.in_w);`;
+    let v_${id} = select(${type}(0.0),
+      ${type}(${xInPlace ? 'y' : 'x'}[(row + select(0u, x_${id}, x_${id} < u.in_w)) * u.pitch + c_in]),
+      x_${id} < u.in_w);`;
   const weight = (id: number, kx: string) => `let w_${id} = ${type}(w[(ky * u.kernel_w + ${kx}) * u.channels + c]);`;
   const unrolled = `
     ${each((pixels - 1) * stride + width, (i) => pixel(i, `left + ${i}`))}
     ${each(width, (i) => weight(i, `${i}u`))}
-    ${each(pixels, (p) => `sum_${p} += ${Array.from({ length: width }, (_, i) => `v_${p * stride + i} * w_${i}`).join(' + ')};`)}`;
+    ${each(
+      pixels,
+      (p) => `sum_${p} += ${Array.from({ length: width }, (_, i) => `v_${p * stride + i} * w_${i}`).join(' + ')};`,
+    )}`;
   const anyWidth = `
     for (var kx = 0u; kx < u.kernel_w; kx++) {
     ${weight(0, 'kx')}
-    ${each(pixels, (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`)}
+    ${each(
+      pixels,
+      (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`,
+    )}
     }`;
   return `${activationText(activation, lanes)}${linearMain(`  let c = i % u.channels;
   let c_in = u.first + c;
@@ -147,7 +155,10 @@ function text({
   let out_y = line % u.out_h;
   let image = line / u.out_h;
   let left = i32(out_x * u.stride_w) - i32(u.pad_left);
-  ${compact ? `var own_bias = ${type}(0.0); if (u.has_bias != 0u) { own_bias = ${type}(bias[c]); }\n  ` : ''}${each(pixels, (p) => `var sum_${p} = ${compact ? 'own_bias' : bias ? `${type}(bias[c])` : `${type}(0.0)`};`)}
+  ${compact ? `var own_bias = ${type}(0.0); if (u.has_bias != 0u) { own_bias = ${type}(bias[c]); }\n  ` : ''}${each(
+    pixels,
+    (p) => `var sum_${p} = ${compact ? 'own_bias' : bias ? `${type}(bias[c])` : `${type}(0.0)`};`,
+  )}
   for (var ky = 0u; ky < u.kernel_h; ky++) {
     let in_y = u32(i32(out_y * u.stride_h + ky * u.dilation_h) - i32(u.pad_top));
     if (in_y < u.in_h) {

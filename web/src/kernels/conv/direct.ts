@@ -96,7 +96,8 @@ const SHADER: Shader<DirectSpec> = {
 
 /** Statements that declare in_AXIS, or go on with the next tap. */
 function tapStraight(axis: number): string {
-  return `let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));
+  return `let in_${axis} = u32(i32(out_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis})
+      - i32(u.pad_${axis}));
     if (in_${axis} >= u.input_${axis}) { continue; }`;
 }
 

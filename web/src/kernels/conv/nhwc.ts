@@ -25,7 +25,8 @@ function convolveImages(ctx: Context, c: Convolution): void {
   const [kernelH, kernelW, depth, outputs] = w.dims;
   if (depth * group !== channels || outputs % group !== 0) {
     throw new KernelError(
-      `Conv: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels of a group, outputs)`,
+      `Conv: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] ` +
+        `(height, width, channels of a group, outputs)`,
     );
   }
   if (y.size === 0) return;

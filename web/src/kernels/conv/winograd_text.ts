@@ -112,7 +112,8 @@ export const winogradOfTiles: Shader<TilesSpec> = {
     const { rows, columns, threads, share, activation } = spec;
     return `${share ? 'enable subgroups;\n' : ''}${activationText(activation, 4)}
 @compute @workgroup_size(${threads})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32${share ? ', @builtin(subgroup_invocation_id) member: u32' : ''}) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32${share ? ', @builtin(subgroup_invocation_id) member: u32' : ''}) {
   let points = ((group.y * groups.x + group.x) * ${threads}u + lane) * (${POINTS * rows}u * (u.channels + ${columns}u));
   let products = points + ${POINTS * rows}u * u.channels;
   for (var turn = 0u; turn < u.turns; turn++) {
@@ -146,7 +147,12 @@ function inputToPoints({ rows, inputIn }: TilesSpec): string {
       `let y_in = tile_y + r - u.pad_top;
     let inside = y_in < u.in_h;
     let row = (image * u.in_h + y_in) * u.in_w;
-    ${SIX.map((j) => `let v_${j} = select(vec4<f32>(0.0), vec4<f32>(${inputIn}[select(0u, (row + x_${j}) * u.x_pitch + u.x_first + channel, inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`).join('\n    ')}`,
+    ${SIX.map(
+      (j) =>
+        `let v_${j} = select(vec4<f32>(0.0),
+            vec4<f32>(${inputIn}[select(0u, (row + x_${j}) * u.x_pitch + u.x_first + channel,
+              inside && x_${j} < u.in_w)]), inside && x_${j} < u.in_w);`,
+    ).join('\n    ')}`,
       SIX.map((i) => `scratch[points + ((${i * 6}u + c) * ${rows}u + own) * u.channels + channel] = w_${i};`).join(' '),
     )}
     }
@@ -159,7 +165,8 @@ function multiplied({ rows, columns, share }: TilesSpec): string {
     Array.from({ length: count }, (_, i) => line(i)).join('\n      ');
   const loaded = (j: number) =>
     share
-      ? `let own_${j} = v[at_v + ${j}u]; let v_${j} = mat4x4<f32>(${FOUR.map((s) => `subgroupBroadcast(own_${j}, ${s}u)`).join(', ')});`
+      ? `let own_${j} = v[at_v + ${j}u];
+        let v_${j} = mat4x4<f32>(${FOUR.map((s) => `subgroupBroadcast(own_${j}, ${s}u)`).join(', ')});`
       : `let v_${j} = mat4x4<f32>(${FOUR.map((s) => `v[at_v + ${s}u * u.outputs + ${j}u]`).join(', ')});`;
   const sums = rows * columns;
   return `for (var point = 0u; point < u.points; point++) {
@@ -177,7 +184,12 @@ function multiplied({ rows, columns, share }: TilesSpec): string {
 
 function productsToOutput({ rows, columns, activation, storage, residualIn }: TilesSpec): string {
   const write = (j: number) =>
-    `if (tile_y + ${j}u < u.out_h) { y[(pixel + ${j}u * u.out_w) * u.y_pitch + u.y_first + column] = ${stored(storage, 4, activated(activation, `w_${j} + own_bias`, `residual_${j}`))}; }`;
+    `if (tile_y + ${j}u < u.out_h) {
+        y[(pixel + ${j}u * u.out_w) * u.y_pitch + u.y_first + column] = ${stored(
+          storage,
+          4,
+          activated(activation, `w_${j} + own_bias`, `residual_${j}`),
+        )}; }`;
   return `for (var sum = 0u; sum < u.sums; sum++) {
     let tile = first_tile + sum / ${columns}u;
     let column = first_column + sum % ${columns}u;
@@ -193,7 +205,12 @@ function productsToOutput({ rows, columns, activation, storage, residualIn }: Ti
       `if (tile_x + c >= u.out_w) { break; }
     let pixel = (image * u.out_h + tile_y) * u.out_w + tile_x + c;
     ${FOUR.map((j) => `var residual_${j} = vec4<f32>(0.0);`).join(' ')}
-    if (u.has_residual != 0u) { ${FOUR.map((j) => `residual_${j} = vec4<f32>(${residualIn}[(pixel + ${j}u * u.out_w) * u.residual_pitch + u.residual_first + column]);`).join(' ')} }
+    if (u.has_residual != 0u) {
+      ${FOUR.map(
+        (j) =>
+          `residual_${j} = vec4<f32>(${residualIn}[(pixel + ${j}u * u.out_w) * u.residual_pitch + u.residual_first
+              + column]);`,
+      ).join(' ')} }
     ${FOUR.map(write).join('\n    ')}`,
     )}
     }`;

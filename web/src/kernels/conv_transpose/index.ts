@@ -64,7 +64,8 @@ function convolveImages(
   const columns = w.dims[3];
   if (w.dims[2] !== channels || channels % group !== 0) {
     throw new KernelError(
-      `ConvTranspose: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] (height, width, channels, outputs of a group)`,
+      `ConvTranspose: ${channels} channels in ${group} groups do not go with weights of shape [${w.dims}] ` +
+        `(height, width, channels, outputs of a group)`,
     );
   }
   if (y.size === 0) return;

@@ -120,7 +120,8 @@ function sizes(ctx: Context): { batch: number; classes: number; count: number; l
     scores.dims[2] !== count
   ) {
     throw new KernelError(
-      `NonMaxSuppression needs boxes [batches, boxes, 4] and scores [batches, classes, boxes], got [${boxes.dims}] and [${scores.dims}]`,
+      `NonMaxSuppression needs boxes [batches, boxes, 4] and scores [batches, classes, boxes], ` +
+        `got [${boxes.dims}] and [${scores.dims}]`,
     );
   }
   return { batch, classes: scores.dims[1], count, limit: Math.min(count, Math.max(0, ctx.data(2)?.[0] ?? 0)) };

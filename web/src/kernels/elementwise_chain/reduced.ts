@@ -63,7 +63,8 @@ const REDUCED: Shader<ReducedSpec> = {
       { name: 'apply', program, inputs: operands.map((_, i) => `T_x${i}`), result: 'R' },
       ...(after ? [{ name: 'after', program: after, inputs: ['T'], result: 'T' }] : []),
     ];
-    return `${laneAliases(lanes)} alias T = F; alias R = F; ${operands.map(({ storage }, i) => `alias T_x${i} = ${laneType(computeType(storage), lanes)};`).join(' ')}
+    return `${laneAliases(lanes)} alias T = F; alias R = F;
+      ${operands.map(({ storage }, i) => `alias T_x${i} = ${laneType(computeType(storage), lanes)};`).join(' ')}
 ${programFunctions(functions, ['infinity', 'is_nan', ...(finish.includes('log_') ? (['log_'] as const) : [])])}
 fn combine(a: T, b: T) -> T { return ${ordered ? `select(${two}, a + b, is_nan(a) | is_nan(b))` : two}; }
 fn map(x: T) -> T { return ${map}; }

@@ -16,7 +16,8 @@ export function finishText(spec: FinishSpec): FinishText {
   const { bVec, bias, residual, residualColumns, compact, scaled, activation, storage } = spec;
   const residualAt = (column: string) =>
     residualColumns
-      ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first + column_base + ${column}]`
+      ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first
+          + column_base + ${column}]`
       : `residual[at + ${column}]`;
   const guarded = (has: string, name: string, value: string) =>
     compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
@@ -46,7 +47,8 @@ export function finishText(spec: FinishSpec): FinishText {
       }
       if (bVec === 4) {
         const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
-        return `if (${column} < u.n / 4u) { ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), value))}; }`;
+        return `if (${column} < u.n / 4u) {
+            ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), value))}; }`;
       }
       const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
       const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);

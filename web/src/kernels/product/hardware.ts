@@ -10,7 +10,9 @@ import { type HardwareSpec, leftName } from './spec';
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
-  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${spec.turned ? '_turned' : ''}${spec.slices > 1 ? `_slices_${spec.slices}` : ''}${spec.split ? '_split' : ''}`;
+  const slices = spec.slices > 1 ? `_slices_${spec.slices}` : '';
+  const how = `${spec.turned ? '_turned' : ''}${slices}${spec.split ? '_split' : ''}`;
+  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${how}`;
   return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
 }
 
@@ -44,7 +46,8 @@ var<workgroup> tile_a: array<vec4<f32>, ${slices * tileRows * quads}>;
 var<workgroup> tile_b: array<vec4<f32>, ${slices * tileDepth * across}>;
 
 @compute @workgroup_size(${slices * threads})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
   ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
   ${split ? 'let part = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;'}
   ${left.base}
@@ -57,11 +60,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row_0 = thread / ${across}u * ${rows}u;
   ${each(rows, (i) => `var sum_${i} = vec4<f32>(0.0);`)}
   var k_0 = begin;
-  ${sliced ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;` : ''}
+  ${
+    sliced
+      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
+      : ''
+  }
   ${fetches}
   loop {
     ${each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = next_a_${i}; }`, '\n    ')}
-    ${each(slotsOfB, (i) => `${guard(tileDepth * across, i)}${turned ? storeTurned(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`}`, '\n    ')}
+    ${each(
+      slotsOfB,
+      (i) =>
+        guard(tileDepth * across, i) +
+        (turned ? storeTurned(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
+      '\n    ',
+    )}
     workgroupBarrier();
     k_0 += ${tileDepth}u;
     ${sliced ? `done += ${tileDepth}u;` : ''}
@@ -75,7 +88,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       (t) => `{ let q = quad + ${t}u;
       ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
       ${each(4, (s) => `let b_${s} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
-      ${each(rows, (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '), '\n      ')}
+      ${each(
+        rows,
+        (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '),
+        '\n      ',
+      )}
     }`,
       '\n    ',
     )}
@@ -137,7 +154,8 @@ function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad
   if (aVec === 4) {
     return `{ let k = k_0 / 4u + ${quad}; ${left.decode('k', '(u.depth / 4u)')}
     ${left.tap(i)}
-    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
+    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
+      ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
   }
   return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
     ${left.tap(i)}
@@ -163,6 +181,7 @@ function fetchTurned(i: number, quad: string, column: string): string {
 /** Neighbouring threads have neighbouring columns: their stores do not meet in a bank. */
 function storeTurned(i: number, first: string, slot: string, tileColumns: number): string {
   const lane = (s: number) =>
-    `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
+    `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u
+        + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
   return `{ ${[0, 1, 2, 3].map(lane).join(' ')} }`;
 }

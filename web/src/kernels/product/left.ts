@@ -104,10 +104,8 @@ function phases(): LeftText {
     let ix_${id} = u32(x_${id} - i32(kx));
     ${pixel(id)}`,
     masked: true,
-    decode: (
-      k,
-      unit,
-    ) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / max(taps_x, 1u); let kx = tap % max(taps_x, 1u);
+    decode: (k, unit) => `let tap = ${k} / ${unit}; let channel = ${k} % ${unit}; let ky = tap / max(taps_x, 1u);
+      let kx = tap % max(taps_x, 1u);
     let b_row = ((first_y + ky * u.stride_h) * u.kernel_w + first_x + kx * u.stride_w) * u.tap_rows;`,
     place: (row) => `let out_x = ${row} % u.out_w * u.stride_w + phase_x;
   let out_y = ${row} / u.out_w % u.out_h * u.stride_h + phase_y;

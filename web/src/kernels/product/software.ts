@@ -25,11 +25,15 @@ function text(spec: SoftwareSpec): string {
   const sums = each(rows, (i) => each(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
   return `${share ? 'enable subgroups;\n' : ''}${finish.functions}
 @compute @workgroup_size(${SOFTWARE_THREADS})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32${share ? ', @builtin(subgroup_invocation_id) member: u32' : ''}) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32${
+    share ? ', @builtin(subgroup_invocation_id) member: u32' : ''
+  }) {
   let z = group.z;
   let row_0 = (${rowBlock}) * ${rows}u;
   let column_0 = (${columnBlock}) * ${columns}u;
-  ${share ? `let shared_row = min(member & 3u, ${step - 1}u);` : 'if (row_0 >= u.m || column_0 * 4u >= u.n) { return; }'}
+  ${
+    share ? `let shared_row = min(member & 3u, ${step - 1}u);` : 'if (row_0 >= u.m || column_0 * 4u >= u.n) { return; }'
+  }
   ${left.base}
   ${each(rows, (i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
   ${sums}

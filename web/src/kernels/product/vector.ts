@@ -41,8 +41,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   ${each((i) => `var sum_${i} = vec4<f32>(0.0);`)}
   var k = part;
   for (; k + ${(AHEAD - 1) * PARTS}u < u.total_depth; k += ${AHEAD * PARTS}u) {
-    ${Array.from({ length: AHEAD }, (_, t) => `let b_at_${t} = b_base + (k + ${t * PARTS}u) * u.ldb; let b_${t} = ${loadB(bVec, `b_at_${t}`, 'column')};`).join('\n    ')}
-    ${Array.from({ length: AHEAD }, (_, t) => each((i) => `sum_${i} += f32(a[at_${i} + k + ${t * PARTS}u]) * b_${t};`)).join('\n    ')}
+    ${Array.from(
+      { length: AHEAD },
+      (_, t) =>
+        `let b_at_${t} = b_base + (k + ${t * PARTS}u) * u.ldb; let b_${t} = ${loadB(bVec, `b_at_${t}`, 'column')};`,
+    ).join('\n    ')}
+    ${Array.from({ length: AHEAD }, (_, t) =>
+      each((i) => `sum_${i} += f32(a[at_${i} + k + ${t * PARTS}u]) * b_${t};`),
+    ).join('\n    ')}
   }
   for (; k < u.total_depth; k += ${PARTS}u) {
     let b_at = b_base + k * u.ldb;
@@ -53,7 +59,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   workgroupBarrier();
   for (var half = ${PARTS / 2}u; half > 0u; half = half / 2u) {
     if (part < half) {
-      ${each((i) => `sums[${i * ACROSS * PARTS}u + thread] += sums[${i * ACROSS * PARTS}u + thread + half * ${ACROSS}u];`)}
+      ${each(
+        (i) => `sums[${i * ACROSS * PARTS}u + thread] += sums[${i * ACROSS * PARTS}u + thread + half * ${ACROSS}u];`,
+      )}
     }
     workgroupBarrier();
   }

@@ -61,10 +61,14 @@ const SHADER: Shader<ConvSpec> = {
       [
         ...all.map(
           (axis) =>
-            `let in_${p}_${axis} = u32(i32(out_${p}_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis}) - i32(u.pad_${axis}));`,
+            `let in_${p}_${axis} = u32(i32(out_${p}_${axis} * u.stride_${axis} + k_${axis} * u.dilation_${axis})
+                - i32(u.pad_${axis}));`,
         ),
         `let is_${p} = ${all.map((axis) => `in_${p}_${axis} < u.input_${axis}`).join(' && ')};`,
-        `let at_${p} = select(0u, ${all.reduce((text, axis) => `(${text}) * u.input_${axis} + in_${p}_${axis}`, '0u')}, is_${p});`,
+        `let at_${p} = select(0u, ${all.reduce(
+          (text, axis) => `(${text}) * u.input_${axis} + in_${p}_${axis}`,
+          '0u',
+        )}, is_${p});`,
       ].join(' ');
     const tap = all.reduce((text, axis) => `(${text}) * u.kernel_${axis} + k_${axis}`, '0u');
     const result = (c: number) =>
@@ -80,7 +84,8 @@ const SHADER: Shader<ConvSpec> = {
     const store = (c: number) => {
       const at = `(image * u.outputs + channel_${c})`;
       if (whole) return `y[${at} * u.places + place] = ${result(c)};`;
-      return `{ let value = ${result(c)}; for (var p = 0u; p < 4u && place * 4u + p < u.plane; p++) { y[${at} * u.plane + place * 4u + p] = value[p]; } }`;
+      return `{ let value = ${result(c)}; for (var p = 0u; p < 4u && place * 4u + p < u.plane; p++) {
+          y[${at} * u.plane + place * 4u + p] = value[p]; } }`;
     };
     return linearMain(`  let place = i % u.places;
   let channel_0 = i / u.places % (u.outputs / ${channels}u) * ${channels}u;
@@ -89,14 +94,22 @@ const SHADER: Shader<ConvSpec> = {
   ${pixels.map(out).join('\n  ')}
   let first = image * u.channels + channel_0 / u.group_outputs * u.depth;
   let x_less = ${zeroPoint(xZero, 'x_zero', '0u', 'channel_0')};
-  ${each(channels, (c) => `let w_less_${c} = ${zeroPoint(wZero, 'w_zero', '0u', `channel_${c}`)}; var sum_${c} = vec4<i32>(${bias ? `bias[channel_${c}]` : '0'});`)}
+  ${each(
+    channels,
+    (c) =>
+      `let w_less_${c} = ${zeroPoint(wZero, 'w_zero', '0u', `channel_${c}`)};
+        var sum_${c} = vec4<i32>(${bias ? `bias[channel_${c}]` : '0'});`,
+  )}
   ${open.join('\n  ')}
   ${pixels.map(inside).join('\n  ')}
   let tap = ${tap};
   for (var c = 0u; c < u.depth; c++) {
     let line = (first + c) * u.input_plane;
     let values = vec4<i32>(${pixels.map((p) => `select(0, i32(x[line + at_${p}]) - x_less, is_${p})`).join(', ')});
-    ${each(channels, (c) => `sum_${c} += values * (i32(w[(channel_${c} * u.depth + c) * u.taps + tap]) - w_less_${c});`)}
+    ${each(
+      channels,
+      (c) => `sum_${c} += values * (i32(w[(channel_${c} * u.depth + c) * u.taps + tap]) - w_less_${c});`,
+    )}
   }
   ${'}'.repeat(axes)}
   ${each(channels, store)}`);

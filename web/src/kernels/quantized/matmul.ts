@@ -47,7 +47,9 @@ const TILE: Shader<TileSpec> = {
       `vec4<${type}>(${[0, 1, 2, 3].map((t) => text(`(column * 4u + ${t}u)`)).join(', ')})`;
     const result = (r: number) => {
       if (!scaled) return `sum_${r}`;
-      const scale = `${scaleAt('a_scale', `row_${r}`, '0u')} * ${ofColumns('f32', (column) => scaleAt('b_scale', '0u', column))} / ${scaleAt('y_scale', `row_${r}`, '0u')}`;
+      const scale = `${scaleAt('a_scale', `row_${r}`, '0u')} * ${ofColumns('f32', (column) =>
+        scaleAt('b_scale', '0u', column),
+      )} / ${scaleAt('y_scale', `row_${r}`, '0u')}`;
       return requantized(storage, `sum_${r}`, scale, zeroPoint(true, 'y_zero', `row_${r}`, '0u'), 4);
     };
     return linearMain(`  let columns = u.n / 4u;
@@ -65,7 +67,12 @@ const TILE: Shader<TileSpec> = {
     .join('\n  ')}
   let b_less = ${ofColumns('i32', (column) => zeroPoint(bZero, 'b_zero', '0u', column))};
   ${each(rows - 1, (r) => `let row_${r + 1} = min(row_0 + ${r + 1}u, u.m - 1u);`)}
-  ${each(rows, (r) => `let at_${r} = at_a + row_${r} * u.steps; let a_less_${r} = ${zeroPoint(aZero, 'a_zero', `row_${r}`, '0u')}; var sum_${r} = vec4<i32>(0);`)}
+  ${each(
+    rows,
+    (r) =>
+      `let at_${r} = at_a + row_${r} * u.steps; let a_less_${r} = ${zeroPoint(aZero, 'a_zero', `row_${r}`, '0u')};
+        var sum_${r} = vec4<i32>(0);`,
+  )}
   for (var k = 0u; k < u.steps; k++) {
   ${each(step, (s) => `let b_${s} = vec4<i32>(b[at_b + (k * ${step}u + ${s}u) * columns]) - b_less;`)}
   ${each(rows, (r) => `let a_${r} = ${step === 4 ? 'vec4<i32>' : 'i32'}(a[at_${r} + k]) - a_less_${r};`)}

@@ -53,5 +53,6 @@ export function byteRange(dtype: DType): readonly [number, number] {
  */
 export function requantized(storage: StorageType, sum: string, scale: string, zero: string, lanes: Lanes = 1): string {
   const [f, i] = [laneType('f32', lanes), laneType('i32', lanes)];
-  return `${laneType(storage, lanes)}(clamp(${i}(round(clamp(${f}(${sum}) * (${scale}), ${f}(-1e9), ${f}(1e9)))) + ${zero}, ${i}(u.least), ${i}(u.most)))`;
+  return `${laneType(storage, lanes)}(clamp(${i}(round(clamp(${f}(${sum}) * (${scale}), ${f}(-1e9), ${f}(1e9))))
+      + ${zero}, ${i}(u.least), ${i}(u.most)))`;
 }

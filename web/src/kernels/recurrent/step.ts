@@ -42,7 +42,8 @@ function text(spec: StepSpec): string {
   // The input of the gates is clipped; the state of an LSTM's cell is not, as in onnxruntime.
   const names = functions.map(
     (expression, i) =>
-      `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'}; return ${expression}; }`,
+      `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'};
+        return ${expression}; }`,
   );
   const oldState = (k: string) =>
     old
@@ -57,7 +58,9 @@ function text(spec: StepSpec): string {
     `${which.map((gate) => `var h_${gate} = 0.0;`).join(' ')}
   for (var k = 0u; k < u.hidden; k++) {
     let h = ${from('k')};
-    ${which.map((gate) => `h_${gate} += h * f32(r[weights + (${gate}u * u.hidden + j) * u.hidden + k]);`).join('\n    ')}
+    ${which
+      .map((gate) => `h_${gate} += h * f32(r[weights + (${gate}u * u.hidden + j) * u.hidden + k]);`)
+      .join('\n    ')}
   }`;
   const none = first && !initial && !old;
   const zeros = (which: readonly number[]) => which.map((gate) => `let h_${gate} = 0.0;`).join(' ');
@@ -112,7 +115,8 @@ ${linearMain(`  let j = i % u.hidden;
   // Times beyond a sequence's end are the last steps in either direction.
   let time = select(u.step, length - 1u - u.step, u.reverse == 1u && u.step < length);
   let here = ((time * u.directions + u.direction) * u.batch + b) * u.hidden;
-  let previous = select(here - u.directions * u.batch * u.hidden, here + u.directions * u.batch * u.hidden, u.reverse == 1u);
+  let previous = select(here - u.directions * u.batch * u.hidden, here + u.directions * u.batch * u.hidden,
+    u.reverse == 1u);
   if (u.step >= length) { ${cell === 'gru_reset' ? '' : `y[here + j] = ${store('0.0')};${empty}`} return; }
   ${bodies[cell]()}
   ${

@@ -148,7 +148,8 @@ function wgsl(spec: ResizeSpec): string {
     lines.push(`  var value = ${sum.join('\n    + ')};`);
     if (extrapolates)
       lines.push(
-        `  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) { value = ${type}(u.extrapolation); }`,
+        `  if (${changes.flatMap((change, axis) => (change ? [`outside_${axis}`] : [])).join(' || ')}) {
+            value = ${type}(u.extrapolation); }`,
       );
     lines.push(`  y[${target}] = ${integer ? `${laneType(storage, lanes)}(value)` : stored(storage, lanes, 'value')};`);
   }
@@ -182,7 +183,9 @@ function tapsOf({ mode, excludeOutside, extrapolates }: ResizeSpec, axis: number
   } else {
     lines.push(
       `  let floor_${axis} = floor(p_${axis});`,
-      `  let weights_${axis} = cubic(p_${axis} - floor_${axis}${excludeOutside ? `, floor_${axis}, most_${axis}` : ''});`,
+      `  let weights_${axis} = cubic(p_${axis} - floor_${axis}${
+        excludeOutside ? `, floor_${axis}, most_${axis}` : ''
+      });`,
     );
     for (let t = 0; t < 4; t++) {
       lines.push(

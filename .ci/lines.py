@@ -1,0 +1,49 @@
+"""Refuses lines of more than 120 columns, also where no formatter breaks them: WGSL in templates, comments, prose.
+
+Rows of a Markdown table are excepted, which cannot be broken, and files that nobody writes by hand.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+WIDTH = 120
+WRITTEN_BY_HAND = (".py", ".ts", ".mjs", ".cjs", ".js", ".css", ".cc", ".h", ".md")
+GENERATED = re.compile(r"docs/operators\.md|web/src/schema/|.*/gen/")
+
+
+def files(root: Path) -> list[Path]:
+    """What git tracks or would track; all of it in a copy without git."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        return [root / name for name in listed.stdout.splitlines() if (root / name).is_file()]
+    folders = ("py_ort", "tests", "web/src", "web/test", "wasm_build", "docs")
+    return [path for folder in folders for path in (root / folder).rglob("*")]
+
+
+def too_long(path: Path) -> list[int]:
+    lines = path.read_text("utf-8").splitlines()
+    return [
+        i
+        for i, line in enumerate(lines, 1)
+        if len(line) > WIDTH and not (path.suffix == ".md" and line.startswith("|"))
+    ]
+
+
+def main() -> int:
+    root = Path(__file__).parent.parent
+    found = 0
+    for path in files(root):
+        name = path.relative_to(root).as_posix()
+        if path.suffix in WRITTEN_BY_HAND and not GENERATED.match(name):
+            for line in too_long(path):
+                print(f"{name}:{line}: more than {WIDTH} columns")
+                found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
