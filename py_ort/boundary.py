@@ -74,7 +74,7 @@ def _node(traceback: TracebackType | None) -> dict[str, Any]:
         return {}
     import onnx_ir as ir
 
-    from py_ort.ir.builder import origins
+    from py_ort.ir.graph import origins
 
     found = None
     while traceback is not None:

@@ -34,7 +34,7 @@ from py_ort.compiler.saved.source_form import source_form
 from py_ort.compiler.saved.standard_form import StandardForm
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import InvalidArgument, MissingKernel, NotImplemented
-from py_ort.ops import INTERNAL, NHWC
+from py_ort.ir.operators import INTERNAL, NHWC
 from py_ort.user_kernels import with_user_kernels
 from py_ort.wire.parts import Part
 

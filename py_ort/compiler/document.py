@@ -16,11 +16,10 @@ import onnx_ir as ir
 from py_ort.compiler.load.maps import AT_THE_BORDER
 from py_ort.compiler.native_operators import native_operators
 from py_ort.compiler.placement.manifest import Manifest, load_manifests
-from py_ort.ir.builder import WITH_SUBGRAPHS
 from py_ort.ir.functions import function_body
-from py_ort.ir.infer import newest_opset
-from py_ort.ir.operators import LOWERINGS
-from py_ort.ops import MICROSOFT, NHWC, lowerings, operator, operators, parts
+from py_ort.ir.graph import WITH_SUBGRAPHS
+from py_ort.ir.operators import LOWERINGS, MICROSOFT, NHWC, lowerings, operator, operators, parts
+from py_ort.ir.schemas import CANONICAL_OPSET
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
 PROVIDERS = ("webgpu", "wasm")
@@ -46,7 +45,7 @@ of the built kernels; do not edit.
 
 def document(manifests: Mapping[str, Manifest]) -> str:
     """Return the document's text."""
-    lines = [_HEADER.format(newest=newest_opset())]
+    lines = [_HEADER.format(newest=CANONICAL_OPSET)]
     history = _history()
     known = {key for manifest in manifests.values() for key in manifest.kernels} | set(operators()) | set(LOWERINGS)
     for domain, title in (("", "ai.onnx"), ("ai.onnx.ml", "ai.onnx.ml"), (MICROSOFT, MICROSOFT)):
@@ -125,7 +124,7 @@ def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest
         return "border"
     last = schemas[-1] if schemas else None
     entries = lowerings(domain, name)
-    if entries and (last is None or last.deprecated or any(entry.before >= newest_opset() for entry in entries)):
+    if entries and (last is None or last.deprecated or any(entry.before >= CANONICAL_OPSET for entry in entries)):
         return "rewritten"
     if last is None or last.deprecated or not operator(domain, name).expand:
         return ""
@@ -138,7 +137,7 @@ def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest
 
 def _opsets(domain: str, name: str, schemas: Sequence[Any]) -> str:
     if not schemas:
-        ends = [entry.before - 1 for entry in lowerings(domain, name) if entry.before < newest_opset()]
+        ends = [entry.before - 1 for entry in lowerings(domain, name) if entry.before < CANONICAL_OPSET]
         return f"1–{max(ends)}" if ends and domain == "" else "1+" if domain == MICROSOFT else ""
     first, last = schemas[0].since_version, schemas[-1]
     text = f"{first}–{last.since_version - 1}" if last.deprecated else f"{first}+"

@@ -18,9 +18,9 @@ from py_ort.compiler.placement.placement import CONTROL_FLOW
 from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
-from py_ort.ir.builder import all_nodes, replace_value, subgraphs
-from py_ort.ir.infer import newest_opset, schema
-from py_ort.ops import lowerings
+from py_ort.ir.graph import all_nodes, replace_value, subgraphs
+from py_ort.ir.operators import lowerings
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
 
 #: What a page's core can address.
 _HEAP = 4 << 30
@@ -59,7 +59,7 @@ class Verdict:
         providers: Those that may run nodes, best first.
         error: Why it does not run, "TYPE: TEXT"; "" if it does.
         opsets: Those that it imports, by domain.
-        newest_opset: Of ai.onnx, that the installed onnx knows.
+        newest_opset: Of ai.onnx, that is known.
         inputs, outputs: As the compiler knows them.
         open_dimensions: Of inputs, by their names: names, or the numbers of those without one.
         open_values: How many values have a size that only a run tells.
@@ -103,7 +103,7 @@ def verdict(
         providers: Canonical names of those that may run nodes, best first.
         options: As a session would compile it.
     """
-    found = Verdict(tuple(providers), newest_opset=newest_opset())
+    found = Verdict(tuple(providers), newest_opset=CANONICAL_OPSET)
     options = options or CompileOptions()
     try:
         loaded = load_model(model)
@@ -188,7 +188,7 @@ def _standing(nodes: dict[str, _Original], compiled: CompiledModel) -> Iterator[
 def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorVerdict:
     becomes = tuple(dict.fromkeys((final.provider, final.kernel) for final in finals))
     reasons = tuple(dict.fromkeys((final.kernel, final.reason) for final in finals if final.reason))
-    known = schema(node.domain, node.op_type, newest_opset() if not node.domain else 1)
+    known = schema(node.domain, node.op_type, CANONICAL_OPSET if not node.domain else 1)
     if node.domain == "" and node.op_type in CONTROL_FLOW:
         standing = "control flow"
     elif not finals:

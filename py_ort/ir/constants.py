@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import add_constant, attribute, remove
-from py_ort.ir.infer import inconsistent
+from py_ort.ir.graph import add_constant, attribute, inconsistent, remove
 
 
 def hoist_constant(node: ir.Node) -> int:

@@ -9,8 +9,11 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from py_ort.ir.builder import ORIGIN, Builder, add_constant, origins, replace_value
-from py_ort.ir.infer import infer_node, newest_opset, schema, value_type
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import ORIGIN, add_constant, origins, replace_value
+from py_ort.ir.infer import infer_node
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
+from py_ort.ir.value_types import value_type
 
 
 def instantiate(node: ir.Node, function: ir.Function) -> list[ir.Node]:
@@ -135,7 +138,7 @@ def _copy_graph(
 
 def function_body(node: ir.Node) -> ir.Function | None:
     """Return ONNX's own function body of an operator, or None when it has none (for these input types)."""
-    found = schema(node.domain, node.op_type, newest_opset() if node.domain == "" else 1)
+    found = schema(node.domain, node.op_type, CANONICAL_OPSET if node.domain == "" else 1)
     if found is None:
         return None
     body = _plain_body(node.domain, node.op_type)
@@ -146,10 +149,10 @@ def function_body(node: ir.Node) -> ir.Function | None:
 
 @lru_cache(256)
 def _plain_body(domain: str, op_type: str) -> ir.Function | None:
-    found = schema(domain, op_type, newest_opset() if domain == "" else 1)
+    found = schema(domain, op_type, CANONICAL_OPSET if domain == "" else 1)
     if found is None or not found.has_function:
         return None
-    versions = [v for v in found.function_opset_versions if v <= newest_opset()]
+    versions = [v for v in found.function_opset_versions if v <= CANONICAL_OPSET]
     if not versions:
         return None
     return _function(found.get_function_with_opset_version(max(versions)))
@@ -164,7 +167,7 @@ def _dependent_body(found: Any, node: ir.Node) -> ir.Function | None:
     for value in node.inputs:
         described = None if value is None else value_type(value)
         types.append((described or onnx.TypeProto()).SerializeToString())
-    versions = [v for v in found.context_dependent_function_opset_versions if v <= newest_opset()]
+    versions = [v for v in found.context_dependent_function_opset_versions if v <= CANONICAL_OPSET]
     if not versions:
         return None
     try:

@@ -1,48 +1,27 @@
 """Types and shapes of values, one node at a time.
 
 An operator's own `infer` goes first; where there is none, ONNX's C++ inference for a single node is asked. What is
-found is a
-head start (ranks for the layout, dtypes for placement), never a requirement: a value may stay without shape.
+found is a head start (ranks for the layout, dtypes for placement), never a requirement: a value may stay without
+shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import origins, subgraphs
+from py_ort.ir.control import infer_control
+from py_ort.ir.graph import inconsistent, subgraphs
 from py_ort.ir.long_list import LongList
+from py_ort.ir.operators import operator
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.shape_data import follow, known, shape_data
-from py_ort.ops import operator
+from py_ort.ir.value_types import apply_type, value_type
 
 _DATA_LIMIT = 1024  # elements: constants up to this size are shown to ONNX's inference (shapes, axes, pads, scales)
-
-
-@cache
-def newest_opset() -> int:
-    """Return the opset that graphs are rewritten to: the newest that the installed onnx knows."""
-    return onnx.defs.onnx_opset_version()
-
-
-@cache
-def schema(domain: str, op_type: str, version: int) -> Any | None:
-    """Return the schema of an operator at an opset, ONNX's or that which onnxruntime adds to it, or None."""
-    from py_ort.ops.experimental import earlier_schema
-
-    try:
-        return onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return earlier_schema(op_type, version) if domain == "" else None
-
-
-def opsets_with(domain: str, op_type: str) -> list[int]:
-    """Return the opsets in which an operator is defined."""
-    return [version for version in range(1, newest_opset() + 1) if schema(domain, op_type, version) is not None]
 
 
 def infer_graph(graph: ir.Graph, opsets: dict[str, int] | None = None) -> None:
@@ -75,12 +54,10 @@ def infer_node(
         follow(node)
         return
     if subgraphs(node):
-        from py_ort.ops.control import infer_control
-
         infer_control(node, visit or (lambda graph: infer_graph(graph, opsets)))
         if node.domain == "":  # control flow; others (FlexAttention) have bodies that change numbers, not types
             return
-    version = (opsets or {}).get(node.domain) or (newest_opset() if node.domain == "" else 1)
+    version = (opsets or {}).get(node.domain) or (CANONICAL_OPSET if node.domain == "" else 1)
     found = schema(node.domain, node.op_type, version)
     if found is None:
         return
@@ -146,20 +123,6 @@ def _unknown(shape: ir.Shape) -> int:
     return sum(isinstance(d, ir.SymbolicDim) and d.value is None for d in shape)
 
 
-def inconsistent(node: ir.Node, text: str) -> InvalidGraph:
-    """Make the error of a node whose inputs do not fit it."""
-    name = origins(node)[0]
-    shapes = {
-        v.name or f"input {i}": [str(d) for d in v.shape]
-        for i, v in enumerate(node.inputs)
-        if v is not None and v.shape is not None
-    }
-    text = text.removeprefix("[ShapeInferenceError]").removeprefix("[TypeInferenceError]").strip()
-    return InvalidGraph(
-        f"node {name} ({node.op_type}): {text}", node=name, op_type=node.op_type, domain=node.domain, shapes=shapes
-    )
-
-
 #: How the names of lists begin that say what the trees of an ensemble are, on which no type depends.
 _TREES = ("nodes_", "leaf_", "target_", "class_")
 
@@ -191,64 +154,3 @@ def _tensor_proto(tensor: ir.TensorProtocol) -> onnx.TensorProto:
     if tensor.dtype == ir.DataType.STRING:
         return ir.to_proto(tensor)
     return onnx.TensorProto(data_type=int(tensor.dtype), dims=tensor.shape.numpy(), raw_data=tensor.tobytes())
-
-
-def value_type(value: ir.Value) -> Any | None:
-    """Return a value's type as ONNX's TypeProto, or None when not even the dtype is known."""
-    if value.type is None:
-        return None
-    proto = onnx.TypeProto()
-    if isinstance(value.type, ir.TensorType):
-        tensor = proto.tensor_type
-        tensor.elem_type = int(value.type.dtype)
-        if value.shape is not None:
-            tensor.shape.SetInParent()
-            for dim in value.shape:
-                added = tensor.shape.dim.add()
-                if isinstance(dim, int):
-                    added.dim_value = dim
-                elif dim.value is not None:
-                    added.dim_param = str(dim)
-        return proto
-    ir.serde.serialize_type_into(proto, value.type)
-    return proto
-
-
-def apply_type(value: ir.Value, proto: Any) -> None:
-    """Give a value the type that ONNX inferred; what was known before and is more exact stays."""
-    kind = proto.WhichOneof("value")
-    if kind != "tensor_type":
-        if kind is not None and value.type is None:
-            value.type = ir.serde.deserialize_type_proto_for_type(proto)
-            value.shape = ir.serde.deserialize_type_proto_for_shape(proto)
-        return
-    tensor = proto.tensor_type
-    if tensor.elem_type:
-        value.type = ir.TensorType(ir.DataType(tensor.elem_type))
-    if not tensor.HasField("shape"):
-        return
-    found = []
-    for dim in tensor.shape.dim:
-        which = dim.WhichOneof("value")
-        found.append(dim.dim_value if which == "dim_value" else dim.dim_param or None)
-    set_dims(value, found)
-
-
-def set_dims(value: ir.Value, found: list[Any]) -> None:
-    """Set a value's dimensions (int, name or None each); a known name or number is not given up for None."""
-    known = value.shape
-    if known is not None and known.rank() == len(found):
-        found = [old if new is None else new for old, new in zip(known, found, strict=True)]
-    value.shape = ir.Shape(found)
-
-
-def like(value: ir.Value, source: ir.Value | None, dims: list[Any] | None = None) -> None:
-    """Give `value` the dtype of `source`, and its shape, or `dims`."""
-    if source is None:
-        return
-    if source.type is not None:
-        value.type = source.type
-    if dims is not None:
-        set_dims(value, dims)
-    elif source.shape is not None:
-        value.shape = ir.Shape(list(source.shape))

@@ -1,14 +1,17 @@
 """What an operator is to the compiler, and how a family of operators declares it.
 
-A module of this package is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old
-forms with
-`@lowering`. Nothing is listed anywhere else: `py_ort.ops` imports every module beside it.
+A module of `py_ort.ops` is a family. It declares its operators in a list `OPERATORS`, and rewrites of their old forms
+with `@lowering`. Nothing is listed anywhere else: every module of that folder is imported when the first operator is
+asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -120,3 +123,56 @@ def lowering(*op_types: str, before: int = 10_000, since: int = 1, domain: str =
         return rewrite
 
     return declare
+
+
+_FAMILIES = "py_ort.ops"
+
+#: By domain, what knows the schemas of opsets where ONNX has none: of an operator at an opset, or None.
+EARLIER_SCHEMAS: dict[str, Callable[[str, int], Any | None]] = {}
+
+#: Those of user kernels, by domain and operator.
+REGISTERED: dict[tuple[str, str], Operator] = {}
+
+
+@cache
+def operators() -> Mapping[tuple[str, str], Operator]:
+    """Return every declared operator by (domain, op_type)."""
+    found: dict[tuple[str, str], Operator] = {}
+    # By name: families stand on this floor, which imports none of them.
+    for module_info in pkgutil.iter_modules(importlib.import_module(_FAMILIES).__path__):
+        module = importlib.import_module(f"{_FAMILIES}.{module_info.name}")
+        for declared in getattr(module, "OPERATORS", ()):
+            key = (declared.domain, declared.op_type)
+            assert key not in found, f"{key} is declared twice"
+            found[key] = declared
+    return found
+
+
+def operator(domain: str, op_type: str) -> Operator:
+    """Return the declaration of an operator; one without special traits when nothing is declared."""
+    key = domain, op_type
+    return REGISTERED.get(key) or operators().get(key) or _plain(*key)
+
+
+@cache
+def _plain(domain: str, op_type: str) -> Operator:
+    return Operator(op_type, domain)
+
+
+def lowerings(domain: str, op_type: str) -> list[Lowering]:
+    """Return the rewrites of an operator's old forms, in order of declaration."""
+    operators()
+    return LOWERINGS.get((domain, op_type), [])
+
+
+def earlier_schema(domain: str, op_type: str, version: int) -> Any | None:
+    """Return the schema of an operator at an opset where ONNX has none but onnxruntime has, or None."""
+    operators()
+    find = EARLIER_SCHEMAS.get(domain)
+    return None if find is None else find(op_type, version)
+
+
+def parts(domain: str, op_type: str) -> Parts | None:
+    """Return how an operator is made of others, if it is declared."""
+    operators()
+    return PARTS.get((domain, op_type))

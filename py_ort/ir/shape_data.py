@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.ir.builder import array, attribute, dims
+from py_ort.ir.graph import array, attribute, dims
 from py_ort.ir.slicing import sliced
 
 _KEY = "py_ort.shape_data"

@@ -6,8 +6,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import attribute, dims, rank, set_attributes
-from py_ort.ir.infer import like
+from py_ort.ir.graph import attribute, dims, rank, set_attributes
+from py_ort.ir.value_types import like
 
 Dim = Any  # int, SymbolicDim or None
 

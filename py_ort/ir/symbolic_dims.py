@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.ir.builder import attribute, dims
+from py_ort.ir.graph import attribute, dims
 from py_ort.ir.shape_data import elements, known, product, scaled, settled, shape_data, total
 from py_ort.ir.slicing import sliced
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, dims, rank
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.value_types import like
 
 
 def _infer_first(node: ir.Node) -> None:

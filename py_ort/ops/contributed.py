@@ -8,7 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
-from py_ort.ir.builder import Builder, attribute, attributes_of, rank
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv_transpose, qlinear_conv
 from py_ort.ops.pooling import pool

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, add_constant, attribute, dims, rank, subgraphs, tensor_of
-from py_ort.ir.infer import like, newest_opset
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import add_constant, attribute, dims, rank, tensor_of
 from py_ort.ir.operators import Operator, lowering
-
-Visit = Callable[[ir.Graph], None]
+from py_ort.ir.schemas import CANONICAL_OPSET
 
 OPERATORS = [
     Operator("If", host=(0,), expand=False),
@@ -37,11 +35,6 @@ def note_declared_shapes(node: ir.Node) -> None:
         node.meta[_DECLARED] = [dims(value) for value in attribute(node, "body").outputs]
 
 
-def infer_control(node: ir.Node, visit: Visit) -> None:
-    """Give the subgraphs' inputs their types, infer inside, and take the outputs' types from there."""
-    _INFER.get(node.op_type, _infer_bodies)(node, visit)
-
-
 def handed_in(node: ir.Node, index: int) -> ir.Value | None:
     """Return the value of the body that input `index` becomes, whole or row by row; None where it is read as it is."""
     first = {"Loop": 2, "Scan": 0, "SequenceMap": 0}.get(node.op_type) if node.domain == "" else None
@@ -49,88 +42,6 @@ def handed_in(node: ir.Node, index: int) -> ir.Value | None:
         return None
     inputs = attribute(node, "body").inputs
     return inputs[index] if index < len(inputs) else None
-
-
-def _infer_bodies(node: ir.Node, visit: Visit) -> None:
-    for body in subgraphs(node):
-        visit(body)
-
-
-def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
-    """Give `value` what all of `sources` agree on."""
-    types = [s.type for s in sources if s.type is not None]
-    if not types:
-        return
-    value.type = types[0]
-    shapes = [s.shape for s in sources]
-    if any(s is None or len(s) != len(shapes[0]) for s in shapes):  # type: ignore[arg-type]
-        value.shape = None
-        return
-    value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])
-
-
-def _infer_if(node: ir.Node, visit: Visit) -> None:
-    _infer_bodies(node, visit)
-    branches = subgraphs(node)
-    for i, output in enumerate(node.outputs):
-        _merge(output, [branch.outputs[i] for branch in branches])
-
-
-def _infer_loop(node: ir.Node, visit: Visit) -> None:
-    body = attribute(node, "body")
-    carried = len(node.inputs) - 2
-    for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
-        value.type = ir.TensorType(dtype)
-    body.inputs[0].shape = ir.Shape([])
-    for inner, outer in zip(body.inputs[2:], node.inputs[2:], strict=False):
-        if outer is not None and outer.type is not None:
-            inner.type = outer.type
-            # A carried value may change its shape from turn to turn: trust the rank only.
-            inner.shape = None if outer.shape is None else ir.Shape([None] * len(outer.shape))
-    visit(body)
-    for inner, outer in zip(body.inputs[2:], body.outputs[1 : 1 + carried], strict=False):
-        if inner.shape is not None and outer.shape is not None and len(inner.shape) != len(outer.shape):
-            inner.shape = None
-    for output, inner in zip(node.outputs[:carried], body.outputs[1:], strict=False):
-        output.type = inner.type
-        output.shape = None if inner.shape is None else ir.Shape([None] * len(inner.shape))
-    for output, inner in zip(node.outputs[carried:], body.outputs[1 + carried :], strict=False):
-        like(output, inner, None if inner.shape is None else [None, *inner.shape])
-
-
-def _infer_scan(node: ir.Node, visit: Visit) -> None:
-    if (
-        node.version is not None and node.version < 9
-    ):  # its inputs have a batch, and lengths come first: see `batched_scan`
-        return _infer_bodies(node, visit)
-    body = attribute(node, "body")
-    scanned: int = attribute(node, "num_scan_inputs")
-    states = len(node.inputs) - scanned
-    in_axes: Any = attribute(node, "scan_input_axes") or [0] * scanned
-    for inner, outer in zip(body.inputs[:states], node.inputs[:states], strict=False):
-        if outer is not None:
-            like(inner, outer)
-    for inner, outer, axis in zip(body.inputs[states:], node.inputs[states:], in_axes, strict=False):
-        if outer is not None and outer.type is not None:
-            inner.type = outer.type
-            if outer.shape is not None:
-                kept = list(outer.shape)
-                del kept[axis]
-                inner.shape = ir.Shape(kept)
-    visit(body)
-    for output, inner in zip(node.outputs[:states], body.outputs, strict=False):
-        like(output, inner)
-    out_axes: Any = attribute(node, "scan_output_axes") or [0] * (len(node.outputs) - states)
-    for output, inner, axis in zip(node.outputs[states:], body.outputs[states:], out_axes, strict=False):
-        if inner.shape is None:
-            like(output, inner)
-            continue
-        grown = list(inner.shape)
-        grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)
-        like(output, inner, grown)
-
-
-_INFER = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}
 
 
 @lowering("Loop")
@@ -143,7 +54,7 @@ def turns_as_declared(node: ir.Node, build: Builder) -> None:
         vector = ir.Node(
             "", "Reshape", [value, add_constant(body, tensor_of(np.array([1])), value.name)], num_outputs=1
         )
-        vector.version = newest_opset()
+        vector.version = CANONICAL_OPSET
         value.replace_all_uses_with(vector.outputs[0])
         vector.replace_input_with(0, value)
         value.shape = ir.Shape([])
@@ -179,7 +90,7 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
     if directions:
         attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
     inner = ir.Node("", "Scan", sequences, attributes, num_outputs=len(node.outputs), name=node.name)
-    inner.version = newest_opset()
+    inner.version = CANONICAL_OPSET
     node.attributes.pop("body")
     for i, output in enumerate(inner.outputs):
         output.name = f"{body.name}_turn_{i}"
@@ -196,7 +107,7 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
 def _add(graph: ir.Graph, op_type: str, *inputs: ir.Value | None, **attributes: int) -> ir.Value:
     """Append a node of one output to a body."""
     node = ir.Node("", op_type, inputs, [ir.AttrInt64(name, value) for name, value in attributes.items()])
-    node.version = newest_opset()
+    node.version = CANONICAL_OPSET
     graph.append(node)
     node.outputs[0].name = f"{graph.name}_{op_type}_{len(graph)}"
     return node.outputs[0]

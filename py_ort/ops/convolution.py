@@ -6,7 +6,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, attributes_of, dims, rank, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
 

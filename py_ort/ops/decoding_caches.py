@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, attributes_of, dims
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, dims
 from py_ort.ir.operators import MICROSOFT, lowering
 
 _MODES = ("PER_TENSOR", "PER_CHANNEL")

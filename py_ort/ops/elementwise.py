@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, rank, set_attributes
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import broadcast
+from py_ort.ir.value_types import like
 
 _UNARY_EXACT = (
     "Abs",

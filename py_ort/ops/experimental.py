@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, dims, rank, set_attributes
-from py_ort.ir.infer import inconsistent
-from py_ort.ir.operators import lowering
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, inconsistent, rank, set_attributes
+from py_ort.ir.operators import EARLIER_SCHEMAS, lowering
 
 _BEFORE = 10
 #: Where ONNX's own definition begins of what onnxruntime has since opset 1. Its optimizer writes LayerNormalization.
@@ -20,7 +20,7 @@ _LAST = 2**63 - 1
 
 
 @lru_cache
-def earlier_schema(op_type: str, version: int) -> Any | None:
+def _earlier_schema(op_type: str, version: int) -> Any | None:
     """Return the schema of an operator of ai.onnx that onnxruntime has at an opset where ONNX has none, or None."""
     defined = _DEFINED_SINCE.get(op_type)
     if defined is not None:
@@ -28,6 +28,9 @@ def earlier_schema(op_type: str, version: int) -> Any | None:
     if not 1 <= version < (9 if op_type == "MeanVarianceNormalization" else _BEFORE):
         return None
     return _schemas().get(op_type)
+
+
+EARLIER_SCHEMAS[""] = _earlier_schema
 
 
 @lru_cache(1)

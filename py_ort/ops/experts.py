@@ -8,9 +8,10 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
-from py_ort.ir.builder import Builder, attribute, dims, rank
-from py_ort.ir.infer import inconsistent, like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, inconsistent, rank
 from py_ort.ir.operators import INTERNAL, MICROSOFT, Operator, lowering
+from py_ort.ir.value_types import like
 
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "identity": "", "swiglu": ""}
 _GIVEN: dict[str, dict[str, Any]] = {"gelu": {"approximate": "tanh"}, "silu": {"alpha": 1.0}}

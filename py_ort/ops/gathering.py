@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, array, attribute
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute
 from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [

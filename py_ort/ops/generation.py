@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.value_types import like
 from py_ort.ops.loops import loop
 from py_ort.ops.sampling import draw, likely_first, uniform, unlikely_first
 from py_ort.ops.text_decoders import Prompted, Rows, T5Form, like_gpt2

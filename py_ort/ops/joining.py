@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, dims, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, set_attributes
 from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.symbolic_dims import refine_concat, refine_slice, refine_tile
 

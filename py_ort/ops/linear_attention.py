@@ -6,9 +6,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, attributes_of, dims
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, dims
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
+from py_ort.ir.value_types import like
 
 
 def _with_window(node: ir.Node, own: list[Any]) -> list[Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, dims
-from py_ort.ir.infer import newest_opset
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import dims
+from py_ort.ir.schemas import CANONICAL_OPSET
 
 #: turn(build, number, states) returns whether to go on, the states after it, and what is kept of each turn.
 Turn = Callable[[Builder, Any, list[Any]], tuple[Any, list[Any], list[Any]]]
@@ -37,7 +38,7 @@ def loop(
     body.outputs.extend(inner.op("Identity", value) for value in (goes_on, *after, *kept))
     body.remove(anchor, safe=True)
     for made in inner.made:
-        made.version = newest_opset() if made.domain == "" else None
+        made.version = CANONICAL_OPSET if made.domain == "" else None
     for i, output in enumerate(body.outputs):
         output.name = f"{name}_after_{i}"
     begin = np.array(True) if begin is None else begin

@@ -8,9 +8,10 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
-from py_ort.ir.builder import Builder, attribute, dims, rank, set_attributes
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, in_parts, lowering
+from py_ort.ir.value_types import like
 
 
 def _infer_like_input(node: ir.Node) -> None:

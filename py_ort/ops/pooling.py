@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, dims, set_attributes
-from py_ort.ir.infer import like
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, lowering
 from py_ort.ir.spatial import explicit_pads, fill_spatial, infer_window
+from py_ort.ir.value_types import like
 
 
 def _infer_pool(node: ir.Node) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, attributes_of, rank
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, rank
 from py_ort.ir.operators import MICROSOFT, in_parts
 
 _QUANTIZED = ("Cast", "Reshape", "Add", "Mul", "Sub", "Div", "QuantizeLinear", "DequantizeLinear")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, attributes_of, rank, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [

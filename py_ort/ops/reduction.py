@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, rank, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import Operator, lowering
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import dims
-from py_ort.ir.infer import set_dims
+from py_ort.ir.graph import dims
 from py_ort.ir.operators import MICROSOFT, Operator
+from py_ort.ir.value_types import set_dims
 
 _SEQUENCE = (
     "SequenceAt",

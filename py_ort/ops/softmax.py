@@ -6,7 +6,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, rank, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import Operator, lowering
 from py_ort.ops.reshaping import flattened
 

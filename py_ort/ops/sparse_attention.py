@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute
-from py_ort.ir.infer import inconsistent
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, inconsistent
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 _INT32, _INT64 = int(ir.DataType.INT32), int(ir.DataType.INT64)

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, dims
+from py_ort.ir.builder import Builder
 from py_ort.ir.functions import inline, inline_settled
+from py_ort.ir.graph import dims
 
 _FLOAT = int(ir.DataType.FLOAT)
 _LAST = np.array([-1])

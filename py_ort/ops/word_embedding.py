@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, attribute, dims
-from py_ort.ir.infer import inconsistent
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, inconsistent
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv
 

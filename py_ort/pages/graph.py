@@ -13,7 +13,7 @@ import onnx_ir as ir
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.load import load_model
 from py_ort.compiler.placement import PlacedNode
-from py_ort.ir.builder import dims, origins, subgraphs
+from py_ort.ir.graph import dims, origins, subgraphs
 
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
 _MOST_NAME, _MOST_ATTRIBUTE, _MOST_DIM = 400, 120, 14

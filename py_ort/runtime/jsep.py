@@ -45,7 +45,7 @@ from py_ort.wire.tensors import dtype_of, on_gpu, pack
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.browser.pool import Lease
-    from py_ort.ops import Operator
+    from py_ort.ir.operators import Operator
 
 #: What a kernel may be given: an array, a value (on either side), or None for an omitted input.
 Input = np.ndarray | OrtValue | None
@@ -159,7 +159,7 @@ class JsepBackend:
         import onnx_ir as ir
 
         from py_ort.compiler.plan.attributes import pack_attributes
-        from py_ort.ops import operator
+        from py_ort.ir.operators import operator
         from py_ort.user_kernels import find_kernel
 
         items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]

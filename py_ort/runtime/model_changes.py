@@ -94,7 +94,7 @@ def _tensor(name: str, array: np.ndarray) -> Any:
 def _seed(model: ir.Model, seed: int) -> None:
     import onnx_ir
 
-    from py_ort.ir.builder import all_nodes
+    from py_ort.ir.graph import all_nodes
 
     for index, node in enumerate(n for n in all_nodes(model.graph) if n.domain == "" and n.op_type in _RANDOM):
         if "seed" not in node.attributes:

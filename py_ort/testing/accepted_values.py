@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_nodes
 from py_ort.ir.constants import constant_tensor
+from py_ort.ir.graph import all_nodes
 
 #: Operators that leave a single number what it is.
 _SAME = frozenset({"Cast", "Flatten", "Gather", "Identity", "Reshape", "Squeeze", "Unsqueeze"})

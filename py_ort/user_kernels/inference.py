@@ -8,7 +8,7 @@ import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import attribute, dims, origins
+from py_ort.ir.graph import attribute, dims, origins
 from py_ort.ir.operators import Operator
 from py_ort.ir.shape_data import known, shape_data
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel

@@ -40,7 +40,7 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
         kernel = UserKernel(name=kernel, **fields)
     elif fields:
         raise InvalidArgument("fields go with a name; a UserKernel has its own")
-    from py_ort.ops import operators
+    from py_ort.ir.operators import REGISTERED
     from py_ort.user_kernels.inference import declaration
 
     key = (kernel.domain, kernel.op_type)
@@ -49,7 +49,7 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
             raise InvalidArgument(f"{kernel.name} is an operator that py_ort has: give yours another name")
         _forget_schema(key)
         _learn_schema(kernel)
-        operators()[key] = declaration(kernel)
+        REGISTERED[key] = declaration(kernel)
         KERNELS[key] = kernel
     return kernel
 
@@ -61,14 +61,14 @@ def unregister_kernel(name: str) -> None:
     Raises:
         InvalidArgument: None of this name is registered.
     """
-    from py_ort.ops import operators
+    from py_ort.ir.operators import REGISTERED
 
     domain, _, op_type = name.partition("::")
     with _lock:
         if KERNELS.pop((domain, op_type), None) is None:
             raise InvalidArgument(f"no kernel {name!r} is registered: there are {', '.join(_names()) or 'none'}")
         _forget_schema((domain, op_type))
-        operators().pop((domain, op_type), None)
+        REGISTERED.pop((domain, op_type), None)
 
 
 def with_user_kernels(manifests: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +173,9 @@ def _forget_schema(key: tuple[str, str]) -> None:
 
 def _clear_caches() -> None:
     from py_ort.compiler.load import types
-    from py_ort.ir import infer
+    from py_ort.ir import schemas
 
-    infer.schema.cache_clear()
+    schemas.schema.cache_clear()
     types.forget_schemas()
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
-from py_ort.ops import INTERNAL, NHWC
+from py_ort.ir.operators import INTERNAL, NHWC
 
 _NUMBERS = {
     **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),

@@ -9,8 +9,8 @@ import pytest
 
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InternalError, InvalidGraph, NotImplemented, OutOfMemory, PyOrtError
-from py_ort.ir.builder import set_attributes
 from py_ort.ir.constants import constant_tensor
+from py_ort.ir.graph import set_attributes
 
 
 def test_it_says_whose_fault_it_is() -> None:

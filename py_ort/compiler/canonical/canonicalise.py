@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.compiler.canonical.index_width import widen_indices
-from py_ort.ir.builder import Builder, attribute, set_attributes, subgraphs
+from py_ort.ir.builder import Builder
 from py_ort.ir.constants import hoist_constant
 from py_ort.ir.functions import instantiate
-from py_ort.ir.infer import infer_node, newest_opset, schema
-from py_ort.ops import lowerings
+from py_ort.ir.graph import attribute, set_attributes, subgraphs
+from py_ort.ir.infer import infer_node
+from py_ort.ir.operators import lowerings
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
 
 Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 Check = Callable[[ir.Node, int], None]
@@ -35,7 +37,7 @@ def canonicalise(model: ir.Model, check: Check | None = None) -> int:
     """
     functions = dict(model.functions)
     count = canonicalise_nodes(list(model.graph), dict(model.opset_imports), functions, check)
-    model.opset_imports[""] = newest_opset()
+    model.opset_imports[""] = CANONICAL_OPSET
     model.functions.clear()
     return count
 
@@ -62,7 +64,7 @@ def canonicalise_nodes(
         if node.op_type == "Constant" and node.domain == "":
             count += hoist_constant(node)
             continue
-        version = node.version or opsets.get(node.domain, newest_opset() if node.domain == "" else 1)
+        version = node.version or opsets.get(node.domain, CANONICAL_OPSET if node.domain == "" else 1)
         if check is not None:
             widen_indices(node, version)
             check(node, version)

@@ -11,8 +11,9 @@ from functools import lru_cache
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import Builder, origins
-from py_ort.ir.infer import schema
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import origins
+from py_ort.ir.schemas import schema
 from py_ort.ir.type_names import type_name
 
 _INT32, _INT64 = "tensor(int32)", "tensor(int64)"

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_nodes, array, attribute, dims
-from py_ort.ir.infer import inconsistent
+from py_ort.ir.graph import all_nodes, array, attribute, dims, inconsistent
 from py_ort.ir.operators import MICROSOFT
 
 _LARGEST = 2**31 - 1

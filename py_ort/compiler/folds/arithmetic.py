@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import ANY, FLOATS, INTEGERS, NUMBERS, Arrays, fold, has_nan, is_float, wide
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _EXACT: dict[str, Callable[..., Any]] = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
 _ROUNDED: dict[str, Callable[[np.ndarray], Any]] = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.rint}

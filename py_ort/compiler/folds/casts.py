@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import BOOL, NUMBERS, Arrays, fold, is_float
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _TO = frozenset((*NUMBERS, *BOOL))
 

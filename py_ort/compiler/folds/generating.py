@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import BOOL, FLOATS, INTEGERS, NUMBERS, Arrays, fold, is_float, wide
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _EXACT = {2: 1 << 8, 4: 1 << 24, 8: 1 << 53}  # floats of so many bytes up to here have all integers
 

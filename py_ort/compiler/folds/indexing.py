@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import ANY, BOOL, NUMBERS, Arrays, fold
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 
 def _places(indices: np.ndarray, size: int) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import ANY, BOOL, FLOATS, INTEGERS, NUMBERS, Arrays, fold
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
     "Greater": np.greater,

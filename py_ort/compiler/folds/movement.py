@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import ANY, Arrays, fold
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 from py_ort.ir.slicing import sliced
 
 _PACKED = (ir.DataType.INT4, ir.DataType.UINT4)  # weights are turned before they are dequantised

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import Arrays, fold
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _QUANTIZED = tuple(ir.DataType[name] for name in ("INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16", "INT32"))
 

@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.folds.declaration import FLOATS, NUMBERS, WIDE_INTEGERS, Arrays, fold, has_nan, is_float, wide
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _SUMMED = (*FLOATS, *WIDE_INTEGERS)
 _SHORT = (ir.DataType.INT16, ir.DataType.UINT16)

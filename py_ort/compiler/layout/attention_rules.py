@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm
 from py_ort.compiler.layout.rules import Wanted, rule
-from py_ort.ir.builder import dims, rank
+from py_ort.ir.graph import dims, rank
 
 ROWS: Perm = (0, 2, 1, 3)
 """[batch, heads, positions, size] as [batch, positions, heads, size]."""

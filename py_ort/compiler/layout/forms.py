@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import Builder, array, dims, origins, rank, set_origins, tensor_of
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, dims, origins, rank, set_origins, tensor_of
 from py_ort.ir.infer import infer_node
 
 Perm = tuple[int, ...]
@@ -181,7 +182,7 @@ class Forms:
 
     def constant(self, contents: np.ndarray, name: str | None = None) -> ir.Value:
         """Add a constant."""
-        from py_ort.ir.builder import add_constant
+        from py_ort.ir.graph import add_constant
 
         return add_constant(self.graph, tensor_of(contents), name or "layout")
 

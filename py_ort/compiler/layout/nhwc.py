@@ -16,8 +16,8 @@ from py_ort.compiler.layout.rules import RULES
 from py_ort.compiler.layout.windows import TRANSPARENT, Supports, is_window, to_nhwc
 from py_ort.compiler.passes.contracts import check_channels_first
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import all_nodes, attribute, rank, remove, subgraphs
-from py_ort.ops import operator
+from py_ort.ir.graph import all_nodes, attribute, rank, remove, subgraphs
+from py_ort.ir.operators import operator
 
 
 class Nhwc(Pass):

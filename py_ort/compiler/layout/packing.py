@@ -9,9 +9,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.placement.report import PlacedNode
-from py_ort.ir.builder import all_nodes, attribute, dims, set_attributes, tensor_of
 from py_ort.ir.content_keys import derive
-from py_ort.ops import NHWC
+from py_ort.ir.graph import all_nodes, attribute, dims, set_attributes, tensor_of
+from py_ort.ir.operators import NHWC
 
 PANEL = 8
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm, identity, inverse, reshape_target, same_memory, without_axes
 from py_ort.compiler.layout.rules import Wanted, form_rule, permuted_vector, rule
-from py_ort.ir.builder import array, attribute, dims, ints
+from py_ort.ir.graph import array, attribute, dims, ints
 from py_ort.ir.shape_data import known, product
 
 Group = tuple[list[int], list[int]]

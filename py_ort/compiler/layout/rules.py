@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm, identity, inverse, same_memory, without_axes
-from py_ort.ir.builder import array, attribute, dims, ints, rank
+from py_ort.ir.graph import array, attribute, dims, ints, rank
 
 Wanted = Callable[[ir.Value], "Perm | None"]
 Rule = Callable[[ir.Node, Forms, Wanted], bool]

@@ -9,8 +9,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, channels_last
-from py_ort.ir.builder import array, attribute, dims, rank
-from py_ort.ops import NHWC, operator
+from py_ort.ir.graph import array, attribute, dims, rank
+from py_ort.ir.operators import NHWC, operator
 
 WINDOWS = frozenset({"conv", "pool", "channels"})
 """Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""

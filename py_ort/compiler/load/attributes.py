@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import origins
+from py_ort.ir.graph import origins
 
 _TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision"})
 _CONSTANTS = frozenset(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_graphs, set_origins
+from py_ort.ir.graph import all_graphs, set_origins
 from py_ort.ir.operators import MICROSOFT, NHWC
 
 _FUSED = ("activation", "activation_params")

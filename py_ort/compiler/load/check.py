@@ -10,9 +10,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.load.attributes import check_attributes
 from py_ort.exceptions import InvalidGraph, MissingKernel, NotImplemented
-from py_ort.ir.builder import all_graphs, all_nodes
-from py_ort.ir.infer import newest_opset, opsets_with, schema
-from py_ort.ops import INTERNAL, NHWC, operators
+from py_ort.ir.graph import all_graphs, all_nodes
+from py_ort.ir.operators import INTERNAL, NHWC, operators
+from py_ort.ir.schemas import CANONICAL_OPSET, opsets_with, schema
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _KNOWN_DOMAINS = (*_ONNX_DOMAINS, "com.microsoft")
@@ -36,7 +36,7 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
     if not model.opset_imports and (model.ir_version or 0) < _OPSETS_SINCE_IR:
         model.opset_imports[""] = 1
     elif model.opset_imports:
-        model.opset_imports.setdefault("", newest_opset())  # as onnxruntime takes a model that names other domains only
+        model.opset_imports.setdefault("", CANONICAL_OPSET)  # as natively, where only other domains are named
     if model.ir_version is not None and model.ir_version > onnx.IR_VERSION:
         raise NotImplemented(
             f"the model has IR version {model.ir_version}, and the installed onnx {onnx.__version__} knows up "
@@ -44,10 +44,10 @@ def check_model(model: ir.Model, known: Collection[tuple[str, str]] = ()) -> Non
             "upgrade the onnx package"
         )
     opset = model.opset_imports.get("")
-    if opset is not None and opset > newest_opset():
+    if opset is not None and opset > CANONICAL_OPSET:
         raise NotImplemented(
-            f"the model has opset {opset}, and the installed onnx {onnx.__version__} knows up to "
-            f"{newest_opset()}: upgrade the onnx package"
+            f"the model has opset {opset} of ai.onnx, and this py_ort knows up to {CANONICAL_OPSET}: export it "
+            "with that opset or an earlier one, or upgrade py_ort"
         )
     for key in [key for key in model.functions if _is_operator(key, model, known)]:
         del model.functions[key]  # onnxruntime's operator comes before a function of its name, and so does ours
@@ -116,7 +116,7 @@ def _check_operator(node: ir.Node, model: ir.Model, known: Collection[tuple[str,
         )
     version = model.opset_imports.get(node.domain)
     key = (node.domain, node.op_type)
-    standard = node.domain == "" and schema("", node.op_type, newest_opset()) is not None
+    standard = node.domain == "" and schema("", node.op_type, CANONICAL_OPSET) is not None
     if not standard and (key in known or (key in operators() and node.domain != "")):
         return True
     if version is not None and schema(node.domain, node.op_type, version) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import all_graphs, all_nodes
+from py_ort.ir.graph import all_graphs, all_nodes
 
 
 def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:

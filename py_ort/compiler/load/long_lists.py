@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.load.texts import readable_bytes
-from py_ort.ir.builder import all_nodes
+from py_ort.ir.graph import all_nodes
 from py_ort.ir.long_list import LongList
 
 #: How many items make a list a long one.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import all_graphs, all_nodes, origins, subgraphs
+from py_ort.ir.graph import all_graphs, all_nodes, origins, subgraphs
 
 
 def put_in_order(model: ir.Model) -> None:

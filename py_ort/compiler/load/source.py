@@ -24,9 +24,9 @@ from py_ort.compiler.load.order import put_in_order
 from py_ort.compiler.load.spellings import settle_spellings
 from py_ort.compiler.load.truncation import truncated_at
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
-from py_ort.ir.builder import all_graphs
 from py_ort.ir.content_keys import identify
 from py_ort.ir.external_tensor import ExternalTensor
+from py_ort.ir.graph import all_graphs
 
 
 @dataclass

@@ -9,8 +9,8 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import origins
-from py_ort.ir.infer import schema
+from py_ort.ir.graph import origins
+from py_ort.ir.schemas import schema
 from py_ort.ir.type_names import type_name
 
 

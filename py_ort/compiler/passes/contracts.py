@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_graphs, all_nodes, subgraphs
-from py_ort.ir.infer import newest_opset
-from py_ort.ops import NHWC
+from py_ort.ir.graph import all_graphs, all_nodes, subgraphs
+from py_ort.ir.operators import NHWC
+from py_ort.ir.schemas import CANONICAL_OPSET
 
 
 def check_well_formed(model: ir.Model) -> None:
@@ -36,7 +36,7 @@ def _check_graph(graph: ir.Graph, around: set[ir.Value]) -> None:
 
 def check_canonical(model: ir.Model) -> None:
     """Every node has its newest opset's form, and no function of the model is left."""
-    assert model.opset_imports.get("") == newest_opset(), f"opset {model.opset_imports.get('')} is not the newest"
+    assert model.opset_imports.get("") == CANONICAL_OPSET, f"opset {model.opset_imports.get('')} is not the newest"
     assert not model.functions, f"functions of the model are left: {list(model.functions)}"
     for node in all_nodes(model.graph):
         assert node.version is None, f"{called(node)} has the form of opset {node.version}"

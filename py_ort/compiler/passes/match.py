@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_nodes, array, attribute, dims, ints, rank, remove, scalar
+from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, rank, remove, scalar
 
 
 def nodes_of(model: ir.Model, *op_types: str) -> Iterator[ir.Node]:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
-from py_ort.ir.builder import all_graphs, all_nodes
+from py_ort.ir.graph import all_graphs, all_nodes
 
 HasOperator = Callable[[str, str], "bool | None"]
 """Of (domain, op_type): True, the first provider has a kernel; False, another one has; None, nobody."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.builder import all_nodes, array, attribute, dims, ints, subgraphs
-from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
+from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, subgraphs
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
 
 Interval = tuple[int, int]
 

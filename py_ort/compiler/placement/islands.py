@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 import onnx_ir as ir
 
 from py_ort.compiler.placement.report import PlacedNode
-from py_ort.ir.builder import subgraphs
-from py_ort.ops import INTERNAL, MICROSOFT, NHWC, operator
+from py_ort.ir.graph import subgraphs
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
 
 _OURS = ("", NHWC, INTERNAL, MICROSOFT)
 #: Operators of these domains whose work outweighs the transfers.

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _DTYPE_NAMES = {"float": "float32", "double": "float64", "string_": "string", "bool_": "bool"}
 

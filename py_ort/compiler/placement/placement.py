@@ -12,9 +12,9 @@ from py_ort.compiler.placement.islands import islands
 from py_ort.compiler.placement.manifest import Manifest
 from py_ort.compiler.placement.report import CONTROL, COUNTED_THERE, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
 from py_ort.exceptions import MissingKernel, NotImplemented
-from py_ort.ir.builder import all_graphs, all_nodes, dims, origins, subgraphs
-from py_ort.ir.infer import newest_opset
-from py_ort.ops import operator
+from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.operators import operator
+from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
 from py_ort.user_kernels import find_kernel
 
@@ -129,8 +129,8 @@ def _no_kernels(nowhere: Mapping[ir.Node, dict[str, str]], providers: Sequence[s
     name = origins(node)[0]
     full = f"{node.domain or 'ai.onnx'}::{node.op_type}"
     return NotImplemented.of_nodes(
-        f"no provider of {list(providers)} has a kernel for node {name!r}: {full} (opset {newest_opset()} form, inputs "
-        f"{', '.join(inputs(node))}); {_joined(reasons)}",
+        f"no provider of {list(providers)} has a kernel for node {name!r}: {full} (opset {CANONICAL_OPSET} form, "
+        f"inputs {', '.join(inputs(node))}); {_joined(reasons)}",
         [
             MissingKernel(origins(each)[0], each.op_type, each.domain, why, inputs(each))
             for each, why in nowhere.items()

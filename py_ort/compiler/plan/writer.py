@@ -14,10 +14,10 @@ import onnx_ir as ir
 from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.plan.attributes import pack_attributes, string_vector
 from py_ort.compiler.plan.weights import Weights
-from py_ort.ir.builder import array, origins
 from py_ort.ir.content_keys import key_of
-from py_ort.ir.infer import newest_opset
-from py_ort.ops import operator
+from py_ort.ir.graph import array, origins
+from py_ort.ir.operators import operator
+from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
 from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
@@ -172,7 +172,7 @@ class PlanWriter:
         Node.AddOpType(builder, op_type)
         Node.AddDomain(builder, domain)
         Node.AddSinceVersion(
-            builder, newest_opset() if node.domain == "" else self.model.opset_imports.get(node.domain, 1)
+            builder, CANONICAL_OPSET if node.domain == "" else self.model.opset_imports.get(node.domain, 1)
         )
         Node.AddInputs(builder, inputs)
         Node.AddOutputs(builder, outputs)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.load.files import replacing
 from py_ort.compiler.saved.target import SavedModel
-from py_ort.ir.builder import all_graphs, element_bytes
+from py_ort.ir.graph import all_graphs, element_bytes
 
 #: A protobuf message holds 2 GiB; from here on the tensors go to a file of their own.
 _EXTERNAL_FROM = 1 << 30

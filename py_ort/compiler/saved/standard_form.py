@@ -13,7 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
-from py_ort.ir.infer import newest_opset, schema
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
 
 #: Attributes of fused operators that ONNX's own forms do not have.
@@ -180,7 +180,7 @@ def _since(node: ir.Node) -> int:
     """The first opset, from `_FLOOR` on, whose form of the operator takes these inputs and attributes."""
     if node.domain != "":
         return _FLOOR
-    found = schema("", node.op_type, newest_opset())
+    found = schema("", node.op_type, CANONICAL_OPSET)
     while found is not None and found.since_version > _FLOOR:
         older = schema("", node.op_type, found.since_version - 1)
         if not _takes(older, node):

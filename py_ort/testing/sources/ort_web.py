@@ -62,7 +62,7 @@ def cases(path: Path, both_shapes: bool = False) -> list[Case]:
 
 def _is_layout_sensitive(test: dict[str, Any]) -> bool:
     from py_ort.compiler.layout.windows import WINDOWS
-    from py_ort.ops import operator
+    from py_ort.ir.operators import operator
 
     name = test["operator"].removeprefix("Fused")
     return operator("", name).layout in WINDOWS or name == "Resize"

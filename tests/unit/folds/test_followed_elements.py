@@ -11,7 +11,7 @@ import pytest
 from fold_cases import CASES, Case, Draw
 
 from py_ort.compiler.folds import folds
-from py_ort.ir.builder import tensor_of
+from py_ort.ir.graph import tensor_of
 from py_ort.ir.infer import infer_node
 from py_ort.ir.shape_data import RULES, elements
 

@@ -8,7 +8,7 @@ from onnx import helper
 
 from py_ort.compiler import CompiledModel
 from py_ort.exceptions import InvalidGraph
-from py_ort.ir.builder import all_graphs
+from py_ort.ir.graph import all_graphs
 
 
 def orders(result: CompiledModel) -> list[list[str]]:

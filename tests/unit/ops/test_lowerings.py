@@ -7,7 +7,7 @@ import onnx
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
-from py_ort.ops import operators as declared
+from py_ort.ir.operators import operators as declared
 
 F = np.float32
 # id: (opset, graph, constants, operators expected afterwards)

@@ -23,7 +23,7 @@ from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.saved.source_form import PASSES as SOURCE_PASSES
 from py_ort.exceptions import InternalError
-from py_ort.ir.builder import add_constant, all_nodes, remove
+from py_ort.ir.graph import add_constant, all_nodes, remove
 
 Change = Callable[[ir.Model], int]
 

@@ -15,7 +15,7 @@ from transformer_blocks import llama
 
 from py_ort.compiler import CompiledModel, CompileOptions, compile_model
 from py_ort.compiler.placement import Manifest
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _FLOATS = frozenset({"float32"})
 _ANY = frozenset({"float32", "int32", "int64", "bool"})

@@ -12,7 +12,7 @@ import pytest
 from graphs import check_equal, compiled, operators, parse
 
 from py_ort.compiler import compile_model
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 B, H, S, D = 1, 3, 5, 8
 ANGLES = np.outer(np.arange(S), 10.0 ** -(np.arange(D // 2) / 4)).astype(np.float32)

@@ -27,7 +27,8 @@ from py_ort.compiler.passes.attention.head_views import Heads, heads_of
 from py_ort.compiler.passes.attention.kept_heads import Kept, give_present, kept, unrepeated
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.infer import infer_unknown
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)

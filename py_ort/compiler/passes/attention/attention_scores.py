@@ -12,7 +12,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.compiler.passes.match import made_by, only_user, same_size, size_at, split_constant
-from py_ort.ir.builder import Builder, attribute, dims, rank, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, rank, scalar
 from py_ort.ir.shape_data import product
 
 HIDES = -1e4  # numbers in masks that no score gets over

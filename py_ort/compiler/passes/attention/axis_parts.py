@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, same_size, size_at
-from py_ort.ir.builder import attribute, dims, ints, rank
+from py_ort.ir.graph import attribute, dims, ints, rank
 from py_ort.ir.slicing import sliced
 
 _DEPTH = 4

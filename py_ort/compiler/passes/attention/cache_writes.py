@@ -15,7 +15,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.rotary_caches import Make
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.shape_data import product
 
 _DEPTH = 8

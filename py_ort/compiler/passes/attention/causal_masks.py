@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, same_size, size_at
-from py_ort.ir.builder import array, attribute, dims, ints, rank, scalar
+from py_ort.ir.graph import array, attribute, dims, ints, rank, scalar
 from py_ort.ir.shape_data import known, shape_data
 
 _DEPTH = 16

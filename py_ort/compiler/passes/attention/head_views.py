@@ -9,7 +9,8 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.compiler.layout.reshape_rules import axis_groups
-from py_ort.ir.builder import Builder, array, attribute, dims, ints, rank
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, ints, rank
 
 _FREE = 2  # the first axes of the tensor in which heads lie: batch and position
 

@@ -13,7 +13,8 @@ import onnx_ir as ir
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, rank, scalar
 from py_ort.ir.shape_data import shape_data
 
 _DEPTH = 8

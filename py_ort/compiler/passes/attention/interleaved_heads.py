@@ -14,7 +14,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, nodes_reading, only_user, size_at, split_constant
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, ints, origins, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, ints, origins, replace_value
 
 _HEADS_FIRST = (0, 2, 1, 3)
 

@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.head_views import Heads, heads_of
 from py_ort.compiler.passes.match import made_by, nodes_reading, only_user, same_size, size_at
-from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.shape_data import product
 
 SWAPPED = (0, 1, 3, 2)

@@ -7,8 +7,9 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.packed_projections import positions_of, projection, side_by_side
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for, same_dims
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, array, origins, replace_value
-from py_ort.ops import INTERNAL
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, origins, replace_value
+from py_ort.ir.operators import INTERNAL
 
 _ACTIVATIONS = ("Swish", "Sigmoid", "Gelu", "Relu", "Tanh", "HardSwish", "HardSigmoid", "Softplus")
 _MOST = 1 << 24  # elements of each: larger weights stay in their file

@@ -14,18 +14,9 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.axis_parts import Part, pair
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import (
-    Builder,
-    array,
-    attribute,
-    attributes_of,
-    dims,
-    origins,
-    rank,
-    set_attributes,
-    set_origins,
-)
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, set_attributes, set_origins
+from py_ort.ir.operators import MICROSOFT
 
 _ROWS = 3  # the rank of [batch, positions, width]
 

@@ -10,7 +10,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, same_size, size_at
-from py_ort.ir.builder import Builder, array, attribute, attributes_of, dims, ints, rank, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, attributes_of, dims, ints, rank, scalar
 
 _UNARY = ("Cos", "Sin", "Cast", "Identity", "Neg", "Sqrt", "Exp", "Reciprocal")
 _BY_NUMBER = ("Mul", "Div", "Add", "Sub")

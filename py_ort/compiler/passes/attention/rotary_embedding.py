@@ -16,8 +16,9 @@ from py_ort.compiler.passes.attention.head_views import heads_of
 from py_ort.compiler.passes.attention.rotary_caches import Make, half_of
 from py_ort.compiler.passes.match import drop, made_by, near, nodes_of, only_user, same_size, size_at
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, attributes_of, dims, origins, rank, remove, replace_value
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions

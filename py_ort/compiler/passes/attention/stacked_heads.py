@@ -13,7 +13,8 @@ from py_ort.compiler.passes.attention.attention_scores import factor_of, scores_
 from py_ort.compiler.passes.fuse.transposed_products import swapped
 from py_ort.compiler.passes.match import nodes_of, only_user, same_size
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.shape_data import product
 
 _HEADED = 4

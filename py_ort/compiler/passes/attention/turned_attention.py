@@ -11,7 +11,8 @@ from py_ort.compiler.passes.attention.attention_scores import scores_of
 from py_ort.compiler.passes.fuse.transposed_products import swapped
 from py_ort.compiler.passes.match import drop, nodes_of, only_user
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, rank, remove
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, rank, remove
 
 
 class TurnedAttention(Pass):

@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
+from py_ort.ir.graph import add_constant, attribute, remove_with_subgraphs, replace_value, scalar
 
 
 class Branches(Pass):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import all_graphs, all_nodes
 from py_ort.ir.constants import hoist_constant
+from py_ort.ir.graph import all_graphs, all_nodes
 
 
 class Constants(Pass):

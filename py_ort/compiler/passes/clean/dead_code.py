@@ -6,8 +6,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_alive
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import all_graphs, remove_with_subgraphs
-from py_ort.ops import operator
+from py_ort.ir.graph import all_graphs, remove_with_subgraphs
+from py_ort.ir.operators import operator
 
 # Of these, trailing outputs may be left out.
 _OPTIONAL_OUTPUTS = frozenset(

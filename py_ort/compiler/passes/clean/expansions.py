@@ -6,8 +6,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of, same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import dims, remove
-from py_ort.ops import operator
+from py_ort.ir.graph import dims, remove
+from py_ort.ir.operators import operator
 
 
 class Expansions(Pass):

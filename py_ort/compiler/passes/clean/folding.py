@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.folds import folds
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
+from py_ort.ir.graph import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
 from py_ort.ir.infer import infer_again
 from py_ort.ir.shape_data import shape_data
 

@@ -13,8 +13,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.exceptions import InvalidArgument
-from py_ort.ir.builder import all_nodes
-from py_ort.ir.infer import newest_opset, schema
+from py_ort.ir.graph import all_nodes
+from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ops.control import note_declared_shapes
 
 
@@ -87,7 +87,7 @@ def _forget_stale_shapes(model: ir.Model) -> None:
     for node in all_nodes(model.graph):
         note_declared_shapes(node)
     for node in all_nodes(model.graph):
-        ours = schema(node.domain, node.op_type, newest_opset() if node.domain == "" else 1) is not None
+        ours = schema(node.domain, node.op_type, CANONICAL_OPSET if node.domain == "" else 1) is not None
         for output in node.outputs:
             if output.shape is not None:
                 output.shape = None if ours else ir.Shape([d if isinstance(d, int) else None for d in output.shape])

@@ -6,10 +6,11 @@ import onnx_ir as ir
 
 from py_ort.compiler.canonical.canonicalise import canonicalise_nodes
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, all_nodes, subgraphs
+from py_ort.ir.builder import Builder
 from py_ort.ir.functions import function_body, instantiate
-from py_ort.ir.infer import newest_opset
-from py_ort.ops import Parts, operator, parts
+from py_ort.ir.graph import all_nodes, subgraphs
+from py_ort.ir.operators import Parts, operator, parts
+from py_ort.ir.schemas import CANONICAL_OPSET
 
 _DEPTH = 4  # bodies may call operators that have bodies
 
@@ -44,7 +45,7 @@ class Functions(Pass):
         if runs is False and not all(self._is_plain(inner) for inner in body):
             return False  # another provider runs it, and the first one would not run all parts either
         # Bodies that the node had are in the newest form already.
-        opsets = {**body.opset_imports, "": newest_opset()} if subgraphs(node) else dict(body.opset_imports)
+        opsets = {**body.opset_imports, "": CANONICAL_OPSET} if subgraphs(node) else dict(body.opset_imports)
         canonicalise_nodes(instantiate(node, body), opsets)
         return True
 
@@ -63,5 +64,5 @@ def _in_parts(node: ir.Node, declared: Parts) -> bool:
     if made is None:
         return False
     build.finish(*(made if isinstance(made, tuple) else (made,)))
-    canonicalise_nodes([inner for inner in graph if inner not in known], {"": newest_opset()})
+    canonicalise_nodes([inner for inner in graph if inner not in known], {"": CANONICAL_OPSET})
     return True

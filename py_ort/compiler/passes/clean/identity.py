@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+from py_ort.ir.graph import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
 
 Rule = Callable[[ir.Node], bool]
 

@@ -8,7 +8,8 @@ import onnx_ir as ir
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, origins, set_attributes
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, set_attributes
 from py_ort.ir.shape_data import known
 
 _RENAMES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")

@@ -12,7 +12,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import drop, made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, dims, rank, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import dims, rank, replace_value
 from py_ort.ir.shape_data import known, shape_data
 
 _TERMS = 3

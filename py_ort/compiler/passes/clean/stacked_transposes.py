@@ -10,7 +10,8 @@ import onnx_ir as ir
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, nodes_of, same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins
 from py_ort.ir.shape_data import product
 
 _SWAPPED = (0, 2, 1)

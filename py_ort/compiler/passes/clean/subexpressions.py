@@ -8,9 +8,9 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import all_graphs, remove, subgraphs
 from py_ort.ir.external_tensor import ExternalTensor
-from py_ort.ops import operator
+from py_ort.ir.graph import all_graphs, remove, subgraphs
+from py_ort.ir.operators import operator
 
 _SAMPLED = 256
 

@@ -7,7 +7,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.fuse.clamps import CLAMPS, as_activation, clamped, fused_bounds, together
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import attribute, origins, remove, replace_value, set_attributes, set_origins
+from py_ort.ir.graph import attribute, origins, remove, replace_value, set_attributes, set_origins
 
 _HOSTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 # Attribute names that become activation_params, with ONNX's defaults.

@@ -14,8 +14,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, all_nodes, array, attribute, dims, remove, replace_value
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_nodes, array, attribute, dims, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
 
 # Operator and attributes for each of com.microsoft's; QuickGelu's alpha is its own.
 _GELUS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -7,17 +7,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import (
-    Builder,
-    array,
-    attribute,
-    dims,
-    origins,
-    remove,
-    replace_value,
-    set_attributes,
-    set_origins,
-)
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value, set_attributes, set_origins
 
 _HOSTS = ("Conv", "ConvTranspose")
 _WITH_OFFSET = ("LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Gelu", "Swish")

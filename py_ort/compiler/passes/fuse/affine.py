@@ -10,7 +10,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, dims, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import dims, origins, rank, remove, replace_value
 
 _LARGEST = 1 << 16  # elements of a constant that is computed anew
 

@@ -10,7 +10,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, rank
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, rank
 
 
 class BatchNormalization(Pass):

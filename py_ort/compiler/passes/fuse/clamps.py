@@ -9,7 +9,7 @@ import math
 
 import onnx_ir as ir
 
-from py_ort.ir.builder import attribute, rank, scalar
+from py_ort.ir.graph import attribute, rank, scalar
 
 CLAMPS = ("Relu", "Clip", "Max", "Min")
 _LARGEST = 3.4028234663852886e38  # shaders cannot spell infinities

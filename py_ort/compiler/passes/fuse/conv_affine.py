@@ -7,7 +7,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, origins, rank, remove, replace_value, set_origins
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, set_origins
 
 _SMALLEST = 1e-3  # factors below are not divided by
 

@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, nodes_reading, same_size, size_at
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins, rank, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, rank, replace_value
 
 
 class FlatProducts(Pass):

@@ -7,7 +7,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, remove, replace_value
 
 
 class Gates(Pass):

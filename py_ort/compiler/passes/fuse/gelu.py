@@ -14,7 +14,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.compiler.passes.match import drop, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, origins, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import origins, replace_value
 
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715

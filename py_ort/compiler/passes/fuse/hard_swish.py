@@ -14,7 +14,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.fuse.polynomials import Polynomial, before, behind, is_near, polynomial
 from py_ort.compiler.passes.match import drop, made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, attribute, origins, replace_value, scalar
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, origins, replace_value, scalar
 
 _NUMBER, _X, _F, _XF = (), (0,), (1,), (0, 1)
 _SWISH = {_X: 1 / 6, _NUMBER: 0.5}

@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant, times
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value
 
 
 class Linear(Pass):

@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
+from py_ort.ir.graph import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
 
 
 class PaddedWindows(Pass):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_reading
-from py_ort.ir.builder import array, rank
+from py_ort.ir.graph import array, rank
 
 Polynomial = dict[tuple[int, ...], float]
 """Coefficients of products: (0, 0, 1) is the first value squared times the second, () is the number."""

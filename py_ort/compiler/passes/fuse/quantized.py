@@ -15,18 +15,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of, only_user
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import (
-    Builder,
-    array,
-    attribute,
-    attributes_of,
-    origins,
-    rank,
-    remove,
-    replace_value,
-    scalar,
-)
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value, scalar
+from py_ort.ir.operators import MICROSOFT
 
 _BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 

@@ -12,8 +12,9 @@ import onnx_ir as ir
 from py_ort.compiler.layout.windows import TRANSPARENT
 from py_ort.compiler.passes.match import nodes_of, per_channel, split_mul_add
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, dims, origins, remove, replace_value
-from py_ort.ops import operator
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import dims, origins, remove, replace_value
+from py_ort.ir.operators import operator
 
 _WINDOWS = ("conv", "pool")
 _FAR = 4  # nodes that are looked at, one behind the other

@@ -6,8 +6,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_constant
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, origins, rank, remove, replace_value
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, origins, rank, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
 
 
 class TransposedProducts(Pass):

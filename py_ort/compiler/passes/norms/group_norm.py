@@ -16,7 +16,8 @@ from py_ort.compiler.passes.match import (
     split_constant,
 )
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, array, attribute, dims, origins, remove, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value
 
 
 class GroupNorm(Pass):

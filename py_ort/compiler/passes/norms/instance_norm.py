@@ -24,7 +24,7 @@ from py_ort.compiler.passes.norms.norm_parts import (
     numbers,
 )
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import dims, replace_value
+from py_ort.ir.graph import dims, replace_value
 
 
 class InstanceNorm(Pass):

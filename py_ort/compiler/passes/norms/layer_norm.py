@@ -23,7 +23,8 @@ from py_ort.compiler.passes.norms.norm_parts import (
     numbers,
 )
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, array, attribute, attributes_of, dims, origins, rank, replace_value
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, replace_value
 
 
 class LayerNorm(Pass):

@@ -9,7 +9,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, near, only_user, reduced_axes, split_constant
-from py_ort.ir.builder import Builder, array, attribute, origins, rank, remove
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import array, attribute, origins, rank, remove
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 Fit = Callable[[np.ndarray], "np.ndarray | None"]

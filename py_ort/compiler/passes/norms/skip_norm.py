@@ -9,8 +9,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, same_dims
 from py_ort.compiler.passes.pass_base import HasOperator, Pass
-from py_ort.ir.builder import Builder, attribute, dims, origins, rank, remove, replace_value
-from py_ort.ops import MICROSOFT
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
+from py_ort.ir.operators import MICROSOFT
 
 _SUM = 3  # the output that is the sum
 _WITH_SKIP = {

@@ -6,7 +6,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_user
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, attribute, attributes_of, dims, origins, rank
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank
 
 
 class TransposedNorms(Pass):

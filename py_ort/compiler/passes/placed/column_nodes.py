@@ -9,8 +9,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import same_size
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import array, attribute, dims, rank, set_attributes
-from py_ort.ops import INTERNAL, MICROSOFT, NHWC
+from py_ort.ir.graph import array, attribute, dims, rank, set_attributes
+from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC
 
 POOLS = ("MaxPool", "AveragePool", "LpPool")
 KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {

@@ -25,7 +25,7 @@ from py_ort.compiler.passes.placed.column_nodes import (
     width_of,
 )
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
-from py_ort.ir.builder import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.ir.graph import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
 
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 

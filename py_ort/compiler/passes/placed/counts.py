@@ -11,8 +11,9 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, all_nodes, attributes_of
-from py_ort.ops import INTERNAL
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_nodes, attributes_of
+from py_ort.ir.operators import INTERNAL
 from py_ort.ops.counted import COUNTED, count_of
 
 

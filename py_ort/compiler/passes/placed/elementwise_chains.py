@@ -18,8 +18,9 @@ import onnx_ir as ir
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import reduced_axes, same_dims
 from py_ort.compiler.passes.pass_base import Pass
-from py_ort.ir.builder import Builder, all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
-from py_ort.ops import INTERNAL, operator
+from py_ort.ir.builder import Builder
+from py_ort.ir.graph import all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.operators import INTERNAL, operator
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24

@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
-from py_ort.ir.builder import dims, element_bytes
+from py_ort.ir.graph import dims, element_bytes
 
 SYMBOLS = (80, 1280)
 """What a symbol may stand for: an input that is small, so that what has a fixed size weighs, and one that is large."""

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
-from py_ort.ir.builder import attribute
+from py_ort.ir.graph import attribute
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 

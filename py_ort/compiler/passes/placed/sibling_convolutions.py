@@ -15,9 +15,9 @@ import onnx_ir as ir
 from py_ort.compiler.passes.placed.column_nodes import LANES, ColumnPass, reads_columns, take_columns, width_of
 from py_ort.compiler.passes.placed.columns import check_columns
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
-from py_ort.ir.builder import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
 from py_ort.ir.content_keys import derive
-from py_ort.ops import NHWC
+from py_ort.ir.graph import add_constant, all_graphs, attribute, dims, origins, rank, remove, set_origins
+from py_ort.ir.operators import NHWC
 
 
 class SiblingConvolutions(ColumnPass):

@@ -1,0 +1,100 @@
+"""Types in the bodies of If, Loop and Scan, and of what these give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx_ir as ir
+
+from py_ort.ir.graph import attribute, subgraphs
+from py_ort.ir.value_types import like
+
+Visit = Callable[[ir.Graph], None]
+
+
+def infer_control(node: ir.Node, visit: Visit) -> None:
+    """Give the subgraphs' inputs their types, infer inside, and take the outputs' types from there."""
+    _INFER.get(node.op_type, _infer_bodies)(node, visit)
+
+
+def _infer_bodies(node: ir.Node, visit: Visit) -> None:
+    for body in subgraphs(node):
+        visit(body)
+
+
+def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
+    """Give `value` what all of `sources` agree on."""
+    types = [s.type for s in sources if s.type is not None]
+    if not types:
+        return
+    value.type = types[0]
+    shapes = [s.shape for s in sources]
+    if any(s is None or len(s) != len(shapes[0]) for s in shapes):  # type: ignore[arg-type]
+        value.shape = None
+        return
+    value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])
+
+
+def _infer_if(node: ir.Node, visit: Visit) -> None:
+    _infer_bodies(node, visit)
+    branches = subgraphs(node)
+    for i, output in enumerate(node.outputs):
+        _merge(output, [branch.outputs[i] for branch in branches])
+
+
+def _infer_loop(node: ir.Node, visit: Visit) -> None:
+    body = attribute(node, "body")
+    carried = len(node.inputs) - 2
+    for value, dtype in zip(body.inputs[:2], (ir.DataType.INT64, ir.DataType.BOOL), strict=False):
+        value.type = ir.TensorType(dtype)
+    body.inputs[0].shape = ir.Shape([])
+    for inner, outer in zip(body.inputs[2:], node.inputs[2:], strict=False):
+        if outer is not None and outer.type is not None:
+            inner.type = outer.type
+            # A carried value may change its shape from turn to turn: trust the rank only.
+            inner.shape = None if outer.shape is None else ir.Shape([None] * len(outer.shape))
+    visit(body)
+    for inner, outer in zip(body.inputs[2:], body.outputs[1 : 1 + carried], strict=False):
+        if inner.shape is not None and outer.shape is not None and len(inner.shape) != len(outer.shape):
+            inner.shape = None
+    for output, inner in zip(node.outputs[:carried], body.outputs[1:], strict=False):
+        output.type = inner.type
+        output.shape = None if inner.shape is None else ir.Shape([None] * len(inner.shape))
+    for output, inner in zip(node.outputs[carried:], body.outputs[1 + carried :], strict=False):
+        like(output, inner, None if inner.shape is None else [None, *inner.shape])
+
+
+def _infer_scan(node: ir.Node, visit: Visit) -> None:
+    if (
+        node.version is not None and node.version < 9
+    ):  # its inputs have a batch, and lengths come first: see `batched_scan`
+        return _infer_bodies(node, visit)
+    body = attribute(node, "body")
+    scanned: int = attribute(node, "num_scan_inputs")
+    states = len(node.inputs) - scanned
+    in_axes: Any = attribute(node, "scan_input_axes") or [0] * scanned
+    for inner, outer in zip(body.inputs[:states], node.inputs[:states], strict=False):
+        if outer is not None:
+            like(inner, outer)
+    for inner, outer, axis in zip(body.inputs[states:], node.inputs[states:], in_axes, strict=False):
+        if outer is not None and outer.type is not None:
+            inner.type = outer.type
+            if outer.shape is not None:
+                kept = list(outer.shape)
+                del kept[axis]
+                inner.shape = ir.Shape(kept)
+    visit(body)
+    for output, inner in zip(node.outputs[:states], body.outputs, strict=False):
+        like(output, inner)
+    out_axes: Any = attribute(node, "scan_output_axes") or [0] * (len(node.outputs) - states)
+    for output, inner, axis in zip(node.outputs[states:], body.outputs[states:], out_axes, strict=False):
+        if inner.shape is None:
+            like(output, inner)
+            continue
+        grown = list(inner.shape)
+        grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)
+        like(output, inner, grown)
+
+
+_INFER = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}
