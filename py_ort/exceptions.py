@@ -52,7 +52,6 @@ __all__ = [
     "ShaderError",
     "Timeout",
     "WorkerEnded",
-    "WrongType",
     "from_code",
 ]
 
@@ -154,13 +153,6 @@ class InvalidArgument(PyOrtError, ValueError, RuntimeError):
     """
 
     code = 2
-
-
-class WrongType(InvalidArgument, TypeError, AttributeError):
-    """An argument is of a type that is not taken there.
-
-    It is all that onnxruntime raises for these: a TypeError of its native code, or what its Python code stumbles over.
-    """
 
 
 class NoSuchFile(PyOrtError, FileNotFoundError):

@@ -23,6 +23,13 @@ def _infer_tokens(node: ir.Node) -> None:
         output.type = node.inputs[0].type if node.inputs[0] is not None else None
 
 
+def _infer_packed_tokens(node: ir.Node) -> None:
+    """The same, but of segments, which are int32."""
+    _infer_tokens(node)
+    for output in node.outputs[2:3]:
+        output.type = ir.TensorType(ir.DataType.INT32)
+
+
 OPERATORS = [
     *(
         Operator(name, domain=MICROSOFT)
@@ -45,6 +52,7 @@ OPERATORS = [
         Operator(name, domain=MICROSOFT, tolerance="exact", infer=_infer_tokens)
         for name in ("BifurcationDetector", "NGramHashMapping")
     ),
+    Operator("VarlenNGramHashMapping", domain=MICROSOFT, tolerance="exact", infer=_infer_packed_tokens),
 ]
 
 

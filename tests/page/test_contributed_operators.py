@@ -64,6 +64,65 @@ def _words(name: str, width: int, **attributes: int) -> Case:
     return Case(name, "WordConvEmbedding", [WORDS, f32(4, 1, width, 5), f32(4), f32(20, 5)], attributes)
 
 
+def _tokens(*tokens: int) -> np.ndarray:
+    return np.array(tokens, np.int64)
+
+
+def _packed_hashes(name: str, kind: Any = np.int64, *, outputs: int = 2, **given: Any) -> Case:
+    largest = np.iinfo(kind).max
+    inputs = [
+        *(RNG.integers(0, 5, 12).astype(kind), RNG.integers(largest // 4, largest // 2, 3).astype(kind)),
+        *(np.array([11, 13, 1009, 7], kind), np.array([0, 1, 7, 12], np.int32)),
+        *(None if given.get(key) is None else given[key].astype(kind) for key in ("past", "offsets", "eos")),
+        *(None if given.get(key) is None else given[key].astype(np.int32) for key in ("segments", "before", "capture")),
+    ]
+    attributes = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 9, "reset_on_eos": given.get("resets", 0)}
+    if given.get("capture") is not None:
+        attributes["state_update_capacity"] = 3
+    return Case(name, "VarlenNGramHashMapping", inputs, attributes, outputs=outputs)
+
+
+def _attn_lstm(name: str, *more: str, way: str = "forward", **attributes: Any) -> Case:
+    steps, batch, size, hidden, places, depth, fit = 4, 3, 5, 6, 7, 3, 2
+    ways, read = (2 if way == "bidirectional" else 1), 4 if "layer" in more else depth
+    known = {
+        "lengths": np.array([4, 2, 3], np.int32),
+        "h": f32(ways, batch, hidden),
+        "c": f32(ways, batch, hidden),
+        "peepholes": f32(ways, 3 * hidden),
+    }
+    inputs = [
+        *(f32(steps, batch, size), f32(ways, 4 * hidden, size + read), f32(ways, 4 * hidden, hidden)),
+        *(f32(ways, 8 * hidden), *(known[key] if key in more else None for key in known)),
+        *(f32(ways, hidden, fit), f32(ways, depth, fit), f32(ways, fit), f32(batch, places, depth)),
+        np.array([5, 7, 1], np.int32) if "memory" in more else None,
+        f32(ways, depth + hidden, read) if "layer" in more else None,
+    ]
+    attributes = {"hidden_size": hidden, "direction": way, **attributes}
+    return Case(f"{name} {way}".strip(), "AttnLSTM", inputs, attributes, outputs=3, tolerance=1e-4)
+
+
+def _fp_q4(name: str, rows: tuple[int, ...], k: int, n: int, kind: int) -> Case:
+    blocks, has_zero = -(-k // 32), kind != 0
+    packed = u8(n, blocks, 4 + has_zero + 16)
+    packed[..., :4] = f32(n, blocks, 1).view(np.uint8)
+    if has_zero:
+        packed[..., 4] &= 15
+    return Case(name, "MatMulFpQ4", [f32(*rows, k), packed.reshape(-1), _tokens(k, n)], {"blk_quant_type": kind})
+
+
+ATTENTION_LSTMS = [
+    _attn_lstm(""),
+    _attn_lstm("with all", "lengths", "h", "c", "peepholes", "memory", "layer", clip=0.8),
+    _attn_lstm("", "lengths", way="reverse"),
+    _attn_lstm(
+        "with all", "lengths", "h", "c", "peepholes", "memory", "layer", way="bidirectional",
+        activations=["HardSigmoid", "Tanh", "Tanh", "Sigmoid", "LeakyRelu", "Tanh"],
+        activation_alpha=[0.3, 0.2], activation_beta=[0.4],
+    ),
+]  # fmt: skip
+
+
 CASES = [
     _words("", 3),
     _words("of two characters", 2, embedding_size=4, conv_window_size=2, char_embedding_size=5),
@@ -80,6 +139,9 @@ CASES = [
         Case(metric, "CDist", [f32(7, 5), f32(4, 5)], {"metric": metric}, fed=2)
         for metric in ("sqeuclidean", "euclidean")
     ),
+    _fp_q4("", (3,), 64, 6, 0),
+    _fp_q4("with zero points", (2, 3), 96, 5, 1),
+    _fp_q4("a block that is not full", (1,), 40, 3, 1),
     Case("", "UnfoldTensor", [f32(3, 10)], {"size": 4, "step": 3}),
     Case("of an inner axis", "UnfoldTensor", [f32(2, 9, 3)], {"size": 2, "step": 2, "dim": 1}),
     Case("of integers", "UnfoldTensor", [RNG.integers(-9, 9, (8, 3)).astype(np.int32)], {"size": 3, "dim": 0}),
@@ -122,6 +184,12 @@ def test_equals_native(case: Case, new_session: NewSession, provider: str) -> No
     check(case, new_session, provider)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("case", ATTENTION_LSTMS, ids=str)
+def test_attention_lstm(case: Case, new_session: NewSession, provider: str) -> None:
+    check(case, new_session, provider, whole=False)
+
+
 def _mask(*shape: int) -> np.ndarray:
     return (RNG.random(shape) > 0.3).astype(np.int32)
 
@@ -129,10 +197,6 @@ def _mask(*shape: int) -> np.ndarray:
 def _pool(name: str, mask: tuple[int, ...], kernel: list[int], **attributes: Any) -> Case:
     inputs = [f32(2, 3, *mask[2:]), _mask(*mask)]
     return Case(name, "MaxpoolWithMask", inputs, {"kernel_shape": kernel, **attributes}, fed=2)
-
-
-def _tokens(*tokens: int) -> np.ndarray:
-    return np.array(tokens, np.int64)
 
 
 def _detect(name: str, source: np.ndarray, written: np.ndarray, place: int, *more: np.ndarray, most: int = 3) -> Case:
@@ -173,6 +237,20 @@ ON_THE_CPU = [
     _hashes("with an end that resets", eos=_tokens(2).reshape(()), resets=1),
     _hashes("with all", np.int32, past=PAST, offsets=OFFSETS, eos=_tokens(2).reshape(()), segments=SEGMENTS, resets=1),
     _hashes("of segments", segments=SEGMENTS, past=PAST),
+    _packed_hashes("", outputs=1),
+    _packed_hashes("of int32", np.int32, past=_tokens(3, 2, 1, 3, 2, 2).reshape(3, 2)),
+    _packed_hashes("of segments", segments=np.arange(12) // 3, outputs=3),
+    _packed_hashes(
+        "with all",
+        past=_tokens(3, 2, 1, 3, 2, 2).reshape(3, 2),
+        offsets=OFFSETS,
+        eos=_tokens(2).reshape(()),
+        resets=1,
+        segments=np.arange(12) // 3,
+        before=_tokens(0, 0, 0, 1, 2, 2).reshape(3, 2),
+        capture=_tokens(2, 9, -1),
+        outputs=4,
+    ),
     *(
         Case(kind, "MurmurHash3", [x], {"seed": seed, "positive": positive})
         for kind, x, seed, positive in [
