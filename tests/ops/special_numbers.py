@@ -110,6 +110,12 @@ ODD_FUNCTIONS = (
 ZEROS = np.array([-0.0, 0, 0.25, -0.25, -0.0], F)
 
 
+ZERO_ROWS = np.array([[-0.0, -0.0], [0, -0.0], [-0.0, 0], [0, 0]], F)
+#: Rows whose squares overflow, and whose sum does.
+HUGE = np.array([1, -2, 3, -1, 2, -3, 1.5, 0.5, 3], F) * np.array([[1e24], [1e37]], F)
+LARGEST = np.array([[3.1e38, 3.2e38, 3.3e38]], F)
+
+
 def _mean(x: np.ndarray, *_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     y = np.where(np.isfinite(x).all(-1, keepdims=True), 0 * x, NAN)
     return y, x.mean(-1, keepdims=True)
@@ -130,6 +136,23 @@ CASES = [
         for one in [np.array(1, dtype)]
         for bounds in ([], [one], [None, one])
     ),
+    *(
+        Case(op, [np.tile(rows, (1, n)), i64(1)], {"keepdims": 0}, signs=True)
+        for op in ("ReduceSum", "ReduceMean")
+        for n in (1, 9)
+        for rows in (ZERO_ROWS, ZERO_ROWS.astype(np.float16))
+    ),
+    Case("ReduceSum", [np.zeros((3, 0), F), i64(1)], signs=True),
+    *(
+        Case("CumSum", [ZERO_ROWS, np.array(1)], {"exclusive": exclusive, "reverse": reverse}, signs=True)
+        for exclusive in (0, 1)
+        for reverse in (0, 1)
+    ),
+    *(
+        Case("LayerNormalization", [x, np.ones(9, F), np.ones(9, F)], {}, lambda x, *_: x * 0 + 1, name=name)
+        for x, name in ((HUGE, "huge"), (-HUGE, "-huge"))
+    ),
+    Case("InstanceNormalization", [HUGE[None], np.ones(2, F), np.ones(2, F)], {}, lambda x, *_: x * 0 + 1, name="huge"),
     *(
         Case("LayerNormalization", [np.full((2, n), value, F), np.ones(n, F)], {}, _mean, outputs=2, name=f"{value}")
         for n in (3, 8, 40)

@@ -92,10 +92,10 @@ class Cumulative {
       int64_t at = reverse_ ? (shape.size - 1) * shape.inner : 0;
       for (int64_t k = 0; k < shape.size; ++k, at += step)
         for (int64_t i = at; i < at + shape.inner; ++i) {
-          // What came before: the previous result, with the previous element when that left it out.
-          T before = k == 0 ? static_cast<T>(product_) : y[i - step];
-          if (exclusive_ && k > 0) before = combine(before, x[i - step]);
-          y[i] = exclusive_ ? before : combine(before, x[i]);
+          // What came before: the previous result, with the previous element when that left it out. The first sum is
+          // its element, whose sign a zero would take away.
+          if (k == 0) y[i] = exclusive_ ? static_cast<T>(product_) : x[i];
+          else y[i] = combine(y[i - step], x[exclusive_ ? i - step : i]);
         }
     }
   }

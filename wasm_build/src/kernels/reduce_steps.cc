@@ -191,9 +191,14 @@ std::vector<ReduceLoop> reduce_loops(const Dims& dims, const ReducedAxes& axes) 
 void reduce(Step step, const Tensor& in, const ReducedAxes& axes, DType dtype, Tensor& out) {
   const std::vector<ReduceLoop> loops = reduce_loops(in.dims, axes);
   visit_lane(lane_of(in.dtype), [&]<class T>() {
-    const T identity = identity_of<T>(step, dtype);
+    T identity = identity_of<T>(step, dtype);
+    if (in.count() == 0) {
+      std::fill_n(out.mutable_data<T>(), out.count(), identity);
+      return;
+    }
+    if constexpr (std::is_floating_point_v<T>)
+      if (step == Step::sum) identity = -identity;  // the sum of -0 and -0 is -0
     std::fill_n(out.mutable_data<T>(), out.count(), identity);
-    if (in.count() == 0) return;
     walk_loops(in.data<char>(), out.mutable_data<char>(), sizeof(T), loops, kernels_of<T>(step), &identity);
   });
 }

@@ -187,7 +187,8 @@ export const SPREAD: readonly RowPhase[] = [
     step: 'let d = x - mean; squares += d * d; distance += d;',
     merge: 'squares += other_squares; distance += other_distance;',
     after: `let rest = distance / f32(u.length);
-  let variance = squares / f32(u.length) - rest * rest;
+  // What overflows is infinite, and all of the row is 0 then.
+  let variance = select(squares / f32(u.length) - rest * rest, squares, squares > R(3.4028234e38));
   let inverse = 1.0 / sqrt(select(variance, R(0.0), variance < R(0.0)) + u.epsilon);`,
   },
 ];

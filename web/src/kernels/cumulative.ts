@@ -27,10 +27,12 @@ const CUMULATIVE: Shader<CumulativeSpec> = {
   name: 'cumulative',
   wgsl({ product, exclusive, type, wrap }) {
     const write = `y[at] = ${stored(type, 1, wrapped(wrap, 'sofar'))};`;
+    // The first sum is its element, whose sign +0 would take away.
+    const start = product ? '1' : !exclusive && computeType(type) === 'f32' ? 'bitcast<f32>(0x80000000u)' : '0';
     const take = `sofar ${product ? '*=' : '+='} ${load(type, 1, 'x[at]')};`;
     return `${laneAliases(1)}
 ${linearMain(`  var at = i / u.inner * u.steps * u.inner + i % u.inner + u.first * u.inner;
-  var sofar: ${computeType(type)} = ${product ? 1 : 0};
+  var sofar: ${computeType(type)} = ${start};
   for (var k = 0u; k < u.steps; k++) {
     ${exclusive ? `let value = x[at]; ${write} ${take.replace('x[at]', 'value')}` : `${take} ${write}`}
     at += u.stride;

@@ -88,7 +88,7 @@ const TABLE: readonly Reduction[] = [
 
 /** Two values made one, and what to begin with. */
 export const COMBINE = {
-  sum: { two: 'a + b', start: 'T(0)', floatStart: 'T(0)' },
+  sum: { two: 'a + b', start: 'T(0)', floatStart: 'T(bitcast<f32>(0x80000000u))' }, // the sum of -0 and -0 is -0
   product: { two: 'a * b', start: 'T(1)', floatStart: 'T(1)' },
   max: { two: 'max(a, b)', start: 'T(u.least)', floatStart: 'T(-infinity())' },
   min: { two: 'min(a, b)', start: 'T(u.most)', floatStart: 'T(infinity())' },
@@ -102,6 +102,8 @@ interface ReduceSpec extends Spec {
   readonly from: StorageType;
   readonly to: StorageType;
   readonly wrap?: DType;
+  /** Whether there are no steps: a sum of nothing is +0. */
+  readonly empty?: boolean;
   /** Ranks of the walk over the outputs, and of that over the steps of one. */
   readonly outer: number;
   readonly inner: number;
@@ -112,7 +114,7 @@ interface ReduceSpec extends Spec {
 
 const REDUCE: Shader<ReduceSpec> = {
   name: 'reduce',
-  wgsl({ combine, map = 'x', finish, peak, from, to, wrap, outer, inner, wide, team }) {
+  wgsl({ combine, map = 'x', finish, peak, from, to, wrap, empty, outer, inner, wide, team }) {
     const type = computeType(from);
     const float = type === 'f32';
     const lanes: Lanes = wide === 'outputs' ? 4 : 1;
@@ -135,7 +137,7 @@ ${finish ? `fn finish(r: T${peak ? ', peak: T' : ''}) -> T { return ${finish}; }
 ${teamMain({
   team,
   neighbours: wide === 'outputs',
-  accumulators: [{ name: 'acc', type: 'T', start: float ? floatStart : start }],
+  accumulators: [{ name: 'acc', type: 'T', start: float && !(empty && combine === 'sum') ? floatStart : start }],
   prepare: `  let part = o / u.outputs;
   let output = o % u.outputs;
   let first = part * u.part_steps;
@@ -269,6 +271,7 @@ function stage(
       from: x.storage,
       to: target.storage,
       wrap: last ? narrowType(y.dtype) : undefined,
+      ...(steps === 0 && { empty: true }),
       outer: outer.dims.length,
       inner: inner.dims.length,
       wide,
