@@ -4,7 +4,7 @@
 #                  [FALLBACK=no]              on that provider alone
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
-# make check                                  format, lint, types, generated code; no browser
+# make check                                  format, lint, types, docs/operators.md; no browser
 # make format                                 Python, TypeScript and C++ as make check wants them
 # make libraries                              optimum, transformers and sentence-transformers on top, in a venv of their own
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
@@ -27,11 +27,12 @@ ARGS ?=
 
 BIN := .venv/bin
 STAMPS := build/stamps
+GENERATED := py_ort/schema/gen web/src/schema wasm_build/include/py_ort/gen
 BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel clean
+.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -68,7 +69,6 @@ check: build
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
 	cd web && npm run --silent check
-	$(BIN)/python -m py_ort.schema.generate --check
 	$(BIN)/python -m py_ort.compiler.document --check
 
 format: setup
@@ -78,13 +78,13 @@ format: setup
 	$(BIN)/clang-format -i $(CXX_FILES)
 
 build: setup py_ort/assets/core.wasm py_ort/assets/worker.js
-setup: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/npm
+setup: $(STAMPS)/system $(STAMPS)/schema $(STAMPS)/python $(STAMPS)/npm
 
 wheel: build
 	$(BIN)/pip wheel -q --no-deps -w dist .
 
 clean:
-	rm -rf build dist py_ort/assets web/node_modules
+	rm -rf build dist py_ort/assets web/node_modules $(GENERATED)
 
 $(STAMPS):
 	@mkdir -p $@
@@ -93,7 +93,13 @@ $(STAMPS)/system: .ci/packages.txt .ci/system | $(STAMPS)
 	@PYTHON="$(PYTHON)" .ci/system
 	@touch $@
 
-$(STAMPS)/python: pyproject.toml $(STAMPS)/system
+# The code of py_ort/schema/*.fbs, which is not in git; again where a folder of it was taken away.
+$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(STAMPS)/system \
+    $(if $(filter-out $(wildcard $(GENERATED)),$(GENERATED)),again)
+	@"$(PYTHON)" py_ort/schema/generate.py
+	@touch $@
+
+$(STAMPS)/python: pyproject.toml hatch_build.py $(STAMPS)/system $(STAMPS)/schema
 	@test -x $(BIN)/python || { echo "py_ort: making .venv"; "$(PYTHON)" -m venv .venv; }
 	@echo "py_ort: installing Python packages"
 	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test,samples]'
@@ -111,11 +117,11 @@ $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system
 	@cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system
+py_ort/assets/core.wasm: $(call files,wasm_build emsdk_scripts) $(STAMPS)/system $(STAMPS)/schema
 	@echo "py_ort: building the core with Emscripten"
 	@emsdk_scripts/build
 	@touch $@
 
-py_ort/assets/worker.js: $(call files,web) $(STAMPS)/npm
+py_ort/assets/worker.js: $(call files,web) $(STAMPS)/npm $(STAMPS)/schema
 	@node web/build.mjs
 	@touch $@

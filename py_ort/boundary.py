@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError
+from py_ort.exceptions import InternalError, InvalidArgument, NotImplemented, OutOfMemory, PyOrtError, WrongType
 from py_ort.folders import PACKAGE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,8 +109,13 @@ def public(cls: type[T]) -> type[T]:
 
 
 def _typed(function: F, names: str) -> F:
+    plain = _plain_parameters(function)
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        for place, name, fits in plain:
+            if place < len(args) or name in kwargs:
+                _check_plain(function, name, args[place] if place < len(args) else kwargs[name], fits)
         try:
             return function(*args, **kwargs)
         except Exception as e:
@@ -129,6 +135,35 @@ def _typed(function: F, names: str) -> F:
     return cast("F", call_async if inspect.iscoroutinefunction(function) else call)
 
 
+def _is_whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+#: Types of parameters that Python would take anything for, by their annotation.
+_PLAIN: dict[str, Callable[[Any], bool]] = {"str": _is_text, "int": _is_whole}
+
+
+def _plain_parameters(function: Callable[..., Any]) -> list[tuple[int, str, Callable[[Any], bool]]]:
+    """Places and names of the parameters that are to be a plain text or number."""
+    parameters = inspect.signature(function).parameters.values()
+    found = ((place, p.name, _PLAIN.get(str(p.annotation))) for place, p in enumerate(parameters))
+    return [(place, name, fits) for place, name, fits in found if fits is not None]
+
+
+def _check_plain(function: Callable[..., Any], name: str, value: Any, fits: Callable[[Any], bool]) -> None:
+    if not fits(value):
+        wanted = "a string" if fits is _is_text else "a whole number"
+        raise WrongType(f"{function.__qualname__}: {name} is {wanted}, not {type(value).__name__}")
+
+
 #: Whose exceptions tell of wrong arguments. Those of the user's own callbacks are mostly others, and pass.
 _LIBRARIES = {*sys.stdlib_module_names, "numpy"}
 
@@ -144,4 +179,5 @@ def _wrong_argument(error: Exception, function: Callable[..., Any], args: Any, k
     given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
     types = ", ".join(f"{name}: {type(value).__name__}" for name, value in given.items() if name not in ("self", "cls"))
     what = f"{function.__qualname__} cannot use an argument ({types}): {_in_words(error)}"
-    return InvalidArgument(f"{what}; its docstring says what it takes")
+    kind = WrongType if isinstance(error, (TypeError, AttributeError)) else InvalidArgument
+    return kind(f"{what}; its docstring says what it takes")

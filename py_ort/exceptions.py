@@ -52,6 +52,7 @@ __all__ = [
     "ShaderError",
     "Timeout",
     "WorkerEnded",
+    "WrongType",
     "from_code",
 ]
 
@@ -153,6 +154,13 @@ class InvalidArgument(PyOrtError, ValueError, RuntimeError):
     """
 
     code = 2
+
+
+class WrongType(InvalidArgument, TypeError, AttributeError):
+    """An argument is of a type that is not taken there.
+
+    It is all that onnxruntime raises for these: a TypeError of its native code, or what its Python code stumbles over.
+    """
 
 
 class NoSuchFile(PyOrtError, FileNotFoundError):

@@ -19,8 +19,10 @@ __all__ = [
     "quantize_qdq_matmul_4bits",
 ]
 
-#: What the codes of bitsandbytes' 4-bit types stand for, times the largest magnitude of a block.
-_FP4 = np.array([0, 0.0052083333, 2 / 3, 1, 1 / 3, 0.5, 1 / 6, 0.25], np.float32)
+#: Magnitudes up to which bitsandbytes' FP4 has each of these codes, as parts of the largest one of a block.
+_FP4_BOUNDS = np.array([0.00260417, 0.0859375, 0.20833333, 0.29166667, 0.4166667, 0.583333, 0.8333333], np.float32)
+_FP4_CODES = np.array([0, 1, 6, 7, 4, 5, 2, 3], np.uint8)
+#: What the codes of its NF4 stand for.
 _NF4 = np.array(
     [
         *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -198,19 +200,17 @@ def quantize_matmul_bnb4(
     values = flat.reshape(-1, block_size)
     largest = np.abs(values).max(-1)
     scaled = values * np.divide(np.float32(1), largest, out=np.zeros_like(largest), where=largest != 0)[:, None]
-    codes = _nearest(scaled.reshape(-1)[:count], _NF4) if quant_type else _nearest_fp4(scaled.reshape(-1)[:count])
-    codes = np.pad(codes, (0, count % 2)).reshape(-1, 2)
+    scaled = np.pad(scaled.reshape(-1)[:count], (0, count % 2))
+    codes = (_nearest_nf4(scaled) if quant_type else _nearest_fp4(scaled)).reshape(-1, 2)
     packed[...] = (codes[:, 0] << 4 | codes[:, 1]).reshape(packed.shape)
     absmax[...] = largest.reshape(absmax.shape)
 
 
-def _nearest(values: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """The index in a table of what lies nearest to each value."""
-    order = np.argsort(table)
-    ordered = table[order]
-    return order[np.searchsorted((ordered[1:] + ordered[:-1]) / 2, values)].astype(np.uint8)
+def _nearest_nf4(values: np.ndarray) -> np.ndarray:
+    return np.searchsorted((_NF4[1:] + _NF4[:-1]) / 2, values).astype(np.uint8)
 
 
 def _nearest_fp4(values: np.ndarray) -> np.ndarray:
     """Sign and magnitude: the highest bit is the sign."""
-    return _nearest(np.abs(values), _FP4) | (values < 0).astype(np.uint8) << 3
+    codes = _FP4_CODES[np.searchsorted(_FP4_BOUNDS, np.abs(values))]
+    return codes | (values < 0).astype(np.uint8) << 3

@@ -11,7 +11,7 @@ from py_ort.boundary import public, typed_errors
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import OTHER_PROCESS
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
-from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError
+from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, WrongType
 from py_ort.log import SessionLog
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.model_changes import ModelChanges
@@ -48,7 +48,7 @@ class SessionBase:
         progress: Progress | None,
     ) -> None:
         if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
-            raise InvalidArgument(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
+            raise WrongType(f"a model is the path of a file, or its bytes, not {type(source).__name__}")
         self._opened: Opened | None = None
         self._variants: dict[Any, Opened] = {}
         self._making_variant = Lock()

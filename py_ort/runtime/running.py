@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError
+from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError, WrongType
 from py_ort.log import SessionLog
 from py_ort.runtime.options import RunOptions
 from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -179,7 +179,9 @@ def output_names(opened: Opened, wanted: Sequence[str] | None) -> list[str]:
     """
     names = [arg.name for arg in opened.outputs]
     if isinstance(wanted, str):
-        raise InvalidArgument(f"outputs are a list of names: [{wanted!r}]")
+        raise WrongType(f"outputs are a list of names: [{wanted!r}]")
+    if wrong := [name for name in wanted or () if not isinstance(name, str)]:
+        raise WrongType(f"outputs are a list of names, and {wrong[0]!r} is none")
     if unknown := [name for name in wanted or () if name not in names]:
         raise InvalidArgument(
             f"the model has no output {unknown[0]!r}{did_you_mean(unknown[0], names)}: "

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from py_ort.boundary import public
 from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, LEAST_ENTRY
-from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.runtime.options.config_entries import ConfigEntries
 from py_ort.runtime.options.option_types import check_option
 from py_ort.runtime.providers.options import of_webgpu
@@ -326,7 +326,7 @@ class SessionOptions:
 
 def _add(values: dict[str, OrtValue], name: str, value: OrtValue) -> None:
     if not isinstance(value, OrtValue):
-        raise InvalidArgument(f"initializer {name!r} is to be an OrtValue, not {type(value).__name__}")
+        raise WrongType(f"initializer {name!r} is to be an OrtValue, not {type(value).__name__}")
     if name in values:
         raise InvalidArgument(f"initializer {name!r} was given before")
     values[name] = value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py_ort.compiler.placement.names import ALIASES, canonical_provider
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.providers.options import check_options, entries_for_webgpu
 
 #: Used when a session names none.
@@ -60,7 +60,7 @@ def resolve(
     if isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of names: [{providers!r}]")
     if providers is not None and not isinstance(providers, Collection):
-        raise InvalidArgument(f"providers is a list of names, not {type(providers).__name__}")
+        raise WrongType(f"providers is a list of names, not {type(providers).__name__}")
     items = list(providers) if providers else list(DEFAULT)
     if provider_options is not None and len(provider_options) != len(items):
         raise InvalidArgument(f"there are {len(items)} providers and {len(provider_options)} provider_options")

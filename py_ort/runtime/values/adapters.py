@@ -19,7 +19,7 @@ from flatbuffers.table import Table
 
 from py_ort.boundary import public
 from py_ort.compiler.load.files import contents_of, open_file
-from py_ort.exceptions import InvalidArgument, NoSuchFile
+from py_ort.exceptions import InvalidArgument, NoSuchFile, WrongType
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.wire.tensors import NUMPY
 
@@ -124,7 +124,7 @@ class AdapterFormat:
         """
         for name, value in params.items():
             if not isinstance(value, OrtValue):
-                raise InvalidArgument(f"parameter {name!r} is to be an OrtValue, not {type(value).__name__}")
+                raise WrongType(f"parameter {name!r} is to be an OrtValue, not {type(value).__name__}")
         self._parameters = dict(params)
 
 

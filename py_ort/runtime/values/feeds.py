@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from py_ort.compiler.plan.node_arg import NodeArg
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.suggestion import did_you_mean
@@ -87,7 +87,7 @@ def check_mapping(feeds: object) -> None:
         InvalidArgument: They are not.
     """
     if not isinstance(feeds, Mapping):
-        raise InvalidArgument(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
+        raise WrongType(f"feeds are a dict of values by input name, not {type(feeds).__name__}")
 
 
 def check_names(args: Sequence[NodeArg], names: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.boundary import public
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.runtime.native.value_names import NativeBindingNames
 from py_ort.runtime.values.ort_device import device_kind
 from py_ort.runtime.values.ort_value import OrtValue, copy_tensors
@@ -38,7 +38,7 @@ class IOBinding(NativeBindingNames):
             InvalidArgument: The model has no such input, or it is no array.
         """
         if not isinstance(arr_on_cpu, np.ndarray):
-            raise InvalidArgument(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
+            raise WrongType(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
         self._bind_input(name, OrtValue(arr_on_cpu))
 
     def bind_input(
@@ -64,7 +64,7 @@ class IOBinding(NativeBindingNames):
             InvalidArgument: The model has no such input, or it is no `OrtValue`.
         """
         if not isinstance(ortvalue, OrtValue):
-            raise InvalidArgument(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")
+            raise WrongType(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")
         self._bind_input(name, ortvalue)
 
     def bind_output(
@@ -92,7 +92,7 @@ class IOBinding(NativeBindingNames):
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Have an output written into a value of its shape and type."""
         if not isinstance(ortvalue, OrtValue):
-            raise InvalidArgument(f"bind_ortvalue_output takes an OrtValue, not {type(ortvalue).__name__}")
+            raise WrongType(f"bind_ortvalue_output takes an OrtValue, not {type(ortvalue).__name__}")
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from py_ort.compiler.plan.node_arg import NodeArg
-from py_ort.exceptions import InvalidArgument, RuntimeException
+from py_ort.exceptions import InvalidArgument, RuntimeException, WrongType
 from py_ort.wire.tensors import NUMPY, TYPE_NUMBERS
 
 _KEYS = {"int64": (int, np.integer), "string": (str,)}
@@ -25,7 +25,7 @@ def tensor_of_map(arg: NodeArg, value: Any) -> tuple[NodeArg, np.ndarray]:
     key_type, value_type = arg.type.removeprefix("map(").removesuffix("))").split(",tensor(")
     what = f"input {arg.name!r} is {arg.type}: give a dict with keys of {key_type}"
     if not isinstance(value, Mapping):
-        raise InvalidArgument(f"{what}, not {type(value).__name__}")
+        raise WrongType(f"{what}, not {type(value).__name__}")
     if wrong := [key for key in value if not isinstance(key, _KEYS[key_type])]:
         linked = f"Unexpected key type  {type(wrong[0])}, it cannot be linked to C type {_C_TYPES[key_type]}"
         raise InvalidArgument(f"{what}, not {wrong[0]!r}. {linked}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.boundary import public, public_function
-from py_ort.exceptions import InvalidArgument, NotImplemented
+from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.runtime.native.value_names import NativeValueNames
 from py_ort.runtime.values.ort_device import OrtDevice, device_kind
 from py_ort.runtime.values.sparse_tensor import SparseTensor
@@ -105,10 +105,10 @@ class OrtValue(NativeValueNames):
         """Return a value that holds a sparse tensor.
 
         Raises:
-            TypeError: It is none.
+            WrongType: It is none.
         """
         if not isinstance(sparse_tensor, SparseTensor):
-            raise TypeError(f"ort_value_from_sparse_tensor takes a SparseTensor, not {type(sparse_tensor).__name__}")
+            raise WrongType(f"ort_value_from_sparse_tensor takes a SparseTensor, not {type(sparse_tensor).__name__}")
         return OrtValue(sparse_tensor)
 
     def as_sparse_tensor(self) -> SparseTensor:

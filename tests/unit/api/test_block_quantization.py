@@ -80,7 +80,7 @@ def test_dequantize_linear_with_blocks(dtype, symmetric, rows, columns, block):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("kind", [0, 1])
-@pytest.mark.parametrize(("rows", "columns", "block"), SIZES)
+@pytest.mark.parametrize(("rows", "columns", "block"), [*SIZES, (73, 123, 16)])
 def test_matmul_bnb4(kind, dtype, rows, columns, block):
     count = rows * columns
     made = [np.zeros((count + 1) // 2, np.uint8), np.zeros(-(-count // block), dtype)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import py_ort
-from py_ort.exceptions import InternalError, InvalidArgument, PyOrtError
+from py_ort.exceptions import InternalError, InvalidArgument, PyOrtError, WrongType
 
 
 class Raises:
@@ -143,6 +143,44 @@ def test_errors_of_callbacks_pass() -> None:
         py_ort.SessionOptions().add_external_initializers(Angry(), [])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unexpected keyword"):
         py_ort.OrtDevice.make("cpu", 0, colour="red")  # type: ignore[call-arg]
-    with pytest.raises(InvalidArgument, match="size: str") as caught:
+    with pytest.raises(WrongType, match="size is a whole number, not str"):
         py_ort.SessionOptions().add_free_dimension_override_by_name("n", "many")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="shape: list") as caught:
+        py_ort.SessionOptions().add_input_shape("n", ["many"])  # type: ignore[list-item]
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+#: Calls with an argument of a type that onnxruntime does not take: a class, what makes one, and the call.
+CALLS = {
+    "entry": ("SessionOptions", "add_session_config_entry", (1, 2)),
+    "entry's value": ("SessionOptions", "add_session_config_entry", ("k", 2)),
+    "asked for": ("SessionOptions", "get_session_config_entry", (1,)),
+    "dimension's name": ("SessionOptions", "add_free_dimension_override_by_name", (1, 2)),
+    "dimension": ("SessionOptions", "add_free_dimension_override_by_name", ("N", 1.5)),
+    "initializer's name": ("SessionOptions", "add_initializer", ([1], None)),
+    "names": ("SessionOptions", "add_external_initializers", (1, [])),
+    "provider's name": ("SessionOptions", "add_provider", (1, {})),
+    "run's entry": ("RunOptions", "add_run_config_entry", ("k", 2)),
+    "adapter": ("RunOptions", "add_active_adapter", ("no adapter",)),
+    "capsule": ("OrtValue", "from_dlpack", ("no capsule",)),
+    "device": ("OrtDevice", "make", (1, 2)),
+    "device's number": ("OrtDevice", "make", ("cpu", "0")),
+    "severity": ("", "set_default_logger_severity", ("2",)),
+    "seed": ("", "set_seed", (1.5,)),
+    "sparse": ("OrtValue", "ort_value_from_sparse_tensor", (1,)),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_wrong_types_are_what_onnxruntime_raises_for_them(case):
+    native = pytest.importorskip("onnxruntime")
+    owner, name, arguments = CALLS[case]
+
+    def call(module):
+        kind = getattr(module, owner) if owner else module
+        made = kind() if owner.endswith("Options") else kind
+        with pytest.raises((TypeError, AttributeError, RuntimeError)) as caught:
+            getattr(made, name)(*arguments)
+        return caught.type
+
+    assert issubclass(call(py_ort), call(native))
