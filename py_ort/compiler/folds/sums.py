@@ -6,6 +6,7 @@ leave the range of its type, or lose what is too small for it, the kernel shall 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from py_ort.ir.graph import attribute
 
 _SUMMED = (*FLOATS, *WIDE_INTEGERS)
 _SHORT = (ir.DataType.INT16, ir.DataType.UINT16)
+#: Multiplications of a product that take numpy some tenths of a second; the core has better kernels for more of them.
+_MOST_OF_FLOATS, _MOST_OF_INTEGERS = 1 << 30, 1 << 25
 _MOST, _LEAST = 1e15, 1e-15  # of which squares and their sums are numbers of float32
 
 
@@ -96,9 +99,16 @@ def _running_sum(node: ir.Node, inputs: Arrays) -> Any:
     return (np.flip(sums, axis) if attribute(node, "reverse", 0) else sums).astype(x.dtype)
 
 
+def _multiplications(a: np.ndarray, b: np.ndarray) -> int:
+    columns = b.shape[-1] if b.ndim > 1 else 1
+    return math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * math.prod(a.shape[-2:]) * columns
+
+
 @fold("MatMul", dtypes=_SUMMED)
 def _product(node: ir.Node, inputs: Arrays) -> Any:
     a, b = inputs
+    if _multiplications(a, b) > (_MOST_OF_FLOATS if is_float(a) else _MOST_OF_INTEGERS):
+        return None
     if not is_float(a):
         return np.matmul(a, b)
     if not _within(np.matmul(np.abs(wide(a)), np.abs(wide(b))), a.dtype):

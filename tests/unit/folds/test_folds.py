@@ -190,3 +190,11 @@ def test_signs_of_zeros_are_native(op_type: str) -> None:
     (folded,), native = folds()[op_type](_node(op_type, case), case.inputs), _native(op_type, case)
     assert native is not None
     np.testing.assert_array_equal(np.signbit(folded), np.signbit(native[0]))
+
+
+@pytest.mark.parametrize(("dtype", "size", "folded"), [("i8", 64, True), ("i8", 1 << 9, False), ("f4", 1 << 11, False)])
+def test_products_that_take_long_are_the_cores(dtype: str, size: int, folded: bool) -> None:
+    square = np.zeros((size, size), dtype)
+    a, b = (ir.Value(name=name, const_value=ir.tensor(square)) for name in "ab")
+    found = folds()["MatMul"](ir.Node("", "MatMul", [a, b]), [square, square])
+    assert (found is not None) == folded
