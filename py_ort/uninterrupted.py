@@ -10,11 +10,15 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+class NotYet(Exception):
+    """Work goes on, and nobody waits for it any longer."""
 
 
 class Work:
@@ -39,8 +43,10 @@ class Work:
 
         threading.Thread(target=target, name="py_ort-work").start()
 
-    def result(self) -> Any:
-        """Wait for it."""
+    def result(self, patience: float | None) -> Any:
+        """Wait for it, so many seconds; None: until it is done."""
+        if not wait([self._future], patience).done:
+            raise NotYet
         return self._future.result()
 
     def abandon(self, undo: Callable[[Any], object]) -> None:
@@ -69,8 +75,18 @@ class Work:
 _current: contextvars.ContextVar[Work | None] = contextvars.ContextVar("py_ort_work", default=None)
 
 
-def uninterrupted(work: Callable[[], T], undo: Callable[[T], object] = lambda result: None) -> T:
+def uninterrupted(
+    work: Callable[[], T], undo: Callable[[T], object] = lambda result: None, patience: float | None = None
+) -> T:
     """Do some work in another thread, and wait for it.
+
+    Args:
+        work: What to do.
+        undo: What becomes of its result if nobody waits for it any more.
+        patience: Seconds to wait; then the work goes on, as if somebody waited.
+
+    Raises:
+        NotYet: It took longer.
 
     An interrupt of the wait cancels what the work itself waits for (`wait_for`), and is raised at once; the work ends
     at its next `check`, and if it ends well after all, `undo` is given its result.
@@ -80,7 +96,9 @@ def uninterrupted(work: Callable[[], T], undo: Callable[[T], object] = lambda re
     under_way = Work()
     try:
         under_way.start(work)
-        result: T = under_way.result()
+        result: T = under_way.result(patience)
+    except NotYet:
+        raise
     except BaseException:
         under_way.abandon(undo)
         raise

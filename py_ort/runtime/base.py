@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -131,11 +132,17 @@ class SessionBase:
         wanted = output_names(self._open(), names)
         check_mapping(input_feed)
         input_feed = options.feeds(input_feed)
-        opened = self._ready(self._for_run(wanted, input_feed, options))
+        opened, timeout = self._for_run(wanted, input_feed, options), self._options.run_timeout
+        if options.timeout is not None:
+            timeout = options.timeout
+        if opened.session.gone:
+            began = time.perf_counter()
+            self._ready(opened, None if timeout is None else max(timeout - spent, 0.0))
+            spent += time.perf_counter() - began
         if on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
         profiling = self._profile is not None
-        return Run(opened, wanted, input_feed, options, self._options.run_timeout, log, on_gpu, profiling, spent)
+        return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, profiling, spent)
 
     def _finish(self, run: Run) -> list[Any]:
         from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -325,11 +332,11 @@ class SessionBase:
             raise ConnectionLost(OTHER_PROCESS)
         return self._opened
 
-    def _ready(self, opened: Opened | None = None) -> Opened:
-        """Return the session, or one of its variants, once it is in the page."""
+    def _ready(self, opened: Opened | None = None, patience: float | None = None) -> Opened:
+        """Return the session, or one of its variants, once it is in the page; see `Opened.come_back`."""
         opened = opened or self._open()
         if opened.session.gone:
-            opened.come_back()
+            opened.come_back(patience)
             if self._profile is not None:
                 self._profile.follow(opened)
         return opened

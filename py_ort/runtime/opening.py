@@ -17,7 +17,15 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.compiler.saved.target import SavedModel
-from py_ort.exceptions import BrowserError, InvalidArgument, ModelLoadCanceled, OutOfMemory, PyOrtError, WorkerEnded
+from py_ort.exceptions import (
+    BrowserError,
+    InvalidArgument,
+    ModelLoadCanceled,
+    OutOfMemory,
+    PyOrtError,
+    Timeout,
+    WorkerEnded,
+)
 from py_ort.log import SessionLog
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
@@ -25,7 +33,7 @@ from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planned, Planner
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
-from py_ort.uninterrupted import check, uninterrupted, wait_for
+from py_ort.uninterrupted import NotYet, check, uninterrupted, wait_for
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
@@ -88,15 +96,27 @@ class Opened:
         """Whether another process made it, of which this one is a fork."""
         return self._process != os.getpid()
 
-    def come_back(self) -> None:
+    def come_back(self, patience: float | None = None) -> None:
         """See that the session is in the page: after its worker was ended, load it into the next one.
 
+        Args:
+            patience: Seconds to wait for that; None: until it is there.
+
         Raises:
+            Timeout: It takes longer; it is loaded nevertheless.
             PyOrtError: It cannot be had again.
         """
+        until = None if patience is None else time.perf_counter() + patience
         while self.session.gone:
-            with contextlib.suppress(WorkerEnded):  # again, meanwhile
-                uninterrupted(self._come_back)
+            left = None if until is None else max(until - time.perf_counter(), 0.0)
+            try:
+                with contextlib.suppress(WorkerEnded):  # again, meanwhile
+                    uninterrupted(self._come_back, patience=left)
+            except NotYet:
+                raise Timeout(
+                    "the session's worker had to be ended, and the next one has not loaded it within "
+                    f"{patience:.3g} s: it goes on, and a later run finds it; or give the run a longer timeout"
+                ) from None
 
     def _come_back(self) -> None:
         with self._loading:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from py_ort.boundary import typed_errors
-from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError, WrongType
+from py_ort.exceptions import Cancelled, InvalidArgument, PyOrtError, Timeout, WrongType
 from py_ort.log import SessionLog
 from py_ort.runtime.options import RunOptions
 from py_ort.runtime.values.device_tensor import DeviceTensor
@@ -37,11 +37,11 @@ class Run:
         names: Outputs wanted.
         input_feed: By the name of the input.
         run_options: See `RunOptions`.
-        timeout: Seconds, where the run's options name none.
+        timeout: Seconds that it may take; None: no limit.
         log: Of this run.
         on_gpu: Outputs to leave on the GPU, as `DeviceTensor`s, or to write into tensors there.
         profile: Have the page say where the time went.
-        spent: Seconds of the timeout that an earlier try took.
+        spent: Seconds of them that an earlier try took, and waiting for a worker.
 
     Attributes:
         repeatable: Whether it may be done again as if it had not been: nothing on the GPU is read or written.
@@ -51,6 +51,7 @@ class Run:
     Raises:
         InvalidArgument: A feed does not fit the model.
         Cancelled: `run_options.terminate` is set.
+        Timeout: Nothing is left of its time.
         WorkerEnded: A value on the GPU is lost with its worker.
     """
 
@@ -96,10 +97,11 @@ class Run:
         self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
         if run_options.terminate:
             raise Cancelled("run_options.terminate is set")
-        if run_options.timeout is not None:
-            timeout = run_options.timeout
-        if timeout is not None:
-            timeout = max(timeout - spent, 0.0)
+        if timeout is not None and spent >= timeout:
+            raise Timeout(
+                f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "
+                "that had to be ended: give it a longer timeout"
+            )
         session, left = opened.shape_plans.enter(feeds) if opened.shape_plans else (None, lambda: None)
         profile = profile or run_options._profile
         self._sent = time.perf_counter()
@@ -112,7 +114,7 @@ class Run:
             types,
             on_gpu=on_gpu,
             graph_id=graph_id,
-            timeout=timeout,
+            timeout=None if timeout is None else timeout - spent,
             profile=profile,
         )
         self.future.add_done_callback(lambda _: left())

@@ -157,6 +157,25 @@ def test_other_workers_do_not_notice(make):
     assert len(sessions[0].run(None, small_models.boxes_apart(5))[0]) == 5
 
 
+def test_waiting_for_the_next_worker_counts(make):
+    """What loads the session into it is held up here: a run waits as long as it may, and says for what."""
+    session = make(small_models.endless_on_wasm())
+    with pytest.raises(Timeout):
+        session.run(None, ENDLESS, options(0.5))
+    began = time.perf_counter()
+    while not session._opened.session.gone and time.perf_counter() - began < ENDLESS_SECONDS:
+        time.sleep(0.1)
+    with session._opened._loading:
+        began = time.perf_counter()
+        with pytest.raises(Timeout, match=r"worker had to be ended.*within 0\.5 s"):
+            session.run(None, small_models.boxes_apart(5), options(0.5))
+        assert 0.4 < time.perf_counter() - began < ENDLESS_SECONDS
+        future = session.run_async(None, small_models.boxes_apart(5), run_options=options(3 * ENDLESS_SECONDS))
+        time.sleep(0.5)
+        assert not future.done()
+    assert len(future.result(3 * ENDLESS_SECONDS)[0]) == 5
+
+
 def test_values_on_the_gpu_are_lost_and_say_so(make):
     beside = make(small_models.add(), providers=["webgpu", "wasm"])
     endless = make(small_models.endless_on_wasm())
