@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -51,7 +52,7 @@ class ExternalData:
         self._tensors: list[ExternalTensor] = []
 
     def take_out(self, model: onnx.ModelProto, replaced: Collection[str] = ()) -> None:
-        """Read what a model has in files.
+        """Read what a model has in files. Bytes of bool are 0 or 1 afterwards, wherever they come from.
 
         Args:
             model: The model. Its external tensors become references into `tensors`, for `put_in`.
@@ -72,6 +73,8 @@ class ExternalData:
                 self._tensors.append(self._read(found))
                 del found.external_data[:]
                 found.external_data.add(key="location", value=f"{_TAKEN}{len(self._tensors) - 1}")
+            elif found.data_type == onnx.TensorProto.BOOL:
+                _settle_truth(found)
 
     def put_in(self, model: ir.Model) -> None:
         """Give the IR that was made of a model its external tensors."""
@@ -115,8 +118,10 @@ class ExternalData:
                 f"tensor {name} reaches to byte {offset + size} of {shown(location)}, which has {contents.nbytes}: "
                 "the file is another one, or was cut off"
             )
-        dtype = ir.DataType(tensor.data_type)
-        return ExternalTensor(tensor.name, dtype, tensor.dims, location, offset, contents[offset : offset + size])
+        dtype, part = ir.DataType(tensor.data_type), contents[offset : offset + size]
+        return ExternalTensor(
+            tensor.name, dtype, tensor.dims, location, offset, _truth(part) if dtype == ir.DataType.BOOL else part
+        )
 
     def _contents_of(self, location: str, name: str) -> memoryview:
         known = self._contents.get(location)
@@ -204,6 +209,20 @@ def _holds_tensors(kind: Any, seen: frozenset[str]) -> bool:
         return True
     inner = [field.message_type for field in kind.fields if field.message_type is not None]
     return any(_holds_tensors(each, seen | {kind.full_name}) for each in inner if each.full_name not in seen)
+
+
+def _truth(contents: Any) -> memoryview:
+    """Bytes of bool as they are to be: to onnxruntime any number but 0 is true."""
+    numbers = np.frombuffer(contents, np.uint8)
+    return memoryview((numbers != 0).view(np.uint8)) if (numbers > 1).any() else memoryview(contents)
+
+
+def _settle_truth(tensor: onnx.TensorProto) -> None:
+    """Do this for a tensor of bool that is in the model itself."""
+    if tensor.raw_data:
+        tensor.raw_data = bytes(_truth(tensor.raw_data))
+    elif any(number not in (0, 1) for number in tensor.int32_data):
+        tensor.int32_data[:] = [int(number != 0) for number in tensor.int32_data]
 
 
 def _number(text: str, key: str, name: str) -> int:
