@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +18,11 @@ from py_ort.folders import PACKAGE
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+Where = Callable[[TracebackType | None], Mapping[str, Any]]
 
 
 @contextmanager
-def typed_errors(doing: str, advice: str = "") -> Iterator[None]:
+def typed_errors(doing: str, advice: str = "", where: Where = lambda traceback: {}) -> Iterator[None]:
     """Let errors of py_ort pass, and make one of any other exception; also a decorator.
 
     Code of the user (callbacks, `__array__`) must not be called inside: its exceptions are no bugs of ours.
@@ -29,6 +30,7 @@ def typed_errors(doing: str, advice: str = "") -> Iterator[None]:
     Args:
         doing: What is done, in words that an error may start with.
         advice: What may help in spite of the bug.
+        where: Finds, in a traceback, what was worked on: fields of the error.
 
     Raises:
         OutOfMemory: Python had no room.
@@ -40,14 +42,14 @@ def typed_errors(doing: str, advice: str = "") -> Iterator[None]:
     except (PyOrtError, CancelledError):
         raise
     except MemoryError as e:
-        raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **_node(e.__traceback__)) from e
+        raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **where(e.__traceback__)) from e
     except RecursionError as e:
-        where = _node(e.__traceback__)
-        raise NotImplemented(f"{doing}: the model is nested deeper than Python's stack allows", **where) from e
+        found = where(e.__traceback__)
+        raise NotImplemented(f"{doing}: the model is nested deeper than Python's stack allows", **found) from e
     except Exception as e:
         place = _place(e.__traceback__)
         text = f"{doing}: {_in_words(e)}{f' ({place})' if place else ''}. This is a bug of py_ort: please report it"
-        error = InternalError(f"{text}; {advice}" if advice else text, **_node(e.__traceback__))
+        error = InternalError(f"{text}; {advice}" if advice else text, **where(e.__traceback__))
         error.doing, error.place = doing, place
         raise error from e
 
@@ -67,24 +69,6 @@ def _place(traceback: TracebackType | None) -> str:
             place = f"{file.relative_to(PACKAGE).as_posix()}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
-
-
-def _node(traceback: TracebackType | None) -> dict[str, Any]:
-    """The node that was worked on: the variable `node` of the innermost function that has one."""
-    if "onnx_ir" not in sys.modules:
-        return {}
-    import onnx_ir as ir
-
-    from py_ort.ir.graph import origins
-
-    found = None
-    while traceback is not None:
-        node = traceback.tb_frame.f_locals.get("node")
-        found = node if isinstance(node, ir.Node) else found
-        traceback = traceback.tb_next
-    if found is None:
-        return {}
-    return {"node": ", ".join(origins(found)), "op_type": found.op_type, "domain": found.domain}
 
 
 def public_function(function: F) -> F:

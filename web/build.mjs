@@ -79,12 +79,12 @@ async function manifest() {
   );
   // To a kernel both are floats in which it does not compute.
   const withBfloat = (names) => (names.includes('float16') ? [...names, 'bfloat16'] : names);
-  return kernels.map(({ domain = '', op, types, requires, columns }) => ({
+  return kernels.map(({ domain = '', op, types, requires, features }) => ({
     domain,
     op_type: op,
     types: types.map(withBfloat),
     requires,
-    columns,
+    features,
   }));
 }
 

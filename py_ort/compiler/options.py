@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
 
-_LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
+
+class Level(enum.IntEnum):
+    """How far to optimise; numbers as onnxruntime's GraphOptimizationLevel.
+
+    DISABLED: only what kernels need: operators in their newest forms, functions in their parts. BASIC: rewrites into
+    ONNX's own operators, as every runtime makes them. EXTENDED: also operators with others fused into them, and packed
+    weights. LAYOUT: also NHWC. ALL: also plans for the shapes that a session sees (`py_ort.runtime.shape_plans`).
+    """
+
+    DISABLED = 0
+    BASIC = 1
+    EXTENDED = 2
+    LAYOUT = 3
+    ALL = 99
+
+
+_LEVELS = {level.name.lower(): level for level in Level}
 
 
 @dataclass(frozen=True)
@@ -36,8 +53,8 @@ class CompileOptions:
     disable_cpu_fallback: bool = False
     wide_integers: bool = False
 
-    def level(self) -> int:
-        """Return the level as a number.
+    def level(self) -> Level:
+        """Return how far to optimize.
 
         Raises:
             InvalidArgument: There is no such level.
@@ -47,9 +64,9 @@ class CompileOptions:
             if given.lower() not in _LEVELS:
                 raise InvalidArgument(f"graph_optimization_level {given!r}: one of {', '.join(_LEVELS)}")
             return _LEVELS[given.lower()]
-        if int(given) not in _LEVELS.values():
-            raise InvalidArgument(f"graph_optimization_level {given}: one of {', '.join(map(str, _LEVELS.values()))}")
-        return int(given)
+        if int(given) not in list(Level):
+            raise InvalidArgument(f"graph_optimization_level {given}: one of {', '.join(map(str, map(int, Level)))}")
+        return Level(int(given))
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as plain data: equal for equal plans."""
@@ -63,4 +80,4 @@ class CompileOptions:
         """
         if self.preferred_layout not in (None, "NHWC", "NCHW"):
             raise InvalidArgument(f"preferred_layout {self.preferred_layout!r}: NHWC or NCHW")
-        return self.preferred_layout != "NCHW" and self.level() >= 3
+        return self.preferred_layout != "NCHW" and self.level() >= Level.LAYOUT

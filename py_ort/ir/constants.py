@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.graph import add_constant, attribute, inconsistent, remove
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import add_constant, attribute, remove
 
 
 def hoist_constant(node: ir.Node) -> int:

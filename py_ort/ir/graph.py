@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.exceptions import InvalidGraph
-
 ORIGIN = "py_ort.origin"
-WITH_SUBGRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})  # of ONNX's operators
+#: ONNX's operators with bodies that the executor walks itself, on whatever provider their nodes are.
+EXECUTED = frozenset({"If", "Loop", "Scan"})
+WITH_SUBGRAPHS = EXECUTED | {"SequenceMap"}  # of ONNX's operators
 
 
 def origins(node: ir.Node) -> tuple[str, ...]:
@@ -212,17 +212,3 @@ def add_constant(graph: ir.Graph, tensor: ir.TensorProtocol, base: str | None) -
     )
     graph.register_initializer(value)
     return value
-
-
-def inconsistent(node: ir.Node, text: str) -> InvalidGraph:
-    """Make the error of a node whose inputs do not fit it."""
-    name = origins(node)[0]
-    shapes = {
-        v.name or f"input {i}": [str(d) for d in v.shape]
-        for i, v in enumerate(node.inputs)
-        if v is not None and v.shape is not None
-    }
-    text = text.removeprefix("[ShapeInferenceError]").removeprefix("[TypeInferenceError]").strip()
-    return InvalidGraph(
-        f"node {name} ({node.op_type}): {text}", node=name, op_type=node.op_type, domain=node.domain, shapes=shapes
-    )

@@ -14,7 +14,8 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.ir.control import infer_control
-from py_ort.ir.graph import inconsistent, subgraphs
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import subgraphs
 from py_ort.ir.long_list import LongList
 from py_ort.ir.operators import operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema

@@ -12,12 +12,12 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from py_ort.ir.builder import Builder
+    from py_ort.ir.builder import Builder  # which stands on inference, and that on this module: a type only
 
 NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
@@ -25,6 +25,22 @@ INTERNAL = "com.ms.internal"
 
 Tolerance = Literal["exact", "tight", "normal", "loose"]
 """How near to native results: exact (moves, compares), tight (few roundings), normal (sums), loose (chains)."""
+
+
+class UserKernel(Protocol):
+    """What the compiler must know of a kernel that a user wrote (`py_ort.user_kernels`)."""
+
+    @property
+    def name(self) -> str:
+        """Domain and operator: "domain::Operator"."""
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What the page makes it from, as plain data."""
+
+    @property
+    def input_types(self) -> Sequence[frozenset[str]]:
+        """The dtypes that each input takes; none where it takes all."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class Operator:
         refine: Adds to what ONNX inferred, where sizes are symbols.
         tolerance: How near its results are to native ones.
         pure: Equal inputs give equal outputs, so it may be shared.
+        kernel: The user's own, where it is one of those.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
     """
 
@@ -58,6 +75,7 @@ class Operator:
     tolerance: Tolerance = "tight"
     pure: bool = True
     expand: bool = True
+    kernel: UserKernel | None = None
 
     def use(self, node: ir.Node, index: int) -> Literal["device", "host", "shape"]:
         """Return how the operator reads input `index` of `node`."""

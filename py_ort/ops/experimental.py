@@ -10,7 +10,8 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, inconsistent, rank, set_attributes
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute, dims, rank, set_attributes
 from py_ort.ir.operators import EARLIER_SCHEMAS, lowering
 
 _BEFORE = 10

@@ -12,7 +12,8 @@ import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, inconsistent, rank
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute, dims, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [

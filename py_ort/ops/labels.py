@@ -5,7 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, inconsistent, set_attributes
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute, set_attributes
 from py_ort.ir.operators import lowering
 
 

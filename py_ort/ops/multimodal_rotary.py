@@ -9,7 +9,8 @@ import onnx_ir as ir
 
 from py_ort.exceptions import NotImplemented
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, inconsistent, rank
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [Operator("MRotaryEmbedding", domain=MICROSOFT, tolerance="normal")]

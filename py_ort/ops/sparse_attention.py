@@ -11,7 +11,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, inconsistent
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 _INT32, _INT64 = int(ir.DataType.INT32), int(ir.DataType.INT64)

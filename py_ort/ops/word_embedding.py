@@ -8,7 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, inconsistent
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import attribute, dims
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv
 

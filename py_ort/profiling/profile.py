@@ -18,7 +18,8 @@ from py_ort.profiling.clock import PageClock
 from py_ort.profiling.trace import Trace
 
 if TYPE_CHECKING:
-    from py_ort.runtime.opening import Opened
+    from py_ort.browser.page import Page
+    from py_ort.profiling.account import Account
 
 #: What a few hundred megabytes hold.
 _MOST_EVENTS = 250_000
@@ -74,10 +75,10 @@ class Profile:
         """Named as onnxruntime does: the prefix, the date and the time."""
         return f"{self.prefix}_{self._began:%Y-%m-%d_%H-%M-%S}_{self._began.microsecond // 1000:03d}.json"
 
-    def add_opened(self, opened: Opened) -> None:
-        """Add the making of a session; compares the clocks."""
-        loop_thread().call(self.clock.align(opened.session.page))
-        phases, ended, passes = opened.account
+    def add_opened(self, page: Page, account: Account, timeline: Iterable[Sequence[Any]]) -> None:
+        """Add the making of a session, with the page's part of it; compares the clocks."""
+        loop_thread().call(self.clock.align(page))
+        phases, ended, passes = account
         ends = [begin for _, begin in phases[1:]] + [ended]
         self._span("Session", "session_initialization", phases[0][1], ended)
         for (name, begin), end in zip(phases, ends, strict=True):
@@ -87,12 +88,12 @@ class Profile:
                 for stage, ms in passes.items():
                     self._span("Session", f"compiler: {stage}", begin, begin + ms / 1000)
                     begin += ms / 1000
-        self._add_timeline(opened.created.get("timeline", ()), {})
+        self._add_timeline(timeline, {})
 
-    def follow(self, opened: Opened) -> None:
+    def follow(self, page: Page) -> None:
         """The session is in another worker, whose clock is another one."""
         clock = PageClock()
-        loop_thread().call(clock.align(opened.session.page))
+        loop_thread().call(clock.align(page))
         self.clock = clock
 
     def add_run(self, times: RunTimes, info: Mapping[str, Any]) -> None:

@@ -82,7 +82,7 @@ class SessionBase:
         self._opened = opened
         self._origin, self._asked, self._changes = origin, wanted, changes
         if self._profile is not None:
-            self._profile.add_opened(opened)
+            self._profile.add_opened(opened.session.page, opened.account, opened.created.get("timeline", ()))
         # What is asked for after the end, too.
         self._inputs, self._outputs = opened.inputs, opened.outputs
         self._location = self._output_location(opened)
@@ -338,7 +338,7 @@ class SessionBase:
         if opened.session.gone:
             opened.come_back(patience)
             if self._profile is not None:
-                self._profile.follow(opened)
+                self._profile.follow(opened.session.page)
         return opened
 
     def _check_input_name(self, name: str) -> None:

@@ -160,16 +160,16 @@ class JsepBackend:
 
         from py_ort.compiler.plan.attributes import pack_attributes
         from py_ort.ir.operators import operator
-        from py_ort.user_kernels import find_kernel
 
         items = [ir.convenience.convert_attribute(name, _plain(value)) for name, value in (attributes or {}).items()]
         body = JsepCreateKernelT()
         body.deviceId, body.opType, body.domain = self.device_id, op_type, domain
         body.attributes = list(pack_attributes(items))
-        if own := find_kernel(domain, op_type):
-            body.userKernel = json.dumps(own.definition)
+        declared = operator(domain, op_type)
+        if declared.kernel is not None:
+            body.userKernel = json.dumps(declared.kernel.definition)
         kernel: int = self._ask(body).body.id
-        self._kernels[kernel] = operator(domain, op_type)
+        self._kernels[kernel] = declared
         return kernel
 
     def release_kernel(self, kernel: int) -> None:

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from py_ort.boundary import typed_errors
 from py_ort.browser.loop import loop_thread, soon
@@ -27,6 +26,7 @@ from py_ort.exceptions import (
     WorkerEnded,
 )
 from py_ort.log import SessionLog
+from py_ort.profiling.account import Account
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
@@ -44,20 +44,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
-
-
-class Account(NamedTuple):
-    """When the phases of a session's making began, and when the last one ended (`time.perf_counter()`).
-
-    Attributes:
-        phases: Name and begin of each, in order.
-        ended: When the last one did.
-        compiler: Milliseconds of the compiler's stages, in order; none when the plan was in the cache.
-    """
-
-    phases: tuple[tuple[str, float], ...] = ()
-    ended: float = 0.0
-    compiler: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass

@@ -4,7 +4,6 @@
     formula.py    elementwise formulas in Python's syntax, as WGSL
     kernel.py     `UserKernel`: the declaration, checked and as plain data for the page
     inference.py  shape inference
-    known.py      which are registered
     registry.py   what makes it an operator like any other
     files.py      kernels from .wgsl and .py files
     trial.py      running one on arrays; watch.py runs it again whenever its file changes
@@ -22,21 +21,17 @@ if TYPE_CHECKING:
     from py_ort.user_kernels.files import load_kernels as load_kernels
     from py_ort.user_kernels.kernel import UserKernel as UserKernel
     from py_ort.user_kernels.kernel import required as required
-    from py_ort.user_kernels.known import find_kernel as find_kernel
-    from py_ort.user_kernels.known import registered_kernels as registered_kernels
     from py_ort.user_kernels.registry import register_kernel as register_kernel
+    from py_ort.user_kernels.registry import registered_kernels as registered_kernels
     from py_ort.user_kernels.registry import unregister_kernel as unregister_kernel
-    from py_ort.user_kernels.registry import with_user_kernels as with_user_kernels
 
 _WHERE = {
     "UserKernel": "kernel",
-    "find_kernel": "known",
     "load_kernels": "files",
     "register_kernel": "registry",
-    "registered_kernels": "known",
+    "registered_kernels": "registry",
     "required": "kernel",
     "unregister_kernel": "registry",
-    "with_user_kernels": "registry",
 }
 __all__ = list(_WHERE)
 __getattr__ = lazily(__name__, _WHERE)

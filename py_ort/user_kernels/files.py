@@ -11,8 +11,7 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument, NoSuchFile
 from py_ort.user_kernels.kernel import UserKernel, required
-from py_ort.user_kernels.known import registered_kernels
-from py_ort.user_kernels.registry import register_kernel
+from py_ort.user_kernels.registry import register_kernel, registered_kernels
 
 _LINE = re.compile(r"\s*//\s*(\w+)(?:\s+(\w+))?\s*:\s*(.*?)\s*$")
 _LISTS = ("inputs", "outputs", "host")

@@ -26,6 +26,7 @@ def declaration(kernel: UserKernel) -> Operator:
         layout="elementwise" if kernel.expression and kernel.shape is None and not kernel.uniforms else "",
         infer=lambda node: infer(kernel, node),
         tolerance="normal",
+        kernel=kernel,
     )
 
 

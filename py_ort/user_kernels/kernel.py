@@ -159,6 +159,17 @@ class UserKernel:
         ]
 
     @cached_property
+    def input_types(self) -> list[frozenset[str]]:
+        """The dtypes of each input; none, which is all, for those that are read on the CPU."""
+        return [frozenset(self._accepted(i)) for i in range(len(self.inputs))]
+
+    def _accepted(self, index: int) -> list[str]:
+        if self.input_names[index] in self.host:
+            return []
+        given = self.accepted[index]
+        return given if isinstance(given, list) else self._accepted(self.input_names.index(given))
+
+    @cached_property
     def output_dtypes(self) -> list[str]:
         """By output: a dtype, or the name of the input that has the same."""
         first = self.input_names[0]

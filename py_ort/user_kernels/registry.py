@@ -7,14 +7,12 @@ A kernel gets what every operator has: a schema of ONNX (arity, attributes and t
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument
+from py_ort.ir.operators import REGISTERED
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
-from py_ort.user_kernels.known import KERNELS
 
 _lock = threading.Lock()
 _SINCE_VERSION = 1
@@ -40,17 +38,15 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
         kernel = UserKernel(name=kernel, **fields)
     elif fields:
         raise InvalidArgument("fields go with a name; a UserKernel has its own")
-    from py_ort.ir.operators import REGISTERED
     from py_ort.user_kernels.inference import declaration
 
     key = (kernel.domain, kernel.op_type)
     with _lock:
-        if key not in KERNELS and key in _built_in():
+        if key not in REGISTERED and key in _built_in():
             raise InvalidArgument(f"{kernel.name} is an operator that py_ort has: give yours another name")
         _forget_schema(key)
         _learn_schema(kernel)
         REGISTERED[key] = declaration(kernel)
-        KERNELS[key] = kernel
     return kernel
 
 
@@ -61,43 +57,23 @@ def unregister_kernel(name: str) -> None:
     Raises:
         InvalidArgument: None of this name is registered.
     """
-    from py_ort.ir.operators import REGISTERED
-
     domain, _, op_type = name.partition("::")
     with _lock:
-        if KERNELS.pop((domain, op_type), None) is None:
-            raise InvalidArgument(f"no kernel {name!r} is registered: there are {', '.join(_names()) or 'none'}")
+        if REGISTERED.pop((domain, op_type), None) is None:
+            there = ", ".join(registered_kernels()) or "none"
+            raise InvalidArgument(f"no kernel {name!r} is registered: there are {there}")
         _forget_schema((domain, op_type))
-        REGISTERED.pop((domain, op_type), None)
 
 
-def with_user_kernels(manifests: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the registered kernels to the manifest of "webgpu"."""
-    manifests = dict(manifests)
-    if KERNELS and "webgpu" in manifests:
-        added = {
-            key: [frozenset(_accepted(kernel, i)) for i in range(len(kernel.inputs))] for key, kernel in KERNELS.items()
-        }
-        manifests["webgpu"] = replace(manifests["webgpu"], kernels={**manifests["webgpu"].kernels, **added})
-    return manifests
-
-
-def _names() -> list[str]:
-    return [kernel.name for kernel in KERNELS.values()]
+def registered_kernels() -> dict[str, UserKernel]:
+    """Return the registered kernels by name."""
+    return {each.kernel.name: each.kernel for each in REGISTERED.values() if isinstance(each.kernel, UserKernel)}
 
 
 def _built_in() -> set[tuple[str, str]]:
     from py_ort.compiler.placement import load_manifests
 
     return {key for manifest in load_manifests().values() for key in manifest.kernels}
-
-
-def _accepted(kernel: UserKernel, index: int) -> list[str]:
-    """The dtypes of an input; none, which is all, for one that is read on the CPU."""
-    if kernel.input_names[index] in kernel.host:
-        return []
-    given = kernel.accepted[index]
-    return given if isinstance(given, list) else _accepted(kernel, kernel.input_names.index(given))
 
 
 # --- ONNX's schema: loading checks arity, attributes and types by it

@@ -12,8 +12,7 @@ import numpy as np
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
-from py_ort.user_kernels.known import registered_kernels
-from py_ort.user_kernels.registry import register_kernel, unregister_kernel
+from py_ort.user_kernels.registry import register_kernel, registered_kernels, unregister_kernel
 
 if TYPE_CHECKING:
     from py_ort import InferenceSession

@@ -59,16 +59,17 @@ def manifests(
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
         integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, on webgpu.
     """
+    more = ["bias", "residual"] if matmul_bias else []
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
     gpu += [{"domain": "com.microsoft", "op_type": name, "types": [FLOATS]} for name in MICROSOFT]
-    gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * (4 if matmul_bias else 2)})
+    gpu.append({"domain": "", "op_type": "MatMul", "types": [FLOATS] * 4, "features": more})
     names = sorted({schema.name for schema in onnx.defs.get_all_schemas()} - {"MatMul"})
     wasm = [{"domain": "", "op_type": name, "types": []} for name in names]
     wasm += [{"domain": NHWC, "op_type": name, "types": [["float32"]]} for name in WINDOWS]
     wasm += [{"domain": "com.microsoft", "op_type": name, "types": [["float32"]]} for name in MICROSOFT]
-    wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * (4 if matmul_bias else 2)})
+    wasm.append({"domain": "", "op_type": "MatMul", "types": [["float32", "int32"]] * 4, "features": more})
     if chains:
         more = (
             "Elu",
@@ -85,5 +86,6 @@ def manifests(
     for each, op_type in ((wasm, "QLinearAdd"), (gpu, "MatMulNBits")) if integers else ():
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
     for entry in gpu if columns else ():
-        entry["columns"] = (entry["domain"], entry["op_type"]) in COLUMNS
+        if (entry["domain"], entry["op_type"]) in COLUMNS:
+            entry["features"] = ["columns"]
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

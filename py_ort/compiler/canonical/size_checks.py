@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.ir.graph import all_nodes, array, attribute, dims, inconsistent
+from py_ort.ir.errors import inconsistent
+from py_ort.ir.graph import all_nodes, array, attribute, dims
 from py_ort.ir.operators import MICROSOFT
 
 _LARGEST = 2**31 - 1

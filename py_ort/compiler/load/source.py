@@ -25,6 +25,7 @@ from py_ort.compiler.load.spellings import settle_spellings
 from py_ort.compiler.load.truncation import truncated_at
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
 from py_ort.ir.content_keys import identify
+from py_ort.ir.errors import node_at_fault
 from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.ir.graph import all_graphs
 
@@ -70,7 +71,7 @@ class LoadedModel:
         self.identified = True
 
 
-@typed_errors("reading the model")
+@typed_errors("reading the model", where=node_at_fault)
 def load_model(
     source: str | os.PathLike[str] | bytes,
     *,

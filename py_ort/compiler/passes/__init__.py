@@ -1,10 +1,9 @@
-"""The optimisations: one file each, in folders by what they are about; `pipeline` is the one list.
+"""The optimizations: one file each, in folders by what they are about; `py_ort.compiler.stages` is the one list.
 
-`clean` says the same with fewer nodes, `norms` finds normalisations, `fuse` lets operators take their neighbours in,
+`clean` says the same with fewer nodes, `norms` finds normalizations, `fuse` lets operators take their neighbours in,
 `attention` is all that attention is made of, `placed` comes when it is known where nodes run.
 """
 
 from py_ort.compiler.passes.pass_base import Pass, PassReport, run_passes
-from py_ort.compiler.passes.pipeline import Level, pipeline
 
-__all__ = ["Level", "Pass", "PassReport", "pipeline", "run_passes"]
+__all__ = ["Pass", "PassReport", "run_passes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,10 +13,8 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.passes.contracts import check_canonical, check_interface, check_well_formed, interface
+from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import all_graphs, all_nodes
-
-HasOperator = Callable[[str, str], "bool | None"]
-"""Of (domain, op_type): True, the first provider has a kernel; False, another one has; None, nobody."""
 
 
 class Pass:
@@ -111,7 +109,9 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     before, constants = count_operators(model), count_constants(model)
     for each in passes:
         start = time.perf_counter()
-        with typed_errors(f"optimisation pass {each.name}", "a lower graph_optimization_level may do without it"):
+        with typed_errors(
+            f"optimisation pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault
+        ):
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
         ms = (time.perf_counter() - start) * 1e3
         if not changes:

@@ -70,32 +70,42 @@ class Manifest:
             inputs,
             an empty entry accepts all.
         requirements: What nodes must be like besides.
-        columns: Those that read and write columns of wider tensors (`py_ort.compiler.passes.placed.columns`).
+        features: What kernels can do besides, by name: "columns" (they read and write columns of wider tensors,
+            `py_ort.compiler.passes.placed.columns`), "bias" and "residual" (of MatMul: tensors added to the product).
     """
 
     provider: str
     kernels: Mapping[tuple[str, str], Sequence[frozenset[str]]] = field(default_factory=dict)
     requirements: Mapping[tuple[str, str], Sequence[Requirement]] = field(default_factory=dict)
-    columns: frozenset[tuple[str, str]] = frozenset()
+    features: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def launches(self) -> bool:
+        """Whether kernels are launched on a device."""
+        return self.provider != "wasm"
 
     @classmethod
     def of(cls, provider: str, entries: Iterable[Mapping[str, Any]]) -> Manifest:
-        """Read a manifest's JSON: [{domain, op_type, types, requires?, columns?}]. Entries of one operator add up."""
-        entries = list(entries)
+        """Read a manifest's JSON: [{domain, op_type, types, requires?, features?}]. Entries of one operator add up."""
         kernels: dict[tuple[str, str], list[frozenset[str]]] = {}
         requirements: dict[tuple[str, str], list[Requirement]] = {}
+        features: dict[tuple[str, str], frozenset[str]] = {}
         for entry in entries:
             key = (entry.get("domain", ""), entry["op_type"])
             types = [frozenset(_DTYPE_NAMES.get(name, name) for name in names) for names in entry.get("types", [])]
             known = kernels.get(key)
             kernels[key] = types if known is None else _union(known, types)
+            features[key] = features.get(key, frozenset()) | frozenset(entry.get("features") or ())
             requirements.setdefault(key, []).extend(Requirement.read(item) for item in entry.get("requires", ()))
-        columns = frozenset((e.get("domain", ""), e["op_type"]) for e in entries if e.get("columns"))
-        return cls(provider, kernels, requirements, columns)
+        return cls(provider, kernels, requirements, features)
 
     def has(self, domain: str, op_type: str) -> bool:
         """Whether there is a kernel of this operator."""
         return (domain, op_type) in self.kernels
+
+    def offers(self, feature: str, domain: str, op_type: str) -> bool:
+        """Whether its kernel of this operator has a feature."""
+        return feature in self.features.get((domain, op_type), ())
 
     def refusal(
         self, domain: str, op_type: str, dtypes: Sequence[ir.DataType | None], node: ir.Node | None = None

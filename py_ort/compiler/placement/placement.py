@@ -7,18 +7,17 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.compiler.placement.islands import islands
-from py_ort.compiler.placement.manifest import Manifest
 from py_ort.compiler.placement.report import CONTROL, COUNTED_THERE, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
-from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.graph import EXECUTED, all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ir.operators import operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
-from py_ort.user_kernels import find_kernel
 
-CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 _ON_GPU = frozenset(
     {
         *(
@@ -36,33 +35,25 @@ _ON_GPU = frozenset(
 _SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
 
 
-def place(
-    model: ir.Model,
-    providers: Sequence[str],
-    manifests: Mapping[str, Manifest],
-    force_cpu: Collection[str] = (),
-    wide_integers: bool = False,
-    disable_cpu_fallback: bool = False,
-) -> dict[ir.Node, PlacedNode]:
+def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.Node, PlacedNode]:
     """Give every node, at every depth, a provider.
 
     Args:
-        model: The optimised model.
-        providers: Canonical names, the preferred one first.
-        manifests: Their kernels.
-        force_cpu: Names of nodes that go to "wasm" whatever there is.
-        wide_integers: Whether integers that are fed may need 64 bits.
-        disable_cpu_fallback: What the first provider can run stays there, even where the CPU would be quicker.
+        model: The optimized model.
+        target: The providers and their kernels.
+        options: Of these `force_cpu_node_names` (they go to "wasm" whatever there is), `wide_integers`, and
+            `disable_cpu_fallback`: what the first provider can run stays there, even where the CPU would be quicker.
 
     Raises:
         NotImplemented: A node has no kernel on any of the providers.
     """
-    arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and providers[0] != "wasm" else set()
+    providers = target.providers
+    arithmetic = shape_arithmetic(model.graph) if "wasm" in providers and target.first != "wasm" else set()
     placed: dict[ir.Node, PlacedNode] = {}
-    integers = IntegerRanges(model.graph, wide_integers)
+    integers = IntegerRanges(model.graph, options.wide_integers)
     nowhere: dict[ir.Node, dict[str, str]] = {}
     for node in all_nodes(model.graph):
-        found = _place_node(node, providers, manifests, node in arithmetic, force_cpu, integers)
+        found = _place_node(node, target, node in arithmetic, options.force_cpu_node_names, integers)
         if isinstance(found, PlacedNode):
             placed[node] = found
         else:
@@ -70,12 +61,11 @@ def place(
     if nowhere:
         raise _no_kernels(nowhere, providers)
     if "wasm" in providers[1:]:
-        wasm = manifests["wasm"]
 
         def on_cpu_too(node: ir.Node) -> bool:
-            return _refusal(node, "wasm", wasm, _dtypes(node), integers) is None
+            return _refusal(node, "wasm", target, _dtypes(node), integers) is None
 
-        if not disable_cpu_fallback:
+        if not options.disable_cpu_fallback:
             for node in placed:
                 if _counts_on_cpu(node, placed) and on_cpu_too(node):
                     placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
@@ -86,22 +76,21 @@ def place(
 
 def _place_node(
     node: ir.Node,
-    providers: Sequence[str],
-    manifests: Mapping[str, Manifest],
+    target: Target,
     arithmetic: bool,
     force_cpu: Collection[str],
     integers: IntegerRanges,
 ) -> PlacedNode | dict[str, str]:
     """Return where a node goes; if nowhere, why, by provider."""
-    names = origins(node)
+    names, providers, manifests = origins(node), target.providers, target.manifests
 
     def placed(provider: str, reason: str) -> PlacedNode:
         kernel = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-        if find_kernel(node.domain, node.op_type) is not None:
+        if (node.domain, node.op_type) in target.user_kernels:
             kernel += " (user kernel)"
         return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
 
-    if node.domain == "" and node.op_type in CONTROL_FLOW:
+    if node.domain == "" and node.op_type in EXECUTED:
         return placed("wasm", CONTROL if providers[0] != "wasm" else "")
     dtypes = _dtypes(node)
     reasons: dict[str, str] = {}
@@ -110,7 +99,7 @@ def _place_node(
         if (arithmetic or forced) and manifests["wasm"].refusal(node.domain, node.op_type, dtypes, node) is None:
             return placed("wasm", FORCED if forced else SHAPE_ARITHMETIC)
     for provider in providers:
-        refusal = _refusal(node, provider, manifests[provider], dtypes, integers)
+        refusal = _refusal(node, provider, target, dtypes, integers)
         if refusal is None:
             return placed(provider, _joined(reasons))
         reasons[provider] = refusal
@@ -162,11 +151,12 @@ def _dtypes(node: ir.Node) -> list[ir.DataType | None]:
 def _refusal(
     node: ir.Node,
     provider: str,
-    manifest: Manifest,
+    target: Target,
     dtypes: Sequence[ir.DataType | None],
     integers: IntegerRanges,
 ) -> str | None:
-    if provider == "wasm" and find_kernel(node.domain, node.op_type) is not None:
+    manifest = target.manifests[provider]
+    if provider == "wasm" and (node.domain, node.op_type) in target.user_kernels:
         return "a user kernel runs on webgpu only"
     if provider == "wasm":
         return manifest.refusal(node.domain, node.op_type, dtypes, node)

@@ -29,7 +29,7 @@ from py_ort.compiler.plan.cached import CachedModel, DamagedEntry, read_entry, r
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
 from py_ort.folders import ASSETS, PACKAGE
-from py_ort.user_kernels.known import digest as user_kernels
+from py_ort.ir.operators import REGISTERED
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel, CompileOptions
@@ -268,7 +268,7 @@ def cache_key(model: str, providers: Sequence[str], options: CompileOptions) -> 
         providers: Canonical names, in order.
         options: How it is compiled.
     """
-    told = json.dumps([model, list(providers), options.to_json(), user_kernels(), _version()], sort_keys=True)
+    told = json.dumps([model, list(providers), options.to_json(), _user_kernels(), _version()], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -283,6 +283,11 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _user_kernels() -> list[Any]:
+    """What tells one set of users' kernels from another."""
+    return [declared.kernel.definition for _, declared in sorted(REGISTERED.items()) if declared.kernel is not None]
 
 
 @cache

@@ -16,14 +16,13 @@ from py_ort.compiler.plan.attributes import pack_attributes, string_vector
 from py_ort.compiler.plan.weights import Weights
 from py_ort.ir.content_keys import key_of
 from py_ort.ir.graph import array, origins
-from py_ort.ir.operators import operator
+from py_ort.ir.operators import UserKernel, operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
 from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.ValueKind import ValueKind
-from py_ort.user_kernels import find_kernel
 
 PLAN_VERSION = 1
 IDENTIFIER = b"PORT"
@@ -43,10 +42,19 @@ class _Wanted:
 
 @dataclass
 class PlanWriter:
-    """Collects values and graphs, then packs them. `keys`: tell by which keys pages may share the constants."""
+    """Collects values and graphs, then packs them.
+
+    Attributes:
+        model: The placed model.
+        placed: Where each node runs.
+        user_kernels: Users' kernels by (domain, op_type).
+        keys: Tell by which keys pages may share the constants.
+        weights: Filled by `write`.
+    """
 
     model: ir.Model
     placed: Mapping[ir.Node, PlacedNode]
+    user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
     keys: bool = False
     weights: Weights = field(default_factory=Weights)
     _values: dict[ir.Value, int] = field(default_factory=dict)
@@ -127,7 +135,7 @@ class PlanWriter:
     def _user_kernels(self) -> list[dict[str, Any]]:
         """The definitions of the user's own kernels that nodes use: a plan needs nothing but itself and its weights."""
         keys = dict.fromkeys((node.domain, node.op_type) for node in self.placed)
-        found = [find_kernel(*key) for key in keys]
+        found = map(self.user_kernels.get, keys)
         return [kernel.definition for kernel in found if kernel is not None]
 
     def _number(self, value: ir.Value) -> int:

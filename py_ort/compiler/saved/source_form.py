@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from py_ort.compiler.options import Level
 from py_ort.compiler.passes.clean.canonicalise import Canonicalise
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.identity import Identity
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
-from py_ort.compiler.passes.pipeline import Level
 
 #: Weights stay quantised.
 _NOT_FOLDED = ("DequantizeLinear",)

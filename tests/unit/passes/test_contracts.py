@@ -6,22 +6,25 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
+import provisional
 import pytest
 from graphs import compiled, parse
 from passes_found import passes_found
 
 from py_ort.compiler.layout import Nhwc
+from py_ort.compiler.options import Level
 from py_ort.compiler.passes.clean.canonicalise import Canonicalise
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
 from py_ort.compiler.passes.pass_base import Pass, PassReport, run_passes
-from py_ort.compiler.passes.pipeline import Level, pipeline
 from py_ort.compiler.passes.placed.column_nodes import set_attributes
 from py_ort.compiler.passes.placed.columns import Columns
 from py_ort.compiler.passes.placed.counts import Counts
 from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
 from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
 from py_ort.compiler.saved.source_form import PASSES as SOURCE_PASSES
+from py_ort.compiler.stages import pipeline
+from py_ort.compiler.target import Target
 from py_ort.exceptions import InternalError
 from py_ort.ir.graph import add_constant, all_nodes, remove
 
@@ -215,7 +218,7 @@ def _swapped(passes: Sequence[Pass], first: str, second: str) -> list[Pass]:
 
 @pytest.mark.parametrize("pair", ["activation conv_affine", "quantized folding", "attention rotary_embedding"])
 def test_a_pipeline_in_another_order_is_refused(pair: str) -> None:
-    passes = pipeline(Level.ALL, has_operator=lambda domain, op_type: True)
+    passes = pipeline(Level.ALL, Target.of(["webgpu", "wasm"], provisional.manifests(columns=True)))
     run_passes(_model(), passes)
     with pytest.raises(InternalError, match=r"comes (after|before)"):
         run_passes(_model(), _swapped(passes, *pair.split()))

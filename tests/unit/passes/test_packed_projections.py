@@ -25,7 +25,7 @@ _MORE = {
     ("", "RotaryEmbedding"): (_FLOATS, _FLOATS, _FLOATS, _ANY),
     ("", "Attention"): (_FLOATS, _FLOATS, _FLOATS, _ANY, _FLOATS),
 }
-_COLUMNS = {("", "RotaryEmbedding"), ("com.ms.internal", "ElementwiseChain")}
+_COLUMNS = dict.fromkeys([("", "RotaryEmbedding"), ("com.ms.internal", "ElementwiseChain")], frozenset({"columns"}))
 SIZES = {"batch": 2, "sequence": 3, "past": 2, "total": 5}
 
 
@@ -35,7 +35,7 @@ def _manifests() -> dict[str, Manifest]:
     gpu = made["webgpu"]
     return {
         **made,
-        "webgpu": dataclasses.replace(gpu, kernels={**gpu.kernels, **_MORE}, columns=gpu.columns | _COLUMNS),
+        "webgpu": dataclasses.replace(gpu, kernels={**gpu.kernels, **_MORE}, features={**gpu.features, **_COLUMNS}),
     }
 
 

@@ -3,8 +3,15 @@
 #include "abi/error.h"
 #include "ep/cpu_kernels.h"
 #include "py_ort/abi.h"
+#include "py_ort/kernel_features.h"
 
 namespace py_ort {
+
+std::vector<KernelFeatures>& kernel_features() {
+  static std::vector<KernelFeatures> entries;
+  return entries;
+}
+
 namespace {
 
 std::string types_json(const InputTypes& types) {
@@ -21,6 +28,19 @@ std::string types_json(const InputTypes& types) {
     json += ']';
   }
   return json + "]";
+}
+
+std::string features_json(const KernelEntry& entry) {
+  std::string json;
+  for (const KernelFeatures& each : kernel_features()) {
+    if (std::string_view(each.domain) != entry.domain || std::string_view(each.op_type) != entry.op_type) continue;
+    for (std::string_view rest = each.names; !rest.empty();) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      append_json(json += json.empty() ? "" : ",", rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return json.empty() ? json : ",\"features\":[" + json + "]";
 }
 
 std::string error_json(std::string_view message) {
@@ -46,7 +66,7 @@ std::string manifest() {
       return error_json(to_text("the CPU kernel of ", entry.op_type, " declares bad types: ", entry.types));
     append_json(json += json.size() > 1 ? ",{\"domain\":" : "{\"domain\":", entry.domain);
     append_json(json += ",\"op_type\":", entry.op_type);
-    json += ",\"types\":" + types_json(types) + "}";
+    json += ",\"types\":" + types_json(types) + features_json(entry) + "}";
   }
   return json + "]";
 }

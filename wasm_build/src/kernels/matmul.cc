@@ -5,6 +5,7 @@
 #include "fused_activation.h"
 #include "half_precision.h"
 #include "product.h"
+#include "py_ort/kernel_features.h"
 #include "residual.h"
 #include "strided.h"
 
@@ -189,6 +190,7 @@ class MatMul {
 PY_ORT_KERNEL("", "MatMul",
               PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16;float32,float16,bfloat16",
               WithHalf<MatMul>);
+PY_ORT_FEATURES("", "MatMul", "bias,residual");
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedMatMul", "float32,float16,bfloat16", WithHalf<MatMul>);
 
 }  // namespace

@@ -192,6 +192,12 @@ export interface Requirement {
   readonly otherwise: string;
 }
 
+/**
+ * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider tensors
+ * where attributes say so (kernels/_columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added to the product.
+ */
+export type Feature = 'columns' | 'bias' | 'residual';
+
 export interface Kernel<A = unknown> {
   readonly op: string;
   /** '' (ai.onnx) by default. */
@@ -202,8 +208,7 @@ export interface Kernel<A = unknown> {
    */
   readonly types: readonly (readonly DTypeName[])[];
   readonly requires?: readonly Requirement[];
-  /** It reads and writes columns of wider tensors where attributes say so (kernels/_columns.ts). */
-  readonly columns?: boolean;
+  readonly features?: readonly Feature[];
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;

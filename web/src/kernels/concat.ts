@@ -99,7 +99,7 @@ interface ConcatAttributes {
 const concat: Kernel<ConcatAttributes> = {
   op: 'Concat',
   types: [ALL],
-  columns: true,
+  features: ['columns'],
   attributes: (given) => ({ axis: given.integer('axis', 0), columns: readColumns(given) }),
   resolve(ctx, { axis: givenAxis, columns }) {
     // The tensor to write into comes last.

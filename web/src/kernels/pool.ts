@@ -221,7 +221,7 @@ export default Object.entries(POOLS).flatMap(([op, { types }]) =>
       op,
       domain: last ? NHWC_DOMAIN : undefined,
       types: [types],
-      columns: last || undefined,
+      features: last ? ['columns'] : undefined,
       attributes,
       resolve: (ctx, given) => resolve(ctx, op, last, given),
     }),

@@ -116,7 +116,7 @@ const INTEGERS: readonly DTypeName[] = ['int64', 'int32'];
 
 const onnx: Kernel<RotaryAttributes> = {
   op: 'RotaryEmbedding',
-  columns: true,
+  features: ['columns'],
   types: [FLOATS, FLOATS, FLOATS, INTEGERS],
   attributes,
   resolve: (ctx, a) => rotate(ctx, ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], a),
@@ -124,7 +124,7 @@ const onnx: Kernel<RotaryAttributes> = {
 const microsoft: Kernel<RotaryAttributes> = {
   op: 'RotaryEmbedding',
   domain: MICROSOFT_DOMAIN,
-  columns: true,
+  features: ['columns'],
   types: [FLOATS, INTEGERS, FLOATS, FLOATS],
   attributes,
   resolve: (ctx, a) => rotate(ctx, ctx.input(0), ctx.input(2), ctx.input(3), ctx.input(1), a),

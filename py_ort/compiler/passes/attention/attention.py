@@ -26,7 +26,8 @@ from py_ort.compiler.passes.attention.causal_masks import Running, added_mask, i
 from py_ort.compiler.passes.attention.head_views import Heads, heads_of
 from py_ort.compiler.passes.attention.kept_heads import Kept, give_present, kept, unrepeated
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.infer import infer_unknown
@@ -40,13 +41,13 @@ _MASK, _PAST = 3, 4  # inputs
 class Attention(Pass):
     """Each attention of heads on its own, [batch, heads, positions, size], or [batch * heads, positions, size]."""
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has Attention."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has Attention."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each Softmax between two products, then each Attention that could read its operands where they lie."""
-        if not self._has_operator("", "Attention"):
+        if not self._target.has("", "Attention"):
             return 0
         fused = sum(_fuse(node) for node in nodes_of(model, "Softmax"))
         if fused:

@@ -14,7 +14,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.rotary_caches import Make
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, same_size, size_at
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.shape_data import product
@@ -29,13 +30,13 @@ class CacheWrites(Pass):
 
     before = ("attention",)  # which may know a cache by its repeated heads, but none between transposes
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has TensorScatter."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has TensorScatter."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each ScatterND between transposes, then each ScatterElements of whole rows."""
-        if not self._has_operator("", "TensorScatter"):
+        if not self._target.has("", "TensorScatter"):
             return 0
         count = sum(_fuse(node, _between_transposes(node)) for node in nodes_of(model, "ScatterND"))
         return count + sum(_fuse(node, _of_elements(node)) for node in nodes_of(model, "ScatterElements"))

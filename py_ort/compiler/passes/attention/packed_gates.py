@@ -6,7 +6,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.packed_projections import positions_of, projection, side_by_side
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for, same_dims
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, origins, replace_value
 from py_ort.ir.operators import INTERNAL
@@ -21,9 +22,9 @@ class PackedGates(Pass):
     after = ("linear",)  # products with their biases
     before = ("activation",)  # which would take the activation into the product
 
-    def __init__(self, reads_columns: HasOperator) -> None:
-        """`reads_columns` tells whether the first provider's operator reads columns of wider tensors."""
-        self._wanted = reads_columns(INTERNAL, "ElementwiseChain")
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider's operator reads columns of wider tensors."""
+        self._wanted = target.reads_columns(INTERNAL, "ElementwiseChain")
 
     def call(self, model: ir.Model) -> int:
         """Take each Mul of two products, one behind an activation."""

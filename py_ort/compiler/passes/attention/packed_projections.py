@@ -13,7 +13,8 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.attention.axis_parts import Part, pair
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
@@ -26,9 +27,9 @@ class PackedProjections(Pass):
 
     after = ("attention", "linear")  # products that an Attention reads, with their biases
 
-    def __init__(self, reads_columns: HasOperator) -> None:
-        """`reads_columns` tells whether the first provider's operator reads columns of wider tensors."""
-        self._turns = any(reads_columns(domain, "RotaryEmbedding") for domain in _DOMAINS)
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider's operator reads columns of wider tensors."""
+        self._turns = any(target.reads_columns(domain, "RotaryEmbedding") for domain in _DOMAINS)
 
     def call(self, model: ir.Model) -> int:
         """Take each Attention over [batch, positions, heads * size]."""

@@ -15,7 +15,8 @@ from py_ort.compiler.passes.attention.axis_parts import Part, pair, parts
 from py_ort.compiler.passes.attention.head_views import heads_of
 from py_ort.compiler.passes.attention.rotary_caches import Make, half_of
 from py_ort.compiler.passes.match import drop, made_by, near, nodes_of, only_user, same_size, size_at
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -30,14 +31,14 @@ class RotaryEmbedding(Pass):
     # It looks for its own reshapes, and an Attention would hide them; pairs that turn are no interleaved heads.
     before = ("reshapes", "attention", "interleaved_heads")
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells which of the forms, ONNX's and com.microsoft's, the first provider has."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells which of the forms, ONNX's and com.microsoft's, the first provider has."""
+        self._target = target
         self._caches: dict[Any, ir.Value] = {}
 
     def call(self, model: ir.Model) -> int:
         """Try each Add, then each Concat; then take in what passes, and lay what turns by head in rows."""
-        if not self._has_operator("", "RotaryEmbedding"):
+        if not self._target.has("", "RotaryEmbedding"):
             return 0
         self._caches = {}
         count = 0
@@ -59,7 +60,7 @@ class RotaryEmbedding(Pass):
         if place[0] is None or place[0] != place[1]:
             return False
         axes, batched = place[0]
-        if not batched and not self._has_operator(MICROSOFT, "RotaryEmbedding"):
+        if not batched and not self._target.has(MICROSOFT, "RotaryEmbedding"):
             return False
         halves = [(value, self._half(found, value)) for value in (found.cos, found.sin)]
         if any(make is None for _, make in halves):

@@ -12,7 +12,8 @@ from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.attention.attention_scores import factor_of, scores_of, unscaled
 from py_ort.compiler.passes.fuse.transposed_products import swapped
 from py_ort.compiler.passes.match import nodes_of, only_user, same_size
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.shape_data import product
@@ -26,13 +27,13 @@ class StackedHeads(Pass):
 
     before = ("turned_attention", "attention")
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has Attention."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has Attention."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each Softmax between two products of more than four axes."""
-        if not self._has_operator("", "Attention"):
+        if not self._target.has("", "Attention"):
             return 0
         return sum(_stack(node) for node in nodes_of(model, "Softmax"))
 

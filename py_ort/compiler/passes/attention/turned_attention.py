@@ -10,7 +10,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.attention_scores import scores_of
 from py_ort.compiler.passes.fuse.transposed_products import swapped
 from py_ort.compiler.passes.match import drop, nodes_of, only_user
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, rank, remove
 
@@ -20,13 +21,13 @@ class TurnedAttention(Pass):
 
     before = ("attention", "transposed_products")
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has Attention."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has Attention."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each Softmax of scores whose only reader turns it for a product."""
-        if not self._has_operator("", "Attention"):
+        if not self._target.has("", "Attention"):
             return 0
         return sum(_turn(node) for node in nodes_of(model, "Softmax"))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.canonical.canonicalise import canonicalise_nodes
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.functions import function_body, instantiate
 from py_ort.ir.graph import all_nodes, subgraphs
@@ -18,9 +19,9 @@ _DEPTH = 4  # bodies may call operators that have bodies
 class Functions(Pass):
     """Function bodies, where they help."""
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells which nodes can run as they are."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells which nodes can run as they are."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Expand what no provider runs, and what the first provider would run if it were expanded."""
@@ -33,12 +34,12 @@ class Functions(Pass):
         return count
 
     def _expand(self, node: ir.Node) -> bool:
-        runs = self._has_operator(node.domain, node.op_type)
+        runs = self._target.has(node.domain, node.op_type)
         if runs or (not operator(node.domain, node.op_type).expand and runs is not None):
             return False
         declared = parts(node.domain, node.op_type)
         if declared is not None:
-            return all(self._has_operator(*name) for name in declared.of) and _in_parts(node, declared)
+            return all(self._target.has(*name) for name in declared.of) and _in_parts(node, declared)
         body = function_body(node)
         if body is None:
             return False
@@ -50,9 +51,7 @@ class Functions(Pass):
         return True
 
     def _is_plain(self, node: ir.Node) -> bool:
-        return node.op_type == "Constant" or (
-            not subgraphs(node) and bool(self._has_operator(node.domain, node.op_type))
-        )
+        return node.op_type == "Constant" or (not subgraphs(node) and bool(self._target.has(node.domain, node.op_type)))
 
 
 def _in_parts(node: ir.Node, declared: Parts) -> bool:

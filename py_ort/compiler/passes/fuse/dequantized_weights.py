@@ -10,7 +10,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, split_constant
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -34,13 +35,13 @@ class DequantizedWeights(Pass):
     after = ("quantized",)
     before = ("folding",)  # which makes floats of quantised weights
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator`: what the first provider runs; one that works on integers (`Quantized`) is left alone."""
-        self._has = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target`: what the first provider runs; one that works on integers (`Quantized`) is left alone."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each MatMul whose right operand is dequantised from a constant."""
-        if self._has(MICROSOFT, "MatMulNBits") is not True or self._has(MICROSOFT, "QLinearAdd") is True:
+        if self._target.has(MICROSOFT, "MatMulNBits") is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
             return 0
         return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
 

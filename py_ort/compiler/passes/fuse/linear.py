@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant, times
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value
 
@@ -16,9 +17,9 @@ from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remo
 class Linear(Pass):
     """x @ w + b."""
 
-    def __init__(self, *, matmul_bias: bool = False) -> None:
-        """`matmul_bias`: the MatMul kernels of all providers take a third input."""
-        self._matmul_bias = matmul_bias
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the kernels of MatMul take a bias."""
+        self._matmul_bias = target.matmul_bias
 
     def call(self, model: ir.Model) -> int:
         """Take each product's factors, then each Add of a vector to a product."""

@@ -14,7 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import nodes_of, only_user
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import MICROSOFT
@@ -52,13 +53,13 @@ class Quantized(Pass):
     after = ("identity",)  # which may stand in between
     before = ("folding",)  # which makes floats of quantised weights
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator`: what the first provider runs. Only one that has the whole family gets any of it."""
-        self._has = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target`: what the first provider runs. Only one that has the whole family gets any of it."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each operator between quantised inputs and a quantised output."""
-        if self._has(MICROSOFT, "QLinearAdd") is not True:
+        if self._target.has(MICROSOFT, "QLinearAdd") is not True:
             return 0
         bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
         return bounded + sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
@@ -78,7 +79,7 @@ class Quantized(Pass):
         if made is None:
             return False
         op_type, domain, inputs, attributes = made
-        if self._has(domain, op_type) is not True:
+        if self._target.has(domain, op_type) is not True:
             return False
         value = build.op(op_type, *inputs, domain=domain, **attributes)
         value.type = behind.outputs[0].type

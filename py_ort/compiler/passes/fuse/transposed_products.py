@@ -5,7 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_constant
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -16,13 +17,13 @@ class TransposedProducts(Pass):
 
     after = ("attention",)  # which wants the products as they are
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has FusedMatMul."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has FusedMatMul."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each MatMul that a transpose of the last two axes precedes, or a number follows."""
-        if not self._has_operator(MICROSOFT, "FusedMatMul"):
+        if not self._target.has(MICROSOFT, "FusedMatMul"):
             return 0
         return sum(_fuse(node) for node in nodes_of(model, "MatMul"))
 

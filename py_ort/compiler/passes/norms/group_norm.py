@@ -15,7 +15,8 @@ from py_ort.compiler.passes.match import (
     same_dims,
     split_constant,
 )
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value
 
@@ -25,13 +26,13 @@ class GroupNorm(Pass):
 
     after = ("instance_norm",)  # of which groups are made
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells whether the first provider has GroupNormalization."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells whether the first provider has GroupNormalization."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Try each InstanceNormalization."""
-        if not self._has_operator("", "GroupNormalization"):
+        if not self._target.has("", "GroupNormalization"):
             return 0
         return sum(_fuse(node) for node in nodes_of(model, "InstanceNormalization"))
 

@@ -23,20 +23,21 @@ from py_ort.compiler.passes.norms.norm_parts import (
     normal_of,
     numbers,
 )
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.graph import dims, replace_value
 
 
 class InstanceNorm(Pass):
     """Found from its quotient. Runs before LayerNorm, which takes what has no channels' scale."""
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells which of both operators the first provider has."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells which of both operators the first provider has."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Try each Div and Mul."""
-        found = [n for n in ("InstanceNormalization", "GroupNormalization") if self._has_operator("", n)]
+        found = [n for n in ("InstanceNormalization", "GroupNormalization") if self._target.has("", n)]
         return sum(_fuse(node, found) for node in nodes_of(model, "Div", "Mul")) if found else 0
 
 

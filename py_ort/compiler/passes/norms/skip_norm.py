@@ -8,7 +8,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, same_dims
-from py_ort.compiler.passes.pass_base import HasOperator, Pass
+from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
@@ -25,13 +26,13 @@ class SkipNorm(Pass):
 
     after = ("layer_norm", "rms_norm")
 
-    def __init__(self, has_operator: HasOperator) -> None:
-        """`has_operator` tells which of them the first provider has."""
-        self._has_operator = has_operator
+    def __init__(self, target: Target) -> None:
+        """`target` tells which of them the first provider has."""
+        self._target = target
 
     def call(self, model: ir.Model) -> int:
         """Take each normalisation of a sum of two tensors of one shape."""
-        norms = [norm for norm, fused in _WITH_SKIP.items() if self._has_operator(MICROSOFT, fused)]
+        norms = [norm for norm, fused in _WITH_SKIP.items() if self._target.has(MICROSOFT, fused)]
         return sum(_fuse(node) for node in nodes_of(model, *norms))
 
 

@@ -111,5 +111,5 @@ const conv: Kernel<ConvAttributes> = { op: 'Conv', types: TYPES, attributes, res
 export default [
   conv,
   { ...conv, op: 'FusedConv', domain: MICROSOFT_DOMAIN },
-  { ...conv, domain: NHWC_DOMAIN, columns: true, resolve: resolveNhwc },
+  { ...conv, domain: NHWC_DOMAIN, features: ['columns'], resolve: resolveNhwc },
 ];

@@ -183,4 +183,4 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, acti
 
 const transposed: Kernel<TransposedAttributes> = { op: 'ConvTranspose', types: [FLOATS], attributes, resolve };
 
-export default [transposed, { ...transposed, domain: NHWC_DOMAIN, columns: true, resolve: resolveNhwc }];
+export default [transposed, { ...transposed, domain: NHWC_DOMAIN, features: ['columns'], resolve: resolveNhwc }];

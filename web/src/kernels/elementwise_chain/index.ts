@@ -37,7 +37,7 @@ const elementwiseChain: Kernel<Chain> = {
   op: 'ElementwiseChain',
   domain: 'com.ms.internal',
   types: [[...FLOATS, 'int32', 'int64', 'bool']],
-  columns: true,
+  features: ['columns'],
   attributes(given) {
     const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
     const reduced = op

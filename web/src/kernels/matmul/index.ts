@@ -70,6 +70,7 @@ export default [
   {
     op: 'MatMul',
     types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
+    features: ['bias', 'residual'],
     attributes,
     resolve,
   } satisfies Kernel<MatMulAttributes>,

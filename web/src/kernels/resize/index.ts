@@ -218,7 +218,7 @@ ${
 const INTEGERS: readonly DTypeName[] = ['int32', 'int8', 'uint8'];
 const resize: Kernel<ResizeAttributes> = {
   op: 'Resize',
-  columns: true,
+  features: ['columns'],
   types: [['float32', 'float16', ...INTEGERS], [], [], []],
   requires: [{ attribute: 'antialias', values: [0], of: INTEGERS, otherwise: 'integers with antialias' }],
   attributes,

@@ -1,0 +1,290 @@
+"""The compiler's stages and passes, in their order: the one list of them.
+
+A stage's passes run one after the other; then it ends with what is no pass (a check, placement, a file).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import onnx_ir as ir
+
+from py_ort.compiler.canonical.size_checks import check_sizes
+from py_ort.compiler.layout import Nhwc, pack_weights
+from py_ort.compiler.load import LoadedModel, check_types
+from py_ort.compiler.options import CompileOptions, Level
+from py_ort.compiler.passes.attention.attention import Attention
+from py_ort.compiler.passes.attention.cache_writes import CacheWrites
+from py_ort.compiler.passes.attention.index_grids import IndexGrids
+from py_ort.compiler.passes.attention.interleaved_heads import InterleavedHeads
+from py_ort.compiler.passes.attention.packed_gates import PackedGates
+from py_ort.compiler.passes.attention.packed_projections import PackedProjections
+from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
+from py_ort.compiler.passes.attention.stacked_heads import StackedHeads
+from py_ort.compiler.passes.attention.turned_attention import TurnedAttention
+from py_ort.compiler.passes.clean.branches import Branches
+from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.casts import Casts
+from py_ort.compiler.passes.clean.concats import Concats
+from py_ort.compiler.passes.clean.constants import Constants
+from py_ort.compiler.passes.clean.dead_code import DeadCode
+from py_ort.compiler.passes.clean.expansions import Expansions
+from py_ort.compiler.passes.clean.folding import Folding
+from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
+from py_ort.compiler.passes.clean.functions import Functions
+from py_ort.compiler.passes.clean.identity import Identity
+from py_ort.compiler.passes.clean.reshapes import Reshapes
+from py_ort.compiler.passes.clean.sizes import Sizes
+from py_ort.compiler.passes.clean.stacked_transposes import StackedTransposes
+from py_ort.compiler.passes.clean.subexpressions import Subexpressions
+from py_ort.compiler.passes.fuse.activation import Activation
+from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
+from py_ort.compiler.passes.fuse.activation_offset import ActivationOffset
+from py_ort.compiler.passes.fuse.affine import Affine
+from py_ort.compiler.passes.fuse.batch_normalization import BatchNormalization
+from py_ort.compiler.passes.fuse.conv_affine import ConvAffine
+from py_ort.compiler.passes.fuse.dequantized_weights import DequantizedWeights
+from py_ort.compiler.passes.fuse.flat_products import FlatProducts
+from py_ort.compiler.passes.fuse.gates import Gates
+from py_ort.compiler.passes.fuse.gelu import Gelu
+from py_ort.compiler.passes.fuse.hard_swish import HardSwish
+from py_ort.compiler.passes.fuse.linear import Linear
+from py_ort.compiler.passes.fuse.padded_windows import PaddedWindows
+from py_ort.compiler.passes.fuse.quantized import Quantized
+from py_ort.compiler.passes.fuse.residual import Residual
+from py_ort.compiler.passes.fuse.scale_shift import ScaleShift
+from py_ort.compiler.passes.fuse.transposed_products import TransposedProducts
+from py_ort.compiler.passes.norms.group_norm import GroupNorm
+from py_ort.compiler.passes.norms.instance_norm import InstanceNorm
+from py_ort.compiler.passes.norms.layer_norm import LayerNorm
+from py_ort.compiler.passes.norms.rms_norm import RmsNorm
+from py_ort.compiler.passes.norms.skip_norm import SkipNorm
+from py_ort.compiler.passes.norms.transposed_norms import TransposedNorms
+from py_ort.compiler.passes.pass_base import Pass, PassReport
+from py_ort.compiler.passes.placed.columns import Columns
+from py_ort.compiler.passes.placed.counts import Counts
+from py_ort.compiler.passes.placed.elementwise_chains import ElementwiseChains
+from py_ort.compiler.passes.placed.sibling_convolutions import SiblingConvolutions
+from py_ort.compiler.placement import PlacedNode, place
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.compiler.saved.onnx_writer import OnnxWriter, save_model
+from py_ort.compiler.saved.source_form import source_form
+from py_ort.compiler.saved.standard_form import StandardForm
+from py_ort.compiler.saved.target import SavedModel
+from py_ort.compiler.target import Target
+
+
+@dataclass
+class Compilation:
+    """A model on its way to a plan.
+
+    Attributes:
+        loaded: The model; stages change it.
+        target: What it is compiled for.
+        options: What the user decided.
+        saved: Where the optimized graph is written to, as ONNX.
+        inputs: The model's inputs as users see them.
+        output_types: The outputs' types as the model declares them, "" where it has maps.
+        source: The model before anything was done to it, where it is saved in that form.
+        placed: Where each node runs, from the stage "placement" on.
+        reports: What each pass did.
+    """
+
+    loaded: LoadedModel
+    target: Target
+    options: CompileOptions
+    saved: SavedModel | None
+    inputs: list[NodeArg]
+    output_types: Sequence[str]
+    source: ir.Model | None = None
+    placed: dict[ir.Node, PlacedNode] = field(default_factory=dict)
+    reports: list[PassReport] = field(default_factory=list)
+
+    @property
+    def model(self) -> ir.Model:
+        """The graph."""
+        return self.loaded.model
+
+    @property
+    def level(self) -> Level:
+        """How far to optimize."""
+        return self.options.level()
+
+    def provider_of(self, node: ir.Node) -> str:
+        """Where a node runs."""
+        return self.placed[node].provider
+
+
+def _named(c: Compilation) -> list[Pass]:
+    options = c.options
+    by_denotation = options.free_dimension_overrides_by_denotation
+    return [FreeDimensions(options.free_dimension_overrides, by_denotation, options.input_shapes)]
+
+
+def _settle_inputs(c: Compilation, changed: bool) -> None:
+    c.inputs = [arg.settled(value) for arg, value in zip(c.inputs, c.model.graph.inputs, strict=True)]
+    if c.saved is not None and c.saved.as_source:
+        c.source = c.model.clone()
+
+
+def _canonical(c: Compilation) -> list[Pass]:
+    return [Canonicalise(check_types, c.output_types)]
+
+
+def _optimized(c: Compilation) -> list[Pass]:
+    functions = Functions(c.target)
+    return [functions, *pipeline(c.level, c.target), functions]
+
+
+def pipeline(level: Level, target: Target) -> list[Pass]:
+    """Return the passes that optimize a graph in its newest forms, before layout and placement."""
+    if level < Level.BASIC:
+        return []
+    integers: list[Pass] = [Identity(), Quantized(target), DequantizedWeights(target)]
+    passes = integers if level >= Level.EXTENDED else []
+    passes += [
+        Folding(),
+        Branches(),
+        Casts(),
+        Identity(),
+        DeadCode(),
+        BatchNormalization(),
+        Sizes(),
+        Subexpressions(),
+        Expansions(),
+        IndexGrids(),
+        StackedTransposes(),
+        *([RotaryEmbedding(target)] if level >= Level.EXTENDED else []),  # before its reshapes merge with others
+        InterleavedHeads(),
+        Reshapes(),
+        HardSwish(),
+        InstanceNorm(target),
+        LayerNorm(),
+        RmsNorm(target),
+        GroupNorm(target),
+        Gelu(),
+        Gates(),
+        Affine(),
+        PaddedWindows(),
+        FlatProducts(),
+        ConvAffine(),
+        Concats(),
+        Identity(),
+        Folding(),
+        DeadCode(),
+    ]
+    if level >= Level.EXTENDED:
+        products = [Residual("MatMul", "Gemm")] if target.product_residuals else []
+        passes += [
+            TransposedNorms(),
+            RotaryEmbedding(target),
+            CacheWrites(target),
+            StackedHeads(target),
+            TurnedAttention(target),
+            Attention(target),
+            Reshapes(),
+            Identity(),
+            DeadCode(),
+            TransposedProducts(target),
+            ActivationForms(),
+            Linear(target),
+            PackedProjections(target),
+            PackedGates(target),
+            ConvAffine(),
+            *([ScaleShift()] if level >= Level.LAYOUT else []),
+            Residual(),
+            SkipNorm(target),
+            *products,
+            Activation(),
+            ActivationOffset(),
+            Residual(),
+            *products,
+        ]
+    return [*passes, DeadCode()]
+
+
+def _check(c: Compilation, changed: bool) -> None:
+    check_sizes(c.model)
+
+
+def _save(c: Compilation, changed: bool) -> None:
+    if c.saved is None:
+        return
+    if c.source is None:
+        save_model(c.model, c.saved, StandardForm)
+    else:
+        save_model(source_form(c.source, c.level), c.saved, OnnxWriter)
+
+
+def _laid_out(c: Compilation) -> list[Pass]:
+    if not c.options.nhwc():
+        return []
+    return [Nhwc(c.target.has_channels_last), Subexpressions(), Folding(), Reshapes(), Identity(), DeadCode()]
+
+
+def _place(c: Compilation, changed: bool) -> None:
+    c.placed = place(c.model, c.target, c.options)
+
+
+def _place_again(c: Compilation, changed: bool) -> None:
+    if changed:
+        _place(c, changed)
+
+
+def _counted(c: Compilation) -> list[Pass]:
+    return [Counts(lambda node: c.provider_of(node) == "webgpu")]
+
+
+def _chained(c: Compilation) -> list[Pass]:
+    return [ElementwiseChains(c.provider_of, c.target.takes_chain)] if c.level >= Level.EXTENDED else []
+
+
+def _in_columns(c: Compilation) -> list[Pass]:
+    def takes(node: ir.Node) -> bool:
+        return c.target.takes_columns(c.provider_of(node), node)
+
+    return [Columns(takes), SiblingConvolutions(takes)] if c.level >= Level.EXTENDED else []
+
+
+def _forget_removed(c: Compilation, changed: bool) -> None:
+    c.placed = {node: where for node, where in c.placed.items() if node.graph is not None}
+
+
+def _pack(c: Compilation, changed: bool) -> None:
+    if c.level >= Level.EXTENDED:
+        pack_weights(c.model, c.placed)
+
+
+def _nothing(c: Compilation, changed: bool) -> None:
+    pass
+
+
+class Stage(NamedTuple):
+    """A step of the compiler.
+
+    Attributes:
+        name: For the times that users see; several steps may share one.
+        passes: Makes its passes.
+        end: What is done then; told whether a pass changed anything.
+    """
+
+    name: str
+    passes: Callable[[Compilation], list[Pass]]
+    end: Callable[[Compilation, bool], None] = _nothing
+
+
+STAGES = (
+    Stage("load", lambda c: [Constants()]),
+    Stage("canonicalise", _named, _settle_inputs),
+    Stage("canonicalise", _canonical),
+    Stage("passes", _optimized, _check),
+    Stage("save", lambda c: [], _save),
+    Stage("layout", _laid_out),
+    Stage("placement", lambda c: [], _place),
+    Stage("placement", _counted, _place_again),
+    Stage("placement", _chained, _place_again),
+    Stage("placement", _in_columns, _forget_removed),
+    Stage("plan", lambda c: [], _pack),
+)

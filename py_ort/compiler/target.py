@@ -1,0 +1,96 @@
+"""What a model is compiled for: the providers, what each has kernels for, and the user's own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import onnx_ir as ir
+
+from py_ort.compiler.placement.manifest import Manifest, load_manifests
+from py_ort.compiler.placement.names import canonical_provider
+from py_ort.exceptions import InvalidArgument
+from py_ort.ir.graph import EXECUTED
+from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel
+
+
+@dataclass(frozen=True)
+class Target:
+    """Passes, layout and placement ask it, and nothing else, what may stand in a plan.
+
+    Attributes:
+        providers: Canonical names, the preferred one first.
+        manifests: The kernels of each, by name; those of users are in that of webgpu.
+        user_kernels: Users' kernels by (domain, op_type).
+    """
+
+    providers: tuple[str, ...]
+    manifests: Mapping[str, Manifest]
+    user_kernels: Mapping[tuple[str, str], UserKernel] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, providers: Sequence[str], manifests: Mapping[str, Manifest] | None = None) -> Target:
+        """Describe what there is now.
+
+        Args:
+            providers: Names of the providers that may run nodes, the preferred one first.
+            manifests: The providers' kernels; those of the built page and core by default.
+
+        Raises:
+            InvalidArgument: There is no such provider.
+        """
+        names = tuple(dict.fromkeys(canonical_provider(name) for name in providers))
+        known = dict(load_manifests() if manifests is None else manifests)
+        missing = [name for name in names if name not in known]
+        if missing or not names:
+            raise InvalidArgument(f"providers {missing or list(names)}: there are {', '.join(known)}")
+        own = {key: declared.kernel for key, declared in REGISTERED.items() if declared.kernel is not None}
+        if own and "webgpu" in known:
+            kernels = {key: kernel.input_types for key, kernel in own.items()}
+            known["webgpu"] = replace(known["webgpu"], kernels={**known["webgpu"].kernels, **kernels})
+        return cls(names, known, own)
+
+    @property
+    def first(self) -> str:
+        """The preferred provider."""
+        return self.providers[0]
+
+    def has(self, domain: str, op_type: str) -> bool | None:
+        """Tell who runs an operator: True the first provider, False another one, None nobody."""
+        if domain == "" and op_type in EXECUTED:
+            return True
+        runs = [self.manifests[name].has(domain, op_type) for name in self.providers]
+        return True if runs[0] else False if any(runs) else None
+
+    def reads_columns(self, domain: str, op_type: str) -> bool:
+        """Tell whether the first provider's kernel reads and writes columns of wider tensors."""
+        return self.manifests[self.first].offers("columns", domain, op_type)
+
+    @property
+    def matmul_bias(self) -> bool:
+        """Whether MatMul takes a bias, wherever it may run."""
+        return all(self.manifests[name].offers("bias", "", "MatMul") for name in self.providers)
+
+    @property
+    def product_residuals(self) -> bool:
+        """Whether MatMul and Gemm take a tensor that is added to the product, and it pays: a launch less on a GPU."""
+        manifests = [self.manifests[name] for name in self.providers]
+        return all(m.offers("residual", "", "MatMul") for m in manifests) and manifests[0].launches
+
+    def has_channels_last(self, node: ir.Node) -> bool:
+        """Tell of a node in NCHW whether the first provider that can run it at all has its NHWC form."""
+        dtypes = [None if v is None else v.dtype for v in node.inputs]
+        for name in self.providers:
+            if self.manifests[name].refusal(NHWC, node.op_type, dtypes, node) is None:
+                return True
+            if self.manifests[name].refusal("", node.op_type, dtypes, node) is None:
+                return False
+        return False
+
+    def takes_columns(self, provider: str, node: ir.Node) -> bool:
+        """Tell whether a provider's kernel of a node reads and writes columns of wider tensors."""
+        return self.manifests[provider].offers("columns", node.domain, node.op_type)
+
+    def takes_chain(self, provider: str, dtypes: Sequence[ir.DataType | None]) -> bool:
+        """Tell whether a provider runs chains of elementwise operators on inputs of these dtypes."""
+        return self.manifests[provider].refusal(INTERNAL, "ElementwiseChain", dtypes) is None
