@@ -139,7 +139,7 @@ class InternalError(Fail):
     """A bug of py_ort, not of the model or the feeds. The exception that nobody foresaw is its `__cause__`.
 
     Attributes:
-        doing: What was being done: "optimisation pass nhwc".
+        doing: What was being done: "optimization pass nhwc".
         place: The line of py_ort where it happened: "compiler/layout/rules.py:107", or "".
     """
 

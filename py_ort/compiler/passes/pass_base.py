@@ -110,7 +110,7 @@ def run_passes(model: ir.Model, passes: Iterable[Pass], earlier: Sequence[PassRe
     for each in passes:
         start = time.perf_counter()
         with typed_errors(
-            f"optimisation pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault
+            f"optimization pass {each.name}", "a lower graph_optimization_level may do without it", node_at_fault
         ):
             changes = run(each, model, [report.name for report in (*earlier, *reports)])
         ms = (time.perf_counter() - start) * 1e3

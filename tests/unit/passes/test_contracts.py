@@ -98,14 +98,14 @@ BROKEN: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_pass_is_named(case: str) -> None:
     change, said = BROKEN[case]
-    with pytest.raises(InternalError, match=f"optimisation pass broken: .*{said}"):
+    with pytest.raises(InternalError, match=f"optimization pass broken: .*{said}"):
         run_passes(_model(), [_named(change)])
 
 
 def test_only_errors_are_told_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PY_ORT_CHECK_PASSES", "0")
     assert [report.changes for report in run_passes(_model(), [_named(lambda model: 1), _named(_rename)])] == [1, 1]
-    with pytest.raises(InternalError, match="optimisation pass broken: KeyError"):
+    with pytest.raises(InternalError, match="optimization pass broken: KeyError"):
         run_passes(_model(), [_named(_unreadable)])
 
 
@@ -192,9 +192,9 @@ def test_order() -> None:
     first, second = _named(lambda m: 0), _named(lambda m: 0, __module__="p.later", after=("broken",), before=("last",))
     last = _named(lambda m: 0, __module__="p.last")
     run_passes(_model(), [first, second, last, second])  # what ran before may come again
-    with pytest.raises(InternalError, match="optimisation pass later: comes after broken"):
+    with pytest.raises(InternalError, match="optimization pass later: comes after broken"):
         run_passes(_model(), [second])
-    with pytest.raises(InternalError, match="optimisation pass later: comes before last"):
+    with pytest.raises(InternalError, match="optimization pass later: comes before last"):
         run_passes(_model(), [last, second], [_report("broken")])
 
 
