@@ -26,6 +26,8 @@ def value_type(value: ir.Value) -> Any | None:
                     added.dim_param = str(dim)
         return proto
     ir.serde.serialize_type_into(proto, value.type)
+    if isinstance(value.type, ir.OptionalType) and value.shape is not None:
+        ir.serde.serialize_shape_into(proto, value.shape)
     return proto
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
@@ -23,3 +25,19 @@ def keys_and_values(node: ir.Node, build: Builder) -> None:
     else:
         set_attributes(node, keys_int64s=numbers, values_strings=list(classes))
     set_attributes(node, classes_strings=None)
+
+
+_DEFAULTS = {"values_floats": ("default_float", -0.0), "values_int64s": ("default_int64", -1)}
+_DEFAULT_TEXT = ("default_string", "_Unused")
+
+
+@lowering("LabelEncoder", before=4, domain="ai.onnx.ml")
+def keys_that_are_none(node: ir.Node, build: Builder) -> None:
+    """A NaN was equal to no other one: it becomes the default."""
+    keys = attribute(node, "keys_floats") or []
+    for name in ("values_floats", "values_int64s", "values_strings"):
+        values = attribute(node, name)
+        if values and any(map(math.isnan, keys)):
+            default = attribute(node, *_DEFAULTS.get(name, _DEFAULT_TEXT))
+            found = [default if math.isnan(key) else value for key, value in zip(keys, values, strict=False)]
+            set_attributes(node, **{name: found})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from graphs import parse
+from onnx import TensorProto, helper
 from standard_form import run_native
 
 from py_ort import InferenceSession, SessionOptions
@@ -152,3 +155,21 @@ def test_as_native(new_session: Callable[..., InferenceSession], case: Case, pro
             np.testing.assert_array_equal(a, b, strict=True)
         else:
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, strict=True)
+
+
+@pytest.mark.parametrize("opset", [2, 3, 4])
+@pytest.mark.parametrize("values", [{"values_int64s": [10, 20, 30]}, {"values_strings": ["a", "b", "c"]}], ids=str)
+def test_a_label_that_is_no_number(
+    new_session: Callable[..., InferenceSession], values: dict[str, Any], opset: int
+) -> None:
+    """Before opset 4 a NaN among the keys stood for nothing."""
+    keys = [float("nan"), 1.0, 2.0]
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_floats=keys, **values)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", opset)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    feeds = {"x": np.array([np.nan, 1, 2, 3], F)}
+    (wanted,) = run_native(made, feeds)
+    (found,) = new_session(made.SerializeToString(), providers=["wasm"]).run(None, feeds)
+    assert found.tolist() == wanted.tolist()

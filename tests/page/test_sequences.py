@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -55,3 +56,20 @@ def test_an_optional_sequence(new_session):
         assert not there and p is None
     with pytest.raises(InvalidArgument, match=r"'o'.*give a list"):
         session.run(None, {"o": A})
+
+
+def test_an_optional_tensor_has_a_shape(new_session):
+    """Declared as [n, 3]: sessions say so, and feeds must fit."""
+    maybe = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, ["n", 3]))
+    floats = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    made = model([("OptionalGetElement", ["o"], ["x"])], {"o": maybe}, {"x": floats})
+    session, native = new_session(made, providers=["wasm"]), onnxruntime.InferenceSession(made)
+    for ours, theirs in zip(
+        session.get_inputs() + session.get_outputs(), native.get_inputs() + native.get_outputs(), strict=True
+    ):
+        assert (ours.type, ours.shape) == (theirs.type, theirs.shape)
+    (x,) = session.run(None, {"o": np.ones((2, 3), np.float32)})
+    assert x.shape == (2, 3)
+    for wrong in (np.ones((2, 4), np.float32), A):
+        with pytest.raises(InvalidArgument, match=r"'o'.*\[n, 3\]"):
+            session.run(None, {"o": wrong})

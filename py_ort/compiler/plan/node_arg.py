@@ -17,7 +17,8 @@ class NodeArg:
     Attributes:
         name: Its name.
         type: In ONNX's words: "tensor(float)", "seq(tensor(int64))", …
-        dims: A number, a name or None for each dimension; None when the rank is not known, [] for what is no tensor.
+        dims: A number, a name or None for each dimension (of an optional tensor, too); None when the rank is not known,
+            [] for what is no tensor.
         keys: Of maps: the key of each column of the tensor that stands for them in the page; see `load.maps.MapForm`.
     """
 
@@ -57,7 +58,8 @@ class NodeArg:
         from py_ort.ir.type_names import type_name
 
         shape: list[int | str | None] | None = None
-        if value.type is not None and not isinstance(value.type, (ir.TensorType, ir.SparseTensorType)):
+        kind = value.type.elem_type if isinstance(value.type, ir.OptionalType) else value.type
+        if kind is not None and not isinstance(kind, (ir.TensorType, ir.SparseTensorType)):
             shape = []
         elif value.shape is not None:
             shape = [d if isinstance(d, int) else (d.value or None) for d in value.shape]

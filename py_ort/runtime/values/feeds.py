@@ -121,8 +121,10 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
     """
     kind, inner = element_type(arg.type)
     if kind != ValueKind.tensor:
+        is_sequence = kind == ValueKind.sequence
         for i, item in enumerate(feed if isinstance(feed, list) else [] if feed is None else [feed]):
-            check_feed(NodeArg(f"{arg.name}[{i}]" if kind == ValueKind.sequence else arg.name, inner, None), item)
+            name, dims = (f"{arg.name}[{i}]", None) if is_sequence else (arg.name, arg.dims)
+            check_feed(NodeArg(name, inner, dims), item)
         return
     array = feed
     assert array is not None and not isinstance(array, list)
