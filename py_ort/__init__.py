@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from py_ort.runtime.available import set_seed as set_seed
     from py_ort.runtime.available import unregister_execution_provider_library as unregister_execution_provider_library
     from py_ort.runtime.jsep import JsepBackend as JsepBackend
+    from py_ort.runtime.model_compiler import ModelCompiler as ModelCompiler
     from py_ort.runtime.options.run_options import RunOptions as RunOptions
     from py_ort.runtime.options.session_options import ExecutionMode as ExecutionMode
     from py_ort.runtime.options.session_options import ExecutionOrder as ExecutionOrder
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from py_ort.runtime.values.ort_value import OrtValue as OrtValue
     from py_ort.runtime.values.ort_value import copy_tensors as copy_tensors
     from py_ort.runtime.values.sparse_tensor import SparseTensor as SparseTensor
-    from py_ort.unsupported import ModelCompiler as ModelCompiler
     from py_ort.user_kernels import UserKernel as UserKernel
     from py_ort.user_kernels import register_kernel as register_kernel
     from py_ort.user_kernels import unregister_kernel as unregister_kernel
@@ -71,7 +71,7 @@ _WHERE = {
     "InferenceSession": "runtime.session",
     "JsepBackend": "runtime.jsep",
     "LoraAdapter": "runtime.values.adapters",
-    "ModelCompiler": "unsupported",
+    "ModelCompiler": "runtime.model_compiler",
     "ModelMetadata": "compiler.load.metadata",
     "NodeArg": "compiler.plan.node_arg",
     "OrtDevice": "runtime.values.ort_device",

@@ -22,7 +22,3 @@ class _Refusing(type):
 def refusing(name: str, reason: str) -> type:
     """Make such a class; `reason` is what it says to whoever uses it."""
     return _Refusing(name, (), {"__doc__": reason})
-
-
-class ModelCompiler(metaclass=_Refusing):
-    """No provider of a browser has compiled contexts: every session compiles its plan, and keeps it in a cache."""

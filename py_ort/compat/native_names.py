@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from py_ort.compat import block_quantization, devices, inference_collection
 from py_ort.compat.dlpack import is_dlpack_uint8_tensor
 from py_ort.exceptions import NotImplemented
+from py_ort.runtime.model_compiler import OrtExternalInitializerInfo
 from py_ort.runtime.native import memory
 from py_ort.runtime.native.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from py_ort.runtime.options import SessionOptions
@@ -25,7 +26,6 @@ _NO_CUDA = "There is no CUDA in a browser."
 _CLASSES = {
     "OrtEpContextData": _NO_COMPILED,
     "OrtEpContextDataBuffer": _NO_COMPILED,
-    "OrtExternalInitializerInfo": _NO_COMPILED,
     "OrtSyncStream": "A browser has no streams.",
     "SessionObjectInitializer": "SessionOptions and RunOptions are made by their names.",
     "SparseBlockSparseView": "Sparse tensors of blocks are not supported: no operator takes one.",
@@ -100,6 +100,7 @@ def of_native_module() -> dict[str, Any]:
         "OrtEpAssignedNode": OrtEpAssignedNode,
         "OrtEpAssignedSubgraph": OrtEpAssignedSubgraph,
         "OrtSparseFormat": OrtSparseFormat,
+        "OrtExternalInitializerInfo": OrtExternalInitializerInfo,
         "OrtValueVector": OrtValueVector,
         "SparseCooView": SparseCooView,
         "SparseCsrView": SparseCsrView,

@@ -76,7 +76,7 @@ class SessionBase:
         provider_options: Sequence[Mapping[str, Any]] | None,
         progress: Progress | None = None,
     ) -> None:
-        origin, wanted, changes = self._origin.anew(), (providers, provider_options), _changes(self._options)
+        origin, wanted, changes = self._origin.anew(), (providers, provider_options), changes_of(self._options)
         opened = self._open_variant(origin, wanted, changes, progress)
         self._release()
         self._opened = opened
@@ -358,7 +358,8 @@ def _profile(options: SessionOptions) -> Profile | None:
     return Profile(options.profile_file_prefix)
 
 
-def _changes(options: SessionOptions) -> ModelChanges:
+def changes_of(options: SessionOptions) -> ModelChanges:
+    """Return what options change in a model each time it is read."""
     from py_ort.runtime.available import seed
 
     return ModelChanges(

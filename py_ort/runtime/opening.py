@@ -182,7 +182,7 @@ def _open_session(
         )
         planner = Planner(origin, changes, _plan_cache(options, changes))
         stage("reading the model")
-        planner.expect(_with_wasm(wanted.providers), compile_options(wanted.providers, options))
+        planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
             backend = Backend(share.take(), browser, log)
@@ -196,7 +196,7 @@ def _open_session(
                 loop_thread().call(backend.open(wanted, options.create_timeout))
         stage("compiling the model")
         compiling = time.perf_counter()
-        names = _with_wasm(backend.providers)
+        names = with_wasm(backend.providers)
         settled = compile_options(backend.options, options)
         compiled = planner.plan(names, settled, saved)
         compiled_at = time.perf_counter()
@@ -245,7 +245,7 @@ def _open_session(
     )
 
 
-def _with_wasm(names: Iterable[str]) -> list[str]:
+def with_wasm(names: Iterable[str]) -> list[str]:
     """As in onnxruntime, the CPU takes what is left even when it is not named."""
     return list(dict.fromkeys([*names, "wasm"]))
 

@@ -54,11 +54,10 @@ LEFT_OUT = {
     ),
     **dict.fromkeys(
         ("OrtCompileApiFlags", "OrtEpContextData", "OrtEpContextDataBuffer", "OrtExternalInitializerInfo"),
-        "arguments of ModelCompiler, which refuses",
+        "arguments of ModelCompiler, in the module that stands in for onnxruntime",
     ),
     "OrtSparseFormat": "what SparseTensor.format gives has its numbers",
     "OrtSyncStream": "a browser has no streams",
-    "ModelCompiler.": "the class refuses everything",
 }
 #: Parameters that onnxruntime has and we have not, or the other way round, and why.
 PARAMETERS = {
@@ -77,6 +76,7 @@ CLASSES = [
     "IOBinding",
     "InferenceSession",
     "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
     "NodeArg",
     "OrtDevice",
