@@ -65,7 +65,15 @@ CASES = [
     _resize(X, scales=[1, 1, 0.8, 1.7], mode="cubic", exclude_outside=1, cubic_coeff_a=-0.5),
     _resize(r(2, 3, 4, 5, 4), scales=[1, 1, 2, 1.5, 0.5], mode="linear"),
     _resize(X, scales=[1, 1, 0.6, 0.4], mode="linear", antialias=1),
-    _resize(X, scales=[1, 1, 0.6, 0.4], mode="cubic", antialias=1, exclude_outside=1),
+    *(
+        _resize(
+            X, sizes=sizes, mode=mode, antialias=1, exclude_outside=exclude, coordinate_transformation_mode=coordinates
+        )
+        for mode in ("linear", "cubic")
+        for exclude in (0, 1)
+        for coordinates in ("half_pixel", "align_corners", "asymmetric")
+        for sizes in ([1, 3, 4, 3], [1, 3, 1, 7])
+    ),
     _resize(X, sizes=[7, 8], mode="nearest", axes=[2, 3], keep_aspect_ratio_policy="not_larger"),
     _resize(X, sizes=[7, 8], mode="linear", axes=[3, 2], keep_aspect_ratio_policy="not_smaller"),
     _resize(r(1, 1, 5, 5, dtype="uint8"), scales=[1, 1, 2, 2], mode="nearest"),

@@ -18,10 +18,10 @@ export function antialiased(ctx: Context, x: Tensor, y: Tensor, axes: readonly A
   changing.forEach((axis, i) => {
     const dims = source.dims.map((dim, j) => (j === axis ? axes[axis].output : dim));
     const target = i === changing.length - 1 ? y : ctx.temp(dims, x.dtype);
-    const { input, output, scale, shift, offset } = axes[axis];
+    const { input, output, factor, scale, shift, offset } = axes[axis];
     ctx.dispatch({
       shader: SHADER,
-      spec: { cubic: r.mode === 'cubic', excludeOutside: r.mode === 'cubic' && r.excludeOutside, storage: x.storage },
+      spec: { cubic: r.mode === 'cubic', excludeOutside: r.excludeOutside, storage: x.storage },
       inputs: { x: source },
       outputs: { y: target },
       uniforms: {
@@ -32,9 +32,10 @@ export function antialiased(ctx: Context, x: Tensor, y: Tensor, axes: readonly A
         scale,
         shift,
         offset,
+        narrow: Math.min(factor, 1),
         cubic_a: r.cubicA,
       },
-      f32: ['scale', 'shift', 'offset', 'cubic_a'],
+      f32: ['scale', 'shift', 'offset', 'narrow', 'cubic_a'],
       workgroups: linearWorkgroups(sizeOf(dims), ctx.device),
     });
     source = target;
@@ -54,8 +55,7 @@ const SHADER: Shader<AntialiasSpec> = {
 ${weight}
 }
 ${linearMain(`  let position = (f32(i / u.inner % u.output) + u.shift) / u.scale + u.offset;
-  let narrow = min(u.scale, 1.0);
-  let reach = ${cubic ? '2.0' : '1.0'} / narrow;
+  let reach = ${cubic ? '2.0' : '1.0'} / u.narrow;
   let first = i32(floor(position - reach)) + 1;
   let last = i32(ceil(position + reach)) - 1;
   let start = i / (u.inner * u.output) * u.input;
@@ -64,7 +64,7 @@ ${linearMain(`  let position = (f32(i / u.inner % u.output) + u.shift) / u.scale
   for (var p = first; p <= last; p++) {
     let inside = clamp(p, 0, i32(u.input) - 1);
     ${excludeOutside ? 'if (inside != p) { continue; }' : ''}
-    let w = weight(abs(f32(p) - position) * narrow);
+    let w = weight(abs(f32(p) - position) * u.narrow);
     sum += w * ${load(storage, 1, 'x[(start + u32(inside)) * u.inner + i % u.inner]')};
     total += w;
   }

@@ -40,6 +40,8 @@ export function attributes(a: Attributes): ResizeAttributes {
 export interface Axis {
   readonly input: number;
   readonly output: number;
+  /** By how much it grows; `scale`, `shift` and `offset` say which places of it belong to each other. */
+  readonly factor: number;
   readonly scale: number;
   readonly shift: number;
   readonly offset: number;
@@ -73,7 +75,7 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
       : undefined;
   return dims.map((input, axis) => {
     const place = chosen.indexOf(axis);
-    if (place < 0) return { input, output: input, scale: 1, shift: 0, offset: 0, kept: true };
+    if (place < 0) return { input, output: input, factor: 1, scale: 1, shift: 0, offset: 0, kept: true };
     const output = fitted
       ? Math.floor(fitted * input + 0.5)
       : sizes
@@ -83,7 +85,7 @@ export function resizeAxes(ctx: Context, r: ResizeAttributes, dims: readonly num
     const crop: readonly [number, number] = [roi[place] ?? 0, roi[place + chosen.length] ?? 1];
     // As in onnxruntime, also where tf_crop_and_resize would crop.
     const kept = input === output && scale === 1;
-    return { input, output, kept, ...coordinate(r.coordinates, input, output, scale, crop) };
+    return { input, output, factor: scale, kept, ...coordinate(r.coordinates, input, output, scale, crop) };
   });
 }
 

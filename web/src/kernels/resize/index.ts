@@ -41,7 +41,7 @@ function resolve(ctx: Context, r: ResizeAttributes): void {
     ctx.view(0, x, dims);
     return;
   }
-  if (r.antialias && r.mode !== 'nearest' && all.some(({ scale, kept }) => !kept && scale < 1)) {
+  if (r.antialias && r.mode !== 'nearest' && all.some(({ factor, kept }) => !kept && factor < 1)) {
     antialiased(ctx, x, ctx.output(0, dims), all, r);
     return;
   }
