@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from py_ort.exceptions import PyOrtError
 from py_ort.uninterrupted import wait_for
 
 T = TypeVar("T")
+_log = logging.getLogger("py_ort.browser")
 
 
 class LoopThread:
@@ -31,6 +33,7 @@ class LoopThread:
 
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(_unheard)
         self.loop.run_forever()
         self.loop.close()
 
@@ -49,6 +52,23 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+
+#: Say of exceptions that nobody fetched whether they are the end of something that was ended.
+_ends: list[Callable[[BaseException], bool]] = []
+
+
+def end_of(tell: Callable[[BaseException], bool]) -> None:
+    """Have exceptions that nobody fetches logged as details, without a traceback, if this says so of them."""
+    _ends.append(tell)
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error = context.get("exception")
+    if error is not None and any(tell(error) for tell in _ends):
+        _log.debug("%s: %s", context.get("message", "nobody was told"), error)
+    else:
+        loop.default_exception_handler(context)
 
 
 _instance: LoopThread | None = None

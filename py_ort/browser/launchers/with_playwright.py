@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from py_ort.browser import find
 from py_ort.browser.launchers import Launcher, devtools
+from py_ort.browser.loop import end_of
 from py_ort.exceptions import BrowserCrashed, PageCrashed
 
 T = TypeVar("T")
@@ -24,6 +25,14 @@ _driver: Any = None
 #: Those that answer no more. Browsers of theirs may still be in use.
 _stuck: list[Any] = []
 _starting: asyncio.Lock | None = None
+
+
+def _is_the_drivers(error: BaseException) -> bool:
+    """Whether an exception only says that the driver process ended, as it does by a terminal's Ctrl-C."""
+    return type(error).__module__.startswith("playwright.") or "reading from the driver" in str(error)
+
+
+end_of(_is_the_drivers)
 
 
 async def driver() -> Any:
