@@ -65,6 +65,7 @@ check: build
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python .ci/lines.py
+	$(BIN)/python .ci/subjects.py
 	$(BIOME) check --error-on-warnings
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
