@@ -29,6 +29,7 @@ CONSTANTS: dict[str, Any] = {
     **{n: np.array([v]) for n, v in (("n0", 0), ("n1", 1), ("n2", 2), ("n3", 3), ("n4", 4), ("n8", 8))},
     **{"last": np.array([-1]), "i0": np.int64(0), "i1": np.int64(1), "minus": np.float32(-1)},
     **{"pairs": np.array([0, 0, 0, 4, 2]), "halves": np.array([0, 0, 0, 2, 4]), "whole": np.array([0, 0, 0, 8])},
+    "all": np.array([D, 0]),
     **{"table": np.concatenate([TWICE["c"], TWICE["c"]]), "ids": np.array([[4, 0, 3, 2, 1]])},
     **{"ctwo": TWICE["c"].reshape(S, 1, D).transpose(1, 0, 2)[None].repeat(B, 0)},
     **{"stwo": TWICE["s"].reshape(S, 1, D).transpose(1, 0, 2)[None].repeat(B, 0)},
@@ -60,6 +61,11 @@ SPELLINGS: dict[str, tuple[str, dict[str, int] | None]] = {
     ),
     "each half": (f"{CUT}  {BY_HALF}  y = Concat<axis=-1>(f, e)", {}),
     "each of neighbours": (f"{EVEN}  {BY_HALF}  {STACK}", {"interleaved": 1}),
+    "each of neighbours, and nothing behind them": (
+        f"t, rest = Split<axis=-1>(x, all)  {EVEN.replace('(x', '(t')}  {BY_HALF}  {STACK.replace('y =', 'z =')}  "
+        "y = Concat<axis=-1>(z, rest)",
+        {"interleaved": 1},
+    ),
     "each of pairs, gathered": (
         f"z = Reshape(x, pairs)  a = Gather<axis=-1>(z, i0)  b = Gather<axis=-1>(z, i1)  {BY_HALF}  {STACK}",
         {"interleaved": 1},

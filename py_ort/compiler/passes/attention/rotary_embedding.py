@@ -82,8 +82,8 @@ class RotaryEmbedding(Pass):
         result.type, result.shape = last.outputs[0].type, ir.Shape(known)
         replace_value(last.outputs[0], result)
         remove(last)
-        if last is not node:
-            drop(node.outputs[0])
+        for made in (found.last, node):
+            drop(made.outputs[0])
         return True
 
     def _half(self, found: _Rotation, value: ir.Value) -> Make | None:
