@@ -86,13 +86,13 @@ def conformance(
     )
     first = canonical_provider(options.providers[0])
     listed = read_expectations(expectations) if expectations else expectations_of(source, first, not no_fallback)
-    known = {name: reason for name, reason in listed.items() if pattern.search(name)}
+    known = {name: entry for name, entry in listed.items() if pattern.search(name)}
     with progress() as report:
         report("collecting cases", 0, 0)
         cases = load_cases(source, pattern.pattern)
         if not expectations:  # our own lists are about the newest onnx; another one has other cases
             ids = {case.id for case in cases}
-            known = {name: reason for name, reason in known.items() if name in ids}
+            known = {name: entry for name, entry in known.items() if name in ids}
         if inputs:
             inputs.check(arg for case in cases for arg in inputs_of(load_model(case.model)))
         results = run_cases(cases, options, lambda done, failed, total: report("running", done, total, _failed(failed)))

@@ -57,8 +57,18 @@ class Results:
         return {**where, **counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
 
 
-def read_expectations(file: Path) -> dict[str, str]:
-    """Return the known failures of a file: case id -> reason. TOML with one table, [known_failures].
+@dataclass(frozen=True)
+class Expectation:
+    """A known failure: why, and whether it may pass as well, as what draws random numbers may."""
+
+    reason: str
+    may_pass: bool = False
+
+
+def read_expectations(file: Path) -> dict[str, Expectation]:
+    """Return the known failures of a file, by case id.
+
+    TOML with one table, [known_failures], of lines `id = "reason"` or `id = { reason = "…", may_pass = true }`.
 
     Raises:
         InvalidArgument: It is something else.
@@ -68,12 +78,26 @@ def read_expectations(file: Path) -> dict[str, str]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
         raise InvalidArgument(f"{file}: {e}") from e
     known = tables.get("known_failures")
-    if len(tables) != 1 or not isinstance(known, dict) or not all(isinstance(reason, str) for reason in known.values()):
-        raise InvalidArgument(f'{file}: one table is expected, [known_failures], with lines of the form id = "reason"')
-    return known
+    made = {name: _expectation(entry) for name, entry in known.items()} if isinstance(known, dict) else {"": None}
+    if len(tables) != 1 or None in made.values():
+        raise InvalidArgument(
+            f'{file}: one table is expected, [known_failures], with lines of the form id = "reason" or '
+            'id = { reason = "…", may_pass = true }'
+        )
+    return {name: entry for name, entry in made.items() if entry}
 
 
-def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[str, str]:
+def _expectation(entry: Any) -> Expectation | None:
+    fields = {"reason": entry} if isinstance(entry, str) else entry
+    match fields:
+        case {"reason": str(reason), **rest} if not rest:
+            return Expectation(reason)
+        case {"reason": str(reason), "may_pass": bool(may_pass), **rest} if not rest:
+            return Expectation(reason, may_pass)
+    return None
+
+
+def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[str, Expectation]:
     """Return the failures of a source of cases that py_ort knows of itself; none of a folder's.
 
     Args:
@@ -81,12 +105,14 @@ def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[s
         provider: The first one, its canonical name.
         fallback: Whether other providers may run nodes.
     """
-    name = f"{source.partition(':')[0]}.{provider}{'' if fallback else '-alone'}.toml"
-    file = Path(__file__).parent / "expectations" / name
-    return read_expectations(file) if (source == "onnx-node" or source.startswith("ort-web:")) and file.exists() else {}
+    if source != "onnx-node" and not source.startswith("ort-web:"):
+        return {}
+    name, folder = source.partition(":")[0], Path(__file__).parent / "expectations"
+    own = folder / f"{name}.{provider}-alone.toml"
+    return read_expectations(folder / f"{name}.toml" if fallback or not own.exists() else own)
 
 
-def surprises(results: Results, known: Mapping[str, str]) -> list[str]:
+def surprises(results: Results, known: Mapping[str, Expectation]) -> list[str]:
     """Return what the expectations did not say: failures that are not known, known failures that passed, and known
     failures of which there is no case.
     """
@@ -94,6 +120,6 @@ def surprises(results: Results, known: Mapping[str, str]) -> list[str]:
     for name, outcome in results.cases.items():
         if outcome.status == FAILED and name not in known:
             texts.append(f"{name} failed: {outcome.reason}")
-        elif outcome.status == PASSED and name in known:
-            texts.append(f"{name} passed, but is listed as a known failure: {known[name]}")
+        elif outcome.status == PASSED and name in known and not known[name].may_pass:
+            texts.append(f"{name} passed, but is listed as a known failure: {known[name].reason}")
     return sorted(texts)

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from py_ort.exceptions import InvalidArgument
-from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results, read_expectations, surprises
+from py_ort.testing.results import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Expectation,
+    Outcome,
+    Results,
+    expectations_of,
+    read_expectations,
+    surprises,
+)
 
 RESULTS = Results({"good": Outcome(PASSED), "bad": Outcome(FAILED, "wrong output: y"), "left": Outcome(SKIPPED, "no")})
 
@@ -23,17 +33,53 @@ RESULTS = Results({"good": Outcome(PASSED), "bad": Outcome(FAILED, "wrong output
     ],
 )
 def test_surprises(known: dict[str, str], said: list[str]) -> None:
-    assert surprises(RESULTS, known) == said
+    assert surprises(RESULTS, {name: Expectation(reason) for name, reason in known.items()}) == said
+
+
+def test_what_may_pass_is_no_surprise_either_way() -> None:
+    known = {name: Expectation("random", may_pass=True) for name in ("good", "bad")}
+    assert surprises(RESULTS, known) == []
+    assert surprises(RESULTS, {**known, "gone": Expectation("", True)})[0].startswith("gone is listed")
 
 
 def test_expectations(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
-    file.write_text('# why\n[known_failures]\n"add/0 Add" = "too small"\nrelu = ""\n')
-    assert read_expectations(file) == {"add/0 Add": "too small", "relu": ""}
+    file.write_text(
+        '# why\n[known_failures]\n"add/0 Add" = "too small"\nrelu = ""\n'
+        'draw = { reason = "random", may_pass = true }\nthrow = { reason = "always" }\n'
+    )
+    assert read_expectations(file) == {
+        "add/0 Add": Expectation("too small"),
+        "relu": Expectation(""),
+        "draw": Expectation("random", may_pass=True),
+        "throw": Expectation("always"),
+    }
+    file.write_text("[known_failures]\n")
+    assert read_expectations(file) == {}
+
+
+def test_lists_of_our_own() -> None:
+    """One for all providers, and one for what WebGPU alone cannot do."""
+    shared, alone = expectations_of("onnx-node", "wasm"), expectations_of("onnx-node", "webgpu", fallback=False)
+    assert shared == expectations_of("onnx-node", "webgpu") == expectations_of("onnx-node", "wasm", fallback=False)
+    assert len(alone) > len(shared) > 0
+    assert expectations_of("ort-web:folder", "webgpu") and not expectations_of("folder", "wasm")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[known_failure]\na = ''", "[known_failures]\na = 1", "[known_failures", "[known_failures]\n[other]"]
+    "text",
+    [
+        "",
+        "known_failures = 1",
+        "[known_failure]\na = ''",
+        "[known_failures]\na = 1",
+        "[known_failures]\na = {}",
+        "[known_failures]\na = { reason = 1 }",
+        "[known_failures]\na = { reason = '', may_pass = 1 }",
+        "[known_failures]\na = { reason = '', may_fail = true }",
+        "[known_failures",
+        "[known_failures]\n[other]",
+    ],
 )
 def test_files_that_are_no_expectations(tmp_path: Path, text: str) -> None:
     file = tmp_path / "known.toml"

@@ -1,0 +1,62 @@
+"""ONNX's own node tests, and what py_ort/testing/expectations says of them: neither may know more than the other.
+
+On wasm all of them run. On WebGPU, on a software adapter, a part does, drawn by the cases' names, so that it is the
+same in each run and nobody chose what is in it; and every case that the expectations name. `make conformance` runs all.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection
+
+import pytest
+from shared_browser import BROWSER
+
+from py_ort.testing.case import Case
+from py_ort.testing.results import Expectation, expectations_of, surprises
+from py_ort.testing.runner import RunnerOptions, run_cases
+from py_ort.testing.sources import onnx_node
+
+#: One of so many.
+PART = 6
+KNOWN = expectations_of("onnx-node", "webgpu")
+KNOWN_ALONE = expectations_of("onnx-node", "webgpu", fallback=False)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return onnx_node.cases()
+
+
+def check(cases: list[Case], known: dict[str, Expectation], *providers: str, fallback: bool = True) -> None:
+    results = run_cases(cases, RunnerOptions(providers, fallback=fallback, browser=BROWSER))
+    assert results.cases.keys() == {case.id for case in cases}
+    assert not (found := surprises(results, known)), "\n".join(found)
+
+
+def fair_part(cases: list[Case], named: Collection[str]) -> list[Case]:
+    return [case for case in cases if case.id in named or zlib.crc32(case.id.encode()) % PART == 0]
+
+
+@pytest.mark.timeout(900)
+def test_all_on_wasm(cases) -> None:
+    check(cases, KNOWN, "wasm")
+
+
+@pytest.mark.timeout(900)
+def test_a_part_on_webgpu_alone(cases) -> None:
+    """At least one node runs there, and none elsewhere."""
+    check(fair_part(cases, KNOWN_ALONE), KNOWN_ALONE, "webgpu", "wasm", fallback=False)
+
+
+@pytest.mark.timeout(900)
+def test_a_part_on_webgpu_with_wasm_behind_it(cases) -> None:
+    """Of what WebGPU alone cannot run: the rest is the same without wasm."""
+    mixed = [case for case in cases if case.id in KNOWN_ALONE]
+    check(fair_part(mixed, KNOWN), KNOWN, "webgpu", "wasm")
+
+
+def test_the_part_is_fair(cases) -> None:
+    """It has its share of what WebGPU runs."""
+    passing = [case for case in cases if case.id not in KNOWN_ALONE]
+    assert 0.8 < len(fair_part(passing, ())) * PART / len(passing) < 1.2
