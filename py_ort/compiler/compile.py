@@ -91,11 +91,8 @@ def compile_model(
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
         check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
-    graph = loaded.model.graph
     overridable = _overridable(loaded.model)
-    inputs, outputs = ([_argument(value, loaded) for value in values] for values in (graph.inputs, graph.outputs))
-    declared = [arg.type if arg.keys is None else "" for arg in outputs]
-    compilation = Compilation(loaded, target, options, optimised, inputs, declared)
+    compilation = Compilation(loaded, target, options, optimised)
     for stage in STAGES:
         with _timed(timings, stage.name):
             reports = run_passes(loaded.model, stage.passes(compilation), compilation.reports)
@@ -107,9 +104,10 @@ def compile_model(
     with _timed(timings, "plan"):
         writer = PlanWriter(loaded.model, compilation.placed, target.user_kernels, keys=loaded.identified)
         plan = writer.write()
-    _complete(outputs, compilation.inputs, loaded)
+    inputs = compilation.inputs
+    outputs = _completed(compilation.outputs, inputs, loaded)
     return CompiledModel(
-        *(plan, writer.weights, compilation.inputs, outputs, overridable, loaded.metadata, placement, loaded.model),
+        *(plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model),
         *(compilation.reports, timings, compilation.placed),
     )
 
@@ -155,15 +153,12 @@ def _overridable(model: ir.Model) -> list[NodeArg]:
     return [NodeArg.of(value) for value in model.graph.inputs if value.is_initializer()]
 
 
-def _argument(value: ir.Value, loaded: LoadedModel) -> NodeArg:
-    """Describe an input or output as the user sees it."""
-    form = loaded.maps.get(value.name or "")
-    return NodeArg.of(value) if form is None else NodeArg(value.name or "", form.type, [], form.keys)
-
-
-def _complete(outputs: list[NodeArg], inputs: Sequence[NodeArg], loaded: LoadedModel) -> None:
+def _completed(outputs: Sequence[NodeArg], inputs: Sequence[NodeArg], loaded: LoadedModel) -> list[NodeArg]:
     """What the model left open about its outputs is filled in from what was inferred."""
     names = {dim for arg in inputs for dim in arg.shape if isinstance(dim, str)}
-    for i, (arg, value) in enumerate(zip(outputs, loaded.model.graph.outputs, strict=True)):
-        known = arg if arg.type else NodeArg(arg.name, NodeArg.of(value).type, arg.dims)
-        outputs[i] = known.settled(value, names)
+    values = loaded.model.graph.outputs
+    known = [
+        arg if arg.type else NodeArg(arg.name, NodeArg.of(value).type, arg.dims)
+        for arg, value in zip(outputs, values, strict=True)
+    ]
+    return [arg.settled(value, names) for arg, value in zip(known, values, strict=True)]

@@ -5,7 +5,7 @@ A stage's passes run one after the other; then it ends with what is no pass (a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,7 +86,7 @@ class Compilation:
         options: What the user decided.
         saved: Where the optimized graph is written to, as ONNX.
         inputs: The model's inputs as users see them.
-        output_types: The outputs' types as the model declares them, "" where it has maps.
+        outputs: Its outputs, as it declares them.
         source: The model before anything was done to it, where it is saved in that form.
         placed: Where each node runs, from the stage "placement" on.
         reports: What each pass did.
@@ -96,8 +96,8 @@ class Compilation:
     target: Target
     options: CompileOptions
     saved: SavedModel | None
-    inputs: list[NodeArg]
-    output_types: Sequence[str]
+    inputs: list[NodeArg] = field(default_factory=list)
+    outputs: list[NodeArg] = field(default_factory=list)
     source: ir.Model | None = None
     placed: dict[ir.Node, PlacedNode] = field(default_factory=dict)
     reports: list[PassReport] = field(default_factory=list)
@@ -117,6 +117,17 @@ class Compilation:
         return self.placed[node].provider
 
 
+def _argument(value: ir.Value, loaded: LoadedModel) -> NodeArg:
+    """Describe an input or output as the user sees it."""
+    form = loaded.maps.get(value.name or "")
+    return NodeArg.of(value) if form is None else NodeArg(value.name or "", form.type, [], form.keys)
+
+
+def _describe(c: Compilation, changed: bool) -> None:
+    graph = c.model.graph
+    c.inputs, c.outputs = ([_argument(value, c.loaded) for value in each] for each in (graph.inputs, graph.outputs))
+
+
 def _named(c: Compilation) -> list[Pass]:
     options = c.options
     by_denotation = options.free_dimension_overrides_by_denotation
@@ -130,7 +141,7 @@ def _settle_inputs(c: Compilation, changed: bool) -> None:
 
 
 def _canonical(c: Compilation) -> list[Pass]:
-    return [Canonicalise(check_types, c.output_types)]
+    return [Canonicalise(check_types, [arg.type if arg.keys is None else "" for arg in c.outputs])]
 
 
 def _optimized(c: Compilation) -> list[Pass]:
@@ -276,7 +287,7 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage("load", lambda c: [Constants()]),
+    Stage("load", lambda c: [Constants()], _describe),
     Stage("canonicalise", _named, _settle_inputs),
     Stage("canonicalise", _canonical),
     Stage("passes", _optimized, _check),
