@@ -23,9 +23,6 @@ NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
 INTERNAL = "com.ms.internal"
 
-Tolerance = Literal["exact", "tight", "normal", "loose"]
-"""How near to native results: exact (moves, compares), tight (few roundings), normal (sums), loose (chains)."""
-
 
 class UserKernel(Protocol):
     """What the compiler must know of a kernel that a user wrote (`py_ort.user_kernels`)."""
@@ -58,8 +55,12 @@ class Operator:
         infer: Gives the outputs their types, for operators of which ONNX has no schema, or where it knows less than
             we do.
         refine: Adds to what ONNX inferred, where sizes are symbols.
-        tolerance: How near its results are to native ones.
-        pure: Equal inputs give equal outputs, so it may be shared.
+        pure: Equal inputs give equal outputs, so it may be shared; all others are random.
+        view: Its output is input 0 under another shape: no element moves, and on a device nothing is launched.
+        grows: Its result may be larger than its inputs together, to any size.
+        heavy: What it computes is worth bringing its inputs to a GPU.
+        optional_outputs: Outputs behind the first may be left out, and are where nothing reads them.
+        indices: Inputs that name places along axes.
         kernel: The user's own, where it is one of those.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
     """
@@ -72,8 +73,12 @@ class Operator:
     layout: str = ""
     infer: Callable[[ir.Node], None] | None = None
     refine: Callable[[ir.Node], None] | None = None
-    tolerance: Tolerance = "tight"
     pure: bool = True
+    view: bool = False
+    grows: bool = False
+    heavy: bool = False
+    optional_outputs: bool = False
+    indices: Sequence[int] = ()
     expand: bool = True
     kernel: UserKernel | None = None
 

@@ -90,21 +90,16 @@ def _infer_attention(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("Attention", layout="attention", tolerance="normal", refine=_infer_attention),
-    Operator("RotaryEmbedding", tolerance="tight"),
-    *(
-        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_first)
-        for name in (
-            "RotaryEmbedding",
-            "PackedAttention",
-        )
-    ),
-    Operator("Attention", domain=MICROSOFT, tolerance="normal", infer=_infer_projected),
-    Operator("QAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_quantized),
-    Operator("MultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head, host=(8,)),
-    Operator("DecoderMaskedMultiHeadAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_multi_head),
-    Operator("GroupQueryAttention", domain=MICROSOFT, tolerance="normal", infer=_infer_grouped, host=(6,)),
-    Operator("EmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
+    Operator("Attention", layout="attention", refine=_infer_attention, heavy=True, optional_outputs=True, indices=(6,)),
+    Operator("RotaryEmbedding", indices=(3,)),
+    Operator("RotaryEmbedding", domain=MICROSOFT, infer=_infer_first, indices=(1,)),
+    Operator("PackedAttention", domain=MICROSOFT, infer=_infer_first),
+    Operator("Attention", domain=MICROSOFT, infer=_infer_projected),
+    Operator("QAttention", domain=MICROSOFT, infer=_infer_quantized),
+    Operator("MultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head, host=(8,), heavy=True),
+    Operator("DecoderMaskedMultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head),
+    Operator("GroupQueryAttention", domain=MICROSOFT, infer=_infer_grouped, host=(6,), heavy=True),
+    Operator("EmbedLayerNormalization", domain=MICROSOFT),
 ]
 
 

@@ -13,7 +13,7 @@ from py_ort.ir.graph import attribute
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.loops import loop
 
-OPERATORS = [Operator("AttnLSTM", domain=MICROSOFT, tolerance="loose")]
+OPERATORS = [Operator("AttnLSTM", domain=MICROSOFT)]
 
 _INT64 = int(ir.DataType.INT64)
 _WAYS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}

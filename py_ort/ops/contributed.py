@@ -46,13 +46,10 @@ OPERATORS = [
             ),
         )
     ),
-    Operator("CropAndResize", domain=MICROSOFT, tolerance="normal", host=(3,)),
-    *(Operator(name, domain=MICROSOFT, tolerance="exact") for name in ("DynamicTimeWarping", "MurmurHash3")),
-    *(
-        Operator(name, domain=MICROSOFT, tolerance="exact", infer=_infer_tokens)
-        for name in ("BifurcationDetector", "NGramHashMapping")
-    ),
-    Operator("VarlenNGramHashMapping", domain=MICROSOFT, tolerance="exact", infer=_infer_packed_tokens),
+    Operator("CropAndResize", domain=MICROSOFT, host=(3,)),
+    *(Operator(name, domain=MICROSOFT) for name in ("DynamicTimeWarping", "MurmurHash3")),
+    *(Operator(name, domain=MICROSOFT, infer=_infer_tokens) for name in ("BifurcationDetector", "NGramHashMapping")),
+    Operator("VarlenNGramHashMapping", domain=MICROSOFT, infer=_infer_packed_tokens),
 ]
 
 

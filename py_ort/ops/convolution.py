@@ -29,14 +29,14 @@ def _output_channels(node: ir.Node) -> Any:
 
 
 OPERATORS = [
-    Operator("Conv", layout="conv", tolerance="normal", infer=_infer_conv),
-    Operator("ConvTranspose", layout="conv", tolerance="normal", infer=_infer_conv),
-    Operator("Conv", domain=NHWC, tolerance="normal", infer=_infer_conv),
-    Operator("ConvTranspose", domain=NHWC, tolerance="normal", infer=_infer_conv),
-    Operator("FusedConv", domain=MICROSOFT, tolerance="normal", infer=_infer_conv),
-    Operator("DeformConv", tolerance="normal"),
-    Operator("ConvInteger", tolerance="exact"),
-    Operator("QLinearConv", tolerance="exact"),
+    Operator("Conv", layout="conv", infer=_infer_conv, heavy=True),
+    Operator("ConvTranspose", layout="conv", infer=_infer_conv, heavy=True),
+    Operator("Conv", domain=NHWC, infer=_infer_conv),
+    Operator("ConvTranspose", domain=NHWC, infer=_infer_conv),
+    Operator("FusedConv", domain=MICROSOFT, infer=_infer_conv, heavy=True),
+    Operator("DeformConv", heavy=True),
+    Operator("ConvInteger", heavy=True),
+    Operator("QLinearConv"),
     Operator("Col2Im", host=(1, 2)),
 ]
 

@@ -54,7 +54,7 @@ def _infer_count(node: ir.Node) -> None:
 
 OPERATORS = [
     *(
-        Operator(name, host=(*known.host, known.inputs + known.results), tolerance="exact")
+        Operator(name, host=(*known.host, known.inputs + known.results), optional_outputs=name == "Unique")
         for name, known in COUNTED.items()
     ),
     *(
@@ -64,7 +64,6 @@ OPERATORS = [
             host=known.host,
             shape_only=known.shape_only,
             infer=_infer_count,
-            tolerance="exact",
         )
         for name, known in COUNTED.items()
     ),

@@ -75,19 +75,19 @@ def _infer_like_input(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    *(Operator(name, layout="elementwise", tolerance="exact") for name in _UNARY_EXACT),
+    *(Operator(name, layout="elementwise", view=name == "Identity") for name in _UNARY_EXACT),
     *(Operator(name, layout="elementwise") for name in _UNARY),
     *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY),
-    *(Operator(name, layout="elementwise", tolerance="exact", refine=broadcast) for name in _BINARY_EXACT),
+    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY_EXACT),
     *(
         Operator(
             name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=_infer_like_input
         )
         for name in _ACTIVATIONS_OF_MICROSOFT
     ),
-    Operator("Clip", layout="elementwise", host_if_constant=(1, 2), tolerance="exact"),
-    Operator("Cast", layout="elementwise", tolerance="exact"),
-    Operator("CastLike", layout="elementwise", tolerance="exact", shape_only=(1,)),
+    Operator("Clip", layout="elementwise", host_if_constant=(1, 2)),
+    Operator("Cast", layout="elementwise"),
+    Operator("CastLike", layout="elementwise", shape_only=(1,)),
 ]
 
 

@@ -28,9 +28,9 @@ def _infer_product(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("MoE", domain=MICROSOFT, tolerance="normal"),
-    Operator("QMoE", domain=MICROSOFT, tolerance="normal"),
-    Operator("ExpertMatMul", domain=INTERNAL, tolerance="normal", infer=_infer_product),
+    Operator("MoE", domain=MICROSOFT),
+    Operator("QMoE", domain=MICROSOFT),
+    Operator("ExpertMatMul", domain=INTERNAL, infer=_infer_product),
 ]
 
 

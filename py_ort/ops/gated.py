@@ -17,7 +17,7 @@ from py_ort.ir.graph import attribute, dims, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [
-    Operator(name, domain=MICROSOFT, tolerance="normal")
+    Operator(name, domain=MICROSOFT)
     for name in (
         *("BranchwiseRMSNorm", "EngramGate", "GatedAdd", "GatedRMSNorm", "HyperConnectionPostMix"),
         *("HyperConnectionPreMix", "LinearAttentionGate", "ScaledSiLU"),

@@ -12,12 +12,12 @@ from py_ort.ir.graph import array, attribute
 from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [
-    Operator("Gather", layout="gather", tolerance="exact"),
-    Operator("GatherElements", tolerance="exact"),
-    Operator("GatherND", tolerance="exact"),
-    Operator("ScatterElements", tolerance="exact"),
-    Operator("ScatterND", tolerance="exact"),
-    Operator("TensorScatter", tolerance="exact"),
+    Operator("Gather", layout="gather", indices=(1,)),
+    Operator("GatherElements", indices=(1,)),
+    Operator("GatherND", indices=(1,)),
+    Operator("ScatterElements", indices=(1,)),
+    Operator("ScatterND", indices=(1,)),
+    Operator("TensorScatter", indices=(2,)),
 ]
 
 

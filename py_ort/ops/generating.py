@@ -15,10 +15,10 @@ from py_ort.ir.symbolic_dims import infer_constant_of_shape, refine_range
 _RANDOM = ("RandomNormal", "RandomUniform", "Multinomial", "Bernoulli", "Dropout")  # a Dropout that stays drops
 
 OPERATORS = [
-    Operator("ConstantOfShape", host=(0,), tolerance="exact", infer=infer_constant_of_shape),
-    Operator("Range", refine=refine_range, host=(0, 1, 2), tolerance="tight", expand=False),
-    Operator("OneHot", host=(1,), tolerance="exact"),
-    Operator("EyeLike", shape_only=(0,), tolerance="exact"),
+    Operator("ConstantOfShape", host=(0,), infer=infer_constant_of_shape, grows=True),
+    Operator("Range", refine=refine_range, host=(0, 1, 2), expand=False, grows=True),
+    Operator("OneHot", host=(1,), indices=(0,)),
+    Operator("EyeLike", shape_only=(0,)),
     *(Operator(name, pure=False) for name in _RANDOM),
     *(Operator(name, pure=False, shape_only=(0,)) for name in ("RandomNormalLike", "RandomUniformLike")),
     Operator("BlackmanWindow", host=(0,)),

@@ -36,9 +36,9 @@ def _infer_sequences(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("NGramRepeatBlock", domain=MICROSOFT, tolerance="exact", infer=_infer_scores),
+    Operator("NGramRepeatBlock", domain=MICROSOFT, infer=_infer_scores, indices=(0,)),
     *(
-        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_sequences)
+        Operator(name, domain=MICROSOFT, infer=_infer_sequences)
         for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
     ),
 ]

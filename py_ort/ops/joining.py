@@ -13,19 +13,13 @@ from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.symbolic_dims import refine_concat, refine_slice, refine_tile
 
 OPERATORS = [
-    Operator("Concat", refine=refine_concat, layout="concat", tolerance="exact"),
-    Operator("Split", host=(1,), layout="axis", tolerance="exact"),
-    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice", tolerance="exact"),
-    Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", tolerance="exact"),
-    Operator("CenterCropPad", host=(1,), tolerance="exact"),
-    Operator(
-        "Tile",
-        refine=refine_tile,
-        host=(1,),
-        layout="vector",
-        tolerance="exact",
-    ),
-    Operator("ReverseSequence", tolerance="exact"),
+    Operator("Concat", refine=refine_concat, layout="concat"),
+    Operator("Split", host=(1,), layout="axis"),
+    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice"),
+    Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", grows=True),
+    Operator("CenterCropPad", host=(1,)),
+    Operator("Tile", refine=refine_tile, host=(1,), layout="vector", grows=True),
+    Operator("ReverseSequence", indices=(1,)),
 ]
 
 

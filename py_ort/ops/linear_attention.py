@@ -48,9 +48,9 @@ def _infer_causal_conv(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("LinearAttention", tolerance="normal", infer=_infer_linear_attention),
-    Operator("CausalConvWithState", tolerance="normal", infer=_infer_causal_conv),
-    *(Operator(name, domain=MICROSOFT, tolerance="normal") for name in ("LinearAttention", "CausalConvWithState")),
+    Operator("LinearAttention", infer=_infer_linear_attention),
+    Operator("CausalConvWithState", infer=_infer_causal_conv),
+    *(Operator(name, domain=MICROSOFT) for name in ("LinearAttention", "CausalConvWithState")),
 ]
 
 

@@ -43,15 +43,15 @@ def _product_dims(node: ir.Node, a: list[Any] | None, b: list[Any] | None, packe
 
 
 OPERATORS = [
-    Operator("MatMul", layout="product", tolerance="normal", infer=_infer_packed),
-    Operator("Gemm", tolerance="normal", infer=_infer_packed),
-    Operator("FusedMatMul", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),
-    Operator("FusedGemm", domain=MICROSOFT, tolerance="normal", infer=_infer_packed),
-    Operator("Einsum", tolerance="normal"),
-    Operator("MatMulInteger", tolerance="exact"),
-    Operator("QLinearMatMul", tolerance="exact"),
-    Operator("Det", tolerance="normal"),
-    Operator("Inverse", domain=MICROSOFT, tolerance="normal", infer=lambda node: like(node.outputs[0], node.inputs[0])),
+    Operator("MatMul", layout="product", infer=_infer_packed, heavy=True),
+    Operator("Gemm", infer=_infer_packed, heavy=True),
+    Operator("FusedMatMul", domain=MICROSOFT, infer=_infer_packed, heavy=True),
+    Operator("FusedGemm", domain=MICROSOFT, infer=_infer_packed, heavy=True),
+    Operator("Einsum", heavy=True),
+    Operator("MatMulInteger", heavy=True),
+    Operator("QLinearMatMul"),
+    Operator("Det", heavy=True),
+    Operator("Inverse", domain=MICROSOFT, infer=lambda node: like(node.outputs[0], node.inputs[0])),
 ]
 
 

@@ -12,7 +12,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, ints
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
-OPERATORS = [Operator("MatMulFpQ4", domain=MICROSOFT, tolerance="normal")]
+OPERATORS = [Operator("MatMulFpQ4", domain=MICROSOFT)]
 
 _BLOCK = 32
 

@@ -13,7 +13,7 @@ from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import attribute, rank
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
-OPERATORS = [Operator("MRotaryEmbedding", domain=MICROSOFT, tolerance="normal")]
+OPERATORS = [Operator("MRotaryEmbedding", domain=MICROSOFT)]
 
 
 @lowering("MRotaryEmbedding", domain=MICROSOFT)

@@ -36,26 +36,23 @@ def _infer_simplified(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("BatchNormalization", layout="channels", tolerance="normal"),
-    Operator("InstanceNormalization", layout="channels", tolerance="normal"),
-    Operator("LayerNormalization", layout="trailing_axes", tolerance="normal", expand=False),
-    Operator("RMSNormalization", layout="trailing_axes", tolerance="normal", expand=False),
-    Operator("GroupNormalization", layout="channels", tolerance="normal"),
-    Operator("LpNormalization", layout="axis", tolerance="normal"),
-    Operator("MeanVarianceNormalization", tolerance="normal"),
-    Operator("LRN", layout="channels", tolerance="normal"),
+    Operator("BatchNormalization", layout="channels", optional_outputs=True),
+    Operator("InstanceNormalization", layout="channels", heavy=True),
+    Operator("LayerNormalization", layout="trailing_axes", expand=False, optional_outputs=True),
+    Operator("RMSNormalization", layout="trailing_axes", expand=False),
+    Operator("GroupNormalization", layout="channels", heavy=True),
+    Operator("LpNormalization", layout="axis"),
+    Operator("MeanVarianceNormalization"),
+    Operator("LRN", layout="channels", heavy=True),
     *(
-        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_with_statistics)
+        Operator(name, domain=MICROSOFT, infer=_infer_with_statistics)
         for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
     ),
-    *(
-        Operator(name, domain=MICROSOFT, tolerance="normal", infer=_infer_like_input)
-        for name in ("GroupNorm", "SkipGroupNorm")
-    ),
-    Operator("QEmbedLayerNormalization", domain=MICROSOFT, tolerance="normal"),
+    *(Operator(name, domain=MICROSOFT, infer=_infer_like_input) for name in ("GroupNorm", "SkipGroupNorm")),
+    Operator("QEmbedLayerNormalization", domain=MICROSOFT),
     # These two live in ai.onnx in onnxruntime's own exports.
-    Operator("SimplifiedLayerNormalization", tolerance="normal", infer=_infer_simplified),
-    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, tolerance="normal", infer=_infer_simplified),
+    Operator("SimplifiedLayerNormalization", infer=_infer_simplified),
+    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified),
 ]
 
 

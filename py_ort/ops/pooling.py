@@ -25,25 +25,19 @@ def _infer_global(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("MaxPool", layout="pool", tolerance="exact", infer=_infer_pool),
-    Operator("AveragePool", layout="pool", tolerance="normal", infer=_infer_pool),
-    Operator("LpPool", layout="pool", tolerance="normal", infer=_infer_pool),
+    Operator("MaxPool", layout="pool", infer=_infer_pool, heavy=True, optional_outputs=True),
+    Operator("AveragePool", layout="pool", infer=_infer_pool, heavy=True),
+    Operator("LpPool", layout="pool", infer=_infer_pool, heavy=True),
+    *(Operator(name, layout="pool") for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")),
+    *(Operator(name, domain=NHWC, infer=_infer_pool) for name in ("MaxPool", "AveragePool", "LpPool")),
     *(
-        Operator(name, layout="pool", tolerance="normal")
+        Operator(name, domain=NHWC, infer=_infer_global)
         for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
     ),
-    *(
-        Operator(name, domain=NHWC, infer=_infer_pool, tolerance="normal")
-        for name in ("MaxPool", "AveragePool", "LpPool")
-    ),
-    *(
-        Operator(name, domain=NHWC, infer=_infer_global, tolerance="normal")
-        for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-    ),
-    Operator("MaxpoolWithMask", domain=MICROSOFT, tolerance="exact", infer=_infer_pool),
-    Operator("MaxUnpool", host=(2,), tolerance="exact"),
+    Operator("MaxpoolWithMask", domain=MICROSOFT, infer=_infer_pool),
+    Operator("MaxUnpool", host=(2,), indices=(1,)),
     Operator("MaxRoiPool"),
-    Operator("RoiAlign", tolerance="normal"),
+    Operator("RoiAlign", heavy=True, indices=(2,)),
 ]
 
 

@@ -38,23 +38,19 @@ def _infer_qgemm(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    Operator("QuantizeLinear", layout="quantized", tolerance="exact"),
-    Operator("DequantizeLinear", layout="quantized", tolerance="exact"),
-    Operator("DynamicQuantizeLinear", tolerance="exact", expand=False),
+    Operator("QuantizeLinear", layout="quantized"),
+    Operator("DequantizeLinear", layout="quantized"),
+    Operator("DynamicQuantizeLinear", expand=False),
     *(
-        Operator(f"QLinear{name}", domain=MICROSOFT, tolerance="exact", infer=_infer_quantized)
+        Operator(f"QLinear{name}", domain=MICROSOFT, infer=_infer_quantized)
         for name in ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
     ),
-    *(
-        Operator(name, domain=MICROSOFT, tolerance="normal")
-        for name in ("MatMulBnb4", "MatMulNBits", "GatherBlockQuantized", "QLinearConcat")
-    ),
-    *(
-        Operator(name, domain=MICROSOFT, tolerance="normal")
-        for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")
-    ),
-    *(Operator(name, domain=MICROSOFT, tolerance="exact") for name in ("QuantizeLinear", "DequantizeLinear")),
-    Operator("QGemm", domain=MICROSOFT, tolerance="exact", infer=_infer_qgemm),
+    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearConcat")),
+    *(Operator(name, domain=MICROSOFT) for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")),
+    *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
+    Operator("MatMulNBits", domain=MICROSOFT, heavy=True),
+    Operator("GatherBlockQuantized", domain=MICROSOFT, indices=(1,)),
+    Operator("QGemm", domain=MICROSOFT, infer=_infer_qgemm),
 ]
 
 

@@ -12,8 +12,8 @@ from py_ort.ir.graph import attribute, attributes_of, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 
 OPERATORS = [
-    *(Operator(name, tolerance="loose") for name in ("RNN", "GRU", "LSTM")),
-    Operator("DynamicQuantizeLSTM", domain=MICROSOFT, tolerance="loose"),
+    *(Operator(name, heavy=True, optional_outputs=True) for name in ("RNN", "GRU", "LSTM")),
+    Operator("DynamicQuantizeLSTM", domain=MICROSOFT),
 ]
 
 

@@ -18,15 +18,14 @@ OPERATORS = [
         Operator(
             f"Reduce{name}",
             host=(1,),
-            layout="reduce",
-            tolerance="exact" if name in ("Max", "Min") else "normal",
+            layout="reduce" if name in ("Max", "Min") else "normal",
         )
         for name in _REDUCTIONS
     ),
-    Operator("ArgMax", layout="reduce_one", tolerance="exact"),
-    Operator("ArgMin", layout="reduce_one", tolerance="exact"),
-    Operator("CumSum", host=(1,), layout="axis_input", tolerance="normal"),
-    Operator("CumProd", host=(1,), layout="axis_input", tolerance="normal"),
+    Operator("ArgMax", layout="reduce_one"),
+    Operator("ArgMin", layout="reduce_one"),
+    Operator("CumSum", host=(1,), layout="axis_input"),
+    Operator("CumProd", host=(1,), layout="axis_input"),
 ]
 
 

@@ -13,14 +13,14 @@ from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.symbolic_dims import infer_expand, infer_reshape
 
 OPERATORS = [
-    Operator("Reshape", host=(1,), layout="reshape", tolerance="exact", infer=infer_reshape),
-    Operator("Flatten", layout="flatten", tolerance="exact"),
-    Operator("Squeeze", host=(1,), layout="squeeze", tolerance="exact"),
-    Operator("Unsqueeze", host=(1,), layout="unsqueeze", tolerance="exact"),
-    Operator("Transpose", layout="transpose", tolerance="exact"),
-    Operator("Expand", host=(1,), layout="expand", tolerance="exact", infer=infer_expand),
-    Operator("Shape", shape_only=(0,), layout="shape", tolerance="exact"),
-    Operator("Size", shape_only=(0,), layout="size", tolerance="exact"),
+    Operator("Reshape", host=(1,), layout="reshape", infer=infer_reshape, view=True),
+    Operator("Flatten", layout="flatten", view=True),
+    Operator("Squeeze", host=(1,), layout="squeeze", view=True),
+    Operator("Unsqueeze", host=(1,), layout="unsqueeze", view=True),
+    Operator("Transpose", layout="transpose"),
+    Operator("Expand", host=(1,), layout="expand", infer=infer_expand, grows=True),
+    Operator("Shape", shape_only=(0,), layout="shape"),
+    Operator("Size", shape_only=(0,), layout="size"),
 ]
 
 

@@ -13,11 +13,11 @@ from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.symbolic_dims import refine_resize
 
 OPERATORS = [
-    Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", tolerance="normal"),
-    Operator("GridSample", layout="channels", tolerance="normal"),
-    Operator("AffineGrid", host=(1,), tolerance="normal"),
-    Operator("DepthToSpace", layout="channels", tolerance="exact"),
-    Operator("SpaceToDepth", layout="channels", tolerance="exact"),
+    Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", heavy=True),
+    Operator("GridSample", layout="channels", heavy=True),
+    Operator("AffineGrid", host=(1,)),
+    Operator("DepthToSpace", layout="channels"),
+    Operator("SpaceToDepth", layout="channels"),
     Operator("ImageDecoder"),
 ]
 

@@ -29,7 +29,7 @@ def _infer_tokenizer(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    *(Operator(name, tolerance="exact") for name in (*_SEQUENCE, *_OPTIONAL, *_STRING)),
-    Operator("ConcatFromSequence", tolerance="exact"),
-    Operator("Tokenizer", domain=MICROSOFT, tolerance="exact", infer=_infer_tokenizer),
+    *(Operator(name) for name in (*_SEQUENCE, *_OPTIONAL, *_STRING)),
+    Operator("ConcatFromSequence"),
+    Operator("Tokenizer", domain=MICROSOFT, infer=_infer_tokenizer),
 ]

@@ -12,9 +12,9 @@ from py_ort.ir.operators import Operator, lowering
 from py_ort.ops.reshaping import flattened
 
 OPERATORS = [
-    Operator("Softmax", layout="axis", tolerance="normal"),
-    Operator("LogSoftmax", layout="axis", tolerance="normal"),
-    Operator("Hardmax", layout="axis", tolerance="exact"),
+    Operator("Softmax", layout="axis"),
+    Operator("LogSoftmax", layout="axis"),
+    Operator("Hardmax", layout="axis"),
 ]
 
 

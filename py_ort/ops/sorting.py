@@ -10,8 +10,8 @@ from py_ort.ir.graph import attribute, set_attributes
 from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [
-    Operator("TopK", host=(1,), tolerance="exact"),
-    Operator("Trilu", host=(1,), tolerance="exact"),
+    Operator("TopK", host=(1,)),
+    Operator("Trilu", host=(1,)),
 ]
 
 

@@ -10,8 +10,8 @@ from py_ort.ir.graph import attribute, set_attributes
 from py_ort.ir.operators import Operator, lowering
 
 OPERATORS = [
-    Operator("DFT", host=(1, 2), tolerance="loose"),
-    Operator("STFT", host=(1, 3), tolerance="loose"),
+    Operator("DFT", host=(1, 2), heavy=True),
+    Operator("STFT", host=(1, 3), heavy=True),
 ]
 
 

@@ -13,7 +13,7 @@ from py_ort.ir.graph import attribute, dims
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv
 
-OPERATORS = [Operator("WordConvEmbedding", domain=MICROSOFT, tolerance="normal")]
+OPERATORS = [Operator("WordConvEmbedding", domain=MICROSOFT)]
 _INT32 = int(ir.DataType.INT32)
 _LOWEST = np.array(-1e12, np.float32)
 

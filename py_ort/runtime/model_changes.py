@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from py_ort.compiler.load import LoadedModel
 
-_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-
 
 @dataclass(frozen=True)
 class ModelChanges:
@@ -95,7 +93,9 @@ def _seed(model: ir.Model, seed: int) -> None:
     import onnx_ir
 
     from py_ort.ir.graph import all_nodes
+    from py_ort.ir.operators import operator
 
-    for index, node in enumerate(n for n in all_nodes(model.graph) if n.domain == "" and n.op_type in _RANDOM):
+    random = (n for n in all_nodes(model.graph) if not operator(n.domain, n.op_type).pure and n.op_type != "Dropout")
+    for index, node in enumerate(random):
         if "seed" not in node.attributes:
             node.attributes["seed"] = onnx_ir.AttrFloat32("seed", float((seed + index) % 2**24))

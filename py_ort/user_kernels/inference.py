@@ -25,7 +25,6 @@ def declaration(kernel: UserKernel) -> Operator:
         # A formula does the same whatever the order of the axes is.
         layout="elementwise" if kernel.expression and kernel.shape is None and not kernel.uniforms else "",
         infer=lambda node: infer(kernel, node),
-        tolerance="normal",
         kernel=kernel,
     )
 

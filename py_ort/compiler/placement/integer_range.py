@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, subgraphs
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
+from py_ort.ir.operators import INTERNAL, NHWC, operator
 
 Interval = tuple[int, int]
 
@@ -28,15 +28,6 @@ _NATURAL: dict[ir.DataType | None, Interval] = {
 }
 _POSITIONS: Interval = (0, (1 << 30) - 1)
 """Sizes, and positions in tensors that exist: bindings are below 4 GiB, elements have 4 bytes."""
-_INDICES = {
-    **{("", name): (1,) for name in ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")},
-    **{("", "TensorScatter"): (2,), ("", "RoiAlign"): (2,), ("", "OneHot"): (0,), ("", "ReverseSequence"): (1,)},
-    **{("", "MaxUnpool"): (1,), ("", "RotaryEmbedding"): (3,), ("", "Attention"): (6,)},
-    **{("", name): (1,) for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
-    **{(MICROSOFT, name): (1,) for name in ("RotaryEmbedding", "GatherBlockQuantized")},
-    (MICROSOFT, "NGramRepeatBlock"): (0,),
-}
-"""Inputs that name places: what does not fit 32 bits is wrong there anyway, and is refused when it is uploaded."""
 
 
 class IntegerRanges:
@@ -63,7 +54,8 @@ class IntegerRanges:
         if node.domain == INTERNAL:
             return None  # made of nodes that were placed before
         declared = operator(node.domain, node.op_type)
-        indices = _INDICES.get((node.domain, node.op_type), ())
+        # What does not fit 32 bits names no place there is, and is refused when it is uploaded.
+        indices = declared.indices
         for i, value in enumerate(node.inputs):
             if value is not None and declared.use(node, i) == "device" and i not in indices and not self.fits(value):
                 return _reason(value, f"input {i}")

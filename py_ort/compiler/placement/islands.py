@@ -15,24 +15,6 @@ from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC, operator
 
 _OURS = ("", NHWC, INTERNAL, MICROSOFT)
 #: Operators of these domains whose work outweighs the transfers.
-_HEAVY = frozenset(
-    {
-        *(
-            "Conv",
-            "ConvTranspose",
-            "ConvInteger",
-            "DeformConv",
-            "MatMul",
-            "MatMulInteger",
-            "Gemm",
-            "Einsum",
-            "Attention",
-        ),
-        *("LSTM", "GRU", "RNN", "Resize", "GridSample", "RoiAlign", "DFT", "STFT", "Det", "LRN"),
-        *("AveragePool", "MaxPool", "LpPool", "InstanceNormalization", "GroupNormalization"),
-        *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulNBits", "MultiHeadAttention", "GroupQueryAttention"),
-    }
-)
 
 
 def islands(
@@ -62,7 +44,11 @@ def islands(
 
 
 def _light(node: ir.Node) -> bool:
-    return node.domain in _OURS and node.op_type not in _HEAVY and not subgraphs(node)
+    return (
+        node.domain in _OURS
+        and not any(operator(domain, node.op_type).heavy for domain in {"", node.domain})
+        and not subgraphs(node)
+    )
 
 
 def _on_cpu(node: ir.Node, placed: Mapping[ir.Node, PlacedNode]) -> bool:

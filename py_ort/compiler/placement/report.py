@@ -15,6 +15,7 @@ FORCED = "force_cpu_node_names"
 ISLAND = "between nodes on the CPU"
 COUNTED_THERE = "its result's shape depends on data, and the CPU has them or is as quick"
 #: Kernels that only look at their input under another shape: nothing is launched for them.
+#: `Operator.view`, once more: with a plan from the cache, a report is read without loading operators.
 _VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
 

@@ -9,12 +9,8 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import all_graphs, remove_with_subgraphs
 from py_ort.ir.operators import operator
 
+
 # Of these, trailing outputs may be left out.
-_OPTIONAL_OUTPUTS = frozenset(
-    {"BatchNormalization", "MaxPool", "LayerNormalization", "Dropout", "LSTM", "GRU", "RNN", "Unique", "Attention"}
-)
-
-
 class DeadCode(Pass):
     """Backwards from the outputs."""
 
@@ -26,7 +22,7 @@ class DeadCode(Pass):
                 if not any(output.uses() or output.is_graph_output() for output in node.outputs):
                     remove_with_subgraphs(node)
                     count += 1
-                elif node.op_type in _OPTIONAL_OUTPUTS and operator(node.domain, node.op_type).pure:
+                elif operator("", node.op_type).optional_outputs:
                     count += _trim(node)
         for graph in all_graphs(model.graph):
             for name, value in list(graph.initializers.items()):

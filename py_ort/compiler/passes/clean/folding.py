@@ -16,14 +16,13 @@ from py_ort.compiler.folds import folds
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import add_constant, all_nodes, array, dims, element_bytes, remove, subgraphs, tensor_of
 from py_ort.ir.infer import infer_again
+from py_ort.ir.operators import operator
 from py_ort.ir.shape_data import shape_data
 
 # A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
 # may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # what other operators may add
-_TELL_SIZES = frozenset({"Shape", "Size"})
-_GROWING = frozenset({"ConstantOfShape", "Expand", "Pad", "Range", "Tile"})  # to any size
 
 
 class Folding(Pass):
@@ -58,7 +57,7 @@ class Folding(Pass):
     def _fold(self, node: ir.Node) -> Sequence[ir.TensorProtocol] | None:
         if node.domain != "" or node.op_type in self._but:
             return None
-        if self._shapes and len(node.outputs) == 1 and (self._inferred or node.op_type in _TELL_SIZES):
+        if self._shapes and len(node.outputs) == 1 and (self._inferred or node.op_type in ("Shape", "Size")):
             known = _from_shapes(node)
             if known is not None:
                 return [tensor_of(known)]
@@ -100,7 +99,7 @@ def _too_big(node: ir.Node) -> bool:
         known = dims(output)
         sizes = [d for d in known or () if isinstance(d, int)]
         if known is None or len(sizes) < len(known):
-            if node.op_type in _GROWING:
+            if operator(node.domain, node.op_type).grows:
                 return True
             continue
         size = max(size, math.prod(sizes))

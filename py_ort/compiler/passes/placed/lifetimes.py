@@ -10,8 +10,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 from py_ort.ir.graph import attribute
-
-_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
+from py_ort.ir.operators import operator
 
 
 class _Held(NamedTuple):
@@ -119,7 +118,7 @@ def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
     """Values that lie in another's memory, and that one: reshaped, or a wider one that is written into."""
     found: dict[ir.Value, ir.Value] = {}
     for node in graph:
-        at = 0 if node.op_type in _VIEWS and node.domain == "" else attribute(node, "into")
+        at = 0 if operator(node.domain, node.op_type).view else attribute(node, "into")
         source = None if at is None else node.inputs[at]
         if source is not None:
             found[node.outputs[0]] = found.get(source, source)
