@@ -1,5 +1,6 @@
 """What is left of a browser when Python ends: nothing, neither processes nor folders."""
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -59,3 +60,29 @@ def test_nothing_is_left(launcher, alone, how):
 def left(flag: str, folder: Path) -> list[str]:
     lines = [line for _, line in processes.command_lines().values() if flag in line]
     return lines + sorted(path.name for path in folder.glob("py_ort-*"))
+
+
+INTERRUPTED = """
+import atexit, os, signal, sys, threading
+from py_ort.cli import main
+
+class Kept:
+    def __del__(self):
+        print("taken apart")
+
+kept = Kept()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+sys.argv = ["py-ort", "browsers"]
+threading.Timer(0.1, lambda: atexit.register(print, "closed")).start()
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_an_interrupted_command_does_not_take_modules_apart():
+    """What closes browsers is called, and then it ends."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 130, done.stderr
+    assert "closed" in done.stdout and "taken apart" not in done.stdout
+    assert "Traceback" not in done.stderr
