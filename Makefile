@@ -69,6 +69,7 @@ check: build
 	$(BIOME) check --error-on-warnings
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 	cd web && npm run --silent check
 	$(BIN)/python -m py_ort.compiler.document --check
 
