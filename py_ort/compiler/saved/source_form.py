@@ -7,6 +7,9 @@ again whatever became of the nodes that made it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.options import Level
@@ -16,6 +19,7 @@ from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.identity import Identity
 from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
+from py_ort.ir.graph import all_nodes
 
 #: Weights stay quantised.
 _NOT_FOLDED = ("DequantizeLinear",)
@@ -30,18 +34,33 @@ def source_form(model: ir.Model, level: Level) -> ir.Model:
 
     Args:
         model: As loaded, its inputs' dimensions named; it is changed.
-        level: Below BASIC nothing is done.
+        level: Below BASIC nothing is changed.
 
     Returns:
-        The model.
+        The model. Its nodes state all attributes that have defaults, as onnxruntime's do: tools ask for them.
     """
-    if level < Level.BASIC:
-        return model
+    if level >= Level.BASIC:
+        _optimise(model)
+    for node in all_nodes(model.graph):
+        _state_defaults(node, model.opset_imports)
+    return model
+
+
+def _optimise(model: ir.Model) -> None:
     _inline(model)
     _note_what_is_known(model)
     for each in PASSES:
         each.call(model)
-    return model
+
+
+def _state_defaults(node: ir.Node, opsets: Mapping[str, int]) -> None:
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 0), node.domain)
+    except onnx.defs.SchemaError:
+        return  # an operator of others
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.type and name not in node.attributes:
+            node.attributes.add(ir.serde.deserialize_attribute(attribute.default_value))
 
 
 def _inline(model: ir.Model) -> None:

@@ -200,3 +200,15 @@ def test_onnxruntimes_fusions_find_what_they_find_behind_native(level, tmp_path)
     saved = SavedModel.of(str(tmp_path / "ours.onnx"), {DISABLED_ENTRY: ";".join(disabled)}, level)
     compile_model(model.SerializeToString(), providers=["wasm"], optimised=saved)
     assert fused(tmp_path / "ours.onnx") == fused(tmp_path / "native.onnx") != {}
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic"])
+def test_attributes_with_defaults_are_stated(level, tmp_path):
+    """As onnxruntime does in whatever it writes: its tools ask nodes for them."""
+    made = parse("g (float[N, 4] x) => (float[N, 1] y) { m = ReduceMean<axes=[-1]>(x) y = LeakyRelu(m) }", opset=17)
+    written = _written(made, tmp_path, graph_optimization_level=level)
+    told = {
+        node.op_type: {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        for node in written.graph.node
+    }
+    assert told == {"ReduceMean": {"axes": [-1], "keepdims": 1}, "LeakyRelu": {"alpha": pytest.approx(0.01)}}
