@@ -1,7 +1,7 @@
 """Refuses new commits whose subject is not `area: imperative sentence`, of at most 72 characters and without a period.
 
-New: on this branch and not on main; on main the last few. Commits from before this rule are left alone, and so is a
-copy without history. That a sentence is imperative is not known to a program: it refuses what surely is not.
+New: on this branch and not on main; on main the last few. Commits from before this file's last change are left alone,
+and so is a copy without history. That a sentence is imperative no program knows: it refuses what surely is not.
 """
 
 import re
@@ -39,10 +39,10 @@ def fault(subject: str) -> str:
 
 def new_commits() -> list[str]:
     """Lines of a commit's short name and its subject."""
-    rule = git("log", "--diff-filter=A", "--format=%H", "--", Path(__file__).name)
+    rule = git("log", "-1", "--format=%H", "--", Path(__file__).name)
     if not rule:
         return []
-    since = [f"^{rule.splitlines()[-1]}"]
+    since = [f"^{rule}"]
     base = git("merge-base", "HEAD", "main")
     if base and base != git("rev-parse", "HEAD"):
         since.append(f"^{base}")

@@ -193,8 +193,9 @@ export interface Requirement {
 }
 
 /**
- * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider tensors
- * where attributes say so (kernels/_columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added to the product.
+ * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
+ * tensors where attributes say so (kernels/_columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added to the
+ * product.
  */
 export type Feature = 'columns' | 'bias' | 'residual';
 
