@@ -7,7 +7,8 @@ import asyncio
 from py_ort.browser import sandbox
 from py_ort.browser.bridge import Bridge
 from py_ort.browser.http_server import HttpServer, check_assets
-from py_ort.browser.launchers import Launcher, launcher_for, with_playwright
+from py_ort.browser.launchers import launcher_for, with_playwright
+from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.exceptions import BrowserCrashed, PyOrtError, Timeout

@@ -12,7 +12,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from py_ort.browser.launchers import Launcher
+from py_ort.browser.launchers.launcher import Launcher
 from py_ort.schema.gen.Ack import AckT
 from py_ort.schema.gen.DeviceOpened import DeviceOpenedT
 from py_ort.schema.gen.Hello import HelloT

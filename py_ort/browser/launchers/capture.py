@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import ClassVar
 
-from py_ort.browser.launchers import Launcher
+from py_ort.browser.launchers.launcher import Launcher
 
 
 class CaptureLauncher(Launcher):

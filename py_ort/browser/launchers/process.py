@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from py_ort.browser import find
-from py_ort.browser.launchers import Launcher
+from py_ort.browser.launchers.launcher import Launcher
 from py_ort.exceptions import BrowserCrashed
 
 

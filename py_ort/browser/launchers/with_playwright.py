@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, TypeVar
 
 from py_ort.browser import find
-from py_ort.browser.launchers import Launcher, devtools
+from py_ort.browser.launchers import devtools
+from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.loop import end_of
 from py_ort.exceptions import BrowserCrashed, PageCrashed
 

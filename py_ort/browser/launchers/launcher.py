@@ -1,0 +1,45 @@
+"""What all launchers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from py_ort.exceptions import PyOrtError
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
+
+
+class Launcher:
+    """Starts (or reaches) one browser and opens one page in it.
+
+    Attributes:
+        name: For messages and `placement()`.
+        replaceable: Whether another launch gives another browser.
+        description: The browser and its version, once started.
+    """
+
+    name: ClassVar[str] = ""
+    replaceable: ClassVar[bool] = True
+
+    def __init__(self, options: BrowserOptions, on_lost: Callable[[PyOrtError], None]) -> None:
+        self.options = options
+        #: To be called with BrowserCrashed or PageCrashed when the browser or its page ends by itself.
+        self.on_lost = on_lost
+        self.description = options.browser
+        #: Set when its page has said hello.
+        self.connected = False
+
+    async def start(self, url: str) -> None:
+        """Start the browser and open the URL.
+
+        Raises:
+            BrowserNotFound: There is no such browser.
+            BrowserCrashed: It did not start.
+        """
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """End what `start` began, and nothing else. Never raises, and starts no thread: Python may be about to end."""
+        raise NotImplementedError
