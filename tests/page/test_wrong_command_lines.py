@@ -73,7 +73,7 @@ def test_random_options_of_commands_without_a_browser(py_ort_command, model, tmp
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (("run", "MODEL", "--provider", "webgup"), "no execution provider"),
+        (("run", "MODEL", "--provider", "webgup"), "Unknown Provider Type: webgup"),
         (("run", "MODEL", "--runs", "0"), "--runs"),
         (("profile", "MODEL", "--html", "/no/such/folder/a.html"), "no folder"),
         (("bench", "MODEL", "--json", "/"), "is a folder"),
