@@ -67,7 +67,8 @@ check: build
 	$(BIN)/python .ci/lines.py
 	$(BIN)/python .ci/subjects.py
 	$(BIOME) check --error-on-warnings
-	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	@echo clang-format --dry-run
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	cd web && npm run --silent check
@@ -77,7 +78,8 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIOME) check --write
-	$(BIN)/clang-format -i $(CXX_FILES)
+	@echo clang-format
+	@$(BIN)/clang-format -i $(CXX_FILES)
 
 build: setup py_ort/assets/core.wasm py_ort/assets/worker.js
 setup: $(STAMPS)/system $(STAMPS)/schema $(STAMPS)/python $(STAMPS)/npm
