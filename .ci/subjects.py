@@ -14,8 +14,8 @@ LONGEST = 72
 LAST = 20
 FORM = re.compile(r"[a-z][\w.+-]*(, [a-z][\w.+-]*)*: (?P<first>[^\s,]+).*[^.]")
 NO_VERB = re.compile(
-    "an?|the|this|that|these|those|no|not|one|all|each|every|both|any|some|its?|they|their|what|which|who|where|when|how|"
-    "why|if|in|on|of|for|from|with|without|and|or|but|is|are|was|were|has|had|does|now|more|less|only"
+    "an?|the|this|that|these|those|no|not|one|all|each|every|both|any|some|its?|they|their|what|which|who|where|when|"
+    "how|why|if|in|on|of|for|from|with|without|and|or|but|is|are|was|were|has|had|does|now|more|less|only"
 )
 #: Verbs that end as participles do.
 VERB = re.compile(r"need|embed|feed|seed|shed|speed|exceed|proceed|bring|string|ring|sing|ping|swing")
