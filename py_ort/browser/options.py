@@ -102,7 +102,16 @@ class BrowserOptions:
     def of(
         cls, browser: str | BrowserOptions | None, launcher: str | None = None, pages: int | None = None
     ) -> BrowserOptions:
-        """Return options from the arguments `browser=`, `launcher=` and `pages=` of a session."""
+        """Return options from the arguments of a session.
+
+        Args:
+            browser: Options, or what they call `browser`; None: the default.
+            launcher: Takes the place of that of `browser`; None: it does not.
+            pages: Likewise.
+
+        Raises:
+            InvalidArgument: One of them is not what it may be.
+        """
         options = browser if isinstance(browser, BrowserOptions) else cls(browser=browser) if browser else cls()
         return replace(options, launcher=launcher or options.launcher, pages=pages or options.pages)
 

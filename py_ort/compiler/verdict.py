@@ -243,7 +243,7 @@ def _further(
 
 
 def _bytes(value: ir.Value) -> int | None:
-    """The size of a tensor, None where it is open; 0 of texts, and of what is no tensor."""
+    """The size of a tensor, None where it is open; 0 of texts, and of what is not a tensor."""
     if value.dtype == ir.DataType.STRING or (value.type is not None and not isinstance(value.type, ir.TensorType)):
         return 0
     if (

@@ -34,7 +34,22 @@ class AsyncInferenceSession(SessionBase):
         pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> AsyncInferenceSession:
-        """Make a session, in a thread, as compiling takes time; see `InferenceSession` for arguments and errors."""
+        """Make a session, in a thread, as compiling takes time.
+
+        Args:
+            path_or_bytes: An ONNX file, or its bytes.
+            sess_options: See `SessionOptions`.
+            providers: Execution providers, best first: names, or pairs of a name and its options. Default: "webgpu",
+                then "wasm".
+            provider_options: Options for each of `providers`, as dicts.
+            browser: Which browser; see `BrowserOptions`. Default: "chromium".
+            launcher: "playwright" or "process"; default: what suits the browser.
+            pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
+            progress: Called in that thread with (stage, done, total) while the session is made.
+
+        Raises:
+            PyOrtError: As the constructor of `InferenceSession` does.
+        """
         where = BrowserOptions.of(browser, launcher, pages)
         return await asyncio.to_thread(cls, path_or_bytes, sess_options, providers, provider_options, where, progress)
 
@@ -44,7 +59,19 @@ class AsyncInferenceSession(SessionBase):
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[Any]:
-        """Run the model; see `InferenceSession.run`. Cancelling the task ends the run in the page."""
+        """Run the model. Cancelling the task ends the run in the page.
+
+        Args:
+            output_names: As for `InferenceSession.run`.
+            input_feed: As for `InferenceSession.run`.
+            run_options: As for `InferenceSession.run`.
+
+        Returns:
+            The outputs, as `InferenceSession.run` does.
+
+        Raises:
+            PyOrtError: As `InferenceSession.run` does.
+        """
         options, began, spent = run_options or RunOptions(), time.perf_counter(), 0.0
         while True:
             start = partial(self._start, output_names, input_feed, options, spent=spent)

@@ -108,7 +108,14 @@ def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_thr
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: Any = None) -> None:
-    """Nothing to do: a browser brings what it needs."""
+    """Nothing to do: a browser brings what it needs.
+
+    Args:
+        cuda: Not read, as the others: native onnxruntime's.
+        cudnn: Not read.
+        msvc: Not read.
+        directory: Not read.
+    """
 
 
 def register_execution_provider_library(registration_name: str, library_path: str) -> NoReturn:

@@ -37,7 +37,19 @@ _DEFAULTS = RunOptions()
 
 @public
 class SessionBase:
-    """A model in a page, and what may be asked of it."""
+    """A model in a page, and what may be asked of it.
+
+    Args:
+        source: An ONNX file, or its bytes.
+        options: See `SessionOptions`.
+        providers: Execution providers, best first; None: those of `options`, else "webgpu", then "wasm".
+        provider_options: Options for each of `providers`, as dicts.
+        browser: Where to run it.
+        progress: Called with (stage, done, total) while the session is made.
+
+    Raises:
+        PyOrtError: As `InferenceSession` says.
+    """
 
     def __init__(
         self,

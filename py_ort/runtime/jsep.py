@@ -111,13 +111,19 @@ class JsepBackend:
         self._ask(body)
 
     def copy(self, source: bytes | np.ndarray | int, target: int, size: int | None = None) -> None:
-        """Copy into a buffer: bytes or an array's bytes from here, or `size` bytes of another buffer.
+        """Copy into a buffer: from memory of Python, or from another buffer.
 
-        Bytes are taken as they are: see docs/internals.md, section 5, for how elements lie on the GPU; `run` and
-        `OrtValue` convert them.
+        Bytes are taken as they are: see docs/internals.md, "Elements on the GPU", for how elements lie there; `run`
+        and `OrtValue` convert them.
+
+        Args:
+            source: Bytes, an array (its bytes in C order), or the number of a buffer of the same page.
+            target: The number of the buffer that is written, from its first byte on.
+            size: How many bytes; must be given with a buffer, and else may be left out.
 
         Raises:
-            InvalidArgument: They do not fit, or a buffer is not there.
+            InvalidArgument: They do not fit, a buffer is not there, or `size` is missing or wrong.
+            BrowserError: The page is gone, or its GPU is lost.
         """
         body = JsepCopyT()
         body.dst = target
@@ -146,12 +152,15 @@ class JsepBackend:
     # --- kernels
 
     def create_kernel(self, op_type: str, attributes: Mapping[str, Any] | None = None, domain: str = "") -> int:
-        """Make a kernel; return its number.
+        """Make a kernel.
 
         Args:
-            op_type: The operator, in its newest opset's form (docs/internals.md, section 2).
+            op_type: The operator, in its newest opset's form (docs/internals.md, "Canonical operators").
             attributes: Numbers, texts, lists of them, or arrays.
             domain: "" is ai.onnx. A user kernel's is its own (see `py_ort.register_kernel`).
+
+        Returns:
+            Its number, for `run` and `release_kernel`.
 
         Raises:
             NotImplemented: There is no WebGPU kernel for this operator.
@@ -185,9 +194,10 @@ class JsepBackend:
         """Run a kernel.
 
         Args:
-            kernel: Of `create_kernel`.
-            inputs: Arrays are uploaded for this run; values on the GPU are read where they are; None: omitted.
-            outputs: How many.
+            kernel: The number that `create_kernel` returned.
+            inputs: Arrays, of any shape and dtype that the kernel takes, are uploaded for this run; values on the GPU
+                are read where they are; None: omitted.
+            outputs: How many outputs to make.
             host: Indices of the inputs that the kernel reads on the CPU (shapes, axes, pads). Default: what is
                 declared for the operator, and what is so when constant unless it is on the GPU.
 

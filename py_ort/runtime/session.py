@@ -147,6 +147,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
 
         Returns:
             A future of the outputs: inside a running asyncio loop one to await, else a `concurrent.futures.Future`.
+            It raises what `run` raises.
         """
         future = in_thread(lambda: self.run(output_names, input_feed, run_options))
         if callback is not None:
@@ -167,7 +168,20 @@ class InferenceSession(NativeSessionNames, SessionBase):
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model on `OrtValue`s; return `OrtValue`s."""
+        """Run the model on `OrtValue`s.
+
+        Args:
+            output_names: As for `run`.
+            input_dict_ort_values: Values by the names of the inputs, of the inputs' dtypes and shapes. Those on the GPU
+                of this session's page are read in place, those of another page are copied.
+            run_options: As for `run`.
+
+        Returns:
+            The outputs, on the CPU unless `SessionOptions.preferred_output_location` leaves them on the GPU.
+
+        Raises:
+            PyOrtError: As `run` does.
+        """
         outputs = self.run(output_names, input_dict_ort_values, run_options)
         types = self._output_types()
         return [OrtValue(value, types[name]) for name, value in zip(output_names or types, outputs, strict=True)]
@@ -181,7 +195,20 @@ class InferenceSession(NativeSessionNames, SessionBase):
         fetches: list[OrtValue],
         fetch_devices: Sequence[Any],
     ) -> None:
-        """Run the model on lists of names and values; the outputs go into the list `fetches`."""
+        """Run the model on lists of names and values.
+
+        Args:
+            run_options: As for `run`.
+            feed_names: The names of the inputs.
+            feeds: A value for each of them, of the input's dtype and shape.
+            fetch_names: The outputs wanted.
+            fetches: A list that is filled with the outputs, in that order; what was in it goes.
+            fetch_devices: An `OrtDevice` for each output: where it shall be.
+
+        Raises:
+            PyOrtError: As `run` does.
+            InvalidArgument: There are not as many feeds as names.
+        """
         on_gpu = [n for n, device in zip(fetch_names, fetch_devices, strict=False) if device.name == "webgpu"]
         feed = dict(zip(feed_names, feeds, strict=True))
         outputs = self._run(fetch_names, feed, run_options, dict.fromkeys(on_gpu))
@@ -202,11 +229,17 @@ class InferenceSession(NativeSessionNames, SessionBase):
         """Return a value of zeros; on "webgpu" where this session's runs read and write it in place.
 
         Args:
-            shape: Its dimensions.
-            element_type: A numpy type, or ONNX's number.
+            shape: Its dimensions, in elements.
+            element_type: A numpy dtype, or ONNX's number of an element type.
             device_type: "cpu" or "webgpu".
             device_id: A device of this session's page; 0: the session's own.
-            vendor_id: Must be left out.
+            vendor_id: Must be left out: a browser's devices have none.
+
+        Raises:
+            InvalidArgument: A size is negative, ONNX has no such type, the GPU has no form for it, there is no such
+                device, or `vendor_id` is given.
+            NoAdapter: WebGPU has no adapter there.
+            NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         backend = self._ready().backend
         return make_value(shape, element_type, device_type, device_id or backend.device_id, vendor_id, backend.lease)

@@ -1,12 +1,15 @@
-"""What the documentation names is there: files that it links to, commands and their options."""
+"""What the documentation names is there: files, commands, options; and docstrings tell of what the API takes."""
 
 from __future__ import annotations
 
+import enum
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import py_ort
 from py_ort.cli import cli
 
 ROOT = Path(__file__).parents[2]
@@ -33,3 +36,40 @@ def test_links_and_commands(page):
 def test_every_command_is_in_the_readme():
     named = {name for name, _ in _COMMAND.findall((ROOT / "README.md").read_text(encoding="utf-8"))}
     assert set(cli.commands) <= named
+
+
+def _callables():
+    """Every public callable: (its name, what is called, where its arguments are told)."""
+    for name in py_ort.__all__:
+        found = getattr(py_ort, name)
+        if not inspect.isclass(found):
+            yield name, found, inspect.getdoc(found)
+            continue
+        if not issubclass(found, enum.Enum):
+            made_by = next(cls for cls in found.__mro__ if "__init__" in vars(cls))
+            yield name, found, inspect.getdoc(made_by)
+        for member, method in inspect.getmembers(found, callable):
+            ours = str(getattr(method, "__module__", "")).startswith("py_ort.")
+            if ours and not member.startswith("_"):
+                yield f"{name}.{member}", method, inspect.getdoc(method)
+
+
+def _parameters(called):
+    parameters = inspect.signature(called).parameters.values()
+    return [p.name for p in parameters if p.name not in ("self", "cls")]
+
+
+_MANY = [each for each in _callables() if len(_parameters(each[1])) >= 3]
+
+
+@pytest.mark.parametrize(("name", "called", "doc"), _MANY, ids=[name for name, _, _ in _MANY])
+def test_docstrings_tell_of_every_argument(name, called, doc):
+    sections = r"Args|Attributes" if inspect.isclass(called) else "Args"
+    told = "".join(re.findall(rf"^(?:{sections}):((?:\n    .*)+)", doc or "", re.MULTILINE))
+    missing = [p for p in _parameters(called) if not re.search(rf"^    {p}: \S", told, re.MULTILINE)]
+    assert not missing, f"{name}: its docstring has no section Args that names {', '.join(missing)}"
+
+
+def test_the_api_is_looked_through():
+    names = {name for name, _, _ in _MANY}
+    assert {"InferenceSession", "InferenceSession.run", "OrtValue.ortvalue_from_numpy", "BrowserOptions"} <= names

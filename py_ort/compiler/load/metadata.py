@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Fields and names as in onnxruntime."""
+    """Fields and names as in onnxruntime; texts are empty where the model says nothing.
+
+    Attributes:
+        producer_name: The tool that wrote the model.
+        graph_name: The name of its graph.
+        domain: Its namespace, as a reversed domain name.
+        description: What is said of the model.
+        graph_description: What is said of its graph.
+        version: Of the model; 2**63 - 1 where it has none, as in onnxruntime.
+        custom_metadata_map: Whatever else the model says, by keys of its author.
+    """
 
     producer_name: str = ""
     graph_name: str = ""
@@ -24,7 +34,6 @@ class ModelMetadata:
     @classmethod
     def of(cls, model: ir.Model) -> ModelMetadata:
         """Take the metadata from a model that was just read."""
-        # onnxruntime reports the largest int64 for a model that has no version.
         return cls(
             producer_name=model.producer_name or "",
             graph_name=model.graph.name or "",

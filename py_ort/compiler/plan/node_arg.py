@@ -18,7 +18,7 @@ class NodeArg:
         name: Its name.
         type: In ONNX's words: "tensor(float)", "seq(tensor(int64))", …
         dims: A number, a name or None for each dimension (of an optional tensor, too); None when the rank is not known,
-            [] for what is no tensor.
+            [] for what is not a tensor.
         keys: Of maps: the key of each column of the tensor that stands for them in the page; see `load.maps.MapForm`.
     """
 

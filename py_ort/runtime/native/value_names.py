@@ -35,12 +35,27 @@ class NativeValueNames:
 
     @classmethod
     def ortvalue_from_shape_and_onnx_type(cls, shape: Any, element_type: int, device: Any) -> Any:
-        """Return a value of zeros; see `OrtValue.ortvalue_from_shape_and_type`."""
+        """Return a value of zeros; see `OrtValue.ortvalue_from_shape_and_type`, whose errors these are.
+
+        Args:
+            shape: Its dimensions, in elements.
+            element_type: ONNX's number of the element type.
+            device: An `OrtDevice`, "cpu" or "webgpu".
+        """
         return cls.ortvalue_from_shape_and_type(shape, element_type, device)  # type: ignore[attr-defined]
 
     @classmethod
     def ortvalue_from_shape_and_type_for_memory_info(cls, shape: Any, element_type: Any, memory_info: Any) -> Any:
-        """Refuse, as `OrtValue.ortvalue_from_shape_and_type` does when it is given a `memory_info`."""
+        """Refuse, as `OrtValue.ortvalue_from_shape_and_type` does when it is given a `memory_info`.
+
+        Args:
+            shape: As there.
+            element_type: As there.
+            memory_info: The allocator's description in native onnxruntime; a browser has none.
+
+        Raises:
+            NotImplemented: Always.
+        """
         make = cls.ortvalue_from_shape_and_type  # type: ignore[attr-defined]
         return make(shape, element_type, memory_info=memory_info)
 

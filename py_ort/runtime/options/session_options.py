@@ -240,10 +240,15 @@ class SessionOptions:
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[bytes | bytearray | memoryview], lengths: Sequence[int]
     ) -> None:
-        """Give the files in which the model's external data lie, as the model names them, from memory.
+        """Give the files in which the model's external data lie, from memory.
+
+        Args:
+            names: The files, as the model names them.
+            buffers: The contents of each; they are read when a session is made, and not copied before.
+            lengths: How many bytes of each buffer count.
 
         Raises:
-            InvalidArgument: The three do not match.
+            InvalidArgument: There are not as many of one as of the others, or a buffer is shorter than its length.
         """
         if not len(names) == len(buffers) == len(lengths):
             raise InvalidArgument(f"there are {len(names)} names, {len(buffers)} buffers and {len(lengths)} lengths")

@@ -73,7 +73,7 @@ class AdapterFormat:
         """Write a file.
 
         Raises:
-            InvalidArgument: A parameter is no tensor of numbers.
+            InvalidArgument: A parameter is not a tensor of numbers.
         """
         builder = flatbuffers.Builder(1024)
         parameters = [_write_parameter(builder, name, value) for name, value in self._parameters.items()]

@@ -53,6 +53,19 @@ class IOBinding(NativeBindingNames):
         """Bind memory of the CPU by its address, or a GPU buffer by its number (`OrtValue.data_ptr` has both).
 
         It is read when the session runs, and must still be there then.
+
+        Args:
+            name: The input.
+            device_type: "cpu" or "webgpu".
+            device_id: The GPU device that the session runs on; 0: whichever that is.
+            element_type: A numpy dtype, or ONNX's number of an element type; strings have no address.
+            shape: Dimensions, in elements; these are contiguous, in C order.
+            buffer_ptr: The address of the first element; for "webgpu" the number of a GPU buffer of the session's page.
+
+        Raises:
+            InvalidArgument: The model has no such input, the session is on another GPU device or on none, or there is
+                no such device or type. What does not fit the input's type and shape is told by the run.
+            NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         self._check_device(device_type, device_id)
         self._bind_input(name, self._at(device_type, element_type, shape, buffer_ptr))
@@ -76,10 +89,22 @@ class IOBinding(NativeBindingNames):
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output: on the CPU, left on the GPU ("webgpu"), or written to an address or GPU buffer.
+        """Ask for an output: on the CPU, left on the GPU, or written to an address or into a GPU buffer.
+
+        Args:
+            name: The output.
+            device_type: "cpu" or "webgpu".
+            device_id: The GPU device that the session runs on; 0: whichever that is.
+            element_type: With `buffer_ptr`: a numpy dtype, or ONNX's number of an element type. Else not read.
+            shape: With `buffer_ptr`: dimensions, in elements; these are contiguous, in C order. Else not read.
+            buffer_ptr: Where to write: the address of the first element, for "webgpu" the number of a GPU buffer of
+                the session's page. None: a new value, which `get_outputs` returns.
 
         Raises:
-            InvalidArgument: The session is on another GPU device than `device_id` (0: the session's own).
+            InvalidArgument: The session is on another GPU device or on none, there is no such device or type, or
+                `buffer_ptr` comes without `element_type` and `shape`. An output that the model does not have, or that
+                does not fit, is told by the run.
+            NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         self._check_device(device_type, device_id)
         if buffer_ptr is None:

@@ -17,8 +17,16 @@ _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann":
 class OrtDevice:
     """A place for tensors: "cpu" or "webgpu"; or the description of a native one ("cuda"), where none can be.
 
+    Args:
+        name: "cpu", "webgpu", or a synonym ("gpu", "webgpu-buffer"); of native ones "cuda", "dml", "npu", "cann".
+        device_id: Its number among those of its kind.
+        vendor_id: PCI's number of the vendor; -1: the one that the name implies; a browser's devices have none.
+
     Attributes:
-        name: Which.
+        name: "cpu", "webgpu", or the native name.
+
+    Raises:
+        InvalidArgument: There is no such device.
     """
 
     def __init__(self, name: str, device_id: int = 0, vendor_id: int = -1) -> None:
@@ -29,7 +37,16 @@ class OrtDevice:
 
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return the device of a name; a browser knows no vendors, so that no tensor can be where one is named."""
+        """Return the device of a name, as the constructor does.
+
+        Args:
+            ort_device_name: "cpu", "webgpu", a synonym, or the name of a native device.
+            device_id: Its number among those of its kind.
+            vendor_id: PCI's number of the vendor; a browser's devices have none.
+
+        Raises:
+            InvalidArgument: There is no such device.
+        """
         return OrtDevice(ort_device_name, device_id, int(vendor_id))
 
     def device_type(self) -> int:

@@ -49,11 +49,21 @@ class OrtValue(NativeValueNames):
     ) -> OrtValue:
         """Return a value that shares the array's memory, or a copy of it on the GPU.
 
-        "webgpu" is device `device_id` of the page that sessions without `browser=` share. An `OrtDevice` says both.
+        Args:
+            numpy_obj: The elements, of any shape and of any dtype that ONNX has (strings on the CPU only).
+            device_type: "cpu" or "webgpu", which is the page that sessions without `browser=` share; an `OrtDevice`
+                gives the device's number, too.
+            device_id: The number of the device in that page.
+            vendor_id: Must be left out: a browser's devices have none.
+
+        Returns:
+            A value of the array's shape and dtype.
 
         Raises:
             NoAdapter: WebGPU has no adapter there.
-            InvalidArgument: The GPU has no form for this type, or an integer needs more than 32 bits.
+            InvalidArgument: ONNX has no such dtype, the GPU has no form for it, an integer needs more than 32 bits
+                there, there is no such device, or `vendor_id` is given.
+            NotImplemented: It is a device of native onnxruntime ("cuda").
         """
         array = np.asarray(numpy_obj)
         _known(array)
@@ -84,7 +94,23 @@ class OrtValue(NativeValueNames):
         vendor_id: int = -1,
         memory_info: Any = None,
     ) -> OrtValue:
-        """Return a value of zeros; `element_type` is a numpy type or ONNX's number."""
+        """Return a value of zeros.
+
+        Args:
+            shape: Its dimensions, in elements.
+            element_type: A numpy dtype, or ONNX's number of an element type (`onnx.TensorProto.FLOAT`).
+            device_type: "cpu" or "webgpu", which is the page that sessions without `browser=` share; an `OrtDevice`
+                gives the device's number, too.
+            device_id: The number of the device in that page.
+            vendor_id: Must be left out: a browser's devices have none.
+            memory_info: Must be left out: a browser has one kind of memory for each device.
+
+        Raises:
+            InvalidArgument: A size is negative, ONNX has no such type, the GPU has no form for it, there is no such
+                device, or `vendor_id` is given.
+            NoAdapter: WebGPU has no adapter there.
+            NotImplemented: `memory_info` is given, or a device of native onnxruntime ("cuda").
+        """
         if memory_info is not None:
             raise NotImplemented("memory_info: a browser has one kind of memory for each device")
         return make_value(shape, element_type, device_type, device_id, vendor_id)
@@ -105,7 +131,7 @@ class OrtValue(NativeValueNames):
         """Return a value that holds a sparse tensor.
 
         Raises:
-            WrongType: It is none.
+            WrongType: It is not a `SparseTensor`.
         """
         if not isinstance(sparse_tensor, SparseTensor):
             raise WrongType(f"ort_value_from_sparse_tensor takes a SparseTensor, not {type(sparse_tensor).__name__}")
@@ -115,10 +141,10 @@ class OrtValue(NativeValueNames):
         """Return the sparse tensor that it holds.
 
         Raises:
-            InvalidArgument: It holds none.
+            InvalidArgument: It holds something else.
         """
         if not isinstance(self.value, SparseTensor):
-            raise InvalidArgument(f"{self!r} is no sparse tensor")
+            raise InvalidArgument(f"{self!r} is not a sparse tensor")
         return self.value
 
     def to_dlpack(self) -> Any:
@@ -136,7 +162,7 @@ class OrtValue(NativeValueNames):
         """Return the elements; from the GPU they are downloaded each time.
 
         Raises:
-            InvalidArgument: It is no tensor; `value` has what it holds.
+            InvalidArgument: It is not a tensor; `value` has what it holds.
         """
         tensor = self._tensor()
         return tensor if isinstance(tensor, np.ndarray) else tensor.numpy()
@@ -234,7 +260,7 @@ class OrtValue(NativeValueNames):
 
     def _tensor(self) -> np.ndarray | DeviceTensor:
         if not self.is_tensor():
-            raise InvalidArgument(f"{self._describe()} is no tensor; its attribute `value` has what it holds")
+            raise InvalidArgument(f"{self._describe()} is not a tensor; its attribute `value` has what it holds")
         return self.value
 
     def _describe(self) -> str:
@@ -301,10 +327,16 @@ def make_value(
 
 @public_function
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
-    """Copy values into others of the same types and shapes, wherever they are.
+    """Copy values into others of the same dtypes and shapes, on the CPU or on the GPU.
+
+    Args:
+        src: The values to copy from.
+        dst: The values to copy into, in the same order.
+        stream: Must be left out: a browser has none.
 
     Raises:
-        InvalidArgument: They do not match.
+        InvalidArgument: There are not as many of one as of the other, or dtypes or shapes differ.
+        NotImplemented: `stream` is given.
     """
     if stream is not None:
         raise NotImplemented("a browser has no streams: leave out `stream`")

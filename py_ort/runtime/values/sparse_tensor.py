@@ -60,9 +60,14 @@ class SparseCsrView:
 class SparseTensor:
     """A tensor of few values, on the CPU. Make one with `sparse_coo_from_numpy` or `sparse_csr_from_numpy`.
 
+    Args:
+        shape: Dimensions of the whole tensor.
+        values: [n], of any dtype that ONNX has.
+        places: Where each of them is.
+
     Raises:
         InvalidArgument: The values are not 1-D, or a size is negative.
-        TypeError: The values are no array, or ONNX has no such type.
+        TypeError: The values are not an array, or ONNX has no such type.
     """
 
     def __init__(self, shape: Sequence[int], values: np.ndarray, places: SparseCooView | SparseCsrView) -> None:
@@ -83,14 +88,15 @@ class SparseTensor:
         """Return a tensor of values and their places.
 
         Args:
-            dense_shape: Of the whole tensor.
-            values: [n].
-            coo_indices: [n], places in the flat tensor, or [n, 2], rows and columns.
+            dense_shape: Dimensions of the whole tensor.
+            values: [n], of any dtype that ONNX has.
+            coo_indices: Integers [n], places in the flat tensor, or [n, 2], rows and columns.
             ort_device: The CPU.
 
         Raises:
             InvalidArgument: They do not fit each other.
-            TypeError: The values are no array.
+            NotImplemented: The device is not the CPU.
+            TypeError: The values are not an array.
         """
         _check_device(ort_device)
         indices = _integers(coo_indices)
@@ -113,14 +119,15 @@ class SparseTensor:
 
         Args:
             dense_shape: Rows and columns.
-            values: [n].
-            inner_indices: [n], columns.
-            outer_indices: [rows + 1]: where the values of each row begin, and the last ones end.
+            values: [n], of any dtype that ONNX has.
+            inner_indices: Integers [n], columns.
+            outer_indices: Integers [rows + 1]: where the values of each row begin, and the last ones end.
             ort_device: The CPU.
 
         Raises:
             InvalidArgument: They do not fit each other.
-            TypeError: The values are no array.
+            NotImplemented: The device is not the CPU.
+            TypeError: The values are not an array.
         """
         _check_device(ort_device)
         made = SparseTensor(dense_shape, values, SparseCsrView(_integers(inner_indices), _integers(outer_indices)))
@@ -137,6 +144,12 @@ class SparseTensor:
         dense_shape: Sequence[int], values: np.ndarray, indices: np.ndarray, ort_device: OrtDevice
     ) -> NoReturn:
         """Refuse: no operator takes blocks.
+
+        Args:
+            dense_shape: Dimensions of the whole tensor.
+            values: The blocks' elements.
+            indices: The blocks' places.
+            ort_device: The CPU.
 
         Raises:
             NotImplemented: Always.

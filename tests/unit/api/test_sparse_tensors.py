@@ -104,9 +104,9 @@ def test_values_that_hold_one():
     value = OrtValue.ort_value_from_sparse_tensor(tensor)
     assert value.as_sparse_tensor() is tensor and value.is_sparse_tensor() and not value.is_tensor()
     assert (value.data_type(), value.element_type(), value.shape()) == ("sparse_tensor(float)", 1, [9, 9])
-    with pytest.raises(RuntimeError, match="is no tensor"):
+    with pytest.raises(RuntimeError, match="is not a tensor"):
         value.numpy()
-    with pytest.raises(RuntimeError, match="no sparse tensor"):
+    with pytest.raises(RuntimeError, match="not a sparse tensor"):
         OrtValue(VALUES).as_sparse_tensor()
 
 
