@@ -56,7 +56,10 @@ export interface ChannelsLast extends ConvolutionOperands {
   readonly columns: { readonly x: Columns; readonly y: Columns; readonly residual?: Columns };
 }
 
-/** The geometry of a convolution or a pool, whose windows may be larger than the input: then there is none, or one with what there is. */
+/**
+ * The geometry of a convolution or a pool. A pool's window may be larger than the input: then there is none, or one with
+ * what there is.
+ */
 export function slide(
   attributes: WindowAttributes,
   input: readonly number[],
