@@ -1,4 +1,8 @@
-"""Where exceptions leave py_ort: what nobody foresaw becomes an error of py_ort's own, which says whose fault it is."""
+"""Where exceptions leave py_ort: what nobody foresaw becomes an error of py_ort's own, which says whose fault it is.
+
+An `InternalError` is a bug of ours, with its cause, the pass, the node and the line. Whatever a model or a feed can
+bring about has an error of its own nearer to where it is found: fuzz tests fail on an `InternalError`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The messages of one session or run: its name before them, its own least severity."""
+"""The messages of one session or run: its name before them, its own least severity.
+
+`Log` lines of the page go to `logging.getLogger("py_ort.page.CATEGORY")`: session, webgpu, console, and core for what
+the core's runtime prints. Sessions share a page, so a line is shown if the logger's level allows it, or one of the
+page's sessions has a `log_severity_level` that does (`log_for`).
+"""
 
 from __future__ import annotations
 

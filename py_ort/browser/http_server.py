@@ -1,4 +1,8 @@
-"""The HTTP server: the built page, and the plans and weights of sessions, on loopback only."""
+"""The HTTP server: the built page, and the plans and weights of sessions, on loopback only.
+
+When a part cannot be made, the answer is 500 and why; where an answer had begun, it breaks off, and the page asks by
+HEAD, whose header `Py-Ort-Failure` tells.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The elements (int, `ir.SymbolicDim` with a name or an expression, or None) are kept in the value's meta, and let
 Reshape, Expand, Range and ConstantOfShape know their results' dimensions. Floats that are sizes, or those times
-powers of two, are followed as well, because they are exact.
+powers of two, are followed as well, because they are exact; so most Reshapes get constant shapes even where batch and
+length are unknown, and Resize, Range and Expand have sizes made of the inputs'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Attention and rotary embedding, ONNX's own and com.microsoft's."""
+"""Attention and rotary embedding, ONNX's own and com.microsoft's.
+
+ONNX's Attention has two attributes of ours, `offsets` and `head_sizes` (docs/internals.md, section 2): queries, keys
+and values are columns of wider tensors, which may be the same one three times.
+"""
 
 from __future__ import annotations
 

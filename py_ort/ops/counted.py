@@ -1,7 +1,9 @@
 """Operators whose result's shape depends on data. On a GPU each is two nodes (`compiler/passes/placed/counts.py`).
 
 The first, in our own domain, finds what there is, and how much; the operator itself gets its results behind its own
-inputs, and the count, the last of them, as a host input.
+inputs, and the count, the last of them, as a host input: the core downloads 4 bytes and goes on. They run on the CPU
+where that has their inputs already or is as quick (`Counted.serial`), unless fallback is forbidden; there they are one
+node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""ElementwiseChain: its operators are in attribute `program`; `passes/placed/elementwise_chains.py` makes it."""
+"""ElementwiseChain: several elementwise operators as one node; `passes/placed/elementwise_chains.py` makes it.
+
+Attribute `program` has an instruction for each, separated by `;`: operator, registers, numbers with `#`
+("Mul 0 1;LeakyRelu 2 #0.1"). Registers are the inputs (broadcast), then the results; all are floats, truths 0 and 1;
+the last one is the output. Names are ONNX's; attributes, and constant inputs of Clip and Pow, are the numbers; Max and
+Min have two registers, Mod is C's fmod.
+
+With `reduction` (a Reduce operator), `axes` (from 0) and `keepdims`, the last register is reduced at once, and never
+written as a tensor; what the reduction gives goes through the program `finish`, if there is one (register 0: the
+reduced value). `x_columns` has two numbers for each input, which must be tensors of one shape.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Mixtures of experts: com.microsoft's MoE and QMoE in their parts, around products with the experts chosen."""
+"""Mixtures of experts: com.microsoft's MoE and QMoE in their parts, around products with the experts chosen.
+
+`com.ms.internal::ExpertMatMul` multiplies rows by the matrices of the experts that `choices` [tokens, k] names. X has a
+row for each token, or for each choice; the experts are [experts, n, k], floats, or integers of `bits` in blocks of
+`block_size` (0: a row) with scales and zero points; Y is [tokens, k, n].
+"""
 
 from __future__ import annotations
 

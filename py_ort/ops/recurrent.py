@@ -1,4 +1,8 @@
-"""RNN, GRU, LSTM."""
+"""RNN, GRU, LSTM.
+
+`LSTM` with `quantized_state` = 1: products see the old states as they are once quantized to uint8 by their own range,
+all sequences of a direction together. `DynamicQuantizeLSTM` is such a one, of dequantized weights.
+"""
 
 from __future__ import annotations
 

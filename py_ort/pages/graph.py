@@ -1,4 +1,7 @@
-"""A model as it was given and as it runs, as data for the page that draws it (web/src/report/graph.ts)."""
+"""A model as it was given and as it runs, as data for the page that draws it (web/src/report/graph.ts).
+
+`compiled.placed` and `origins` tie what runs to the model's nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Putting a page together. Whatever comes from a model is hostile: text is escaped, and only our own script may run."""
+"""Putting a page together. Whatever comes from a model is hostile: text is escaped, and only our own script may run.
+
+A page is one file: a template, JSON and one script of the assets. Scripts write `textContent` and canvases only; the
+page's policy lets nothing run but that script, by its hash, and nothing be fetched.
+"""
 
 from __future__ import annotations
 

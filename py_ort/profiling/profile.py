@@ -1,4 +1,12 @@
-"""What a session collects while it is profiled: spans of Python, of the page and of the GPU, on one clock."""
+"""What a session collects while it is profiled: spans of Python, of the page and of the GPU, on one clock.
+
+Every run is sent with `profile: true`. Each dispatch then runs in a pass of its own with timestamps around it. The
+GPU's clock is not the page's: the first dispatch of a segment is taken to begin when it was submitted. A replayed run
+has no nodes: nobody walks the plan.
+
+Events have onnxruntime's names where it has one (`model_run`, `NODE_kernel_time`, categories Session and Node); ours
+besides: Kernel, Resolve, Wait, Control.
+"""
 
 from __future__ import annotations
 

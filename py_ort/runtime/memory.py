@@ -1,4 +1,9 @@
-"""What a session holds in the page: its plan for all shapes, and those for shapes that it saw."""
+"""What a session holds in the page: its plan for all shapes, and those for shapes that it saw.
+
+On the GPU `peak` is the largest sum, over the commands, of the bytes of tensors that are there, an output in place of
+an input counted once, and what recordings keep: the lower bound of the arena. `tests/models/test_arena.py` holds the
+arena of static models within 10 % of it.
+"""
 
 from __future__ import annotations
 

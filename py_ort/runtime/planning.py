@@ -1,4 +1,4 @@
-"""From a model's file to its plan: out of the plan cache, or compiled now."""
+"""From a model's file to its plan: out of the plan cache, or compiled now and written there in the background."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Most models with open dimensions lose nothing by them: their shape arithmetic is resolved by names. Where some is left
 for the page, a plan for the very shapes has none. It is made in the background once shapes came twice, while runs go on
-with the plan for all shapes; the weights in the page are shared.
+with the plan for all shapes; the weights in the page are shared. At level `all` only. Each plan is a session of its own
+in the page; at most four are kept, and shapes that push each other out must come ever more often.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Registered kernels: to the rest of py_ort they are operators like any other.
 
 A kernel gets what every operator has: a schema of ONNX (arity, attributes and their defaults, dtypes), a declaration of
-`py_ort.ops` (how inputs are read, layout, shape inference), and a line in the manifest that nodes are placed by.
+`py_ort.ops` (how inputs are read, layout, shape inference), and a line in the manifest that nodes are placed by. Its
+`definition` is plain JSON; a plan has those that its nodes use. Plans in the cache are told apart by the definitions
+registered.
 """
 
 from __future__ import annotations

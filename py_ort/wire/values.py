@@ -1,4 +1,10 @@
-"""Values in messages: tensors, sequences of them and optionals, by their ONNX type ("seq(tensor(float))")."""
+"""Values in messages: tensors, sequences of them and optionals, by their ONNX type ("seq(tensor(float))").
+
+A `TensorDesc` whose `kind` is `sequence` or `optional` has `items` instead of bytes, nested as the type is; an optional
+has one or none. Each is a tensor on the CPU, or a container again: none can be left on the GPU. `dtype` is that of the
+tensors in it, as far as it is known: answers without any have `undefined`. In Python a sequence is a list, an empty
+optional None.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Attention over permuted axes: heads that lie in the rows of [batch, positions, heads * size] stay there."""
+"""Attention over permuted axes: heads that lie in the rows of [batch, positions, heads * size] stay there.
+
+Heads that are channels of a convolution are rows in channels last, so none of them is transposed, however YOLO, CoAtNet
+or nn.MultiheadAttention transposed them.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The forms in which a value is there: each is the value with its axes permuted.
 
 A permutation `perm` names, for each axis of the form, the axis of the value it is: form = Transpose(value, perm).
-Transposes are
-lazy: a node that can work on a permuted form gives a permuted form out, and only who cannot asks for the plain one,
-    once.
+Transposes are lazy: a node that can work on a permuted form gives a permuted form out, and only who cannot asks for the
+plain one, once.
 """
 
 from __future__ import annotations

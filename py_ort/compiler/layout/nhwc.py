@@ -1,6 +1,9 @@
 """The layout pass: channels last for what has such kernels, and no more transposes than inputs and outputs need.
 
-One walk backwards collects the permutation that readers wish for, one walk forwards makes nodes anew on permuted forms.
+One walk backwards collects the layout that readers prefer, one walk forwards makes nodes again on permuted forms.
+Preferred layouts go backwards through whatever may have any order: also Reshapes whose groups of axes stay together,
+rows of products, quantized values. Transposes are lazy (`forms.py`), in graphs without windows too; fusions ran before,
+on NCHW.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ class Nhwc(Pass):
     """NCHW → NHWC where it pays, and transposes pushed as far as they go."""
 
     before = ("elementwise_chains", "columns")
-    settles = False  # each node that can be on permuted forms is made anew
+    settles = False  # each node that can be on permuted forms is made again
 
     def __init__(self, supports: Supports) -> None:
         """`supports` tells for a Conv or pool whether its provider has the NHWC form."""

@@ -1,6 +1,6 @@
 """How each kind of operator works on permuted axes. A rule is found by its word (`Operator.layout`).
 
-A rule makes the node anew on permuted forms and returns True, or leaves it alone and returns False: then its inputs
+A rule makes the node again on permuted forms and returns True, or leaves it alone and returns False: then its inputs
 are made plain.
 """
 

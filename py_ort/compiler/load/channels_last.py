@@ -1,6 +1,6 @@
 """Convolutions of com.ms.internal.nhwc, which onnxruntime writes into models that it laid out: Conv between Transposes.
 
-Input and output are [N, spatial…, C]; the weights are as ONNX has them. py_ort's layout chooses anew.
+Input and output are [N, spatial…, C]; the weights are as ONNX has them. py_ort's layout chooses again.
 """
 
 from __future__ import annotations

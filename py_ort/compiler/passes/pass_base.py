@@ -1,4 +1,7 @@
-"""What a pass is: what it needs, what it does and what it promises; and how passes are run."""
+"""What a pass is: what it needs, what it does and what it promises; and how passes are run.
+
+Needs and promises (`contracts.py`) are checked with PY_ORT_CHECK_PASSES=1, as in all tests; an error names the pass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Which provider runs which node, and why."""
+"""Which provider runs which node, and why.
+
+The first one that has the kernel; but shape arithmetic stays on the CPU, counters and conditions of loops (made of the
+turn's number or of constants) too, since the executor reads them there, and so do cheap nodes between nodes on the CPU
+(`islands.py`).
+"""
 
 from __future__ import annotations
 

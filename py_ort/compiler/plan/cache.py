@@ -2,7 +2,13 @@
 
 One file holds one plan with its weights. Files appear whole (they are written beside and renamed), so that several
 processes may share the folder; the least recently used go when it grows too large. A file that is damaged, or whose
-model's external data changed, is passed over with a warning.
+model's external data changed, is passed over with a warning; so is one whose plan the page refuses.
+
+Entries are found by a hash of the model's contents (for files noted by size, times and inode, so that an unchanged file
+is not read), providers, options, registered user kernels, the stamps of our own sources and manifests, and versions.
+Nothing of the compiler is imported for a plan that is found. Changed models (`ModelChanges`) are not kept.
+
+Variables: PY_ORT_CACHE=0, PY_ORT_CACHE_DIR, PY_ORT_CACHE_MB (4096); session entry `session.plan_cache` = `0`.
 """
 
 from __future__ import annotations

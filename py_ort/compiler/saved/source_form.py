@@ -3,6 +3,9 @@
 Operators keep the forms and opsets of the source. What is known of its values (constants, shapes) comes from a second
 copy, in the newest forms, which is all that passes compute with; each value is an output there, so that it is found
 again whatever became of the nodes that made it.
+
+Sessions write it below the extended level, or where fusions are disabled. It goes no further than native onnxruntime's
+basic level: where a difference of unknown sizes is known to be 0, it stays, since tools look for it.
 """
 
 from __future__ import annotations

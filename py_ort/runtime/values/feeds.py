@@ -1,4 +1,8 @@
-"""Whether feeds fit a model's inputs."""
+"""Whether feeds fit a model's inputs.
+
+A plain tensor or sequence also stands for an optional that has an element, and an optional input without a feed is an
+empty one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed weights, element by element, against their definition in docs/internals.md."""
+"""Packed weights, element by element, against their definition in docs/internals.md, section 3."""
 
 from __future__ import annotations
 

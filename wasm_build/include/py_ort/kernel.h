@@ -1,4 +1,4 @@
-// The interface of a CPU kernel. CONTRIBUTING.md, "A CPU kernel", tells it with an example.
+// The interface of a CPU kernel. docs/cpu_kernels.md tells it with an example.
 #pragma once
 
 #include <concepts>

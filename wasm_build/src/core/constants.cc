@@ -1,4 +1,5 @@
-// What depends on weights only is computed when a session is made: its runs find it there, as they find weights.
+// What depends on weights only is computed when a session is made, in bodies too: its runs find it there, as they find
+// weights. Of nodes of the CPU provider; no random ones, no control flow.
 #include <algorithm>
 
 #include "core/session.h"

@@ -1,4 +1,6 @@
-// Memory that several threads see, and what makes modules use it.
+// Memory that several threads see, and what makes modules use it: one core.wasm serves both kinds of memory, because
+// the flag is set in the bytes of its import. Views of shared memory are no good for TextDecoder, websockets and fetch:
+// whoever gives bytes to these copies (Core.bytes, OutputMemory), and core.mjs is built without TextDecoder.
 
 /** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or in words why there is none. */
 export function sharedMemory(): WebAssembly.Memory | string {

@@ -1,10 +1,15 @@
 // What a recording does in its first run only: commands that make the same bytes in every run, because all that they
 // read is the same. Pure. Position ids, masks, grids of anchors and rotary tables are of this kind, whose sizes are
-// known with the feeds' shapes only, and whatever is made of weights alone.
+// known with the feeds' shapes only, and whatever is made of weights alone. Uploads are fixed before which the core
+// read no contents of feeds (ort_run_replayable at that time); a walk that brings other bytes has the segment compiled
+// again. Feeds, bound buffers and what lives beyond a segment that is not the last are never taken to be the same.
+// Until a run with it has ended without errors, each run does it all.
 //
-// What other commands read of their results is kept as long as the recording, in memory that nothing else uses. Where
-// that is too much, the largest results are made in every run after all, and what they are made of is kept instead: it
-// is often smaller (Expand).
+// What other commands read of their results is kept as long as the recording, in memory that nothing else uses, so that
+// other shapes, sessions and runs in flight leave it alone. Where that is too much (arena.ts), the largest results are
+// made in every run after all, and what they are made of is kept instead: it is often smaller (the column, not the
+// expanded mask). A large weight that is transposed is transposed in every run: a second copy of it would be there all
+// the time.
 import type { Lifetime } from './memory_plan';
 import type { Access } from './segment_plan';
 

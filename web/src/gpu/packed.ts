@@ -1,6 +1,7 @@
 // Bindings whose elements lie closer together than shaders see them: float16 where there is no f16, bfloat16, and 8 and
 // 16-bit integers. A kernel's text reads and writes elements as if they were 32 bits wide; of such bindings it does so
-// through functions that unpack and pack.
+// through functions that unpack and pack: float16 and bfloat16 rounded to the nearest even, parts of a word by atomics,
+// because its neighbors are other threads'. A binding's packing is in the pipeline's key.
 import { PACKED_BITS } from '../jsep/elements';
 import { KernelError, type Packing } from '../jsep/kernel';
 import { accessThrough } from '../wgsl/accessors';

@@ -2,10 +2,13 @@
 // tensors:
 //
 // - An output takes over the memory of an input that ends there, where the kernel says that it may: one tensor less at
-//   that time.
+//   that time. They have one size and element type, and the input is the arena's own, neither bound twice nor needed
+//   later (feeds are copies there, written again in each run). Where only some dispatches of a pipeline could, none
+//   does, unless that lowers the peak: it would be one more pipeline.
 // - WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors that a
 //   dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that touch most
-//   memory get read_write bindings.
+//   memory get read_write bindings, as few as will do, and never for weights. No pipeline is compiled before
+//   (jsep/variants.ts).
 import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
 
 /** What a command binds. */

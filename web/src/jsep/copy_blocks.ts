@@ -1,5 +1,5 @@
 // jsepCopy between GPU tensors: rows that Loop and Scan take out of a tensor, or put into one. Of elements nothing is
-// known here but bytes.
+// known here but bytes. WebGPU's own copy does it, or a kernel where blocks are strided or not of whole words.
 import { DType } from '../schema';
 import type { GpuProvider } from '../gpu/provider';
 import type { Command } from '../gpu/segment';

@@ -1,6 +1,6 @@
-// Where the nodes of a model's graph are drawn. dagre lays out pieces of it, one below the other: the time it takes
-// grows much faster than the number of nodes, and faster still with edges across many rows, so those are left out (a
-// far edge is drawn as a mark).
+// Where the nodes of a model's graph are drawn. dagre lays out pieces of it that few values cross, one below the other,
+// equal ones once: the time it takes grows much faster than the number of nodes, and faster still with edges across
+// many rows, so those are left out (a far edge is drawn as a mark).
 import dagre from '@dagrejs/dagre';
 
 export interface Point {

@@ -1,5 +1,5 @@
 // Outputs that are bound to the very buffers that are fed: where a node takes such a feed and makes such an output (a
-// cache of keys, say), its kernel may write only what is new.
+// cache of keys, say), its kernel may write only what is new. Which they are is part of a recording's key.
 import type { SessionBackend } from '../jsep/backend';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';

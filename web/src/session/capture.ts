@@ -1,5 +1,7 @@
 // Whether a model can be captured (`enableGraphCapture`): all that depends on the feeds' contents must happen on the
-// GPU, in one go. What the CPU computes from shapes alone is the same in every run, so it is captured as well.
+// GPU, in one go. What the CPU computes from shapes alone is the same in every run, so it is captured as well. This
+// follows what depends on the feeds through the plan, as the core does through a run (Run::replayable). Captures are
+// ordinary recordings, closed.
 import * as flatbuffers from 'flatbuffers';
 import { ErrorCode, InputUse, type Node, Plan, Provider } from '../schema';
 import { RuntimeError } from '../errors';

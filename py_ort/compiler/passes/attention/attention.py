@@ -3,6 +3,10 @@
 Found from the Softmax. What exporters put around it is taken in: scales of the scores, of queries or of keys; caps;
 masks that are added or chosen by Where; guards against rows without any key; heads made by reshapes and transposes, or
 cut out of one tensor; keys and values that are repeated for groups of heads, or put behind those of earlier runs.
+`attention_scores.py` takes scale, softcap and masks off; `kept_heads.py` finds repeated heads, which become
+`kv_num_heads`, and the Concat with a past, which becomes past and present of the operator (who asks the Concat for its
+shape gets it from the parts); `causal_masks.py` proves a mask to be causality. An Attention that is there already is
+taken as well, for operands that it could read where they lie.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Rows written into a cache at their places along one axis → TensorScatter, which takes a cache on the GPU in place.
 
 PyTorch's exporters write index_copy and index_put as ScatterND between transposes of the whole cache, or as
-ScatterElements whose indices are repeated for each element of a row.
+ScatterElements whose indices are repeated for each element of a row. Rows at places that nobody proves to lie one
+behind the other stay ScatterElements, in place as well. Caches that a Concat makes grow with each run, so none of these
+can be kept in place.
 """
 
 from __future__ import annotations

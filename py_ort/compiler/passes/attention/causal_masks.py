@@ -1,7 +1,9 @@
 """Proves of a mask that each query sees the keys up to its own position, and only those.
 
-A mask is known by its offset: query i sees key j when j <= i + offset. Offsets are numbers, sums of sizes, or what a
-run computes (`Running`), as the first free place of a cache is.
+A mask is known by its offset: query i sees key j when j <= i + offset. Offsets are numbers, sums of sizes (which must
+equal the past's), or what a run computes (`Running`), as the first free place of a cache of fixed length is: then the
+operator takes how many keys count (`nonpad_kv_seqlen`), and no mask. One mask of several becomes causality only if it
+masks with -∞: else rows without any key would differ.
 """
 
 from __future__ import annotations

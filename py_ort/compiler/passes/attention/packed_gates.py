@@ -1,4 +1,7 @@
-"""act(x A) * (x B) → one product with A and B side by side, whose halves one elementwise kernel reads as columns."""
+"""act(x A) * (x B) → one product with A and B side by side, whose halves one elementwise kernel reads as columns.
+
+Only where that kernel reads columns of wider tensors.
+"""
 
 from __future__ import annotations
 

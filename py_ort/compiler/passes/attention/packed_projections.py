@@ -1,6 +1,7 @@
 """Queries, keys and values projected from one tensor by their own weights → one product, which Attention cuts up.
 
-Where rotary embedding is between, it takes queries and keys together, as columns of that product.
+Where rotary embedding is between, it takes queries and keys together, as columns of that product. Only where the
+kernels behind read columns of wider tensors.
 """
 
 from __future__ import annotations

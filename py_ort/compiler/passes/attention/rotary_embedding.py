@@ -1,7 +1,10 @@
-"""RotaryEmbedding from its parts: pairs of elements of each head, turned by angles of their position.
+"""RotaryEmbedding from its parts: pairs of elements of each head, rotated by angles of their position.
 
 Written as x cos + rotated(x) sin, where rotated(x) has halves or neighbours swapped and one of them negated, or as
-what becomes of either half: a cos - b sin and b cos + a sin. What is behind the turned elements of a head passes.
+what becomes of either half: a cos - b sin and b cos + a sin. What is behind the rotated elements of a head passes.
+
+Becomes ai.onnx's form where angles are each sequence's own, com.microsoft's from position 0 where they are all
+sequences'; in the rows that heads lie in. Tables that hold each number twice are halved (`rotary_caches.py`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 What may be computed is declared in `py_ort.compiler.folds`. The rest is left to the core, which computes what
 depends on constants only once in a session.
+
+Whatever reads what was folded is inferred again (`infer_again`), so that sizes behind computed pads are numbers, and
+what is made of those is folded in the same walk.
 """
 
 from __future__ import annotations

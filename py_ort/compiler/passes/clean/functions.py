@@ -1,4 +1,8 @@
-"""Operators without a kernel are replaced by the operators that ONNX says they are made of."""
+"""Operators without a kernel are replaced by the operators that they are made of, where these have kernels.
+
+What ONNX's own say, their function bodies; what com.microsoft's say, their family (`@in_parts` in `py_ort.ops`): where
+the first provider has no kernel of one, but runs all its parts.
+"""
 
 from __future__ import annotations
 

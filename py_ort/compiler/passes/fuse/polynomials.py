@@ -1,4 +1,7 @@
-"""Sums and products taken apart: an expression as a polynomial of chosen values, however it is written."""
+"""Sums and products taken apart: an expression as a polynomial of chosen values, however it is written.
+
+Gelu, Swish and HardSwish are known as polynomials of x and of an inner function, not by the order of their nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The parts that normalisations are written in: a mean, a root, a quotient; then scale and shift, and casts."""
+"""The parts that normalizations are written in: a mean, a root, a quotient; then scale and shift, and casts.
+
+Matched by meaning, not by the order in which exporters write them; casts from and to float16 included.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 A node may read some columns of a tensor (`x_columns`, `residual_columns`: first, count), and write some columns of one
 (`y_columns`: first, width). The first that writes into a tensor makes it, the others have it as the input that `into`
-names, and give it out again: each sees what those before it have written.
+names, and give it out again, as an alias: each sees what those before it have written. A Concat with `into` copies its
+other inputs there: one of which some inputs must be copied still goes if those lie side by side and are at most half of
+it. None goes that would need more memory at any time (`lifetimes.py`).
 
 Runs last, on nodes that are placed: it changes them where they are.
 """

@@ -2,7 +2,7 @@
 
 A reduction along known axes that is the only reader of a chain becomes part of it, and so does a chain behind it.
 
-Runs after placement, as all of a chain must be on one provider.
+Runs after placement, as all of a chain must be on one provider; what it makes is placed again.
 """
 
 from __future__ import annotations

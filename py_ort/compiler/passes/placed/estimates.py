@@ -1,4 +1,8 @@
-"""How large tensors of unknown sizes are, estimated: with the same numbers for the same symbols everywhere."""
+"""How large tensors of unknown sizes are, estimated: with the same numbers for the same symbols everywhere.
+
+There are two numbers for each symbol, a small and a large one, and a decision is taken only where both agree: so a plan
+for any size joins what one for known sizes does.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 // Taking tensors apart along an axis, and putting them together: what Loop and Scan do around their bodies, each where
-// the tensors are.
+// the tensors are: on the GPU by jsepCopy between two ids, in blocks. A Scan's input is brought to where its body reads
+// the rows, once.
 #pragma once
 
 #include "core/run.h"
