@@ -14,7 +14,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 MICROSOFT = "com.microsoft"
-#: (absolute, relative) of the words in py_ort.ir.operators.Tolerance.
+#: (absolute, relative), by the word that a case says.
 TOLERANCES = {"exact": (0.0, 0.0), "tight": (1e-6, 4e-6), "normal": (1e-5, 2e-5), "loose": (1e-3, 1e-3)}
 
 
