@@ -148,3 +148,22 @@ def test_a_bias_that_stays_with_its_gelu(nodes: str) -> None:
     model = ir.serde.deserialize_model(parse(text, {"n": _f(4, 4), "b": _f(4)}))
     canonicalise(model)
     assert ActivationForms().call(model) == 0
+
+
+@pytest.mark.parametrize(
+    ("clip", "bounds"),
+    [("Clip(c, low)", (-0.5, "largest")), ("Clip(c, , high)", ("least", 0.75)), ("Max(c, low)", (-0.5, np.inf))],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_bounds_that_are_not_given(
+    clip: str, bounds: tuple[float | str, float | str], dtype: type[np.floating]
+) -> None:
+    """Clip takes the largest numbers of its type, which infinities become: so it does where it is fused."""
+    name = {np.float32: "float", np.float16: "float16"}[dtype]
+    constants = {"w": _f(3, 4).astype(dtype), "low": dtype(-0.5), "high": dtype(0.75)}
+    model = parse(f"g ({name}[2,5,3] x) => ({name}[k,l,m] y) {{ c = MatMul(x, w)  y = {clip} }}", constants)
+    (host,) = compiled(model).model.graph
+    largest = float(np.finfo(dtype).max)
+    wanted = [{"largest": largest, "least": -largest}.get(bound, bound) for bound in bounds]
+    assert host.attributes["activation"].value == "Clip"
+    assert list(host.attributes["activation_params"].value) == wanted

@@ -12,7 +12,8 @@ import onnx_ir as ir
 from py_ort.ir.graph import attribute, rank, scalar
 
 CLAMPS = ("Relu", "Clip", "Max", "Min")
-_LARGEST = 3.4028234663852886e38  # shaders cannot spell infinities
+#: What Clip takes where a bound is not given: infinities become it.
+_LARGEST = {ir.DataType.FLOAT: 3.4028234663852886e38, ir.DataType.FLOAT16: 65504.0}
 _OPERANDS = 2
 
 Bounds = tuple[float, float]
@@ -24,9 +25,12 @@ def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
     if node.op_type == "Relu":
         found[0] = 0.0
     elif node.op_type == "Clip":
-        for i, value in enumerate(node.inputs[1:3]):
-            if value is not None:
-                found[i] = _number(value)
+        largest = _LARGEST.get(node.outputs[0].dtype or ir.DataType.UNDEFINED, math.inf)
+        bounds = (*node.inputs[1:3], None, None)[:2]
+        found = [
+            number if value is None else _number(value)
+            for value, number in zip(bounds, (-largest, largest), strict=True)
+        ]
     elif len(node.inputs) == _OPERANDS:
         at = 1 if math.isnan(_number(node.inputs[0])) else 0
         x, bound = node.inputs[1 - at], _number(node.inputs[at])
@@ -36,7 +40,7 @@ def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
         return None
     if x is None or any(map(math.isnan, found)):
         return None
-    low, high = (max(-_LARGEST, min(_LARGEST, bound)) for bound in found)
+    low, high = found
     return x, (min(low, high), high)
 
 
@@ -51,7 +55,7 @@ def fused_bounds(host: ir.Node) -> Bounds | None:
     if attribute(host, "residual_last") or attribute(host, "activation_offset"):
         return None
     if attribute(host, "activation") == "Relu":
-        return 0.0, _LARGEST
+        return 0.0, math.inf
     if attribute(host, "activation") == "Clip":
         low, high = attribute(host, "activation_params")
         return low, high
@@ -66,4 +70,4 @@ def together(first: Bounds, then: Bounds) -> Bounds:
 
 def as_activation(bounds: Bounds) -> tuple[str, list[float]]:
     """Name and parameters."""
-    return ("Relu", []) if bounds == (0.0, _LARGEST) else ("Clip", list(bounds))
+    return ("Relu", []) if bounds == (0.0, math.inf) else ("Clip", list(bounds))
