@@ -97,8 +97,8 @@ $(STAMPS)/system: .ci/packages.txt .ci/system | $(STAMPS)
 	@PYTHON="$(PYTHON)" .ci/system
 	@touch $@
 
-# The code of py_ort/schema/*.fbs, which is not in git; again where a folder of it was taken away.
-$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(STAMPS)/system \
+# The code of py_ort/schema, which is not in git; again where a folder of it was taken away.
+$(STAMPS)/schema: $(wildcard py_ort/schema/*.fbs) py_ort/schema/generate.py $(wildcard py_ort/schema/scalar_*.py) $(STAMPS)/system \
     $(if $(filter-out $(wildcard $(GENERATED)),$(GENERATED)),again)
 	@"$(PYTHON)" py_ort/schema/generate.py
 	@touch $@

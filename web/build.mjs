@@ -6,6 +6,7 @@
 //   node build.mjs --node NAME --out DIR                  test/NAME/main.ts for Node: DIR/main.mjs
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,9 @@ const { values: args } = parseArgs({
     only: { type: 'string', multiple: true },
   },
 });
+
+// TypeScript of py_ort/schema/scalar_functions.py.
+execFileSync(process.env.PYTHON || 'python3', [path.join(root, 'py_ort/schema/scalar_code.py')], { stdio: 'inherit' });
 
 /** Every file of src/kernels, and every folder's index.ts, default-exports an array of kernels. */
 async function kernelFiles(only) {

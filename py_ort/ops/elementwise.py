@@ -12,56 +12,9 @@ from py_ort.ir.graph import attribute, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import broadcast
 from py_ort.ir.value_types import like
+from py_ort.schema.scalar_functions import FUNCTIONS
 
-_UNARY_EXACT = (
-    "Abs",
-    "Ceil",
-    "Floor",
-    "Neg",
-    "Not",
-    "Relu",
-    "Round",
-    "Sign",
-    "IsInf",
-    "IsNaN",
-    "BitwiseNot",
-    "Identity",
-)
-_UNARY = (
-    *(
-        "Acos",
-        "Acosh",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "Celu",
-        "Cos",
-        "Cosh",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Gelu",
-        "HardSigmoid",
-        "HardSwish",
-    ),
-    *(
-        "LeakyRelu",
-        "Log",
-        "Mish",
-        "Reciprocal",
-        "Selu",
-        "Shrink",
-        "Sigmoid",
-        "Sin",
-        "Sinh",
-        "Softplus",
-        "Softsign",
-        "Sqrt",
-        "Swish",
-    ),
-    *("Tan", "Tanh", "ThresholdedRelu"),
-)
+_UNARY = ("Not", "IsInf", "IsNaN", "BitwiseNot", "Identity")
 _BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Mean", "Sum")
 _BINARY_EXACT = (
     *("And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
@@ -75,8 +28,8 @@ def _infer_like_input(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    *(Operator(name, layout="elementwise", view=name == "Identity") for name in _UNARY_EXACT),
-    *(Operator(name, layout="elementwise") for name in _UNARY),
+    *(Operator(name, layout="elementwise", view=name == "Identity") for name in _UNARY),
+    *(Operator(row.name, layout="elementwise") for row in FUNCTIONS.values() if "" in row.domains),
     *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY),
     *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY_EXACT),
     *(

@@ -1,4 +1,5 @@
-"""Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler).
+"""Generate the Python, TypeScript and C++ code of the schema with flatc (Debian: flatbuffers-compiler), and of the
+scalar functions.
 
 It is not in git: builds and installations make it, and after an edit of a .fbs file, or in a fresh tree that is not
 built, `python -m py_ort.schema.generate` does, in a moment. Nothing but Python and flatc is needed for it.
@@ -6,6 +7,7 @@ built, `python -m py_ort.schema.generate` does, in a moment. Nothing but Python 
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -32,7 +34,11 @@ def generate(out: Path) -> dict[Path, Path]:
         file.write_text("// @ts-nocheck\n" + text)
     index = [f"export * from './{file.stem}';\n" for file in sorted(typescript.glob("*.ts"))]
     (typescript / "index.ts").write_text("// automatically generated, do not modify\n" + "".join(index))
-    return {python: PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
+    folders = {python: PYTHON, typescript: TYPESCRIPT, out / "cpp": CPP}
+    made_for = {target: made for made, target in folders.items()}
+    for file, code in runpy.run_path(str(SCHEMA / "scalar_code.py"))["code"]().items():
+        (made_for[file.parent] / file.name).write_text(code)
+    return folders
 
 
 def update(made: Path, target: Path) -> None:

@@ -12,14 +12,9 @@ import onnx_ir as ir
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
 from py_ort.ir.operators import INTERNAL, NHWC
+from py_ort.schema.scalar_functions import FUNCTIONS
 
-_NUMBERS = {
-    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),
-    "Selu": ("alpha", "gamma"),
-    "Shrink": ("bias", "lambd"),
-    "IsInf": ("detect_positive", "detect_negative"),
-    "HardSigmoid": ("alpha", "beta"),
-}
+_NUMBERS = {"IsInf": ("detect_positive", "detect_negative")}
 _COLUMNS = ("x_columns", "residual_columns", "y_columns", "into")
 _OURS = (*FUSED, *_COLUMNS, "weight_layout", "out_channels", "packed_n")
 
@@ -165,23 +160,15 @@ class _Writer(StandardForm):
             op_type, *words = line.split(" ")
             operands = [names[int(word)] for word in words if word[0] != "#"]
             numbers = [float(word[1:]) for word in words if word[0] == "#"]
-            attributes = dict(zip(_NUMBERS.get(op_type, ()), numbers, strict=False))
             if op_type == "Number":
                 names.append(self.array(proto, np.array(numbers[0], dtype.numpy())))
-            elif op_type == "Swish":
-                names.append(self._swish(proto, node, operands[0], numbers[0]))
-            elif op_type == "Clip":
-                bounds = [self.array(proto, np.array(number, dtype.numpy())) for number in numbers]
-                names.append(self.emit(proto, "Clip", [*operands, *bounds]))
+            elif op_type in FUNCTIONS:
+                names.append(self.function(proto, node, op_type, numbers, operands[0]))
             elif op_type == "Pow":
                 exponent = self.array(proto, np.array(numbers[0], dtype.numpy()))
                 names.append(self.emit(proto, "Pow", [*operands, exponent]))
-            elif op_type == "FastGelu":
-                names.append(self.emit(proto, "Gelu", operands, approximate="tanh"))
             else:
-                attributes = (
-                    {name: int(value) for name, value in attributes.items()} if op_type == "IsInf" else attributes
-                )
+                attributes = {name: int(value) for name, value in zip(_NUMBERS.get(op_type, ()), numbers, strict=False)}
                 attributes |= {"Cast": {"to": int(dtype)}, "Mod": {"fmod": 1}}.get(op_type, {})
                 names.append(self.emit(proto, op_type, operands, **attributes))
         return names[-1]

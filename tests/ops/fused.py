@@ -181,7 +181,7 @@ CASES = [
     ),
     _chain("Pow 0 #3.0;Pow 1 #0.0;Pow 0 #1.0;Sub 3 2", [r(77)], lambda x: x - 1),
     _chain(
-        "Selu 0 #1.5 #1.1;Celu 1 #0.7;Shrink 2 #0.1 #0.3;ThresholdedRelu 3 #0.5;FastGelu 4",
+        "Selu 0 #1.5 #1.1;Celu 1 #0.7;Shrink 2 #0.1 #0.3;ThresholdedRelu 3 #0.5;GeluTanh 4",
         [r(500)],
         lambda x: _fast_gelu(_thresholded(_celu(1.1 * np.where(x > 0, x, 1.5 * np.expm1(x))))),
         "normal",

@@ -21,7 +21,7 @@ function(add_side_module name) # flags...
   foreach(source ${MICROKERNELS})
     get_filename_component(stem ${source} NAME_WE)
     set(object ${name}/${stem}.o)
-    add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
+    add_custom_command(OUTPUT ${object} DEPENDS ${source} scalar_functions.stamp DEPFILE ${object}.d VERBATIM
       COMMAND ${CMAKE_COMMAND} -E make_directory ${name}
       COMMAND ${SIDE_CLANG} ${SIDE_FLAGS} ${ARGN} -MD -MT ${object} -MF ${object}.d -c ${source} -o ${object})
     list(APPEND objects ${object})

@@ -16,15 +16,10 @@ import onnx_ir as ir
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
+from py_ort.schema.scalar_functions import FUNCTIONS
 
 #: Attributes of fused operators that ONNX's own forms do not have.
 FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
-_PARAMETERS = {
-    **dict.fromkeys(("LeakyRelu", "Elu", "Celu", "ThresholdedRelu"), ("alpha",)),
-    "HardSigmoid": ("alpha", "beta"),
-    "Selu": ("alpha", "gamma"),
-    "Shrink": ("bias", "lambd"),
-}
 _MICROSOFT = "com.microsoft"
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
@@ -121,16 +116,21 @@ class StandardForm(OnnxWriter):
 
     def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
         """Append the activation that is fused into a node, if there is one; return the result's name."""
-        name, parameters = get(node, "activation"), list(get(node, "activation_params", ()))
-        if not name:
-            return x
+        name = get(node, "activation")
+        return self.function(proto, node, name, list(get(node, "activation_params", ())), x) if name else x
+
+    def function(self, proto: onnx.GraphProto, node: ir.Node, name: str, parameters: list[float], x: str) -> str:
+        """Append a scalar function of a node's type, with its first parameters; return the result's name."""
         if name == "Clip":
             return self.emit(proto, "Clip", [x, *(self._number(proto, node, p) for p in parameters)])
-        if name == "GeluTanh":
-            return self.emit(proto, "Gelu", [x], approximate="tanh")
-        if name == "Swish":
+        if name == "Swish":  # native onnxruntime has no kernel of it
             return self._swish(proto, node, x, parameters[0] if parameters else 1.0)
-        return self.emit(proto, name, [x], **dict(zip(_PARAMETERS.get(name, ()), parameters, strict=False)))
+        row = FUNCTIONS[name]
+        given: dict[str, Any] = dict(zip(row.parameters, parameters, strict=False))
+        if row.variant_of is not None:
+            name, variant, value = row.variant_of
+            given[variant] = value
+        return self.emit(proto, name, [x], **given)
 
     def _swish(self, proto: onnx.GraphProto, node: ir.Node, x: str, alpha: float) -> str:
         scaled = x if alpha == 1.0 else self.emit(proto, "Mul", [x, self._number(proto, node, alpha)])

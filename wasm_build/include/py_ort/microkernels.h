@@ -9,36 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "py_ort/gen/activations_generated.h"
+
 namespace py_ort {
 
-// What is done to a sum before it is stored.
+// What is done to a sum before it is stored: a function of py_ort/schema/scalar_functions.py with its parameters, and a
+// number added to that.
 struct Activation {
-  enum Kind : int32_t {
-    none,
-    clamp /* [a, b]: Relu, Clip */,
-    leaky_relu /* slope a */,
-    sigmoid,
-    tanh,
-    hard_sigmoid /* a x + b */,
-    hard_swish,
-    elu /* a */,
-    softplus,
-    softsign,
-    gelu,
-    gelu_tanh,
-    swish /* x sigmoid(a x) */,
-    mish,
-    exp,
-    abs,
-    affine /* a x + b */,
-    scaled_tanh /* a tanh(b x) */,
-    thresholded_relu /* x above a */,
-    selu /* slope b, and alpha a */,
-    celu /* a */,
-    shrink /* by a, beyond b */
-  };
+#define PY_ORT_KIND(kind, ...) kind,
+  enum Kind : int32_t { none, PY_ORT_ACTIVATIONS(PY_ORT_KIND) };
+#undef PY_ORT_KIND
   Kind kind = none;
   float a = 0, b = 0;
+  float offset = -0.0f;  // which leaves even -0 as it is
 };
 
 // A window that slides over a channels-last image [batch, in[0], in[1], in[2], channels]; images with fewer axes have

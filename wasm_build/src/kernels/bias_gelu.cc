@@ -52,7 +52,7 @@ struct FastGelu {
     Tensor sum = *context.input(0), result;
     if (context.input(1)) PY_ORT_TRY(add_flat(*context.input(0), *context.input(1), sum));
     PY_ORT_TRY(Tensor::make(sum.dtype, sum.dims, result));
-    apply_unary(*find_unary("FastGelu"), {}, sum, result);
+    apply_unary(*find_unary("GeluTanh"), {}, sum, result);
     context.output(0, std::move(result));
     return {};
   }

@@ -30,7 +30,6 @@ enum class Op {
   sub,
   mul,
   div,
-  clip,
   max,
   min,
   mod,
@@ -55,29 +54,17 @@ struct Named {
   int registers;
 };
 constexpr Named kNames[] = {
-    {"Number", Op::number, 0},
-    {"Cast", Op::copy, 1},
-    {"Add", Op::add, 2},
-    {"Sub", Op::sub, 2},
-    {"Mul", Op::mul, 2},
-    {"Div", Op::div, 2},
-    {"Clip", Op::clip, 1},
-    {"Less", Op::less, 2},
-    {"LessOrEqual", Op::less_equal, 2},
-    {"Greater", Op::greater, 2},
-    {"GreaterOrEqual", Op::greater_equal, 2},
-    {"Equal", Op::equal, 2},
-    {"And", Op::both, 2},
-    {"Or", Op::either, 2},
-    {"Not", Op::inverse, 1},
-    {"Where", Op::where, 3},
-    {"Xor", Op::differ, 2},
-    {"Max", Op::max, 2},
-    {"Min", Op::min, 2},
-    {"Mod", Op::mod, 2},
-    {"Pow", Op::pow, 1},
-    {"PRelu", Op::prelu, 2},
-    {"IsNaN", Op::is_nan, 1},
+    {"Number", Op::number, 0},   {"Cast", Op::copy, 1},
+    {"Add", Op::add, 2},         {"Sub", Op::sub, 2},
+    {"Mul", Op::mul, 2},         {"Div", Op::div, 2},
+    {"Less", Op::less, 2},       {"LessOrEqual", Op::less_equal, 2},
+    {"Greater", Op::greater, 2}, {"GreaterOrEqual", Op::greater_equal, 2},
+    {"Equal", Op::equal, 2},     {"And", Op::both, 2},
+    {"Or", Op::either, 2},       {"Not", Op::inverse, 1},
+    {"Where", Op::where, 3},     {"Xor", Op::differ, 2},
+    {"Max", Op::max, 2},         {"Min", Op::min, 2},
+    {"Mod", Op::mod, 2},         {"Pow", Op::pow, 1},
+    {"PRelu", Op::prelu, 2},     {"IsNaN", Op::is_nan, 1},
     {"IsInf", Op::is_inf, 1},
 };
 
@@ -176,9 +163,6 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
     case Op::sub: return each(y, [&](int64_t i) { return sub(load(a + i), load(b + i)); });
     case Op::mul: return each(y, [&](int64_t i) { return mul(load(a + i), load(b + i)); });
     case Op::div: return each(y, [&](int64_t i) { return div(load(a + i), load(b + i)); });
-    case Op::clip:
-      return each(
-          y, [&](int64_t i) { return at_most(at_least(load(a + i), splat(step.numbers[0])), splat(step.numbers[1])); });
     case Op::max:
       return each(y, [&](int64_t i) {
         return select(wasm_v128_or(is_nan(load(a + i)), wasm_f32x4_gt(load(a + i), load(b + i))), load(a + i),

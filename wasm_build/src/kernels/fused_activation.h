@@ -7,7 +7,8 @@
 namespace py_ort {
 
 // `activation` (an operator's name; "" or absent: none) with its numbers in `activation_params`, or in activation_alpha
-// and activation_beta as in com.microsoft's FusedGemm; `activation_offset` is added to the result of some.
+// and activation_beta as in com.microsoft's FusedGemm; `activation_offset` is added to the result of all but
+// Relu and Clip.
 Status read_activation(const Attributes& attributes, Activation& out);
 // By name and numbers; what numbers leave out gets the operator's defaults.
 // Names may differ in case.

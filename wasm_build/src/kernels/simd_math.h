@@ -96,17 +96,26 @@ inline v128_t tanh(v128_t x) {
   return wasm_v128_or(select(wasm_f32x4_gt(magnitude, splat(0.625f)), large, small), sign);  // (that of -0, too)
 }
 
-inline v128_t erf(v128_t x) {
-  const v128_t magnitude = wasm_f32x4_abs(x), square = mul(x, x);
-  const v128_t p = polynomial(square, 1.283791661e-01f, -3.761263490e-01f, 1.128371507e-01f, -2.686050907e-02f,
+// erf(x) for |x| up to 0.9
+inline v128_t erf_series(v128_t x) {
+  const v128_t p = polynomial(mul(x, x), 1.283791661e-01f, -3.761263490e-01f, 1.128371507e-01f, -2.686050907e-02f,
                               5.203858949e-03f, -8.175639668e-04f, 8.513104694e-05f);
-  const v128_t small = mul_add(x, p, x);
-  const v128_t a = at_most(magnitude, splat(4.0f));  // erf(4) rounds to 1
-  const v128_t q = polynomial(a, -1.528231660e-04f, -1.127854466e+00f, -6.368780732e-01f, -1.042010486e-01f,
-                              2.235794067e-02f, -3.076354042e-03f, 1.993410406e-04f);
-  const v128_t large = sub(splat(1.0f), exp(q));
-  const v128_t sign = wasm_v128_and(x, splat(-0.0f));
-  return select(wasm_f32x4_gt(magnitude, splat(0.9f)), wasm_v128_or(large, sign), small);
+  return mul_add(x, p, x);
+}
+// 1 - erf(x) for x from 0.9 to 4, beyond which erf(x) rounds to 1. The exponent is large: it is rounded alike with
+// and without fused multiplications, lest that become a large difference.
+inline v128_t erf_rest(v128_t x) {
+  constexpr float kExponent[] = {1.993410406e-04f,  -3.076354042e-03f, 2.235794067e-02f, -1.042010486e-01f,
+                                 -6.368780732e-01f, -1.127854466e+00f, -1.528231660e-04f};
+  const v128_t a = at_most(x, splat(4.0f));
+  v128_t q = splat(0.0f);
+  for (const float c : kExponent) q = add(mul(q, a), splat(c));
+  return exp(q);
+}
+inline v128_t erf(v128_t x) {
+  const v128_t magnitude = wasm_f32x4_abs(x), sign = wasm_v128_and(x, splat(-0.0f));
+  const v128_t large = sub(splat(1.0f), erf_rest(magnitude));
+  return select(wasm_f32x4_gt(magnitude, splat(0.9f)), wasm_v128_or(large, sign), erf_series(x));
 }
 
 }  // namespace py_ort::simd

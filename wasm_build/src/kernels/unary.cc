@@ -6,6 +6,7 @@
 #include "dtypes.h"
 #include "float_bits.h"
 #include "lanes.h"
+#include "py_ort/gen/unary_operators_generated.h"
 
 namespace py_ort {
 
@@ -75,7 +76,7 @@ class Unary {
  public:
   static Status make(const KernelInfo& info, Unary& out) {
     const std::string approximate = info.attributes.text("approximate", "none");
-    out.function_ = find_unary(approximate == "tanh" ? "FastGelu" : info.op_type);
+    out.function_ = find_unary(approximate == "tanh" ? "GeluTanh" : info.op_type);
     out.params_ = unary_params(*out.function_, info.attributes);
     out.kind_ = info.op_type[0];
     return {};
@@ -89,7 +90,7 @@ class Unary {
       return {};
     }
     Tensor result;
-    if (std::string_view(function_->op_type) == "Shrink") {
+    if (function_->name == "Shrink") {
       Tensor wide;
       PY_ORT_TRY(cast(in, DType::float64, wide));
       apply_unary(*function_, params_, wide, wide);
@@ -133,48 +134,9 @@ class Classify {
   bool nan_, positive_, negative_;
 };
 
-#define PY_ORT_UNARY(op_type, types) PY_ORT_KERNEL("", op_type, types, Unary)
-PY_ORT_UNARY("Abs", PY_ORT_NUMBERS);
-PY_ORT_UNARY("Sign", PY_ORT_NUMBERS);
-PY_ORT_UNARY("Shrink", PY_ORT_NUMBERS);
-PY_ORT_UNARY("Neg", PY_ORT_SIGNED_NUMBERS);
-PY_ORT_UNARY("Relu", PY_ORT_SIGNED_NUMBERS);
-PY_ORT_UNARY("Acos", PY_ORT_FLOATS);
-PY_ORT_UNARY("Acosh", PY_ORT_FLOATS);
-PY_ORT_UNARY("Asin", PY_ORT_FLOATS);
-PY_ORT_UNARY("Asinh", PY_ORT_FLOATS);
-PY_ORT_UNARY("Atan", PY_ORT_FLOATS);
-PY_ORT_UNARY("Atanh", PY_ORT_FLOATS);
-PY_ORT_UNARY("Ceil", PY_ORT_FLOATS);
-PY_ORT_UNARY("Celu", PY_ORT_FLOATS);
-PY_ORT_UNARY("Cos", PY_ORT_FLOATS);
-PY_ORT_UNARY("Cosh", PY_ORT_FLOATS);
-PY_ORT_UNARY("Elu", PY_ORT_FLOATS);
-PY_ORT_UNARY("Erf", PY_ORT_FLOATS);
-PY_ORT_UNARY("Exp", PY_ORT_FLOATS);
-PY_ORT_UNARY("Floor", PY_ORT_FLOATS);
-PY_ORT_UNARY("Gelu", PY_ORT_FLOATS);
-PY_ORT_UNARY("HardSigmoid", PY_ORT_FLOATS);
-PY_ORT_UNARY("HardSwish", PY_ORT_FLOATS);
-PY_ORT_UNARY("LeakyRelu", PY_ORT_FLOATS);
-PY_ORT_UNARY("Log", PY_ORT_FLOATS);
-PY_ORT_UNARY("Mish", PY_ORT_FLOATS);
-PY_ORT_UNARY("Reciprocal", PY_ORT_FLOATS);
-PY_ORT_UNARY("Round", PY_ORT_FLOATS);
-PY_ORT_UNARY("Selu", PY_ORT_FLOATS);
-PY_ORT_UNARY("Sigmoid", PY_ORT_FLOATS);
-PY_ORT_UNARY("Sin", PY_ORT_FLOATS);
-PY_ORT_UNARY("Sinh", PY_ORT_FLOATS);
-PY_ORT_UNARY("Softplus", PY_ORT_FLOATS);
-PY_ORT_UNARY("Softsign", PY_ORT_FLOATS);
-PY_ORT_UNARY("Sqrt", PY_ORT_FLOATS);
-PY_ORT_UNARY("Swish", PY_ORT_FLOATS);
-PY_ORT_UNARY("Tan", PY_ORT_FLOATS);
-PY_ORT_UNARY("Tanh", PY_ORT_FLOATS);
-PY_ORT_UNARY("ThresholdedRelu", PY_ORT_FLOATS);
+#define PY_ORT_UNARY(domain, op_type, types) PY_ORT_KERNEL(domain, op_type, types, Unary);
+PY_ORT_UNARY_OPERATORS(PY_ORT_UNARY)
 #undef PY_ORT_UNARY
-PY_ORT_KERNEL(kMicrosoftDomain, "Gelu", PY_ORT_FLOATS, Unary);
-PY_ORT_KERNEL(kMicrosoftDomain, "QuickGelu", PY_ORT_FLOATS, Unary);
 PY_ORT_KERNEL("", "IsNaN", PY_ORT_FLOATS "," PY_ORT_FLOAT8, Classify);
 PY_ORT_KERNEL("", "IsInf", PY_ORT_FLOATS "," PY_ORT_FLOAT8, Classify);
 

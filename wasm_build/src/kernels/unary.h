@@ -9,7 +9,7 @@ namespace py_ort {
 struct UnaryParams { float a = 0, b = 0; };
 
 struct UnaryFunction {
-  const char* op_type;
+  std::string_view name;
   const char* a_name;
   float a;
   const char* b_name;
@@ -18,8 +18,8 @@ struct UnaryFunction {
   double (*f64)(double x, double a, double b);
 };
 
-// Null when there is none. For Gelu's tanh form and com.microsoft's names ask for "FastGelu", "QuickGelu".
-const UnaryFunction* find_unary(std::string_view op_type);
+// Null when there is none. Names are those of py_ort/schema/scalar_functions.py.
+const UnaryFunction* find_unary(std::string_view name);
 UnaryParams unary_params(const UnaryFunction& function, const Attributes& attributes);
 // `out` has the dtype (a float) and the number of elements of `in`; it may be `in`.
 void apply_unary(const UnaryFunction& function, UnaryParams params, const Tensor& in, Tensor& out);

@@ -1,22 +1,20 @@
 // The activations of com.microsoft that take a bias.
 import { type Kernel, MICROSOFT_DOMAIN } from '../jsep/kernel';
+import type { ScalarFunction } from '../schema/scalar_functions';
 import { broadcastElementwise, elementwise, elementwiseShader, FLOATS, mathFunctions } from '../wgsl';
+import { scalarFunction } from '../wgsl/scalar_functions';
 
-const BIAS_GELU = elementwiseShader(
-  'bias_gelu',
-  () => `${mathFunctions('erf_')}
-fn apply(x: T, bias: T) -> R { let z = x + bias; return 0.5 * z * (1.0 + erf_(z * 0.7071067811865476)); }`,
-);
-
-const tanhGelu = (z: string): string =>
-  `let z = ${z}; return 0.5 * z * (1.0 + tanh_(0.7978845608028654 * (z + 0.044715 * z * z * z)));`;
+const [GELU, GELU_TANH] = ['Gelu', 'GeluTanh'].map(scalarFunction);
+const withBias = (name: string, { wgsl, math }: ScalarFunction) =>
+  elementwiseShader(
+    name,
+    () => `${mathFunctions(...math)}\nfn apply(given: T, bias: T) -> R { let x = given + bias; return ${wgsl}; }`,
+  );
+const BIAS_GELU = withBias('bias_gelu', GELU);
+const FAST_GELU_BIAS = withBias('fast_gelu_bias', GELU_TANH);
 const FAST_GELU = elementwiseShader(
   'fast_gelu',
-  () => `${mathFunctions('tanh_')}\nfn apply(x: T) -> R { ${tanhGelu('x')} }`,
-);
-const FAST_GELU_BIAS = elementwiseShader(
-  'fast_gelu_bias',
-  () => `${mathFunctions('tanh_')}\nfn apply(x: T, bias: T) -> R { ${tanhGelu('x + bias')} }`,
+  () => `${mathFunctions(...GELU_TANH.math)}\nfn apply(x: T) -> R { return ${GELU_TANH.wgsl}; }`,
 );
 
 const BIAS_ADD = elementwiseShader(
@@ -28,7 +26,7 @@ const biasGelu: Kernel = {
   op: 'BiasGelu',
   domain: MICROSOFT_DOMAIN,
   types: [FLOATS],
-  resolve: (ctx) => broadcastElementwise(ctx, BIAS_GELU, { x: ctx.input(0), bias: ctx.input(1) }),
+  resolve: (ctx) => broadcastElementwise(ctx, BIAS_GELU, { given: ctx.input(0), bias: ctx.input(1) }),
 };
 
 const fastGelu: Kernel = {
@@ -43,7 +41,7 @@ const fastGelu: Kernel = {
     // onnxruntime reads the bias flat: element i gets bias[i % length]. The last row need not be whole, the count ends
     // it.
     const dims = [Math.ceil(x.size / bias.size), bias.size];
-    elementwise(ctx, FAST_GELU_BIAS, { x: { ...x, dims }, bias: { ...bias, dims: [bias.size] } }, { ...y, dims });
+    elementwise(ctx, FAST_GELU_BIAS, { given: { ...x, dims }, bias: { ...bias, dims: [bias.size] } }, { ...y, dims });
   },
 };
 

@@ -18,8 +18,7 @@ const reshape: Kernel<boolean> = {
     const free = dims.indexOf(-1);
     if (free >= 0) {
       const rest = sizeOf(dims.filter((_, axis) => axis !== free));
-      if (rest === 0) throw new KernelError(`Reshape of [${x.dims}] to [${wanted}]: any size would do for -1`);
-      dims[free] = x.size / rest;
+      dims[free] = rest === 0 ? 0 : x.size / rest;
     }
     if (sizeOf(dims) !== x.size || !Number.isInteger(dims[free] ?? 0)) {
       throw new KernelError(`Reshape: the ${x.size} elements of [${x.dims}] do not fit the shape [${wanted}]`);
@@ -45,7 +44,7 @@ const squeeze: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const given = ctx.data(1);
-    const axes = given?.length ? normalizeAxes(given, x.dims.length) : undefined;
+    const axes = given && normalizeAxes(given, x.dims.length);
     const wrong = axes?.find((axis) => x.dims[axis] !== 1);
     if (wrong !== undefined) throw new KernelError(`Squeeze: axis ${wrong} of [${x.dims}] is not 1`);
     ctx.view(

@@ -13,10 +13,13 @@ import {
   mathFunctions,
   stored,
 } from '../wgsl';
+import { functionName, functionText, scalarFunction } from '../wgsl/scalar_functions';
 
+const [SWISH, GELU] = ['Swish', 'Gelu'].map(scalarFunction);
 const SWIGLU = elementwiseShader(
   'swiglu',
-  () => `${mathFunctions('sigmoid')}\nfn apply(a: T, b: T) -> R { return a * sigmoid(u.alpha * a) * b; }`,
+  () => `${mathFunctions(...SWISH.math)}\n${functionText(SWISH)}
+fn apply(a: T, b: T) -> R { return ${functionName(SWISH)}(a, u.alpha) * b; }`,
 );
 
 const swiglu: Kernel<number> = {
@@ -39,12 +42,12 @@ interface SplitSpec extends Spec {
 // A row of x is a left and a right half, of u.half vectors each.
 const BIAS_SPLIT_GELU: Shader<SplitSpec> = {
   name: 'bias_split_gelu',
-  wgsl: ({ lanes, type }) => `${laneAliases(lanes)}\n${mathFunctions('erf_')}
+  wgsl: ({ lanes, type }) => `${laneAliases(lanes)}\n${mathFunctions(...GELU.math)}\n${functionText(GELU)}
 ${linearMain(`  let column = i % u.half;
   let at = i / u.half * 2u * u.half + column;
   let left = ${load(type, lanes, 'x[at]')} + ${load(type, lanes, 'bias[column]')};
   let right = ${load(type, lanes, 'x[at + u.half]')} + ${load(type, lanes, 'bias[column + u.half]')};
-  y[i] = ${stored(type, lanes, 'left * 0.5 * right * (1.0 + erf_(right * 0.7071067811865476))')};`)}`,
+  y[i] = ${stored(type, lanes, `left * ${functionName(GELU)}(right)`)};`)}`,
 };
 
 const biasSplitGelu: Kernel = {

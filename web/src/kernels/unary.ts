@@ -1,7 +1,8 @@
 // Operators that are a function of one element: each is a line of this table.
 import type { Attributes } from '../jsep/attributes';
-import { type DTypeName, type Kernel, MICROSOFT_DOMAIN, type Spec } from '../jsep/kernel';
+import type { DTypeName, Kernel, Spec } from '../jsep/kernel';
 import { DType } from '../schema';
+import { SCALAR_FUNCTIONS } from '../schema/scalar_functions';
 import {
   BOOL,
   computeType,
@@ -16,11 +17,12 @@ import {
   SIGNED,
   wrapped,
 } from '../wgsl';
+import { scalarFunction, withParameters } from '../wgsl/scalar_functions';
 
 interface Unary {
   readonly op: string;
   readonly domain?: string;
-  /** Float types by default. */
+  /** Floats by default. */
   readonly types?: readonly DTypeName[];
   readonly math?: readonly MathName[];
   /**
@@ -36,39 +38,24 @@ interface Unary {
   readonly bool?: boolean;
 }
 
-/** 1 + erf(x / sqrt 2), by halves. */
-const GELU = '0.5 * x * (1.0 + erf_(x * 0.7071067811865476))';
-const GELU_TANH = '0.5 * x * (1.0 + tanh_(0.7978845608028654 * (x + 0.044715 * x * x * x)))';
+const TYPES = { floats: FLOATS, signed: [...FLOATS, ...SIGNED], numbers: NUMBERS } as const;
 
 const TABLE: readonly Unary[] = [
-  { op: 'Abs', types: NUMBERS, wgsl: 'abs(x)' },
-  { op: 'Acos', math: ['acos_'], wgsl: 'acos_(x)' },
-  { op: 'Acosh', math: ['acosh_'], wgsl: 'acosh_(x)' },
-  { op: 'Asin', math: ['asin_'], wgsl: 'asin_(x)' },
-  { op: 'Asinh', math: ['asinh_'], wgsl: 'asinh_(x)' },
-  { op: 'Atan', math: ['atan_'], wgsl: 'atan_(x)' },
-  { op: 'Atanh', math: ['atanh_'], wgsl: 'atanh_(x)' },
+  ...SCALAR_FUNCTIONS.flatMap((row) =>
+    row.domains
+      .filter((domain) => domain !== '' || row.name !== 'Gelu')
+      .map((domain) => ({
+        op: row.name,
+        domain,
+        types: TYPES[row.types],
+        math: row.math,
+        wgsl: withParameters(row, (name) => `u.${name}`),
+        attributes: row.parameters,
+        ...(row.integer && { integer: row.integer, unsigned: row.unsigned }),
+      })),
+  ),
   { op: 'BitwiseNot', types: INTEGERS, wgsl: '~x' },
-  { op: 'Ceil', wgsl: 'ceil(x)' },
-  {
-    op: 'Celu',
-    math: ['expm1', 'plain_zero'],
-    attributes: { alpha: 1 },
-    wgsl: 'select(plain_zero(x), u.alpha * expm1(x / u.alpha), x < F(0.0))',
-  },
-  { op: 'Cos', math: ['cos_'], wgsl: 'cos_(x)' },
-  { op: 'Cosh', math: ['cosh_'], wgsl: 'cosh_(x)' },
-  { op: 'Elu', math: ['expm1'], attributes: { alpha: 1 }, wgsl: 'select(x, u.alpha * expm1(x), x < F(0.0))' },
-  { op: 'Erf', math: ['erf_'], wgsl: 'erf_(x)' },
-  { op: 'Exp', math: ['exp_'], wgsl: 'exp_(x)' },
-  { op: 'Floor', wgsl: 'floor(x)' },
-  {
-    op: 'HardSigmoid',
-    math: ['bounded'],
-    attributes: { alpha: 0.2, beta: 0.5 },
-    wgsl: 'bounded(u.alpha * x + u.beta, F(0.0), F(1.0))',
-  },
-  { op: 'HardSwish', wgsl: 'x * clamp(x * 0.16666666666666666 + 0.5, F(0.0), F(1.0))' },
+  { op: 'Not', types: BOOL, wgsl: '1 - x' },
   { op: 'IsNaN', math: ['is_nan'], wgsl: 'U(is_nan(x))', bool: true },
   {
     op: 'IsInf',
@@ -77,73 +64,7 @@ const TABLE: readonly Unary[] = [
     bool: true,
     wgsl: 'U(is_infinite(x)) * U(select(F(u.detect_negative), F(u.detect_positive), x > F(0.0)))',
   },
-  { op: 'LeakyRelu', attributes: { alpha: 0.01 }, wgsl: 'select(u.alpha * x, x, x >= F(0.0))' },
-  { op: 'Log', math: ['log_'], wgsl: 'log_(x)' },
-  { op: 'Mish', math: ['softplus', 'tanh_'], wgsl: 'x * tanh_(softplus(x))' },
-  { op: 'Neg', types: [...FLOATS, ...SIGNED], wgsl: '-x' },
-  { op: 'Not', types: BOOL, wgsl: '1 - x' },
-  { op: 'Reciprocal', wgsl: '1.0 / x' },
-  { op: 'Relu', types: [...FLOATS, ...SIGNED], math: ['relu'], wgsl: 'relu(x)', integer: 'max(x, T(0))' },
-  { op: 'Round', wgsl: 'round(x)' },
-  {
-    op: 'Selu',
-    math: ['expm1', 'plain_zero'],
-    attributes: { alpha: 1.6732632, gamma: 1.0507009 },
-    wgsl: 'u.gamma * select(plain_zero(x), u.alpha * expm1(x), x < F(0.0))',
-  },
-  {
-    op: 'Shrink',
-    attributes: { bias: 0, lambd: 0.5 },
-    wgsl: 'select(select(F(0.0), x - u.bias, x > F(u.lambd)), x + u.bias, x < F(-u.lambd))',
-  },
-  { op: 'Sigmoid', math: ['sigmoid'], wgsl: 'sigmoid(x)' },
-  {
-    op: 'Sign',
-    types: NUMBERS,
-    math: ['or_nan'],
-    wgsl: 'or_nan(sign(x), x)',
-    integer: 'sign(x)',
-    unsigned: 'min(x, T(1))',
-  },
-  { op: 'Sin', math: ['sin_'], wgsl: 'sin_(x)' },
-  { op: 'Sinh', math: ['sinh_'], wgsl: 'sinh_(x)' },
-  { op: 'Softplus', math: ['softplus'], wgsl: 'softplus(x)' },
-  { op: 'Softsign', wgsl: 'x / (1.0 + abs(x))' },
-  { op: 'Sqrt', wgsl: 'sqrt(x)' },
-  { op: 'Swish', math: ['sigmoid'], attributes: { alpha: 1 }, wgsl: 'x * sigmoid(u.alpha * x)' },
-  { op: 'Tan', math: ['tan_'], wgsl: 'tan_(x)' },
-  { op: 'Tanh', math: ['tanh_'], wgsl: 'tanh_(x)' },
-  { op: 'ThresholdedRelu', attributes: { alpha: 1 }, wgsl: 'select(F(0.0), x, x > F(u.alpha))' },
-  { op: 'Gelu', domain: MICROSOFT_DOMAIN, math: ['erf_'], wgsl: GELU },
-  {
-    op: 'QuickGelu',
-    domain: MICROSOFT_DOMAIN,
-    math: ['sigmoid'],
-    attributes: { alpha: 1.702 },
-    wgsl: 'x * sigmoid(u.alpha * x)',
-  },
 ];
-
-/** Gelu by its attribute: as other programs name it. */
-const GELUS: { readonly [op: string]: Unary | undefined } = {
-  Gelu: { op: 'Gelu', math: ['erf_'], wgsl: GELU },
-  FastGelu: { op: 'FastGelu', math: ['tanh_'], wgsl: GELU_TANH },
-};
-
-/**
- * A function of floats for shaders that do more than one thing: `name(x: F, …)`, its attributes being further
- * parameters, in order.
- */
-export function unaryFunction(
-  op: string,
-): { readonly name: string; readonly wgsl: string; readonly math: readonly MathName[] } | undefined {
-  const found = GELUS[op] ?? TABLE.find((line) => line.op === op && !line.domain);
-  if (!found) return undefined;
-  const name = `unary_${stemOf(op)}`;
-  const parameters = ['x: F', ...Object.keys(found.attributes ?? {}).map((attribute) => `${attribute}: f32`)];
-  const expression = found.wgsl.replace(/\bT\b/g, 'F').replace(/\bu\.(\w+)/g, '$1');
-  return { name, math: found.math ?? [], wgsl: `fn ${name}(${parameters.join(', ')}) -> F { return ${expression}; }` };
-}
 
 /** IsNaN -> is_nan */
 function stemOf(op: string): string {
@@ -190,10 +111,11 @@ function unaryKernel({
   };
 }
 
-const GELU_SHADERS = {
-  none: elementwiseShader('gelu', () => `${mathFunctions('erf_')}\nfn apply(x: T) -> R { return ${GELU}; }`),
-  tanh: elementwiseShader('gelu_tanh', () => `${mathFunctions('tanh_')}\nfn apply(x: T) -> R { return ${GELU_TANH}; }`),
+const geluShader = (name: string) => {
+  const { kind, wgsl, math } = scalarFunction(name);
+  return elementwiseShader(kind, () => `${mathFunctions(...math)}\nfn apply(x: T) -> R { return ${wgsl}; }`);
 };
+const GELU_SHADERS = { none: geluShader('Gelu'), tanh: geluShader('GeluTanh') };
 
 const gelu: Kernel<keyof typeof GELU_SHADERS> = {
   op: 'Gelu',

@@ -46,6 +46,7 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
     needs: ['or_nan'],
     wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }',
   },
+  sign_: { needs: ['or_nan'], wgsl: 'fn sign_(x: F) -> F { return or_nan(sign(x), x); }' },
   exp_: { needs: ['or_nan'], wgsl: 'fn exp_(x: F) -> F { return or_nan(exp(x), x); }' },
   is_infinite: { wgsl: 'fn is_infinite(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) == U(0x7f800000u); }' },
   // Absolute value and sign by bits: right for -0, infinities and NaN.

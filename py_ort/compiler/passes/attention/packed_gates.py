@@ -14,8 +14,9 @@ from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, origins, replace_value
 from py_ort.ir.operators import INTERNAL
+from py_ort.schema.scalar_functions import FUNCTIONS
 
-_ACTIVATIONS = ("Swish", "Sigmoid", "Gelu", "Relu", "Tanh", "HardSwish", "HardSigmoid", "Softplus")
+_ACTIVATIONS = tuple(row.name for row in FUNCTIONS.values() if row.ends)
 _MOST = 1 << 24  # elements of each: larger weights stay in their file
 
 

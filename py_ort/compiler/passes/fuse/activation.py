@@ -7,29 +7,12 @@ import onnx_ir as ir
 from py_ort.compiler.passes.fuse.clamps import CLAMPS, as_activation, clamped, fused_bounds, together
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.graph import attribute, origins, remove, replace_value, set_attributes, set_origins
+from py_ort.schema.scalar_functions import FUNCTIONS
 
 _HOSTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-# Attribute names that become activation_params, with ONNX's defaults.
-_PARAMETERS: dict[str, list[tuple[str, float]]] = {
-    "Sigmoid": [],
-    "Tanh": [],
-    "HardSwish": [],
-    "Softplus": [],
-    "Softsign": [],
-    "Mish": [],
-    "Gelu": [],
-    "Exp": [],
-    "Abs": [],
-    "LeakyRelu": [("alpha", 0.01)],
-    "HardSigmoid": [("alpha", 0.2), ("beta", 0.5)],
-    "Elu": [("alpha", 1.0)],
-    "Selu": [("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)],
-    "Celu": [("alpha", 1.0)],
-    "ThresholdedRelu": [("alpha", 1.0)],
-    "Shrink": [("bias", 0.0), ("lambd", 0.5)],
-    "Swish": [("alpha", 1.0)],
-}
+_FUNCTIONS = tuple(row.name for row in FUNCTIONS.values() if row.ends and "" in row.domains)
 
 
 class Activation(Pass):
@@ -40,7 +23,7 @@ class Activation(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each activation that follows an operator of matrix products."""
-        return sum(_fuse(node) for node in nodes_of(model, *_PARAMETERS, *CLAMPS))
+        return sum(_fuse(node) for node in nodes_of(model, *_FUNCTIONS, *CLAMPS))
 
 
 def _fuse(node: ir.Node) -> bool:
@@ -58,14 +41,11 @@ def _fuse(node: ir.Node) -> bool:
     elif fused or node.op_type in CLAMPS:
         return False
     else:
-        name = _name(node)
-        parameters = [float(attribute(node, key, default)) for key, default in _PARAMETERS[node.op_type]]
+        row = function_of(node)
+        assert row is not None
+        name, parameters = row.name, numbers_of(row, node)
     set_attributes(host, activation=name, activation_params=parameters or None)
     set_origins(host, (*origins(host), *origins(node)))
     replace_value(node.outputs[0], x)
     remove(node)
     return True
-
-
-def _name(node: ir.Node) -> str:
-    return "GeluTanh" if attribute(node, "approximate", "none") == "tanh" else node.op_type

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir as ir
 
@@ -11,8 +13,6 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value, set_attributes, set_origins
 
 _HOSTS = ("Conv", "ConvTranspose")
-_WITH_OFFSET = ("LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "Gelu", "Swish")
-_LARGEST = 3.4028234663852886e38
 
 
 class ActivationOffset(Pass):
@@ -34,10 +34,10 @@ def _fuse(node: ir.Node) -> bool:
     if host is None or not only_for(value, node) or "activation_offset" in host.attributes or not np.isfinite(offset):
         return False
     name = attribute(host, "activation")
-    if name in _WITH_OFFSET:
-        set_attributes(host, activation_offset=offset)
-    elif name not in ("Relu", "Clip") or not _moved_bounds(host, name, offset):
+    if not name or (name in ("Relu", "Clip") and not _moved_bounds(host, name, offset)):
         return False
+    if name not in ("Relu", "Clip"):
+        set_attributes(host, activation_offset=offset)
     set_origins(host, (*origins(host), *origins(node)))
     replace_value(node.outputs[0], value)
     remove(node)
@@ -46,7 +46,7 @@ def _fuse(node: ir.Node) -> bool:
 
 def _moved_bounds(host: ir.Node, name: str, offset: float) -> bool:
     """clip(x, low, high) + c = clip(x + c, low + c, high + c): the bias takes the first."""
-    low, high = (0.0, _LARGEST) if name == "Relu" else attribute(host, "activation_params")
+    low, high = (0.0, math.inf) if name == "Relu" else attribute(host, "activation_params")
     weights, bias = array(host.inputs[1]), host.inputs[2] if len(host.inputs) > 2 else None
     if weights is None or (bias is not None and bias.const_value is None):
         return False
@@ -56,6 +56,7 @@ def _moved_bounds(host: ir.Node, name: str, offset: float) -> bool:
     if len(host.inputs) < 3:
         host.resize_inputs(3)
     host.replace_input_with(2, Builder(host).constant(moved, None if bias is None else bias.name))
-    bounds = [b if abs(b) >= _LARGEST else b + offset for b in (low, high)]
+    with np.errstate(over="ignore"):  # infinity is as good a bound
+        bounds = [float(np.float32(bound + offset)) for bound in (low, high)]
     set_attributes(host, activation="Clip", activation_params=bounds)
     return True

@@ -8,6 +8,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import attribute, ints, origins, rank, remove, scalar, set_attributes, set_origins
+from py_ort.schema.scalar_functions import FUNCTIONS
 
 
 class PaddedWindows(Pass):
@@ -87,7 +88,7 @@ _LEAST = {
     ir.DataType.INT8: -128,
     ir.DataType.UINT8: 0,
 }
-_NOT_NEGATIVE = ("Relu", "Sigmoid", "HardSigmoid", "Softplus", "Softmax", "Exp", "Abs", "Sqrt")
+_NOT_NEGATIVE = ("Softmax", *(row.name for row in FUNCTIONS.values() if row.never_negative))
 
 
 def _all_axes(pad: ir.Node, count: int | None) -> list[int] | None:

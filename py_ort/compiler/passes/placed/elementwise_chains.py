@@ -18,9 +18,11 @@ import onnx_ir as ir
 from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import reduced_axes, same_dims
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, operator
+from py_ort.schema.scalar_functions import FUNCTIONS
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
@@ -29,28 +31,12 @@ _CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
 _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
-# Operators by the numbers they take, and whether they cost so little that an element may be computed again and again.
-_FUNCTIONS: dict[str, Sequence[tuple[str, float]]] = {
-    **dict.fromkeys(("Abs", "Neg", "Relu", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign"), ()),
-    **dict.fromkeys(("Exp", "Log", "Sigmoid", "Tanh", "Erf", "HardSwish", "Softplus", "Softsign", "Mish"), ()),
-    **dict.fromkeys(("Sin", "Cos", "Tan", "Sinh", "Cosh", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"), ()),
-    **dict.fromkeys(("Gelu", "IsNaN"), ()),
-    "LeakyRelu": (("alpha", 0.01),),
-    "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
-    "Elu": (("alpha", 1.0),),
-    "Celu": (("alpha", 1.0),),
-    "Selu": (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
-    "Shrink": (("bias", 0.0), ("lambd", 0.5)),
-    "IsInf": (("detect_positive", 1), ("detect_negative", 1)),
-    "Swish": (("alpha", 1.0),),
-    "ThresholdedRelu": (("alpha", 1.0),),
-}
 _LOGIC = frozenset({"And", "Or", "Xor", "Not"})
 _TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", *_LOGIC})
 _MANY = frozenset({"Max", "Min"})  # of any number of inputs: one after the other
 _PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", "PRelu", *_MANY, *_TRUTHS})
-_CLASSES = frozenset({"IsNaN", "IsInf"})
-_CHEAP = _PLAIN | {"Abs", "Neg", "Relu", "Cast", "Clip", "Round", "Sign", "HardSigmoid", "HardSwish", "LeakyRelu"}
+_CLASSES = {"IsNaN": (), "IsInf": ("detect_positive", "detect_negative")}  # with their attributes, 1 by default
+_CHEAP = _PLAIN | {"Cast", "Clip"} | {row.name for row in FUNCTIONS.values() if row.cheap}
 _PRODUCTS = (2.0, 3.0)  # exponents of which a power is made of products
 
 _REDUCTIONS = frozenset(
@@ -231,7 +217,7 @@ def _fits(node: ir.Node) -> bool:
         return False
     if node.op_type in _PLAIN or node.op_type == "Mod":
         return kinds[0] in _FLOATS
-    return node.op_type in _FUNCTIONS and kinds[0] in _FLOATS
+    return function_of(node) is not None and kinds[0] in _FLOATS
 
 
 def _exponent(node: ir.Node) -> float | None:
@@ -349,17 +335,15 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
             made = source
             for value in node.inputs[1:]:
                 made = add(node.op_type, made, register(value))
-        elif node.op_type in _FUNCTIONS:
-            numbers = [attribute(node, name, default) for name, default in _FUNCTIONS[node.op_type]]
-            made = add(_name(node), source, *map(_literal, numbers))
+        elif node.op_type in _CLASSES:
+            kinds = [attribute(node, name, 1) for name in _CLASSES[node.op_type]]
+            made = add(node.op_type, source, *map(_literal, kinds))
+        elif (row := function_of(node)) is not None:
+            made = add(row.name, source, *map(_literal, numbers_of(row, node)))
         else:
             made = add(node.op_type, source, *(register(v) for v in node.inputs[1:]))
         registers[node.outputs[0]] = made
     return ";".join(lines)
-
-
-def _name(node: ir.Node) -> str:
-    return "FastGelu" if attribute(node, "approximate", "none") == "tanh" else node.op_type
 
 
 def _literal(number: float | None) -> str:

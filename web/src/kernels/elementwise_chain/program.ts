@@ -3,7 +3,8 @@
 // of which is the chain's; all are floats, truths 0 and 1.
 import { type DeviceTraits, KernelError } from '../../jsep/kernel';
 import { division, type MathName, mathFunctions } from '../../wgsl';
-import { unaryFunction } from '../unary';
+import { functionName, functionText } from '../../wgsl/scalar_functions';
+import { SCALAR_FUNCTIONS } from '../../schema/scalar_functions';
 
 export interface Instruction {
   readonly op: string;
@@ -18,7 +19,7 @@ export interface Program {
 }
 
 /**
- * Operators of more than one register, and those that are not in unary.ts: expressions of a, b and c; m and n are
+ * Operators of more than one register, and those that are no scalar functions: expressions of a, b and c; m and n are
  * numbers.
  */
 const EXPRESSIONS: { readonly [op: string]: string } = {
@@ -29,7 +30,6 @@ const EXPRESSIONS: { readonly [op: string]: string } = {
   Divided: 'divided(a, b)',
   Cast: 'a',
   Number: 'F(m)',
-  Clip: 'or_nan(min(max(a, F(m)), F(n)), a)',
   Max: 'select(max(a, b), a + b, is_nan(a) | is_nan(b))',
   Min: 'select(min(a, b), a + b, is_nan(a) | is_nan(b))',
   Mod: 'remainder(a, b)',
@@ -56,7 +56,6 @@ const MATH: { readonly [op: string]: MathName | undefined } = {
   Mod: 'remainder',
   Pow: 'power',
   Divided: 'divided',
-  Clip: 'or_nan',
 };
 
 export function parse(text: string): Program {
@@ -109,11 +108,11 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
         if (needed) math.add(needed);
         value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (letter) => names[letter]);
       } else {
-        const found = unaryFunction(op);
+        const found = SCALAR_FUNCTIONS.find((row) => row.name === op);
         if (!found) throw new KernelError(`ElementwiseChain of ${op}`, true);
         found.math.forEach((each) => math.add(each));
-        unary.set(op, found.wgsl);
-        value = `${found.name}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
+        unary.set(op, functionText(found));
+        value = `${functionName(found)}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
       }
       lines.push(`  let r${inputs.length + i} = ${value};`);
     });

@@ -18,14 +18,14 @@ import { stridedCopy } from '../../wgsl/strided_copy';
 import { permuted, permuteInto } from '../_permute';
 import { multiply } from '../product/multiply';
 import { dequantizeLinear, dynamicQuantizeLinear } from '../quantize';
-import { gateFunctions } from './activations';
+import { type GateFunction, gateFunctions } from './activations';
 import { type Cell, GATES, STEP, type StepSpec } from './step';
 
 interface LayerAttributes {
   readonly hidden: number;
   readonly directions: readonly boolean[];
   /** For each direction. */
-  readonly functions: readonly (readonly string[])[];
+  readonly functions: readonly (readonly GateFunction[])[];
   readonly clip: number;
   readonly coupled: boolean;
   readonly linearFirst: boolean;

@@ -1,16 +1,16 @@
 // One step of a recurrent layer: each thread makes one element of the new state from the whole of the old one.
 import type { Shader, Spec, StorageType } from '../../jsep/kernel';
-import { stored } from '../../wgsl/lanes';
+import { laneAliases, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
-import { orNan } from '../../wgsl/math';
+import { mathFunctions } from '../../wgsl/math';
+import type { GateFunction } from './activations';
 
 /** lstm: gates i, o, f, c; gru: z, r, h (in two dispatches unless `linearFirst`); rnn: one. */
 export type Cell = 'lstm' | 'gru' | 'gru_reset' | 'rnn';
 
 export interface StepSpec extends Spec {
   readonly cell: Cell;
-  /** WGSL of the functions, in terms of v. */
-  readonly functions: readonly string[];
+  readonly functions: readonly GateFunction[];
   readonly bias: boolean;
   readonly lengths: boolean;
   readonly initial: boolean;
@@ -41,8 +41,8 @@ function text(spec: StepSpec): string {
   const store = (value: string) => stored(storage, 1, value);
   // The input of the gates is clipped; the state of an LSTM's cell is not, as in onnxruntime.
   const names = functions.map(
-    (expression, i) =>
-      `fn act_${i}(x: f32) -> f32 { let v = ${clip && i < 2 ? 'or_nan(clamp(x, -u.clip, u.clip), x)' : 'x'};
+    ({ text: expression }, i) =>
+      `fn act_${i}(sum: f32) -> f32 { let x = ${clip && i < 2 ? 'bounded(sum, -u.clip, u.clip)' : 'sum'};
         return ${expression}; }`,
   );
   const oldState = (k: string) =>
@@ -106,7 +106,8 @@ function text(spec: StepSpec): string {
     lengths && first
       ? ` last_h[state + j] = ${store('0.0')};${cell === 'lstm' ? ` cell[state + j] = ${store('0.0')};` : ''}`
       : '';
-  return `${orNan('or_nan', 'f32', 'i32')}${names.join('\n')}
+  const math = mathFunctions('bounded', ...functions.flatMap((each) => each.math));
+  return `${laneAliases(1)}\n${math}\n${names.join('\n')}
 ${linearMain(`  let j = i % u.hidden;
   let b = i / u.hidden;
   let state = (u.direction * u.batch + b) * u.hidden;

@@ -1,0 +1,20 @@
+"""Nodes that are scalar functions, and the numbers that they take."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from py_ort.ir.graph import attribute
+from py_ort.schema.scalar_functions import ScalarFunction, scalar_function
+
+
+def function_of(node: ir.Node) -> ScalarFunction | None:
+    """Return the scalar function that a node is, or None."""
+    if node.domain != "":
+        return None
+    return scalar_function(node.op_type, {name: item.value for name, item in node.attributes.items()})
+
+
+def numbers_of(row: ScalarFunction, node: ir.Node) -> list[float]:
+    """Return the function's parameters as the node has them."""
+    return [float(attribute(node, name, default)) for name, default in row.parameters.items()]
