@@ -35,7 +35,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _of_mapping(_reader(inner[1]))
 
     def plain(data: Any) -> Any:
-        if type(data) is not kind:  # True is no number
+        if type(data) is not kind:  # True is not a number
             raise TypeError(f"{data!r:.100} is no {kind.__name__}")
         return data
 

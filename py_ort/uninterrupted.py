@@ -133,7 +133,7 @@ def check() -> None:
 
 
 def interruptible() -> bool:
-    """Whether an interrupt may come here, in code that is no part of an import: that may hold locks others need."""
+    """Whether an interrupt may come here, in code that is not part of an import: that may hold locks others need."""
     if threading.current_thread() is not threading.main_thread():
         return False
     frame = sys._getframe(1)

@@ -269,7 +269,7 @@ class Pool:
                 self._start_renewal(browser.leases, self._new_browser(browser), why)
 
     async def _new_browser(self, browser: Browser) -> None:
-        """Start the browser anew. Those who hold a lease have it from then on."""
+        """Start the browser again. Those who hold a lease have it from then on."""
         browser.host.on_lost = lambda: None
         browser.leases = [lease for lease in browser.leases if lease.users] or browser.leases[:1]
         old = replace(browser)

@@ -32,7 +32,7 @@ class Strangers:
         self._waiting: OrderedDict[Hashable, tuple[float, Callable[[], object]]] = OrderedDict()
 
     def enter(self, who: Hashable, close: Callable[[], object], seconds: float | None = None) -> None:
-        """One came in, or its time begins anew; `close` is called when it must go."""
+        """One came in, or its time begins again; `close` is called when it must go."""
         with self._lock:
             self._waiting.pop(who, None)
             until = time.monotonic() + (self.patience if seconds is None else seconds)
@@ -42,7 +42,7 @@ class Strangers:
             close_it()
 
     def leave(self, who: Hashable) -> None:
-        """It is no stranger any more, or gone."""
+        """It is not a stranger any more, or gone."""
         with self._lock:
             self._waiting.pop(who, None)
 

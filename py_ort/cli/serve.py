@@ -80,7 +80,7 @@ class Served:
         return self._urls[model]
 
     def refresh(self) -> list[str]:
-        """Compile what changed anew; return a line for each model. One that fails is served as it was."""
+        """Compile what changed again; return a line for each model. One that fails is served as it was."""
         from py_ort.user_kernels import load_kernels
 
         changed = [file for file in self.kernels if self._changed(file)]

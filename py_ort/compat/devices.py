@@ -97,7 +97,7 @@ def get_model_compatibility_for_ep_devices(devices: Sequence[OrtEpDevice], info:
 
     Raises:
         InvalidArgument: There are no devices.
-        TypeError: The information is no text.
+        TypeError: The information is not text.
     """
     if not isinstance(info, str):
         raise TypeError(f"the information about compatibility is a string, not {type(info).__name__}")
@@ -110,7 +110,7 @@ def get_compatibility_info_from_model_bytes(model: bytes, ep_name: str) -> str |
     """Return what a model says that its compiled parts for a provider were made for; None: nothing.
 
     Raises:
-        InvalidArgument: It is no model, or no provider is named.
+        InvalidArgument: It is not a model, or no provider is named.
     """
     if not model:
         raise InvalidArgument("no bytes of a model are given")
@@ -131,7 +131,7 @@ def get_compatibility_info_from_model(path: str | os.PathLike[str], ep_name: str
     """Return the same of a file.
 
     Raises:
-        InvalidArgument: It cannot be read, it is no model, or no provider is named.
+        InvalidArgument: It cannot be read, it is not a model, or no provider is named.
     """
     from py_ort.compiler.load.files import contents_of, open_file
 

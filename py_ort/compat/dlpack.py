@@ -25,7 +25,7 @@ def is_dlpack_uint8_tensor(capsule: Any) -> bool:
     """Return whether a capsule that nobody took yet holds uint8: what bools are given out as.
 
     Raises:
-        InvalidArgument: It is no capsule, or somebody took it.
+        InvalidArgument: It is not a capsule, or somebody took it.
     """
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

@@ -1,6 +1,6 @@
 """Which operators native onnxruntime's CPU provider has: a list beside this module, and how it is made.
 
-`python -m py_ort.compiler.native_operators` writes the list anew, from the installed onnxruntime.
+`python -m py_ort.compiler.native_operators` writes the list again, from the installed onnxruntime.
 """
 
 from __future__ import annotations

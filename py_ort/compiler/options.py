@@ -11,7 +11,7 @@ from py_ort.exceptions import InvalidArgument
 
 
 class Level(enum.IntEnum):
-    """How far to optimise; numbers as onnxruntime's GraphOptimizationLevel.
+    """How far to optimize; numbers as onnxruntime's GraphOptimizationLevel.
 
     DISABLED: only what kernels need: operators in their newest forms, functions in their parts. BASIC: rewrites into
     ONNX's own operators, as every runtime makes them. EXTENDED: also operators with others fused into them, and packed

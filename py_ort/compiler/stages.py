@@ -1,6 +1,6 @@
 """The compiler's stages and passes, in their order: the one list of them.
 
-A stage's passes run one after the other; then it ends with what is no pass (a check, placement, a file).
+A stage's passes run one after the other; then it ends with what is not a pass (a check, placement, a file).
 """
 
 from __future__ import annotations

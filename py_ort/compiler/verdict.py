@@ -64,7 +64,7 @@ class Verdict:
         open_dimensions: Of inputs, by their names: names, or the numbers of those without one.
         open_values: How many values have a size that only a run tells.
         operators: Those of the model; as far as they are known where it does not run.
-        counts: Nodes by provider, after optimisation.
+        counts: Nodes by provider, after optimization.
         weights: Bytes of constants: "all", and by where they are read: "wasm", "webgpu".
         tensor_bytes: What the values of a run take at least at one time; None where sizes are open.
     """

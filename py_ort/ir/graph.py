@@ -57,7 +57,7 @@ def scalar(value: ir.Value | None) -> Any | None:
 
 
 def ints(value: ir.Value | None) -> list[int] | None:
-    """Return a constant's elements as integers (a list, whatever its rank), or None when it is no constant."""
+    """Return a constant's elements as integers (a list, whatever its rank), or None when it is not a constant."""
     contents = array(value)
     return None if contents is None else [int(item) for item in contents.reshape(-1)]
 

@@ -260,7 +260,7 @@ def _constant_of_shape(node: ir.Node) -> list[Element] | None:
 
 
 def _equal(node: ir.Node) -> list[Element] | None:
-    """Truths as 0, 1, or None: an unknown size still is no negative number."""
+    """Truths as 0, 1, or None: an unknown size still is not a negative number."""
     pairs = _broadcast(*(elements(v) for v in node.inputs))
     return None if pairs is None else [_same_size(x, y) for x, y in pairs]
 

@@ -69,7 +69,7 @@ def _infer_grouped(node: ir.Node) -> None:
     node.outputs[0].shape = ir.Shape([*query[:2], heads * size if size is not None else None])
     for cache, past in zip(node.outputs[1:3], node.inputs[3:5], strict=False):
         cache.shape = ir.Shape([query[0], kv_heads, None, size])
-        if past is not None and past.type is not None and past.dtype != query_type:  # quantised: of 4 bits, two in each
+        if past is not None and past.type is not None and past.dtype != query_type:  # quantized: of 4 bits, two in each
             kept = dims(past)
             cache.type, cache.shape = past.type, ir.Shape([query[0], kv_heads, None, kept[3] if kept else None])
 

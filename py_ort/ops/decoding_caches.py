@@ -1,6 +1,6 @@
-"""GroupQueryAttention whose caches are quantised, or slide: rewritten to one with plain caches.
+"""GroupQueryAttention whose caches are quantized, or slide: rewritten to one with plain caches.
 
-Quantised rows are whole numbers, times a scale for each channel or for all. Attention runs on these numbers as they
+Quantized rows are whole numbers, times a scale for each channel or for all. Attention runs on these numbers as they
 are: the queries are multiplied by the keys' scale before, what comes out by the values' scale after.
 
 A cache that slides keeps the last rows only: as many as there are, up to its capacity, then all but as many as slide
@@ -43,7 +43,7 @@ class _Rows:
 
 @lowering("GroupQueryAttention", domain=MICROSOFT)
 def plain_caches(node: ir.Node, build: Builder) -> Any:
-    """Rotation comes before rows are quantised, and looks at places in all of the text, so it is done apart, too."""
+    """Rotation comes before rows are quantized, and looks at places in all of the text, so it is done apart, too."""
     slides, mode = attribute(node, "sliding_window_cache", 0), attribute(node, "k_quant_type", "NONE")
     bits = attribute(node, "kv_cache_bit_width", 0)
     if not (slides or mode in _MODES) or not _known(node, bool(slides), mode, bits):

@@ -43,7 +43,7 @@ def scaled_silu(node: ir.Node, build: Builder) -> Any:
 
 @lowering("GatedRMSNorm", domain=MICROSOFT)
 def gated_rms_norm(node: ir.Node, build: Builder) -> Any:
-    """Each group of as many elements as there are scales, normalised, times the gate."""
+    """Each group of as many elements as there are scales, normalized, times the gate."""
     x, scale, gate = (_wide(build, v) for v in node.inputs[:3])
     kind = attribute(node, "activation", "silu")
     if kind not in ("silu", "swish", "sigmoid"):
@@ -59,7 +59,7 @@ def gated_rms_norm(node: ir.Node, build: Builder) -> Any:
 
 @lowering("BranchwiseRMSNorm", domain=MICROSOFT)
 def branchwise_rms_norm(node: ir.Node, build: Builder) -> Any:
-    """Each branch normalised by itself; scales are for all branches, or each has its own."""
+    """Each branch normalized by itself; scales are for all branches, or each has its own."""
     x, scale = node.inputs[0], _given(node, 1)
     branches = _branches(node, build, _wide(build, x))
     y = _normalised(node, build, branches)
@@ -108,7 +108,7 @@ def post_mix(node: ir.Node, build: Builder) -> Any:
 
 @lowering("EngramGate", domain=MICROSOFT)
 def engram_gate(node: ir.Node, build: Builder) -> Any:
-    """Opened as far as keys and queries, both normalised, go together."""
+    """Opened as far as keys and queries, both normalized, go together."""
     key, query, value, key_scale, query_scale = (_wide(build, v) for v in node.inputs[:5])
     rows = [
         build.op("Mul", _normalised(node, build, x), scale) for x, scale in ((key, key_scale), (query, query_scale))

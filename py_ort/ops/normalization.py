@@ -1,4 +1,4 @@
-"""Normalisations."""
+"""Normalizations."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ _EMBEDDING = ("Gather", "Add", "LayerNormalization", "Slice", "Equal", "Cast", "
 
 @in_parts("EmbedLayerNormalization", *_EMBEDDING)
 def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
-    """The sum of a word's, its position's and its segment's embeddings, normalised; how many words a mask leaves."""
+    """The sum of a word's, its position's and its segment's embeddings, normalized; how many words a mask leaves."""
     given = [*node.inputs, *[None] * (9 - len(node.inputs))]
     words, segments, word_table, place_table, segment_table, scale, bias, mask, places = given
     if places is not None:
@@ -176,7 +176,7 @@ def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
 
 @lowering("QEmbedLayerNormalization", domain=MICROSOFT)
 def quantised_embeddings(node: ir.Node, build: Builder) -> Any:
-    """Rows of quantised tables are dequantised as they are taken."""
+    """Rows of quantized tables are dequantized as they are taken."""
     given: list[Any] = [*node.inputs, *[None] * (18 - len(node.inputs))]
     words, segments, word_table, place_table, segment_table, scale, bias, mask = given[:8]
     steps, zeros = given[8:13], given[13:18]

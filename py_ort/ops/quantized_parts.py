@@ -1,4 +1,4 @@
-"""com.microsoft's operators on quantised tensors, in their parts, for providers that have the parts only.
+"""com.microsoft's operators on quantized tensors, in their parts, for providers that have the parts only.
 
 Their rounding is onnxruntime's: where it adds the zero point before it rounds, so do the parts.
 """
@@ -46,13 +46,13 @@ def _quantized(build: Builder, value: ir.Value, scale: Any, zero: Any, dtype: ir
 
 
 def _rounded(build: Builder, value: ir.Value, dtype: ir.DataType | None) -> Any:
-    """Integers of a quantised type, of numbers that have the zero point in them already."""
+    """Integers of a quantized type, of numbers that have the zero point in them already."""
     assert dtype is not None
     return build.op("QuantizeLinear", value, _ONE, np.zeros((), dtype.numpy()))
 
 
 def _between(op_type: str, data: tuple[int, ...], output: int, *plain: int) -> None:
-    """Declare an operator that is another one between dequantising its data inputs and quantising the result."""
+    """Declare an operator that is another one between dequantizing its data inputs and quantizing the result."""
 
     @in_parts(f"QLinear{op_type}", op_type, *_QUANTIZED)
     def make(node: ir.Node, build: Builder) -> Any:
@@ -144,7 +144,7 @@ def matmul_integer_to_float(node: ir.Node, build: Builder) -> Any:
 
 @in_parts("DynamicQuantizeMatMul", "DynamicQuantizeLinear", *_PRODUCT)
 def dynamic_quantize_matmul(node: ir.Node, build: Builder) -> Any:
-    """A, B, B's scale and zero point, a bias; A is quantised by its own range."""
+    """A, B, B's scale and zero point, a bias; A is quantized by its own range."""
     a, scale, zero = build.op("DynamicQuantizeLinear", node.inputs[0], outputs=3)
     return _scaled(
         build, _product(build, a, node.inputs[1], zero, _input(node, 3)), scale, node.inputs[2], _input(node, 4)
@@ -153,7 +153,7 @@ def dynamic_quantize_matmul(node: ir.Node, build: Builder) -> Any:
 
 @in_parts("QGemm", *_PRODUCT)
 def qgemm(node: ir.Node, build: Builder) -> Any:
-    """Each operand with scale and zero point, C in int32, and those of the result, if it is to be quantised."""
+    """Each operand with scale and zero point, C in int32, and those of the result, if it is to be quantized."""
     if attribute(node, "transA", 0) or attribute(node, "transB", 0):
         return None
     sums = _product(build, node.inputs[0], node.inputs[3], _input(node, 2), _input(node, 5))

@@ -35,7 +35,7 @@ def recurrent(node: ir.Node, build: Builder) -> None:
 
 @lowering("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(node: ir.Node, build: Builder) -> Any:
-    """An LSTM of what X, the weights and the old states are once quantised.
+    """An LSTM of what X, the weights and the old states are once quantized.
 
     Products of such numbers are onnxruntime's products of integers, scaled.
     """

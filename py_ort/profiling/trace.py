@@ -140,7 +140,7 @@ class Trace:
         return _ranked(rows.values())
 
     def phases(self) -> list[tuple[str, int, float]]:
-        """Add up everything that is no kernel: name, calls and milliseconds, in the order of first appearance."""
+        """Add up everything that is not a kernel: name, calls and milliseconds, in the order of first appearance."""
         found: dict[str, list[float]] = {}
         for event in self.spans("Session"):
             found.setdefault(event["name"], []).append(event["dur"] / 1000)

@@ -28,7 +28,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
     """Loads a model and runs it in a browser, with onnxruntime's methods.
 
     What happens: the browser starts (or is shared with other sessions) while Python reads and checks the model; each
-    provider of the list is opened in the page; Python optimises the model, places every node on a provider and writes a
+    provider of the list is opened in the page; Python optimizes the model, places every node on a provider and writes a
     plan; the page loads the plan and its weights; `run` sends feeds and gets outputs.
 
     Args:

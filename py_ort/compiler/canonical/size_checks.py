@@ -19,7 +19,7 @@ _LARGEST = 2**31 - 1
 
 
 def check_sizes(model: ir.Model) -> None:
-    """Check the outputs' sizes, convolutions' channels, scales of normalisations, and constant indices.
+    """Check the outputs' sizes, convolutions' channels, scales of normalizations, and constant indices.
 
     Raises:
         InvalidGraph: Of the node that cannot run.

@@ -1,4 +1,4 @@
-"""Quantised numbers."""
+"""Quantized numbers."""
 
 from __future__ import annotations
 

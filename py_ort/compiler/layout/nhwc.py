@@ -70,7 +70,7 @@ class Nhwc(Pass):
         return forms.changed
 
     def _wishes(self, graph: ir.Graph) -> dict[ir.Value, Perm]:
-        """The permutation that most readers of a value wish for; the plain one is not mentioned where it is alone."""
+        """The permutation that most readers of a value prefer; the plain one is not mentioned where it is alone."""
         votes: dict[ir.Value, Counter[Perm]] = {}
 
         def vote(value: ir.Value | None, perm: Perm) -> None:

@@ -86,7 +86,7 @@ def _agree(order: Perm, wish: Perm | None, target: list[Any]) -> bool:
 
 
 def source_order(node: ir.Node, wish: Perm | None) -> Perm | None:
-    """The order of the input's axes with which a Reshape can give its output's as they are wished for, or nearly so."""
+    """The order of the input's axes with which a Reshape can give its output's as they are preferred, or nearly so."""
     source, target = dims(node.inputs[0]), dims(node.outputs[0])
     if wish is None or source is None or target is None:
         return None

@@ -286,7 +286,7 @@ def gather(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("trailing_axes")
 def trailing_axes(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """LayerNormalization: the normalised axes must be the last ones, in order, in the form too."""
+    """LayerNormalization: the normalized axes must be the last ones, in order, in the form too."""
     if len(node.outputs) > 1:
         return False
     axis = attribute(node, "axis", -1) % len(perm)

@@ -41,7 +41,7 @@ def is_window(node: ir.Node, supports: Supports) -> bool:
 
 
 def to_nhwc(node: ir.Node, forms: Forms) -> None:
-    """Make the node anew in the NHWC domain."""
+    """Make the node again in the NHWC domain."""
     x = node.inputs[0]
     assert x is not None
     count = rank(x)

@@ -103,7 +103,7 @@ class ExternalData:
         for entry in tensor.external_data:
             if entry.key in entries:
                 raise InvalidGraph(f"tensor {name} says twice what the {entry.key} of its external data is")
-            entries[entry.key] = os.fsdecode(entry.value)  # bytes, if it is no UTF-8: a file may have such a name
+            entries[entry.key] = os.fsdecode(entry.value)  # bytes, if it is not UTF-8: a file may have such a name
         location = entries.get("location", "")
         if not location:
             raise InvalidGraph(f"tensor {name} is external data, and does not say in which file")

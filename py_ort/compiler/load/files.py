@@ -27,7 +27,7 @@ class OutsideFolder(Exception):
 
 
 def open_file(path: str | os.PathLike[str], flags: int = 0, own: bool = False) -> BinaryIO:
-    """Open a file for reading. Never waits: what is no regular file (a pipe, a device) is not opened at all.
+    """Open a file for reading. Never waits: what is not a regular file (a pipe, a device) is not opened at all.
 
     Args:
         path: The file.

@@ -1,7 +1,7 @@
 """Texts that are not UTF-8: names and labels in whatever encoding an exporter's machine had.
 
 Protobuf gives such a name as bytes, which nothing behind it expects. onnxruntime only compares names, so any text will
-do as one. Here each byte that is no text is written as `\\xff`, and what was different stays different.
+do as one. Here each byte that is not text is written as `\\xff`, and what was different stays different.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _is_text(text: str | bytes) -> bool:
 
 
 def readable_bytes(text: bytes) -> bytes:
-    """Return a text as UTF-8: each byte that is no text as `\\xff`."""
+    """Return a text as UTF-8: each byte that is not text as `\\xff`."""
     return text.decode("utf-8", "backslashreplace").encode()
 
 

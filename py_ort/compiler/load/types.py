@@ -34,7 +34,7 @@ def _formals(domain: str, op_type: str, version: int) -> tuple[_Formal, ...] | N
 
 
 def forget_schemas() -> None:
-    """Ask ONNX anew: an operator was registered."""
+    """Ask ONNX again: an operator was registered."""
     _formals.cache_clear()
 
 

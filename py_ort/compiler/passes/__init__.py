@@ -1,6 +1,6 @@
 """The optimizations: one file each, in folders by what they are about; `py_ort.compiler.stages` is the one list.
 
-`clean` says the same with fewer nodes, `norms` finds normalizations, `fuse` lets operators take their neighbours in,
+`clean` says the same with fewer nodes, `norms` finds normalizations, `fuse` lets operators take their neighbors in,
 `attention` is all that attention is made of, `placed` comes when it is known where nodes run.
 """
 

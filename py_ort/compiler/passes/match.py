@@ -1,4 +1,4 @@
-"""Looking at a node's neighbourhood: what fusions share."""
+"""Looking at a node's neighborhood: what fusions share."""
 
 from __future__ import annotations
 

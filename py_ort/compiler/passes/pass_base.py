@@ -21,7 +21,7 @@ from py_ort.ir.graph import all_graphs, all_nodes
 
 
 class Pass:
-    """One optimisation of a whole model, in place. Its name is that of its module.
+    """One optimization of a whole model, in place. Its name is that of its module.
 
     Contracts are checked where `contracts_checked()`, as in the tests: then the model must also be well-formed after
     each pass, with the inputs and outputs that it had, and a second call must find nothing more to change.

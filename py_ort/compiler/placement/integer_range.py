@@ -65,7 +65,7 @@ class IntegerRanges:
         return None
 
     def fits(self, value: ir.Value) -> bool:
-        """Whether a value is no 64-bit integer, or is known to fit 32 bits."""
+        """Whether a value is not a 64-bit integer, or is known to fit 32 bits."""
         limits = _WIDE.get(value.dtype) if value.dtype is not None else None
         if limits is None:
             return True

@@ -122,7 +122,7 @@ class PlanCache:
         much it may hold.
 
         Raises:
-            InvalidArgument: PY_ORT_CACHE_MB is no number.
+            InvalidArgument: PY_ORT_CACHE_MB is not a number.
         """
         if os.environ.get("PY_ORT_CACHE", "1").lower() in ("0", "off", "no"):
             return None

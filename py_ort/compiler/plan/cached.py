@@ -208,7 +208,7 @@ def _unchanged(folder: DataFolder | None, location: str, stamp: FileStamp) -> me
 
 
 def _joined(pieces: Sequence[tuple[str, int, int]], files: Mapping[str, memoryview]) -> Iterator[memoryview]:
-    """Yield the pieces' bytes; neighbours in one file in one go."""
+    """Yield the pieces' bytes; neighbors in one file in one go."""
     run: list[Any] = []
     for name, offset, size in pieces:
         if not 0 <= offset <= offset + size <= files[name].nbytes:

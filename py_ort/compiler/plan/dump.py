@@ -18,7 +18,7 @@ def read_plan(data: bytes) -> PlanT:
     """Read a plan into the generated objects.
 
     Raises:
-        ValueError: It is no plan.
+        ValueError: It is not a plan.
     """
     if data[4:8] != b"PORT":
         raise ValueError(f"expected a plan, got {data[:16]!r}")

@@ -24,7 +24,7 @@ from py_ort.compiler.passes.clean.subexpressions import Subexpressions
 from py_ort.compiler.passes.fuse.behind_convolutions import BehindConvolutions
 from py_ort.ir.graph import all_nodes
 
-#: Weights stay quantised.
+#: Weights stay quantized.
 _NOT_FOLDED = ("DequantizeLinear",)
 #: Patterns have these, whether they change anything or not.
 _IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
@@ -33,7 +33,7 @@ PASSES = (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(const
 
 
 def source_form(model: ir.Model, level: Level) -> ir.Model:
-    """Optimise a model as far as it can keep its operators.
+    """Optimize a model as far as it can keep its operators.
 
     Args:
         model: As loaded, its inputs' dimensions named; it is changed.

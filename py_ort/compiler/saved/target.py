@@ -1,4 +1,4 @@
-"""Where the optimised graph is written to."""
+"""Where the optimized graph is written to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SavedModel:
     def of(cls, path: str, entries: Mapping[str, str], level: int = 99) -> SavedModel | None:
         """Return what a session's options ask for; None if they ask for no file.
 
-        Who optimises below the extended level, or without some fusion, has tools that look for operators as exporters
+        Who optimizes below the extended level, or without some fusion, has tools that look for operators as exporters
         write them.
 
         Args:
@@ -46,7 +46,7 @@ class SavedModel:
             level: Its `graph_optimization_level`.
 
         Raises:
-            InvalidArgument: An entry is no number, or the file would be where no model may have its data.
+            InvalidArgument: An entry is not a number, or the file would be where no model may have its data.
         """
         if not path:
             return None

@@ -15,7 +15,7 @@ class NativeValueNames:
     """Of `OrtValue`: the native value beneath it is itself."""
 
     value: Any
-    #: A value here is no session's: sessions of another page get a copy.
+    #: A value here is not a session's: sessions of another page get a copy.
     _session = None
 
     @property

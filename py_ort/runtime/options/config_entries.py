@@ -19,7 +19,7 @@ class ConfigEntries(dict[str, str]):
         """Set an entry.
 
         Raises:
-            TypeError: Key or value is no string.
+            TypeError: Key or value is not a string.
             InvalidArgument: The key is empty, or one of them too long.
         """
         if not isinstance(key, str) or not isinstance(value, str):

@@ -117,7 +117,7 @@ class RunOptions:
         They are initializers of the model that are inputs, too; see `InferenceSession.get_overridable_initializers`.
 
         Raises:
-            TypeError: It is no `LoraAdapter`.
+            TypeError: It is not a `LoraAdapter`.
         """
         from py_ort.runtime.values.adapters import LoraAdapter
 

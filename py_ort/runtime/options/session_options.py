@@ -108,7 +108,7 @@ class SessionOptions:
         enable_profiling: Keep what creation and runs spend their time on, until `InferenceSession.end_profiling`
             writes it to a file. Each GPU kernel then has a pass of its own, which costs some time.
         profile_file_prefix: Of that file's name.
-        optimized_model_filepath: A file to write the optimised graph to, as ONNX: below the extended level, or if
+        optimized_model_filepath: A file to write the optimized graph to, as ONNX: below the extended level, or if
             fusions are disabled ("optimization.disable_specified_optimizers"), with the source's opsets and operators,
             as tools expect it; else before layout and packing, fused operators in their parts. Native onnxruntime
             loads it unless it has operators that nobody else knows.
@@ -222,7 +222,7 @@ class SessionOptions:
         """Give an initializer of the model another value of its type and shape.
 
         Raises:
-            InvalidArgument: It is no `OrtValue`, or the name was given before.
+            InvalidArgument: It is not an `OrtValue`, or the name was given before.
         """
         _add(self._initializers, name, value)
 
@@ -230,7 +230,7 @@ class SessionOptions:
         """Give initializers whose data lie outside the model: their files are then not needed.
 
         Raises:
-            InvalidArgument: There are not as many values as names, or one is no `OrtValue`.
+            InvalidArgument: There are not as many values as names, or one is not an `OrtValue`.
         """
         if len(names) != len(values):
             raise InvalidArgument(f"there are {len(names)} names and {len(values)} values")

@@ -55,7 +55,7 @@ def resolve(
         entries: The session's configuration entries, where options of webgpu may be too.
 
     Raises:
-        InvalidArgument: A name that is no provider anywhere, or options that do not match or are unknown.
+        InvalidArgument: A name that is not a provider anywhere, or options that do not match or are unknown.
     """
     if isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of names: [{providers!r}]")

@@ -45,7 +45,7 @@ class AdapterFormat:
 
         Raises:
             NoSuchFile: It cannot be read.
-            InvalidArgument: It is no adapter.
+            InvalidArgument: It is not an adapter.
         """
         try:
             with open_file(file_path) as file:
@@ -120,7 +120,7 @@ class AdapterFormat:
         """Set the values, by the names of initializers.
 
         Raises:
-            InvalidArgument: One is no `OrtValue`.
+            InvalidArgument: One is not an `OrtValue`.
         """
         for name, value in params.items():
             if not isinstance(value, OrtValue):

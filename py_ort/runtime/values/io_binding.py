@@ -35,7 +35,7 @@ class IOBinding(NativeBindingNames):
         """Bind an array.
 
         Raises:
-            InvalidArgument: The model has no such input, or it is no array.
+            InvalidArgument: The model has no such input, or it is not an array.
         """
         if not isinstance(arr_on_cpu, np.ndarray):
             raise WrongType(f"bind_cpu_input takes an array for {name!r}, not {type(arr_on_cpu).__name__}")
@@ -74,7 +74,7 @@ class IOBinding(NativeBindingNames):
         """Bind a value.
 
         Raises:
-            InvalidArgument: The model has no such input, or it is no `OrtValue`.
+            InvalidArgument: The model has no such input, or it is not an `OrtValue`.
         """
         if not isinstance(ortvalue, OrtValue):
             raise WrongType(f"bind_ortvalue_input takes an OrtValue for {name!r}, not {type(ortvalue).__name__}")

@@ -22,7 +22,7 @@ def check_location(value: Any) -> OutputLocation:
     """Return "cpu" or "webgpu" for any name of a place, or these by the names of outputs.
 
     Raises:
-        InvalidArgument: It is no place.
+        InvalidArgument: It is not a place.
         TypeError: It is neither a string nor a mapping of strings.
     """
     if isinstance(value, str):

@@ -91,7 +91,7 @@ def _split(node: ir.Node, value: ir.Value) -> Part | None:
 
 
 def _of_two(node: ir.Node, value: ir.Value) -> Part | None:
-    """One of two along an axis that a Reshape made of the last axis: neighbours or halves."""
+    """One of two along an axis that a Reshape made of the last axis: neighbors or halves."""
     if node.op_type == "Gather":
         index, axis, folded = ints(node.inputs[1]), attribute(node, "axis", 0), node.inputs[0]
         if index is None or len(index) != 1 or rank(node.inputs[1]) != 0:

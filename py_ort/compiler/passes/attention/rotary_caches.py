@@ -21,7 +21,7 @@ Make = Callable[[Builder], ir.Value]
 
 
 def half_of(value: ir.Value | None, interleaved: bool, depth: int = _DEPTH) -> Make | None:
-    """For a value whose last axis has everything twice, as two halves or as equal neighbours: how to make it once."""
+    """For a value whose last axis has everything twice, as two halves or as equal neighbors: how to make it once."""
     known = dims(value)
     if value is None or not known or not isinstance(known[-1], int) or known[-1] % 2 or depth == 0:
         return None
@@ -94,7 +94,7 @@ def _tiled(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
 
 
 def _reshaped(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
-    """[…, f, 2] of equal neighbours, made […, 2 f]; or a Reshape of the axes before."""
+    """[…, f, 2] of equal neighbors, made […, 2 f]; or a Reshape of the axes before."""
     known, source = dims(node.outputs[0]), node.inputs[0]
     before = dims(source)
     if known is None or before is None:

@@ -1,6 +1,6 @@
 """RotaryEmbedding from its parts: pairs of elements of each head, rotated by angles of their position.
 
-Written as x cos + rotated(x) sin, where rotated(x) has halves or neighbours swapped and one of them negated, or as
+Written as x cos + rotated(x) sin, where rotated(x) has halves or neighbors swapped and one of them negated, or as
 what becomes of either half: a cos - b sin and b cos + a sin. What is behind the rotated elements of a head passes.
 
 Becomes ai.onnx's form where angles are each sequence's own, com.microsoft's from position 0 where they are all
@@ -270,7 +270,7 @@ def _is_all(part: Part) -> bool:
 
 
 def _rotated(value: ir.Value | None) -> tuple[Part, bool] | None:
-    """For Concat(-b, a), or the same of neighbours: the part a, and whether they are neighbours."""
+    """For Concat(-b, a), or the same of neighbors: the part a, and whether they are neighbors."""
     node = made_by(value, "Concat")
     if node is not None:
         operands, interleaved = list(node.inputs), False

@@ -1,4 +1,4 @@
-"""Attention that ends in values times turned weights → the product that attention is made of, turned.
+"""Attention that ends in values times transposed weights → the product that attention is made of, transposed.
 
 Heads that are channels of a convolution are written so: v · softmax(qᵀ · k)ᵀ, with [size, positions] for each head.
 """

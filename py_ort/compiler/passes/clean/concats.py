@@ -14,7 +14,7 @@ from py_ort.ir.graph import attribute, dims, ints, origins, rank, remove, replac
 
 
 class Concats(Pass):
-    """Neighbouring parts of a Split among the inputs of a Concat, then each Split by itself."""
+    """Neighboring parts of a Split among the inputs of a Concat, then each Split by itself."""
 
     def call(self, model: ir.Model) -> int:
         """Look at each Concat, then at each Split."""

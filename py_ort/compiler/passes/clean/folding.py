@@ -42,7 +42,7 @@ class Folding(Pass):
         self._shapes, self._inferred, self._but = shapes, inferred, but
 
     def call(self, model: ir.Model) -> int:
-        """Fold in order, and infer anew what reads the results: shapes depend on them, and more to fold on shapes."""
+        """Fold in order, and infer again what reads the results: shapes depend on them, and more to fold on shapes."""
         count = 0
         better: set[ir.Value | None] = set()
         for node in list(all_nodes(model.graph)):

@@ -16,7 +16,7 @@ _RENAMES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 
 
 class Reshapes(Pass):
-    """Merge neighbours."""
+    """Merge neighbors."""
 
     def call(self, model: ir.Model) -> int:
         """Transposes of transposes, then reshapes of reshapes, then shapes that are known by number."""

@@ -1,1 +1,1 @@
-"""Operators that take their neighbours in: constants into weights, functions into products."""
+"""Operators that take their neighbors in: constants into weights, functions into products."""

@@ -13,11 +13,11 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import dims, origins, rank, remove, replace_value
 
-_LARGEST = 1 << 16  # elements of a constant that is computed anew
+_LARGEST = 1 << 16  # elements of a constant that is computed again
 
 
 class Affine(Pass):
-    """Merge constants of neighbouring Add, Sub, Mul and Div."""
+    """Merge constants of neighboring Add, Sub, Mul and Div."""
 
     def call(self, model: ir.Model) -> int:
         """First the normal form of each node, then pairs, until nothing is left to merge."""

@@ -33,14 +33,14 @@ class DequantizedWeights(Pass):
     """Products with weights that the model keeps as integers."""
 
     after = ("quantized",)
-    before = ("folding",)  # which makes floats of quantised weights
+    before = ("folding",)  # which makes floats of quantized weights
 
     def __init__(self, target: Target) -> None:
         """`target`: what the first provider runs; one that works on integers (`Quantized`) is left alone."""
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each MatMul whose right operand is dequantised from a constant."""
+        """Take each MatMul whose right operand is dequantized from a constant."""
         if self._target.has(MICROSOFT, "MatMulNBits") is not True or self._target.has(MICROSOFT, "QLinearAdd") is True:
             return 0
         return sum(_fuse(node) for node in nodes_of(model, "MatMul"))

@@ -48,17 +48,17 @@ def _contents(constant: ir.Value) -> np.ndarray:
 
 
 class Quantized(Pass):
-    """Integer products, pools, activations and moves of quantised numbers."""
+    """Integer products, pools, activations and moves of quantized numbers."""
 
     after = ("identity",)  # which may stand in between
-    before = ("folding",)  # which makes floats of quantised weights
+    before = ("folding",)  # which makes floats of quantized weights
 
     def __init__(self, target: Target) -> None:
         """`target`: what the first provider runs. Only one that has the whole family gets any of it."""
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each operator between quantised inputs and a quantised output."""
+        """Take each operator between quantized inputs and a quantized output."""
         if self._target.has(MICROSOFT, "QLinearAdd") is not True:
             return 0
         bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
@@ -92,7 +92,7 @@ class Quantized(Pass):
 
 
 def _linear(node: ir.Node, integers: ir.Value | None) -> _Quantized | None:
-    """The quantisation that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
+    """The quantization that a QuantizeLinear or DequantizeLinear makes or undoes, with constants of any shape."""
     scale = node.inputs[1]
     zero_point = node.inputs[2] if len(node.inputs) > 2 else None
     if integers is None or integers.dtype is None or scale is None or scale.dtype != ir.DataType.FLOAT:
@@ -139,7 +139,7 @@ def _bounds(node: ir.Node) -> tuple[float | None, float | None]:
 
 
 def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | None:
-    """What a value was dequantised from: 8-bit integers, with one scale, or one for each index of `axis`."""
+    """What a value was dequantized from: 8-bit integers, with one scale, or one for each index of `axis`."""
     node = None if value is None else value.producer()
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None
@@ -153,7 +153,7 @@ def _bytes(value: ir.Value | None, *, axis: int | None = None) -> _Quantized | N
 
 
 def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | None:
-    """The int32 constant that a bias was dequantised from, if in steps of the product's."""
+    """The int32 constant that a bias was dequantized from, if in steps of the product's."""
     node = None if value is None else value.producer()
     if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None:
         return None

@@ -23,7 +23,7 @@ _FAR = 4  # nodes that are looked at, one behind the other
 class ScaleShift(Pass):
     """Mul and Add of constants → Conv with as many groups as channels."""
 
-    after = ("conv_affine",)  # what is left is no convolution's
+    after = ("conv_affine",)  # what is left is not a convolution's
 
     def call(self, model: ir.Model) -> int:
         """Take each Add of constants that a Mul by constants precedes."""

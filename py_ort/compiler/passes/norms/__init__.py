@@ -1,1 +1,1 @@
-"""Normalisations, from their parts to single operators."""
+"""Normalizations, from their parts to single operators."""

@@ -22,7 +22,7 @@ from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_val
 
 
 class GroupNorm(Pass):
-    """[N, C, …] → [N, groups, -1] → normalised → [N, C, …], scaled and shifted by channel."""
+    """[N, C, …] → [N, groups, -1] → normalized → [N, C, …], scaled and shifted by channel."""
 
     after = ("instance_norm",)  # of which groups are made
 

@@ -1,7 +1,7 @@
 """InstanceNormalization from its parts: each channel less its mean, over its deviation; and groups of channels.
 
-[N, C, …] normalised over …, scaled and shifted by channel           → InstanceNormalization
-[N, C, …] → [N, groups, …] → normalised over … → [N, C, …], affine   → GroupNormalization
+[N, C, …] normalized over …, scaled and shifted by channel           → InstanceNormalization
+[N, C, …] → [N, groups, …] → normalized over … → [N, C, …], affine   → GroupNormalization
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class LayerNorm(Pass):
 
 
 def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
-    """Put one node in the place of a normalisation over the last axes, with its scale and, if centred, its bias."""
+    """Put one node in the place of a normalization over the last axes, with its scale and, if centred, its bias."""
     normal = normal_of(node)
     axis = None if normal is None else normal.last_axes()
     if normal is None or axis is None or normal.centred != centred or not is_float(normal.x):
@@ -93,7 +93,7 @@ def _replace(op_type: str, normal: Normal, axis: int, affine: Affine) -> bool:
 
 
 def fits(wide: Sequence[Any]) -> Fit:
-    """Constants of the shape of the normalised axes; leading axes of size 1 may be there."""
+    """Constants of the shape of the normalized axes; leading axes of size 1 may be there."""
 
     def fit(contents: np.ndarray) -> np.ndarray | None:
         lead = contents.ndim - len(wide)

@@ -49,7 +49,7 @@ class Affine:
 
 
 def normal_of(node: ir.Node) -> Normal | None:
-    """Look for a normalisation whose quotient `node` is: a Div, or a Mul by a reciprocal."""
+    """Look for a normalization whose quotient `node` is: a Div, or a Mul by a reciprocal."""
     for top, inside, nodes in _quotients(node):
         found = _variance(inside)
         if found is None or found[0] is not top:
@@ -64,7 +64,7 @@ def normal_of(node: ir.Node) -> Normal | None:
 
 
 def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
-    """Look for x k + (shift - mean k), k being the scale over the root, as Keras writes normalisations."""
+    """Look for x k + (shift - mean k), k being the scale over the root, as Keras writes normalizations."""
     for left, right in ((0, 1), (1, 0)):
         product, rest = made_by(node.inputs[left], "Mul"), made_by(node.inputs[right], "Sub")
         taken = None if rest is None else made_by(rest.inputs[1], "Mul")
@@ -197,7 +197,7 @@ def numbers(build: Builder, given: ir.Value | np.ndarray | None, like: ir.Value,
 
 
 def is_float(value: ir.Value) -> bool:
-    """Whether the kernels of normalisations take it."""
+    """Whether the kernels of normalizations take it."""
     return value.dtype in _FLOATS
 
 

@@ -31,7 +31,7 @@ class SkipNorm(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each normalisation of a sum of two tensors of one shape."""
+        """Take each normalization of a sum of two tensors of one shape."""
         norms = [norm for norm, fused in _WITH_SKIP.items() if self._target.has(MICROSOFT, fused)]
         return sum(_fuse(node) for node in nodes_of(model, *norms))
 

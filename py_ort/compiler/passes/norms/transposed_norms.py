@@ -1,4 +1,4 @@
-"""Transpose, then a normalisation of the last axis → the other way round: heads are normalised in their rows."""
+"""Transpose, then a normalization of the last axis → the other way round: heads are normalized in their rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class TransposedNorms(Pass):
     """Where the transpose leaves the last axis alone, and nobody else reads it."""
 
     after = ("layer_norm", "rms_norm")
-    before = ("attention",)  # which follows transposes to rows, but no normalisation
+    before = ("attention",)  # which follows transposes to rows, but no normalization
 
     def call(self, model: ir.Model) -> int:
-        """Take each normalisation."""
+        """Take each normalization."""
         return sum(_swap(node) for node in nodes_of(model, "RMSNormalization", "LayerNormalization"))
 
 

@@ -38,7 +38,7 @@ class Columns(ColumnPass):
     after = ("elementwise_chains",)  # placement is final
 
     def call(self, model: ir.Model) -> int:
-        """Each graph by itself: what is computed again and again is made anew each time."""
+        """Each graph by itself: what is computed again and again is made each time."""
         return sum(self._slices(graph) + self._concats(graph) for graph in all_graphs(model.graph))
 
     def ensures(self, model: ir.Model) -> None:

@@ -63,7 +63,7 @@ class Estimates:
         if found is None:
             try:
                 numbers = self._evaluated(dim._expr)
-            except ValueError:  # a name that is no expression
+            except ValueError:  # a name that is not an expression
                 numbers = SYMBOLS
             pairs = zip(numbers, SYMBOLS, strict=True)
             found = tuple(n if number is None else max(1, math.ceil(number)) for number, n in pairs)
