@@ -10,6 +10,7 @@ import pytest
 from py_ort.boundary import typed_errors
 from py_ort.exceptions import InternalError, InvalidGraph, NotImplemented, OutOfMemory, PyOrtError
 from py_ort.ir.constants import constant_tensor
+from py_ort.ir.errors import node_at_fault
 from py_ort.ir.graph import set_attributes
 
 
@@ -29,7 +30,7 @@ def test_it_says_whose_fault_it_is() -> None:
 
 
 def _counting() -> object:
-    return typed_errors("counting", "count less")
+    return typed_errors("counting", "count less", where=node_at_fault)
 
 
 def test_other_errors_keep_their_kind() -> None:
