@@ -1,4 +1,4 @@
-"""com.microsoft's MRotaryEmbedding: each pair is turned by one of three positions, of time, height or width."""
+"""com.microsoft's MRotaryEmbedding: each pair is rotated by one of three positions, of time, height or width."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def multimodal_rotary(node: ir.Node, build: Builder) -> Any:
 
 
 def _streams(node: ir.Node) -> np.ndarray:
-    """Return for each pair which position turns it: 0, 1 or 2."""
+    """Return for each pair which position rotates it: 0, 1 or 2."""
     sections = list(attribute(node, "mrope_section") or [])
     if len(sections) != 3 or min(sections) < 0:
         raise inconsistent(node, f"mrope_section is {sections}, not three numbers")

@@ -1,6 +1,6 @@
 """com.microsoft's SparseAttention: queries see the blocks of keys that a layout of their head has.
 
-Layouts are lists of blocks by rows: GroupQueryAttention does the rest, with a bias that hides all other keys.
+Layouts are lists of blocks by rows: GroupQueryAttention does the rest, with a bias that masks all other keys.
 """
 
 from __future__ import annotations

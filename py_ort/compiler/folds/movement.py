@@ -11,7 +11,7 @@ from py_ort.compiler.folds.declaration import ANY, Arrays, fold
 from py_ort.ir.graph import attribute
 from py_ort.ir.slicing import sliced
 
-_PACKED = (ir.DataType.INT4, ir.DataType.UINT4)  # weights are turned before they are dequantised
+_PACKED = (ir.DataType.INT4, ir.DataType.UINT4)  # weights are transposed before they are dequantized
 
 
 def _numbers(contents: np.ndarray) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The optimised graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
+"""The optimized graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
 
 Fused activations, the residual of a convolution or product, the bias of MatMul. Operators of com.microsoft stay, and
 so do those of domains that nobody else knows: such a file needs py_ort. Written between passes and layout, in the first

@@ -3,7 +3,7 @@
 // known with the feeds' shapes only, and whatever is made of weights alone. Uploads are fixed before which the core
 // read no contents of feeds (ort_run_replayable at that time); a walk that brings other bytes has the segment compiled
 // again. Feeds, bound buffers and what lives beyond a segment that is not the last are never taken to be the same.
-// Until a run with it has ended without errors, each run does it all.
+// Until a run with it has ended without errors, each run does it all. Counters and profiles have what was really done.
 //
 // What other commands read of their results is kept as long as the recording, in memory that nothing else uses, so that
 // other shapes, sessions and runs in flight leave it alone. Where that is too much (arena.ts), the largest results are

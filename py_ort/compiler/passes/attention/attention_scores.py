@@ -23,7 +23,7 @@ _STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape", "Max")
 
 @dataclass
 class Mask:
-    """`make` makes what is added. `offset`: the mask is causal from there on, and hides with `fill`."""
+    """`make` makes what is added. `offset`: the mask is causal from there on, and masks with `fill`."""
 
     make: Callable[[Builder], ir.Value]
     value: ir.Value
@@ -196,7 +196,7 @@ def combined_masks(
 
     With `running`, how many come before them may be what a run computes.
 
-    Where a row may have no key at all, what hides decides what it is: only masks of -∞ are the same as causality then.
+    Where a row may have no key at all, the number that masks decides: only -∞ is the same as causality then.
     """
     alone = len(masks) == 1
     hides = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]

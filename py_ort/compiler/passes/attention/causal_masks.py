@@ -48,7 +48,7 @@ class Triangle:
 
 
 def added_mask(value: ir.Value | None) -> tuple[Any, float] | None:
-    """Of a mask that is added to scores: its offset, and the number that hides."""
+    """Of a mask that is added to scores: its offset, and the number that masks."""
     value = _core(value)
     contents = array(value)
     if contents is not None:
@@ -158,7 +158,7 @@ def _of_truths(contents: np.ndarray | None) -> Triangle | None:
     inside = bool(plane[-1, 0])
     seen = plane if inside else ~plane
     offset = int(seen[0].sum()) - 1
-    # One that hides nothing has no offset.
+    # One that masks nothing has no offset.
     if seen.all() or not np.array_equal(seen, np.tri(len(seen), len(seen[0]), offset, dtype=bool)):
         return None
     return Triangle(offset, inside)

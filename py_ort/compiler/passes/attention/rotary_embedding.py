@@ -31,7 +31,7 @@ _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions
 class RotaryEmbedding(Pass):
     """On heads of rank 4, heads or positions first."""
 
-    # It looks for its own reshapes, and an Attention would hide them; pairs that turn are no interleaved heads.
+    # It looks for its own reshapes, and an Attention would hide them; pairs that are rotated are not interleaved heads.
     before = ("reshapes", "attention", "interleaved_heads")
 
     def __init__(self, target: Target) -> None:
@@ -40,7 +40,7 @@ class RotaryEmbedding(Pass):
         self._caches: dict[Any, ir.Value] = {}
 
     def call(self, model: ir.Model) -> int:
-        """Try each Add, then each Concat; then take in what passes, and lay what turns by head in rows."""
+        """Try each Add, then each Concat; then take in what passes, and lay what is rotated by head in rows."""
         if not self._target.has("", "RotaryEmbedding"):
             return 0
         self._caches = {}
@@ -150,7 +150,7 @@ def _lay(node: ir.Node) -> bool:
 
 @dataclass
 class _Rotation:
-    """What turns: a range of elements, as part of what is near and of what is farther; `last` makes the result."""
+    """What is rotated: a range of elements, as part of what is near and of what is farther; `last` makes the result."""
 
     turning: list[Part]
     cos: ir.Value
@@ -163,7 +163,7 @@ class _Rotation:
 
 
 def _source(found: _Rotation) -> tuple[ir.Value, ir.Node] | None:
-    """The whole heads of which a part turns, and the node whose result is the whole turned heads."""
+    """The whole heads of which a part is rotated, and the node whose result is the whole rotated heads."""
     if found.with_rest:
         return found.turning[0].source, found.last
     joined = only_user(found.last.outputs[0])
@@ -214,7 +214,7 @@ def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], turned: An
 
 
 def _puts_the_rest(joined: ir.Node, node: ir.Node, x: Part) -> bool:
-    """Whether a Concat puts behind the turned elements what lies behind them in their source."""
+    """Whether a Concat puts behind the rotated elements what lies behind them in their source."""
     if joined.domain != "" or joined.op_type != "Concat" or joined.graph is not node.graph or x.start != 0:
         return False
     if len(joined.inputs) != 2 or joined.inputs[0] is not node.outputs[0] or not _is_last(joined):
@@ -259,7 +259,7 @@ def _whole(node: ir.Node) -> _Rotation | None:
 
 
 def _turning(first: Part) -> list[Part]:
-    """What turns, of which `first` is the first half or every second one."""
+    """What is rotated, of which `first` is the first half or every second one."""
     size = 2 * first.size
     found = [Part(first.source, first.start, size)]
     return found + [Part(p.source, p.start + first.start, size) for p in parts(first.source)[1:] if p.step == 1]

@@ -26,7 +26,7 @@ class TurnedAttention(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each Softmax of scores whose only reader turns it for a product."""
+        """Take each Softmax of scores whose only reader transposes it for a product."""
         if not self._target.has("", "Attention"):
             return 0
         return sum(_turn(node) for node in nodes_of(model, "Softmax"))

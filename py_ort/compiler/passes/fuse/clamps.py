@@ -45,7 +45,7 @@ def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
 
 
 def _number(value: ir.Value | None) -> float:
-    """A constant of one element; what is none is no number."""
+    """A constant of one element; what is none is not a number."""
     found = scalar(value)
     return math.nan if found is None else float(found)
 

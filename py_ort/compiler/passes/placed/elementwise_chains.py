@@ -50,7 +50,7 @@ Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
 class ElementwiseChains(Pass):
     """From its last operator backwards, as far as nothing else reads what is between."""
 
-    after = ("activation",)  # what a product's kernel computes is no chain
+    after = ("activation",)  # what a product's kernel computes is not a chain
     settles = False  # the new nodes have no place yet
 
     def __init__(self, provider_of: ProviderOf, takes: Takes) -> None:
