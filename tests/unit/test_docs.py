@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import inspect
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,19 @@ def test_links_and_commands(page):
 def test_every_command_is_in_the_readme():
     named = {name for name, _ in _COMMAND.findall((ROOT / "README.md").read_text(encoding="utf-8"))}
     assert set(cli.commands) <= named
+
+
+def test_every_dependency_has_a_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    web = json.loads((ROOT / "web/package.json").read_text(encoding="utf-8"))
+    optional = [each for extra in project["optional-dependencies"].values() for each in extra]
+    asked = [*project["dependencies"], *optional]
+    names = {*(re.split(r"[<>=!~;\[ ]", each)[0] for each in asked), *web["dependencies"], *web["devDependencies"]}
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = text.partition("\n## Dependencies\n")[2].partition("\n## ")[0]
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("|")]
+    told = {name.strip() for _, packages, why, *_ in rows if why.strip() for name in packages.split(",")}
+    assert names <= told, f"CONTRIBUTING.md has no reason for {', '.join(sorted(names - told))}"
 
 
 def _callables():
