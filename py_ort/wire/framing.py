@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -76,21 +75,31 @@ class _Memory:
     which take longer than all copying."""
 
     def __init__(self) -> None:
-        self._kept: list[np.ndarray] = []
+        self._kept: list[bytearray] = []
 
     def take(self, size: int) -> np.ndarray:
         """Return `size` bytes of any content."""
         if size < FRAME_SIZE:
             return np.empty(size, np.uint8)
         for piece in self._kept:
-            # Views of it hold it: these three references are the list's, ours and the call's.
-            if size <= piece.nbytes <= 2 * size and sys.getrefcount(piece) == 3:
-                return piece[:size]
-        piece = np.empty(size, np.uint8)
+            if size <= len(piece) <= 2 * size and not _viewed(piece):
+                return np.frombuffer(piece, np.uint8, size)
+        piece = bytearray(size + 1)  # room for `_viewed`
+        piece.pop()
         self._kept = [piece, *self._kept[: _KEPT - 1]]
-        while sum(one.nbytes for one in self._kept) > _KEPT_BYTES:
+        while sum(map(len, self._kept)) > _KEPT_BYTES:
             self._kept.pop()
-        return piece[:]
+        return np.frombuffer(piece, np.uint8)
+
+
+def _viewed(piece: bytearray) -> bool:
+    """Whether anything, at any remove, is a view of these bytes: then, and only then, they refuse to be resized."""
+    try:
+        piece.append(0)
+    except BufferError:
+        return True
+    piece.pop()
+    return False
 
 
 class Assembler:

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from py_ort.exceptions import ProtocolError, PyOrtError, from_code
 from py_ort.schema.gen.Hello import HelloT
+from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire.framing import Assembler, Buffer, frames
 from py_ort.wire.messages import Prepared, Received, decode, encode
 
-#: `Hello.version` of the pages that this version talks to.
-VERSION = 1
 #: What answers a request if it does not fail; all others are answered by Ack.
 _ANSWERS = {
     "OpenDevice": "DeviceOpened",
@@ -156,9 +155,10 @@ class Connection:
             raise ProtocolError(f"the page's first message is {message.kind}, not Hello")
         if not hmac.compare_digest((hello.token or "").encode(), self.token.encode()):
             raise ProtocolError("the page said hello with a wrong token")
-        if hello.version != VERSION:
+        if hello.version != ProtocolVersion.current:
             raise ProtocolError(
-                f"the page speaks version {hello.version} of the protocol, this is version {VERSION}: rebuild it"
+                f"the page speaks version {hello.version} of the protocol, and Python {ProtocolVersion.current}: "
+                "rebuild the page"
             )
         self.hello = hello
         return hello

@@ -19,11 +19,15 @@ const SCALARS = {
 };
 const SCHEMA = path.join(__dirname, '../../py_ort/schema');
 
-/** {tables: {name: [{name, type, list}]}, enums: {name: base}} of .fbs files. */
+/** {tables: {name: [{name, type, list}]}, enums: {name: base}, values: {enum: {name: number}}} of .fbs files. */
 function readSchema(...files) {
   const text = files.map((file) => fs.readFileSync(path.join(SCHEMA, file), 'utf8').replace(/\/\/.*/g, '')).join('\n');
-  const schema = { tables: {}, enums: {} };
+  const schema = { tables: {}, enums: {}, values: {} };
   for (const [, name, base] of text.matchAll(/enum\s+(\w+)\s*:\s*(\w+)/g)) schema.enums[name] = base;
+  for (const [, name, body] of text.matchAll(/enum\s+(\w+)[^{]*\{([^}]*)\}/g)) {
+    const given = [...body.matchAll(/(\w+)\s*=\s*(\d+)/g)].map(([, value, number]) => [value, Number(number)]);
+    schema.values[name] = Object.fromEntries(given);
+  }
   for (const [, table, body] of text.matchAll(/table\s+(\w+)\s*\{([^}]*)\}/g)) {
     schema.tables[table] = [...body.matchAll(/(\w+)\s*:\s*(\[?)(\w+)\]?[^;]*;/g)].map(([, name, list, type]) => ({
       name,

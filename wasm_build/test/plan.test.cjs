@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { Core } = require('./core.cjs');
 const { fails } = require('./harness.cjs');
-const { attributesOf, cpu, js, planBytes, planObject, planOf } = require('./plan_of.cjs');
+const { attributesOf, cpu, js, PLAN_VERSION, planBytes, planObject, planOf } = require('./plan_of.cjs');
 
 const INVALID_GRAPH = 3;
 const good = () =>
@@ -17,7 +17,7 @@ const good = () =>
 const body = (inputs, outputs, nodes) => ({ inputs, outputs, nodes });
 
 const BROKEN = {
-  'another version': [(p) => (p.version = 99), 'version 99', 'reads version 1'],
+  'another version': [(p) => (p.version = 99), 'version 99', `reads version ${PLAN_VERSION}`],
   'no graph': [(p) => (p.graphs = []), 'no graph'],
   'an input index out of range': [(p) => (p.graphs[0].nodes[0].inputs = [77]), 'Relu', 'names value 77'],
   'a negative output index': [(p) => (p.graphs[0].nodes[0].outputs = [-2]), 'Relu', 'names value -2'],

@@ -7,7 +7,7 @@
 //   })
 'use strict';
 const { DTYPE } = require('./core.cjs');
-const { encode } = require('./flatbuffer.cjs');
+const { encode, schema } = require('./flatbuffer.cjs');
 
 const USE = { device: 0, host: 1, shape: 2 };
 const TYPE = { i: 1, f: 2, s: 3, ints: 4, floats: 5, strings: 6, tensor: 7 };
@@ -89,10 +89,12 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
     return index;
   };
   graph({ inputs, outputs, nodes });
-  return { version: 1, producer: 'test', values: names.values, graphs, weights: table, weights_size: offset };
+  return { version: PLAN_VERSION, producer: 'test', values: names.values, graphs, weights: table, weights_size: offset };
 }
 
+/** PlanVersion of py_ort/schema/plan.fbs. */
+const PLAN_VERSION = schema.values.PlanVersion.current;
 const planBytes = (object) => encode('Plan', object, 'PORT');
 const planOf = (source) => planBytes(planObject(source));
 
-module.exports = { planOf, planObject, planBytes, attributesOf, cpu, js, USE };
+module.exports = { PLAN_VERSION, planOf, planObject, planBytes, attributesOf, cpu, js, USE };

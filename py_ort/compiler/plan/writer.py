@@ -21,10 +21,10 @@ from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.control import declared_shapes, handed_in
 from py_ort.schema.gen import Graph, InputPlacement, Node, Plan, Subgraph, Value, Weight
 from py_ort.schema.gen.InputUse import InputUse
+from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.ValueKind import ValueKind
 
-PLAN_VERSION = 1
 IDENTIFIER = b"PORT"
 _LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
 
@@ -87,7 +87,7 @@ class PlanWriter:
         user_kernels = self._user_kernels()
         definitions = builder.CreateString(json.dumps(user_kernels)) if user_kernels else None
         Plan.PlanStart(builder)
-        Plan.AddVersion(builder, PLAN_VERSION)
+        Plan.AddVersion(builder, PlanVersion.current)
         Plan.AddProducer(builder, producer)
         Plan.AddModelName(builder, name)
         Plan.AddValues(builder, values)

@@ -2,6 +2,7 @@
 
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,3 +70,32 @@ def test_payload_is_aligned_and_writable():
 def test_refused(frame):
     with pytest.raises(ProtocolError):
         Assembler().receive(frame)
+
+
+def _message(assembler: Assembler, fill: int, size: int) -> memoryview:
+    found = None
+    for frame in frames(b"a header", [memoryview(bytes([fill]) * size)]):
+        found = assembler.receive(frame)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("held", ["payload", "array", "part", "reshaped"])
+def test_memory_that_is_seen_is_not_used_again(held: str) -> None:
+    """Whatever sees a message, at whatever remove: its bytes stay; when nothing does, they serve the next one."""
+    assembler, size = Assembler(), 3 * FRAME_SIZE
+    views = {
+        "payload": lambda payload: payload,
+        "array": lambda payload: np.frombuffer(payload, np.float32),
+        "part": lambda payload: payload[64:128],
+        "reshaped": lambda payload: np.frombuffer(payload, np.uint8)[16:32].reshape(4, 4).T,
+    }
+    first = _message(assembler, 1, size)
+    view = views[held](first)
+    del first
+    for fill in (2, 3, 4, 5):
+        _message(assembler, fill, size)
+        assert set(bytes(view)) == {1}
+    del view
+    addresses = {np.frombuffer(_message(assembler, 6, size), np.uint8).ctypes.data for _ in range(4)}
+    assert len(addresses) == 1

@@ -74,8 +74,9 @@ Status Plan::read(void* bytes, size_t size, Plan& out) {
   if (!bytes || !gen::VerifyPlanBuffer(verifier))
     return invalid_graph("these ", size, " bytes are not a plan, or a damaged one");
   out.table_ = gen::GetPlan(bytes);
-  if (out.table_->version() != kPlanVersion)
-    return invalid_graph("the plan has version ", out.table_->version(), ", this core reads version ", kPlanVersion,
+  constexpr auto kVersion = static_cast<uint32_t>(gen::PlanVersion::current);
+  if (out.table_->version() != kVersion)
+    return invalid_graph("the plan has version ", out.table_->version(), ", this core reads version ", kVersion,
                          ": rebuild the core (emsdk_scripts/build) or plan again with the py_ort it belongs to");
   PY_ORT_TRY(verify_tables(*out.table_));
   return out.decode();

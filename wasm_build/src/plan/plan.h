@@ -14,8 +14,6 @@ namespace py_ort {
 
 namespace gen = schema::gen;
 
-// Raised whenever an old core would misread a new plan.
-inline constexpr uint32_t kPlanVersion = 1;
 inline constexpr int32_t kOmitted = -1;
 
 // How the executor carries a node out: with a kernel, or by itself.

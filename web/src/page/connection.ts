@@ -1,5 +1,5 @@
 // The websocket to Python: messages in and out.
-import { Body, ErrorT, HelloT, LogT, ProgressT } from '../schema';
+import { Body, ErrorT, HelloT, LogT, ProgressT, ProtocolVersion } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
 import { downloadChunks } from '../session/download';
@@ -11,8 +11,6 @@ import {
   encodeMessage,
   type ReceivedMessage,
 } from '../wire/messages';
-
-const PROTOCOL_VERSION = 1;
 
 /** Takes a message; done when the message's memory is of no more use. */
 export type Receive = (message: ReceivedMessage) => void | Promise<void>;
@@ -91,7 +89,7 @@ export class Connection {
   private hello(token: string): void {
     const { userAgent, hardwareConcurrency } = navigator;
     const hello = new HelloT(
-      PROTOCOL_VERSION,
+      ProtocolVersion.current,
       userAgent,
       globalThis.crossOriginIsolated,
       'gpu' in navigator,
