@@ -208,7 +208,7 @@ STRANGE = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("garble", [other_bytes, cut, strange])
 def test_garbage(play, garble, seed):
     ask_everything(play(garble(seed)))
