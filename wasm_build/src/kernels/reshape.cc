@@ -30,9 +30,16 @@ class Reshape {
       }
     }
     if (unknown >= 0) {
-      PY_ORT_ENSURE(known != 0 && in.count() % known == 0, "Reshape of ", in.dims, " to ", wanted, ": ", in.count(),
-                    " elements do not divide by ", known);
-      dims[static_cast<size_t>(unknown)] = in.count() / known;
+      // A size that is copied stands on both sides, so that -1 is known even where the size is 0.
+      int64_t to_fill = 1, by = 1;
+      for (size_t i = 0; i < std::max(dims.size(), in.dims.size()); ++i) {
+        if (i < wanted.size() && wanted[i] == 0 && !allow_zero_) continue;
+        if (i < in.dims.size()) to_fill *= in.dims[i];
+        if (i < dims.size() && dims[i] != -1) by *= dims[i];
+      }
+      PY_ORT_ENSURE(by != 0 && to_fill % by == 0, "Reshape of ", in.dims, " to ", wanted, ": ", to_fill,
+                    " elements do not divide by ", by);
+      dims[static_cast<size_t>(unknown)] = to_fill / by;
       known *= dims[static_cast<size_t>(unknown)];
     }
     PY_ORT_ENSURE(known == in.count(), "Reshape of ", in.dims, " (", in.count(), " elements) to ", wanted, " (", known,

@@ -17,8 +17,10 @@ const reshape: Kernel<boolean> = {
     });
     const free = dims.indexOf(-1);
     if (free >= 0) {
-      const rest = sizeOf(dims.filter((_, axis) => axis !== free));
-      dims[free] = rest === 0 ? 0 : x.size / rest;
+      // A size that is copied stands on both sides, so that -1 is known even where the size is 0.
+      const copied = (axis: number) => wanted[axis] === 0 && !allowZero;
+      const rest = sizeOf(dims.filter((_, axis) => axis !== free && !copied(axis)));
+      dims[free] = sizeOf(x.dims.filter((_, axis) => !copied(axis))) / rest;
     }
     if (sizeOf(dims) !== x.size || !Number.isInteger(dims[free] ?? 0)) {
       throw new KernelError(`Reshape: the ${x.size} elements of [${x.dims}] do not fit the shape [${wanted}]`);
