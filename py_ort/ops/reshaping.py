@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, rank, remove, set_attributes
+from py_ort.ir.graph import array, attribute, dims, ints, rank, remove, set_attributes
 from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.symbolic_dims import infer_expand, infer_reshape
 
@@ -36,9 +36,10 @@ def axes_attribute(node: ir.Node, build: Builder) -> None:
 
 @lowering("Squeeze")
 def explicit_axes(node: ir.Node, build: Builder) -> None:
-    """Without axes, every axis of size 1 goes; when the sizes are known, so are the axes."""
-    if len(node.inputs) > 1 and node.inputs[1] is not None:
+    """Without axes, or with an empty list, every axis of size 1 goes; when the sizes are known, so are the axes."""
+    if len(node.inputs) > 1 and node.inputs[1] is not None and ints(node.inputs[1]) != []:
         return
+    node.resize_inputs(1)
     known = dims(node.inputs[0])
     if known is not None and all(isinstance(d, int) for d in known):
         node.resize_inputs(2)

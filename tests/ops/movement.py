@@ -76,6 +76,7 @@ RESHAPES = [
     *(Case("Flatten", [r(2, 3, 4, 5)], {"axis": axis}) for axis in (0, 1, 2, 4, -1)),
     Case("Squeeze", [r(1, 3, 1, 5), i64(0, -2)]),
     Case("Squeeze", [r(1, 3, 1, 5)]),
+    Case("Squeeze", [r(1, 3, 1, 5), i64()]),
     Case("Unsqueeze", [r(3, 4), i64(0, -1)]),
     Case("Identity", [r(3, 4)]),
 ]

@@ -13,6 +13,15 @@ WINDOWS: list[Mapping[str, Any]] = [
     {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
 ]
 
+#: Windows that are larger than the image.
+WIDE: list[tuple[tuple[int, ...], Mapping[str, Any]]] = [
+    ((1, 8, 5, 1), {"kernel_shape": [1, 2], "strides": [2, 3], "ceil_mode": 1}),
+    ((1, 5, 2, 4), {"kernel_shape": [3, 2], "strides": [4, 2], "ceil_mode": 1}),
+    ((1, 5, 1, 4), {"kernel_shape": [2, 2], "strides": [3, 1]}),
+    ((1, 4, 1, 5), {"kernel_shape": [3, 3], "strides": [2, 1], "auto_pad": "VALID"}),
+    ((1, 4, 1, 3), {"kernel_shape": [3, 1], "pads": [1, 0, 0, 0]}),
+]
+
 
 def _both(op: str, x: tuple[int, ...] | np.ndarray, attributes: Mapping[str, Any]) -> list[Case]:
     """Of random numbers of this shape, or of given ones; of infinite ones onnxruntime is not sure itself."""
@@ -41,6 +50,12 @@ CASES = [
     *_both("MaxPool", (1, 8, 11, 10), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [1, 1, 1, 1]}),
     *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[0], "count_include_pad": 1}),
     *_both("AveragePool", (1, 8, 11, 10), {**WINDOWS[1], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+    *(
+        case
+        for op in ("MaxPool", "AveragePool", "LpPool")
+        for shape, window in WIDE
+        for case in _both(op, shape, window)
+    ),
     *_both("LpPool", (1, 4, 6, 7), {"kernel_shape": [3, 3], "p": 3}),
     *(
         case

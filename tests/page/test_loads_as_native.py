@@ -117,6 +117,11 @@ CASES = {
     "Resize, something fed": resize_case("[r]"),
     "groups of any image": group_case("n,c,h,w"),
     "groups of known channels": group_case("n,4,h,w"),
+    "Squeeze of no axes": Case(
+        "g (float[a,b,c,d] x, int64[n] k) => (float[e,f] y) { y = Squeeze(x, k) }",
+        {"x": IMAGE[:, :, :1], "k": np.zeros(0, np.int64)},
+        13,
+    ),
     "vectors and a Transpose": Case(DOTS % "Transpose<perm=[0,2,3,1]>(x)", DOT_FEEDS),
     "vectors and a Conv": Case(DOTS % "Conv(x, w)", DOT_FEEDS, 17, {"w": np.ones((2, 4, 1, 1), F)}),
     "sum of nothing": Case(

@@ -89,7 +89,14 @@ function planObject({ inputs = [], outputs = [], nodes = [], weights = {} }) {
     return index;
   };
   graph({ inputs, outputs, nodes });
-  return { version: PLAN_VERSION, producer: 'test', values: names.values, graphs, weights: table, weights_size: offset };
+  return {
+    version: PLAN_VERSION,
+    producer: 'test',
+    values: names.values,
+    graphs,
+    weights: table,
+    weights_size: offset,
+  };
 }
 
 /** PlanVersion of py_ort/schema/plan.fbs. */

@@ -39,7 +39,7 @@ def _flat(node: ir.Node, inputs: Arrays) -> Any:
 @fold("Squeeze", dtypes=(*ANY, *_PACKED))
 def _squeezed(node: ir.Node, inputs: Arrays) -> Any:
     axes = inputs[1] if len(inputs) > 1 else None
-    return np.squeeze(inputs[0], None if axes is None else _numbers(axes))
+    return np.squeeze(inputs[0], None if axes is None or axes.size == 0 else _numbers(axes))
 
 
 @fold("Unsqueeze", dtypes=(*ANY, *_PACKED))

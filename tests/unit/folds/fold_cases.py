@@ -200,7 +200,7 @@ def _flatten(draw: Draw, dtype: ir.DataType) -> Case:
 def _squeeze(draw: Draw, dtype: ir.DataType) -> Case:
     shape = tuple(draw.pick(1, d) for d in draw.shape(1))
     ones = [i - (len(shape) if draw.chance() else 0) for i, d in enumerate(shape) if d == 1 and draw.chance(0.7)]
-    return Case([draw.values(dtype, shape), ints(ones) if ones else None])
+    return Case([draw.values(dtype, shape), ints(ones) if ones or draw.chance() else None])
 
 
 @case("Unsqueeze")

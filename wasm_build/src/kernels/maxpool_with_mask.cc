@@ -22,7 +22,7 @@ class MaxpoolWithMask {
     PY_ORT_ENSURE(masks.spatial == image.spatial && (planes > 0 || x.count() == 0),
                   "MaxpoolWithMask got an image of shape ", x.dims, " and a mask of shape ", mask.dims);
     SpatialPlan plan;
-    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, spatial_.kernel, image.channels, plan));
+    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, spatial_.kernel, image.channels, plan, true));
     Tensor* y;
     PY_ORT_TRY(context.output(0, x.dtype, Image::dims(false, image.batch, image.channels, plan.out), y));
     float* to = y->mutable_data<float>();

@@ -30,7 +30,7 @@ Status pool_image(KernelContext& context, const SpatialAttributes& attributes, R
   Image image;
   PY_ORT_TRY(Image::of(x, kChannelsLast, image));
   SpatialPlan plan;
-  PY_ORT_TRY(SpatialPlan::make(attributes, image.batch, image.spatial, attributes.kernel, image.channels, plan));
+  PY_ORT_TRY(SpatialPlan::make(attributes, image.batch, image.spatial, attributes.kernel, image.channels, plan, true));
   Tensor input;
   PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
   return with_channels_last_output(context, 0, x.dtype, kChannelsLast, {image.batch, image.channels, plan.out},

@@ -29,7 +29,7 @@ class QLinearPool {
     PY_ORT_TRY(Image::of(x, channels_last_, image));
     SpatialPlan plan;
     PY_ORT_TRY(SpatialPlan::make(global_ ? SpatialAttributes{} : spatial_, image.batch, image.spatial,
-                                 global_ ? image.spatial : spatial_.kernel, image.channels, plan));
+                                 global_ ? image.spatial : spatial_.kernel, image.channels, plan, true));
     Tensor input;
     PY_ORT_TRY(channels_last_of(x, image, channels_last_, input));
     const Image result{image.batch, image.channels, plan.out};

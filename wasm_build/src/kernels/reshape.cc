@@ -71,7 +71,7 @@ struct Squeeze {
   Status operator()(KernelContext& context) const {
     const Tensor& in = *context.input(0);
     std::vector<int64_t> axes;
-    const bool all = context.input(1) == nullptr;
+    const bool all = context.input(1) == nullptr || context.input(1)->count() == 0;
     if (!all) {
       PY_ORT_TRY(read_integers(context.input(1), axes));
       PY_ORT_TRY(normalize_axes(axes, in.rank()));

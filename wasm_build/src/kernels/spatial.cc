@@ -22,7 +22,7 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
 }
 
 Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& in, const Dims& kernel,
-                         int64_t channels, SpatialPlan& plan) {
+                         int64_t channels, SpatialPlan& plan, bool is_pool) {
   using AutoPad = SpatialAttributes::AutoPad;
   const size_t rank = in.size();
   if (rank < 1 || rank > 3) return not_implemented("windows over ", rank, " spatial axes (1 to 3 are)");
@@ -52,10 +52,10 @@ Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& 
     } else {
       if (a.auto_pad == AutoPad::none && !a.pads.empty()) pad_begin = a.pads[i], pad_end = a.pads[i + rank];
       const int64_t room = in[i] + pad_begin + pad_end - reach;
-      PY_ORT_ENSURE(room >= 0, "a window of ", reach, " is larger than the padded image (", in[i], " with pads ",
-                    pad_begin, " and ", pad_end, ") in spatial axis ", i);
       out = room / stride + 1;
-      if (a.ceil_mode && room % stride != 0 && out * stride < in[i] + pad_begin)
+      PY_ORT_ENSURE(room >= 0 || (is_pool && out >= 0), "a window of ", reach, " is larger than the padded image (",
+                    in[i], " with pads ", pad_begin, " and ", pad_end, ") in spatial axis ", i);
+      if (a.ceil_mode && room % stride > 0 && out * stride < in[i] + pad_begin)
         ++out;  // a window that would begin behind the image does not count
     }
     const size_t axis = i + 3 - rank;

@@ -22,9 +22,10 @@ struct SpatialPlan {
   int32_t pad_end[3] = {};
   Dims out;  // spatial sizes of the result
 
-  // `kernel`: of the weights, or of the attributes for pools. channels: floats between pixels.
+  // `kernel`: of the weights, or of the attributes for pools. channels: floats between pixels. Windows of pools may be
+  // larger than the image: then there is none, or one with what there is.
   static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
-                     int64_t channels, SpatialPlan& plan);
+                     int64_t channels, SpatialPlan& plan, bool is_pool = false);
 };
 
 // The sizes of an image [batch, channels, spatial…], or [batch, spatial…, channels].

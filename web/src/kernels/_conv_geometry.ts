@@ -56,8 +56,16 @@ export interface ChannelsLast extends ConvolutionOperands {
   readonly columns: { readonly x: Columns; readonly y: Columns; readonly residual?: Columns };
 }
 
-/** The geometry of a convolution or a pool. */
-export function slide(attributes: WindowAttributes, input: readonly number[], kernel: readonly number[]): Geometry {
+/**
+ * The geometry of a convolution or a pool. Windows may be larger than the input: then there is none, or one with what
+ * there is.
+ */
+export function slide(
+  attributes: WindowAttributes,
+  input: readonly number[],
+  kernel: readonly number[],
+  isPool = false,
+): Geometry {
   const rank = input.length;
   const { strides, dilations } = steps(attributes, rank, kernel);
   const begins: number[] = [];
@@ -73,12 +81,12 @@ export function slide(attributes: WindowAttributes, input: readonly number[], ke
       ends.push(attributes.autoPad === 'VALID' ? 0 : (attributes.pads[axis + rank] ?? 0));
     }
     const span = size + begins[axis] + ends[axis] - extent;
-    if (span < 0)
+    const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.trunc(span / stride)) + 1;
+    if (span < 0 && (!isPool || places < 0))
       throw new KernelError(
         `a window of ${extent} does not fit into ${size} elements with pads ${begins[axis]} and ${ends[axis]} ` +
           `(axis ${axis} of the spatial ones)`,
       );
-    const places = (attributes.ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1;
     // With ceil_mode the last window must still begin inside the input or the pad before it.
     return attributes.ceilMode && (places - 1) * stride >= size + begins[axis] ? places - 1 : places;
   });

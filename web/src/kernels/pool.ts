@@ -96,12 +96,13 @@ function resolve(
   const rank = x.dims.length;
   if (rank < 3 || window.kernelShape.length !== rank - 2)
     throw new KernelError(`${op} of [${x.dims}] with a window of [${window.kernelShape}]`);
-  const geometry = slide(window, last ? x.dims.slice(1, -1) : x.dims.slice(2), window.kernelShape);
+  const geometry = slide(window, last ? x.dims.slice(1, -1) : x.dims.slice(2), window.kernelShape, true);
   const from = columnsOf(x, columns.x);
   const channels = last ? from.count : x.dims[1];
   const dims = last ? [x.dims[0], ...geometry.output, channels] : [x.dims[0], channels, ...geometry.output];
   const { y, at } = outputColumns(ctx, dims, columns);
   const indices = ctx.wants(1) ? ctx.output(1, dims, DType.int64) : undefined;
+  if (y.size === 0) return;
   const places = last ? [from.pitch, from.first, at.pitch, at.first] : [];
   const lanes = last && !indices && [channels, ...places].every((number) => number % 4 === 0) ? 4 : 1;
   const inPlace = x.id === y.id;

@@ -20,6 +20,7 @@ const reshape: Kernel<boolean> = {
       // A size that is copied stands on both sides, so that -1 is known even where the size is 0.
       const copied = (axis: number) => wanted[axis] === 0 && !allowZero;
       const rest = sizeOf(dims.filter((_, axis) => axis !== free && !copied(axis)));
+      if (rest === 0) throw new KernelError(`Reshape of [${x.dims}] to [${wanted}]: any size would do for -1`);
       dims[free] = sizeOf(x.dims.filter((_, axis) => !copied(axis))) / rest;
     }
     if (sizeOf(dims) !== x.size || !Number.isInteger(dims[free] ?? 0)) {
@@ -46,7 +47,7 @@ const squeeze: Kernel = {
   resolve(ctx) {
     const x = ctx.input(0);
     const given = ctx.data(1);
-    const axes = given && normalizeAxes(given, x.dims.length);
+    const axes = given?.length ? normalizeAxes(given, x.dims.length) : undefined;
     const wrong = axes?.find((axis) => x.dims[axis] !== 1);
     if (wrong !== undefined) throw new KernelError(`Squeeze: axis ${wrong} of [${x.dims}] is not 1`);
     ctx.view(
