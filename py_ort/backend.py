@@ -58,7 +58,12 @@ class PyOrtBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PyOrtRep:
-        """Compile a model and load it into a page; `kwargs` go to `InferenceSession`.
+        """Compile a model and load it into a page.
+
+        Args:
+            model: The model.
+            device: "CPU" for wasm, "CUDA" for webgpu.
+            kwargs: As for `InferenceSession`.
 
         Raises:
             InvalidArgument: The device is neither "CPU" nor "CUDA".
@@ -71,7 +76,17 @@ class PyOrtBackend(Backend):
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
-        """Prepare a model, run it once, release it."""
+        """Prepare a model, run it once, release it.
+
+        Args:
+            model: The model.
+            inputs: Arrays, in the order of its inputs, or by their names.
+            device: As for `prepare`.
+            kwargs: As for `prepare`.
+
+        Raises:
+            PyOrtError: As `prepare` and `InferenceSession.run` do.
+        """
         with cls.prepare(model, device, **kwargs).session as session:
             return PyOrtRep(session).run(inputs)
 

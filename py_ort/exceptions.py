@@ -248,7 +248,7 @@ class NotImplemented(PyOrtError, NotImplementedError):
         Args:
             message: About the first node.
             missing: All nodes.
-            **where: Further fields.
+            where: Further attributes of `PyOrtError`.
         """
         first = missing[0]
         counts = Counter(f"{each.domain + '::' if each.domain else ''}{each.op_type}" for each in missing[1:])
@@ -370,5 +370,11 @@ _BY_CODE: dict[int, type[PyOrtError]] = {
 
 
 def from_code(code: int, message: str, **fields: Any) -> PyOrtError:
-    """Return the error for an `ErrorCode` of the schema."""
+    """Return the error for an `ErrorCode` of the schema.
+
+    Args:
+        code: The code; one that is not known gives a `Fail`.
+        message: What went wrong, and what to do next.
+        fields: Further attributes of `PyOrtError`.
+    """
     return _BY_CODE.get(code, Fail)(message, **fields)

@@ -21,7 +21,17 @@ _VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
 @dataclass(frozen=True)
 class PlacedNode:
-    """Where a node runs. `provider`: "webgpu" or "wasm"; `reason`: why not on the first provider asked for, or ""."""
+    """Where a node runs.
+
+    Attributes:
+        name: The node's, in the plan.
+        op_type: Its operator.
+        domain: The operator's domain; "" is ai.onnx.
+        provider: "webgpu" or "wasm".
+        kernel: The kernel that runs it, as "domain::Operator" or "Operator"; followed by " (user kernel)" for a user's.
+        reason: Why not on the first provider asked for, or "".
+        origin: The names of the model's nodes that it came from.
+    """
 
     name: str
     op_type: str
