@@ -1,4 +1,4 @@
-// GetStats: what a page or a session holds and has done (docs/internals.md, section 1).
+// GetStats: what a page or a session holds and has done. gpu_bytes includes what waits in caches.
 import { newCounters } from '../gpu/counters';
 import type { Runtime } from '../session/runtime';
 import { GpuWeightStore } from '../session/weight_store';
