@@ -18,7 +18,7 @@ OPERATORS = [
         Operator(
             f"Reduce{name}",
             host=(1,),
-            layout="reduce" if name in ("Max", "Min") else "normal",
+            layout="reduce",
         )
         for name in _REDUCTIONS
     ),

@@ -14,7 +14,7 @@ from py_ort.ir.symbolic_dims import infer_expand, infer_reshape
 
 OPERATORS = [
     Operator("Reshape", host=(1,), layout="reshape", infer=infer_reshape, view=True),
-    Operator("Flatten", layout="flatten", view=True),
+    Operator("Flatten", view=True),
     Operator("Squeeze", host=(1,), layout="squeeze", view=True),
     Operator("Unsqueeze", host=(1,), layout="unsqueeze", view=True),
     Operator("Transpose", layout="transpose"),
