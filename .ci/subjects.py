@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 LONGEST = 72
-#: So many on main: a slip that nobody may rewrite is not held against others for ever.
+#: So many on main: a slip there, which nobody may rewrite, is not held against others for ever.
 LAST = 20
 FORM = re.compile(r"[a-z][\w.+-]*(, [a-z][\w.+-]*)*: (?P<first>[^\s,]+).*[^.]")
 NO_VERB = re.compile(
