@@ -18,6 +18,7 @@ from py_ort.schema.gen.Graph import GraphT
 from py_ort.schema.gen.InputUse import InputUse
 from py_ort.schema.gen.Node import NodeT
 from py_ort.schema.gen.Plan import PlanT
+from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.schema.gen.Provider import Provider
 from py_ort.schema.gen.Subgraph import SubgraphT
 from py_ort.schema.gen.TensorValue import TensorValueT
@@ -26,7 +27,6 @@ from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.schema.gen.Weight import WeightT
 from py_ort.wire.tensors import Layout, dtype_of, pack
 
-PLAN_VERSION = 1
 WEIGHT_ALIGNMENT = 64
 
 
@@ -48,7 +48,7 @@ class PlanBuilder:
     def plan(self) -> bytes:
         """Return the FlatBuffer."""
         plan = PlanT()
-        plan.version, plan.producer, plan.modelName = PLAN_VERSION, "plan_builder.py", ""
+        plan.version, plan.producer, plan.modelName = PlanVersion.current, "plan_builder.py", ""
         plan.values, plan.graphs, plan.weights = self.values, self.graphs, self.weights
         plan.weightsSize = len(self.blob)
         return finished(plan, b"PORT")
