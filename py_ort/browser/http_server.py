@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", blob.content_type)
         self.send_header("Content-Length", str(end - start))
         if blob.failure:
-            self.send_header(FAILURE, quote(blob.failure, errors="backslashreplace"))
+            self.send_header(FAILURE, quote(blob.failure))
         self._end()
         try:
             while part is not None:
@@ -261,12 +261,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _note(self, blob: Blob, error: Exception) -> str:
-        blob.failure = f"{type(error).__name__}: {error}"[:_LONGEST]
+        # Names of files may have bytes that are not text: no header, log or terminal takes them.
+        words = f"{type(error).__name__}: {error}"[:_LONGEST]
+        blob.failure = words.encode(errors="backslashreplace").decode()
         _log.warning("weights or feeds could not be served: %s", blob.failure)
         return blob.failure
 
     def _refuse(self, status: HTTPStatus, content_range: str = "", words: str = "") -> None:
-        body = words.encode(errors="backslashreplace")
+        body = words.encode()
         self.send_response(status)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
