@@ -1,5 +1,5 @@
 # make run [IMAGE=file.png] [PROVIDER=wasm]   the main job: read the text of an image in headless Chromium, draw it into build/read/
-# make test [ARGS=...] [JOBS=2]               all tests, in so many processes; ARGS goes to pytest
+# make test [ARGS=...] [JOBS=2]               all tests, in so many processes at once (0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
@@ -24,7 +24,7 @@ FALLBACK ?= yes
 MINUTES ?= 10
 SEEDS ?= 0:
 ARGS ?=
-JOBS ?= 2
+JOBS ?= 0
 
 BIN := .venv/bin
 STAMPS := build/stamps
