@@ -1,8 +1,9 @@
 """What other people's code reads beneath onnxruntime's Python classes: names with an underscore, native objects."""
 
-from __future__ import logging
+from __future__ import annotations
 
 import json
+import logging
 
 import numpy as np
 import onnx
