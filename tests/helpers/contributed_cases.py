@@ -15,19 +15,22 @@ from py_ort import InferenceSession, SessionOptions
 
 NewSession = Callable[..., InferenceSession]
 PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
-RNG = np.random.default_rng(3)
 
 
-def f32(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+class Draws:
+    """Arrays for one module's cases: the same ones whichever other modules are collected with it."""
 
+    def __init__(self, seed: int = 3) -> None:
+        self.rng = np.random.default_rng(seed)
 
-def u8(*shape: int) -> np.ndarray:
-    return RNG.integers(0, 256, shape).astype(np.uint8)
+    def f32(self, *shape: int) -> np.ndarray:
+        return self.rng.standard_normal(shape).astype(np.float32)
 
+    def u8(self, *shape: int) -> np.ndarray:
+        return self.rng.integers(0, 256, shape).astype(np.uint8)
 
-def i8(*shape: int) -> np.ndarray:
-    return RNG.integers(-128, 128, shape).astype(np.int8)
+    def i8(self, *shape: int) -> np.ndarray:
+        return self.rng.integers(-128, 128, shape).astype(np.int8)
 
 
 def step(scale: float, zero: int | None = None, kind: Any = np.uint8) -> list[np.ndarray | None]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32, i8, step, u8
+from contributed_cases import PROVIDERS, Case, Draws, NewSession, check, step
 
 from py_ort.exceptions import NotImplemented
 from py_ort.ops.quantized_parts import NF4
@@ -34,6 +34,9 @@ def _looked_up(k: int, n: int, block: int) -> Any:
 REGIONS = np.array(
     [[0, 0, 1, 1], [0.2, 0.1, 0.7, 0.9], [-0.3, -0.2, 1.2, 1.4], [0.9, 0.8, 0.1, 0.2], [0.5, 0.5, 0.5, 0.5]], np.float32
 )
+
+_DRAWS = Draws()
+RNG, f32, u8, i8 = _DRAWS.rng, _DRAWS.f32, _DRAWS.u8, _DRAWS.i8
 
 
 def _crop(name: str, size: tuple[int, int], **attributes: Any) -> Case:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contributed_cases import RNG, Case, NewSession, check, f32
+from contributed_cases import Case, Draws, NewSession, check
 
 from py_ort.exceptions import NotImplemented
+
+_DRAWS = Draws()
+RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
 pytestmark = pytest.mark.browser
 _ONE = "DecoderMaskedMultiHeadAttention"

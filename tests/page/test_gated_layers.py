@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, Case, NewSession, check, f32
+from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
+
+_DRAWS = Draws()
+f32 = _DRAWS.f32
 
 pytestmark = pytest.mark.browser
 

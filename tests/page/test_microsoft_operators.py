@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import RNG, Case, NewSession, check, f32, i8, step, u8
+from contributed_cases import Case, Draws, NewSession, check, step
+
+_DRAWS = Draws()
+RNG, f32, u8, i8 = _DRAWS.rng, _DRAWS.f32, _DRAWS.u8, _DRAWS.i8
 
 pytestmark = pytest.mark.browser
 
@@ -87,7 +90,7 @@ CASES = [
             name,
             "QAttention",
             [
-                *(u8(2, 6, 16), i8(16, 24), f32(24), np.array(0.02, np.float32), np.array(0.03, np.float32)),
+                *(u8(2, 6, 16), i8(16, 24), f32(24), np.array(0.004, np.float32), np.array(0.006, np.float32)),
                 *(np.array([[1] * 6, [1] * 4 + [0] * 2], np.int32), np.array(128, np.uint8), np.array(1, np.int8)),
             ],
             {"num_heads": 2, "unidirectional": causal},

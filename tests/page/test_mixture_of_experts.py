@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32
+from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
 
 from py_ort.exceptions import NotImplemented
+
+_DRAWS = Draws()
+RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
 pytestmark = pytest.mark.browser
 TOKENS, HIDDEN, INNER, EXPERTS = 7, 32, 24, 5

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32
+from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
+
+_DRAWS = Draws()
+RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
 pytestmark = pytest.mark.browser
 

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from contributed_cases import PROVIDERS, RNG, Case, NewSession, check, f32
+from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
 from onnx import helper, numpy_helper
 from standard_form import run_native
+
+_DRAWS = Draws()
+RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
 pytestmark = pytest.mark.browser
 STEPS, INPUT, HIDDEN = 6, 5, 8
