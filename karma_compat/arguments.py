@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-t", "--trace", action="store_true")
     add("-P", "--perf", nargs="?", type=int, const=10, default=0, help="model only: time that many runs (10)")
     add("-c", "--file-cache", action="store_true")
-    add("-u", "--optimized-model-file-path", default="", help="write the optimised model there")
+    add("-u", "--optimized-model-file-path", default="", help="write the optimized model there")
     add("-o", "--graph-optimization-level", choices=LEVELS, default="all")
     add("-i", "--io-binding", choices=IO_BINDINGS, default="none")
     for name in SEVERITIES:

@@ -92,15 +92,15 @@ async function manifest() {
   }));
 }
 
-/** The scripts that Python writes into pages: small, and with the licence of what is in them. */
+/** The scripts that Python writes into pages: small, and with the license of what is in them. */
 async function buildReports(assets) {
-  let licence;
+  let license;
   try {
-    licence = await readFile(new URL('dagre.esm.js.LEGAL.txt', import.meta.resolve('@dagrejs/dagre')), 'utf8');
+    license = await readFile(new URL('dagre.esm.js.LEGAL.txt', import.meta.resolve('@dagrejs/dagre')), 'utf8');
   } catch (e) {
     throw new Error(`@dagrejs/dagre is not installed: run \`npm ci\` in web/ (${e.message})`);
   }
-  for (const [name, js] of Object.entries({ profile: '', bench: '', graph: licence.trim() })) {
+  for (const [name, js] of Object.entries({ profile: '', bench: '', graph: license.trim() })) {
     await esbuild.build({
       ...common,
       format: 'iife',

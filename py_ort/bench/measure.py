@@ -169,7 +169,7 @@ def measure(
         provider: "webgpu" or "wasm".
         threads: Of wasm, both engines.
         runs: Steady runs of each engine; three more warm up.
-        against: Flavours of onnxruntime-web (see `py_ort.bench.peer.FLAVOURS`).
+        against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
         browser: The browser.
         feeds: Inputs by name; the others are random.
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
@@ -184,7 +184,7 @@ def measure(
     data = _with_sizes(read_whole(model), dims or {})
     inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
     ours = _Course(Ours.name, provider, lambda: Ours(provider, browser, threads))
-    courses = [ours, *(_course_of_peer(flavour, browser, threads) for flavour in against)]
+    courses = [ours, *(_course_of_peer(flavor, browser, threads) for flavor in against)]
     done, steps = 0, 2 * len(courses) + runs + _WARM_UP
 
     def step(what: str) -> None:
@@ -218,8 +218,8 @@ def measure(
 _WARM_UP = 3
 
 
-def _course_of_peer(flavour: str, browser: BrowserOptions, threads: int) -> _Course:
-    return _Course(Peer.name, flavour, lambda: Peer(flavour, browser, threads))
+def _course_of_peer(flavor: str, browser: BrowserOptions, threads: int) -> _Course:
+    return _Course(Peer.name, flavor, lambda: Peer(flavor, browser, threads))
 
 
 def _with_sizes(data: bytes, dims: Mapping[str, int]) -> bytes:

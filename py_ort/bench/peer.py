@@ -27,7 +27,7 @@ VERSION = "1.30.0"
 
 
 @dataclass(frozen=True)
-class Flavour:
+class Flavor:
     """One of onnxruntime-web's builds: its bundle, its wasm glue, and the provider it is asked for."""
 
     module: str
@@ -35,10 +35,10 @@ class Flavour:
     provider: str
 
 
-FLAVOURS = {
-    "wasm": Flavour("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
-    "webgpu": Flavour("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
-    "jsep": Flavour("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
+FLAVORS = {
+    "wasm": Flavor("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
+    "webgpu": Flavor("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
+    "jsep": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
 }
 
 
@@ -69,15 +69,15 @@ class Peer:
     """onnxruntime-web in a worker of the page that our own sessions with these browser options use.
 
     Args:
-        flavour: A key of `FLAVOURS`.
+        flavor: A key of `FLAVORS`.
         browser: The browser of both engines.
         threads: Of its wasm.
     """
 
     name = "onnxruntime-web"
 
-    def __init__(self, flavour: str, browser: BrowserOptions, threads: int) -> None:
-        self.flavour = flavour
+    def __init__(self, flavor: str, browser: BrowserOptions, threads: int) -> None:
+        self.flavor = flavor
         self._threads = threads
         self._browser = browser
         self._lease: Lease = loop_thread().call(pool().acquire(browser))
@@ -90,7 +90,7 @@ class Peer:
 
     def create(self, model: bytes, timeout: float) -> None:
         """Load a model."""
-        dist, build = find_dist(), FLAVOURS[self.flavour]
+        dist, build = find_dist(), FLAVORS[self.flavor]
         self._options = {
             "module": self._publish(dist / build.module, "text/javascript"),
             "mjs": self._publish(dist / f"{build.glue}.mjs", "text/javascript"),
@@ -112,7 +112,7 @@ class Peer:
 
         Loads the model once more.
         """
-        provider = FLAVOURS[self.flavour].provider
+        provider = FLAVORS[self.flavor].provider
         if provider == "wasm":
             return provider
         try:

@@ -77,14 +77,14 @@ def bench(
             def at(stage: str, done: int, total: int, before: int = number) -> None:
                 report(stage, before * total + done, len(pairs) * total)
 
-            flavours = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+            flavors = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
             try:
                 rows += measure(
                     model,
                     provider,
                     threads=threads,
                     runs=runs,
-                    against=flavours,
+                    against=flavors,
                     browser=browser,
                     feeds=inputs.files,
                     shapes=inputs.shapes,

@@ -92,7 +92,7 @@ def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
     if not found.runs:
         return facts
     nodes = ", ".join(f"{count} on {provider}" for provider, count in found.counts.items())
-    facts.append(("nodes", f"{nodes}, after optimisation"))
+    facts.append(("nodes", f"{nodes}, after optimization"))
     if found.open_values:
         open_names = {str(d): None for dims in found.open_dimensions.values() for d in dims if isinstance(d, str)}
         give = f": --dim {next(iter(open_names))}=NUMBER settles more" if open_names else ""

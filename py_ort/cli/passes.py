@@ -22,10 +22,10 @@ _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
-@click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimise.")
+@click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimize.")
 @input_options
 @kernels_option
-@click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimised graph as ONNX.")
+@click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimized graph as ONNX.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
 def passes(
@@ -46,7 +46,7 @@ def passes(
         names = list(dict.fromkeys([*resolve(list(providers) or None).providers, "wasm"]))
         options = CompileOptions(level, inputs.dims, input_shapes=inputs.known_shapes())
         saved = SavedModel(save) if save else None
-        compiled = compile_model(inputs.load(model), providers=names, options=options, optimised=saved)
+        compiled = compile_model(inputs.load(model), providers=names, options=options, optimized=saved)
     if html_file:
         html_file.write_text(_page(model, compiled), encoding="utf-8")
     print(json.dumps(_json(compiled), indent=1)) if as_json else _print(compiled)

@@ -38,7 +38,7 @@ class CompiledModel:
         overridable: Initializers that the model lists as inputs too. The plan has them as constants.
         metadata: What the model says about itself.
         placement: Where each node runs, and why.
-        model: The optimised graph.
+        model: The optimized graph.
         placed: Where each of its nodes runs.
         passes: What each pass did.
         timings: Milliseconds per stage.
@@ -68,7 +68,7 @@ def compile_model(
     providers: Sequence[str] = ("webgpu", "wasm"),
     options: CompileOptions | None = None,
     manifests: Mapping[str, Manifest] | None = None,
-    optimised: SavedModel | None = None,
+    optimized: SavedModel | None = None,
 ) -> CompiledModel:
     """Compile a model.
 
@@ -77,7 +77,7 @@ def compile_model(
         providers: The providers that may run nodes, the preferred one first.
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
-        optimised: Where to write the optimised graph to, as ONNX, and in which form.
+        optimized: Where to write the optimized graph to, as ONNX, and in which form.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.
@@ -92,7 +92,7 @@ def compile_model(
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
         check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
     overridable = _overridable(loaded.model)
-    compilation = Compilation(loaded, target, options, optimised)
+    compilation = Compilation(loaded, target, options, optimized)
     for stage in STAGES:
         with _timed(timings, stage.name):
             reports = run_passes(loaded.model, stage.passes(compilation), compilation.reports)

@@ -25,7 +25,7 @@ from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
 from py_ort.compiler.passes.attention.stacked_heads import StackedHeads
 from py_ort.compiler.passes.attention.turned_attention import TurnedAttention
 from py_ort.compiler.passes.clean.branches import Branches
-from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.casts import Casts
 from py_ort.compiler.passes.clean.concats import Concats
 from py_ort.compiler.passes.clean.constants import Constants
@@ -141,7 +141,7 @@ def _settle_inputs(c: Compilation, changed: bool) -> None:
 
 
 def _canonical(c: Compilation) -> list[Pass]:
-    return [Canonicalise(check_types, [arg.type if arg.keys is None else "" for arg in c.outputs])]
+    return [Canonicalize(check_types, [arg.type if arg.keys is None else "" for arg in c.outputs])]
 
 
 def _optimized(c: Compilation) -> list[Pass]:
@@ -288,8 +288,8 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage("load", lambda c: [Constants()], _describe),
-    Stage("canonicalise", _named, _settle_inputs),
-    Stage("canonicalise", _canonical),
+    Stage("canonicalize", _named, _settle_inputs),
+    Stage("canonicalize", _canonical),
     Stage("passes", _optimized, _check),
     Stage("save", lambda c: [], _save),
     Stage("layout", _laid_out),

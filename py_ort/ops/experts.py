@@ -67,9 +67,9 @@ def moe(node: ir.Node, build: Builder) -> Any:
 
 
 @lowering("QMoE", domain=MICROSOFT)
-def quantised_moe(node: ir.Node, build: Builder) -> Any:
+def quantized_moe(node: ir.Node, build: Builder) -> Any:
     """Experts of 2, 4 or 8 bits."""
-    _check_quantisation(node)
+    _check_quantization(node)
     given: list[Any] = [*node.inputs, *[None] * (15 - len(node.inputs))]
     bits = attribute(node, "expert_weight_bits", 4)
     block = max(attribute(node, "block_size", 0), 0)
@@ -91,7 +91,7 @@ def quantised_moe(node: ir.Node, build: Builder) -> Any:
     return _mixture(node, build, layers, weigh)
 
 
-def _check_quantisation(node: ir.Node) -> None:
+def _check_quantization(node: ir.Node) -> None:
     kind, block = attribute(node, "quant_type", "int"), attribute(node, "block_size", 0)
     bits = [attribute(node, name, 4) for name in node.attributes if name.endswith("expert_weight_bits")]
     where: dict[str, Any] = {"node": node.name or "", "op_type": node.op_type, "domain": node.domain}

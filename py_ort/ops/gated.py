@@ -51,7 +51,7 @@ def gated_rms_norm(node: ir.Node, build: Builder) -> Any:
     known = dims(x)
     whole = known is not None and dims(scale) == known[-1:]
     groups = x if whole else build.op("Reshape", x, _joined(build, _leading(build, x), [-1], build.op("Shape", scale)))
-    y = build.op("Mul", _normalised(node, build, groups), scale)
+    y = build.op("Mul", _normalized(node, build, groups), scale)
     y = y if whole else build.op("Reshape", y, build.op("Shape", x))
     opened = build.op("Sigmoid", gate) if kind == "sigmoid" else build.op("Swish", gate, alpha=1.0)
     return _narrow(build, build.op("Mul", y, opened), node.inputs[0])
@@ -62,7 +62,7 @@ def branchwise_rms_norm(node: ir.Node, build: Builder) -> Any:
     """Each branch normalized by itself; scales are for all branches, or each has its own."""
     x, scale = node.inputs[0], _given(node, 1)
     branches = _branches(node, build, _wide(build, x))
-    y = _normalised(node, build, branches)
+    y = _normalized(node, build, branches)
     if scale is not None:
         rows = build.op("Reshape", _wide(build, scale), _joined(build, [-1], build.op("Shape", branches, start=-1)))
         y = build.op("Mul", y, rows)
@@ -111,7 +111,7 @@ def engram_gate(node: ir.Node, build: Builder) -> Any:
     """Opened as far as keys and queries, both normalized, go together."""
     key, query, value, key_scale, query_scale = (_wide(build, v) for v in node.inputs[:5])
     rows = [
-        build.op("Mul", _normalised(node, build, x), scale) for x, scale in ((key, key_scale), (query, query_scale))
+        build.op("Mul", _normalized(node, build, x), scale) for x, scale in ((key, key_scale), (query, query_scale))
     ]
     width = build.op("Sqrt", build.op("Cast", build.op("Shape", key, start=-1), to=int(ir.DataType.FLOAT)))
     product = build.op("Div", build.op("ReduceSum", build.op("Mul", *rows), [-1], keepdims=1), width)
@@ -123,7 +123,7 @@ def engram_gate(node: ir.Node, build: Builder) -> Any:
         scale = _given(node, 5)
         if scale is None:
             raise inconsistent(node, "its output gated_value_normed needs the input conv_norm_scale")
-        normal = build.op("Mul", _normalised(node, build, gated), _wide(build, scale))
+        normal = build.op("Mul", _normalized(node, build, gated), _wide(build, scale))
         results.append(_narrow(build, normal, node.inputs[0]))
     return tuple(results)
 
@@ -159,7 +159,7 @@ def _leading(build: Builder, x: Any) -> Any:
     return build.op("Shape", x, end=-1)
 
 
-def _normalised(node: ir.Node, build: Builder, x: Any) -> Any:
+def _normalized(node: ir.Node, build: Builder, x: Any) -> Any:
     """The last axis, divided by the root of its mean square."""
     mean = build.op("ReduceMean", build.op("Mul", x, x), [-1], keepdims=1)
     epsilon = np.array(attribute(node, "epsilon", 1e-5), np.float32)

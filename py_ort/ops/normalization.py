@@ -75,17 +75,17 @@ def inference_form(node: ir.Node, build: Builder) -> Any:
             node=node.name or "",
             op_type=node.op_type,
         )
-    return _normalised_elements(node, build)
+    return _normalized_elements(node, build)
 
 
-def _normalised_elements(node: ir.Node, build: Builder) -> Any:
+def _normalized_elements(node: ir.Node, build: Builder) -> Any:
     """Statistics, scale and bias for each element of an image: [C, D1, …], which broadcasts to X."""
     x, scale, bias, mean, variance = node.inputs[:5]
     dtype = next((v.dtype for v in node.inputs if v is not None and v.dtype is not None), ir.DataType.FLOAT)
     epsilon = np.array(attribute(node, "epsilon", 1e-5), dtype.numpy())
     deviation = build.op("Sqrt", build.op("Add", variance, epsilon))
-    centred = build.op("Sub", x, mean)
-    return build.op("Add", build.op("Mul", centred, build.op("Div", scale, deviation)), bias)
+    centered = build.op("Sub", x, mean)
+    return build.op("Add", build.op("Mul", centered, build.op("Div", scale, deviation)), bias)
 
 
 @lowering("GroupNormalization", before=21)
@@ -124,7 +124,7 @@ _GROUPS = ("GroupNormalization", "Swish", "Transpose", "Cast", "Add", "Unsqueeze
 @in_parts("GroupNorm", *_GROUPS)
 def group_norm(node: ir.Node, build: Builder) -> Any:
     """Channels last, unless said otherwise, and SiLU behind it if wanted."""
-    return _normalised_groups(node, build, node.inputs[0])
+    return _normalized_groups(node, build, node.inputs[0])
 
 
 @in_parts("SkipGroupNorm", *_GROUPS)
@@ -140,11 +140,11 @@ def skip_group_norm(node: ir.Node, build: Builder) -> Any:
     total = build.op("Add", x, skip)
     if bias is not None:
         total = build.op("Add", total, bias if last else build.op("Unsqueeze", bias, [1, 2]))
-    y = _normalised_groups(node, build, total)
+    y = _normalized_groups(node, build, total)
     return y if len(node.outputs) < 2 else (y, total)
 
 
-def _normalised_groups(node: ir.Node, build: Builder, x: Any) -> Any:
+def _normalized_groups(node: ir.Node, build: Builder, x: Any) -> Any:
     last = attribute(node, "channels_last", 1)
     factors = [v if v is None or v.dtype == x.dtype else build.op("Cast", v, to=int(x.dtype)) for v in node.inputs[1:3]]
     first = build.op("Transpose", x, perm=[0, 3, 1, 2]) if last else x
@@ -171,29 +171,29 @@ def embed_layer_normalization(node: ir.Node, build: Builder) -> Any:
     total = build.op("Add", build.op("Gather", word_table, words, axis=0), at)
     if segments is not None and segment_table is not None:
         total = build.op("Add", total, build.op("Gather", segment_table, segments, axis=0))
-    return _normalised_embeddings(node, build, total, scale, bias, mask)
+    return _normalized_embeddings(node, build, total, scale, bias, mask)
 
 
 @lowering("QEmbedLayerNormalization", domain=MICROSOFT)
-def quantised_embeddings(node: ir.Node, build: Builder) -> Any:
+def quantized_embeddings(node: ir.Node, build: Builder) -> Any:
     """Rows of quantized tables are dequantized as they are taken."""
     given: list[Any] = [*node.inputs, *[None] * (18 - len(node.inputs))]
     words, segments, word_table, place_table, segment_table, scale, bias, mask = given[:8]
     steps, zeros = given[8:13], given[13:18]
 
-    def real(index: int, quantised: Any) -> Any:
+    def real(index: int, quantized: Any) -> Any:
         step, zero = (build.op("Reshape", item[index], np.array([], np.int64)) for item in (steps, zeros))
-        return build.op("DequantizeLinear", quantised, step, zero)
+        return build.op("DequantizeLinear", quantized, step, zero)
 
     length = build.op("Shape", words, start=1, end=2)
     total = real(0, build.op("Gather", word_table, words, axis=0))
     if segments is not None and segment_table is not None:
         total = build.op("Add", total, real(2, build.op("Gather", segment_table, segments, axis=0)))
     total = build.op("Add", total, real(1, build.op("Slice", place_table, [0], length, [0])))
-    return _normalised_embeddings(node, build, total, real(3, scale), real(4, bias), mask)
+    return _normalized_embeddings(node, build, total, real(3, scale), real(4, bias), mask)
 
 
-def _normalised_embeddings(node: ir.Node, build: Builder, total: Any, scale: Any, bias: Any, mask: Any) -> Any:
+def _normalized_embeddings(node: ir.Node, build: Builder, total: Any, scale: Any, bias: Any, mask: Any) -> Any:
     words = node.inputs[0]
     y = build.op("LayerNormalization", total, scale, bias, axis=-1, epsilon=attribute(node, "epsilon", 1e-12))
     results = [y]

@@ -66,22 +66,22 @@ class Planner:
             self._load()
 
     @typed_errors("making the plan")
-    def plan(self, providers: Sequence[str], options: CompileOptions, optimised: SavedModel | None = None) -> Planned:
+    def plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None = None) -> Planned:
         """Return the plan.
 
         Args:
             providers: Canonical names, in order.
             options: How to compile.
-            optimised: Where to write the optimised graph to, where it is compiled.
+            optimized: Where to write the optimized graph to, where it is compiled.
 
         Raises:
             NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: As `load_model` and `compile_model` do.
             Fail: It is not the first plan, and a file is another one by now.
         """
         with self._lock:
-            return self._plan(providers, options, optimised)
+            return self._plan(providers, options, optimized)
 
-    def _plan(self, providers: Sequence[str], options: CompileOptions, optimised: SavedModel | None) -> Planned:
+    def _plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None) -> Planned:
         key = self._key(providers, options)
         if self._look_up(key):
             _log.info("the plan is in the cache: no pass runs")
@@ -91,7 +91,7 @@ class Planner:
         from py_ort.compiler import compile_model
 
         loaded, self._loaded = self._loaded or self._load(), None  # compiling changes it
-        compiled = compile_model(loaded, providers=providers, options=options, optimised=optimised)
+        compiled = compile_model(loaded, providers=providers, options=options, optimized=optimized)
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         return compiled

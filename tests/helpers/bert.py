@@ -12,10 +12,10 @@ class _Bert(GraphWriter):
 
     def norm(self, x: str, width: int) -> str:
         mean = self.op("ReduceMean", x, axes=[-1])
-        centred = self.op("Sub", x, mean)
-        variance = self.op("ReduceMean", self.op("Pow", centred, self.constant(2.0)), axes=[-1])
+        centered = self.op("Sub", x, mean)
+        variance = self.op("ReduceMean", self.op("Pow", centered, self.constant(2.0)), axes=[-1])
         root = self.op("Sqrt", self.op("Add", variance, self.constant(1e-12)))
-        scaled = self.op("Mul", self.op("Div", centred, root), self.constant(np.ones(width) * 1.1))
+        scaled = self.op("Mul", self.op("Div", centered, root), self.constant(np.ones(width) * 1.1))
         return self.op("Add", scaled, self.weights(width))
 
     def heads(self, x: str, heads: int, width: int, perm: list[int]) -> str:

@@ -27,7 +27,7 @@ _TYPES = ("FLOAT", "INT64", "INT32", "UINT8", "INT8", "BOOL", "FLOAT16", "DOUBLE
 
 
 def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
-    """Run natively, not optimised; None where onnxruntime refuses."""
+    """Run natively, not optimized; None where onnxruntime refuses."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -32,7 +32,7 @@ def gpt2(*, cache: bool = True, padded: bool = False) -> onnx.ModelProto:
 
 
 def gptj(*, turns: int = 4) -> onnx.ModelProto:
-    """Pairs of neighbours turn, in the first `turns` of 8 elements, before heads go first; sizes of a table's rows."""
+    """Pairs of neighbors turn, in the first `turns` of 8 elements, before heads go first; sizes of a table's rows."""
     g = Block(2, 8)
     x = g.rows()
     places = g.input("position_ids", INT64, ["batch", "sequence"])

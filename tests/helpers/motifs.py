@@ -81,7 +81,7 @@ def _known_branch(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("If", [condition], shape, **bodies)
 
 
-@_motif("identity", "canonicalise")
+@_motif("identity", "canonicalize")
 def _dropout(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("Mul", [g.op("Dropout", [x], shape), g.constant(np.float32([1]))], shape)
 
@@ -137,7 +137,7 @@ def _reshapes(g: RandomGraph, x: str, shape: Shape) -> str:
 
 
 @_motif("batch_normalization", "scale_shift")
-def _normalised_channels(g: RandomGraph, x: str, shape: Shape) -> str:
+def _normalized_channels(g: RandomGraph, x: str, shape: Shape) -> str:
     image, made = _image(g, x, shape, 3)
     positive = g.constant(np.float32([0.5, 1, 2]))
     return g.op("BatchNormalization", [image, g.floats(3), g.floats(3), g.floats(3), positive], made)
@@ -170,9 +170,9 @@ def _affine(g: RandomGraph, x: str, shape: Shape) -> str:
     return x
 
 
-def _normal(g: RandomGraph, x: str, shape: Shape, axes: list[int], *, centred: bool = True) -> str:
+def _normal(g: RandomGraph, x: str, shape: Shape, axes: list[int], *, centered: bool = True) -> str:
     few = tuple(1 if i in axes else d for i, d in enumerate(shape))
-    if centred:
+    if centered:
         x = g.op("Sub", [x, g.op("ReduceMean", [x, g.ints(*axes)], few)], shape)
     mean = g.op("ReduceMean", [g.op("Mul", [x, x], shape), g.ints(*axes)], few)
     root = g.op("Sqrt", [g.op("Add", [mean, g.number(1e-2)], few)], few)
@@ -196,7 +196,7 @@ def _layer_norm(g: RandomGraph, x: str, shape: Shape) -> str:
 @_motif("rms_norm", provider="wasm")
 def _rms_norm(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, made = _rows(g, x, shape, 6)
-    return g.op("Mul", [g.floats(6), _normal(g, rows, made, [2], centred=False)], made)
+    return g.op("Mul", [g.floats(6), _normal(g, rows, made, [2], centered=False)], made)
 
 
 @_motif("group_norm", provider="wasm")
@@ -318,7 +318,7 @@ def _heads_by_turns(g: RandomGraph, x: str, shape: Shape) -> str:
 
 
 @_motif("transposed_norms")
-def _normalised_heads(g: RandomGraph, x: str, shape: Shape) -> str:
+def _normalized_heads(g: RandomGraph, x: str, shape: Shape) -> str:
     q, k, v = _heads(g, x, shape)
     heads = (shape[0], 2, shape[2], 4)
     return _mixed(g, g.op("LayerNormalization", [q, g.floats(4)], heads), k, v, heads)

@@ -25,14 +25,14 @@ def standard_form(compiled: CompiledModel) -> onnx.ModelProto:
 
 
 def run_native(
-    model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray], optimise: bool = False
+    model: onnx.ModelProto | str | bytes, feeds: dict[str, np.ndarray], optimize: bool = False
 ) -> list[np.ndarray]:
-    """Run a model in native onnxruntime, unoptimised unless asked otherwise."""
+    """Run a model in native onnxruntime, unoptimized unless asked otherwise."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    if not optimise:
+    if not optimize:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

@@ -151,7 +151,7 @@ def llama(
         cache: There are past keys and values.
         kv_heads: Of 4 heads.
         mask: Causal and padded; without, every query sees every key.
-        qk_norm: Queries and keys are normalised by head, `rows` or `heads` first.
+        qk_norm: Queries and keys are normalized by head, `rows` or `heads` first.
         softcap: Scores are kept below this.
         partial: So many elements of each head turn.
     """

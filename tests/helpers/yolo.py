@@ -75,7 +75,7 @@ class _Detector:
         how = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
         return self.op("Resize", x, "", scales, channels=self.channels[x], **how)
 
-    def centres(self, level: str) -> str:
+    def centers(self, level: str) -> str:
         """Of a level's pixels, as exporters write it: [pixels, 2]."""
         height, width = self.height_and_width(level)
         zero, half, one = (self.constant(np.float32(n)) for n in (0, 0.5, 1))
@@ -121,7 +121,7 @@ def yolo(size: int | None = 320, classes: int = 18, seed: int = 0) -> onnx.Model
         both = d.concat(boxes, scores)
         rows.append(d.op("Reshape", both, shape))
         if size is None:
-            places.append(d.centres(both))
+            places.append(d.centers(both))
             steps.append(d.steps(both, stride))
             continue
         grid = np.arange(size // stride) + 0.5
@@ -134,9 +134,9 @@ def yolo(size: int | None = 320, classes: int = 18, seed: int = 0) -> onnx.Model
     weights = d.constant(np.arange(_BINS, dtype=np.float32).reshape(1, _BINS, 1, 1))
     sides = d.op("Reshape", d.op("Conv", shares, weights), d.constant(np.array([0, 4, -1], np.int64)))
     zero, two, four, one = (d.constant(np.array([n], np.int64)) for n in (0, 2, 4, 1))
-    centres = d.op("Unsqueeze", d.op("Transpose", d.op("Concat", *places, axis=0), perm=[1, 0]), zero)
-    low = d.op("Sub", centres, d.op("Slice", sides, zero, two, one))
-    high = d.op("Add", centres, d.op("Slice", sides, two, four, one))
+    centers = d.op("Unsqueeze", d.op("Transpose", d.op("Concat", *places, axis=0), perm=[1, 0]), zero)
+    low = d.op("Sub", centers, d.op("Slice", sides, zero, two, one))
+    high = d.op("Add", centers, d.op("Slice", sides, two, four, one))
     middle = d.op("Div", d.op("Add", low, high), d.constant(np.float32(2)))
     boxes = d.op("Concat", middle, d.op("Sub", high, low), axis=1)
     scaled = d.op("Mul", boxes, d.op("Transpose", d.op("Concat", *steps, axis=0), perm=[1, 0]))

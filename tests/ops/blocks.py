@@ -1,4 +1,4 @@
-"""com.microsoft's operators on weights of few bits, quantised in blocks."""
+"""com.microsoft's operators on weights of few bits, quantized in blocks."""
 
 import numpy as np
 from case import MICROSOFT, Case, r

@@ -1,4 +1,4 @@
-"""Convolutions, transposed ones and quantised ones, channels second and channels last."""
+"""Convolutions, transposed ones and quantized ones, channels second and channels last."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

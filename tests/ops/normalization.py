@@ -1,4 +1,4 @@
-"""Softmax and normalisations."""
+"""Softmax and normalizations."""
 
 import numpy as np
 from case import MICROSOFT, Case, r
@@ -28,7 +28,7 @@ def _far(*shape: int) -> np.ndarray:
 
 
 def _exact(axes: tuple[int, ...], last: bool = False):  # type: ignore[no-untyped-def]
-    """Normalised in float64; scale and bias belong to the last axis or to axis 1."""
+    """Normalized in float64; scale and bias belong to the last axis or to axis 1."""
 
     def expected(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float64)

@@ -85,7 +85,7 @@ def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | N
     return (weights / weights.sum(-1, keepdims=True) @ v).astype(F)
 
 
-def _divided_by_neighbours(x: np.ndarray) -> np.ndarray:
+def _divided_by_neighbors(x: np.ndarray) -> np.ndarray:
     padded = np.pad(x.astype(np.float64) ** 2, ((0, 0), (1, 1), (0, 0), (0, 0)))
     return (x / (1 + 1e-4 / 3 * (padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:])) ** 0.75).astype(F)
 
@@ -199,7 +199,7 @@ CASES = [
     *(Case("GlobalLpPool", [IMAGE], {"p": p}, tolerance="normal") for p in (2, 3)),
     Case("AveragePool", [IMAGE], {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [0] * 4}, tolerance="normal"),
     Case("GlobalAveragePool", [IMAGE], tolerance="normal"),
-    Case("LRN", [IMAGE], {"size": 3}, _divided_by_neighbours, tolerance="normal"),
+    Case("LRN", [IMAGE], {"size": 3}, _divided_by_neighbors, tolerance="normal"),
     *(Case(op, [ROWS[[0, 1, 6, 8]], r(8), r(8)], tolerance="loose") for op in ("LayerNormalization",)),
     *(Case("LpNormalization", [ROWS[[0, 1, 6, 8]]], {"p": p}, tolerance="normal") for p in (1, 2)),
     *(

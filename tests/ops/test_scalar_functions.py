@@ -1,6 +1,6 @@
 """A scalar function gives the same alone, at the end of a product, in a recurrent layer's gate and in a chain.
 
-Within 4 units in the last place: where optimisation fuses an operator, its results must not change.
+Within 4 units in the last place: where optimization fuses an operator, its results must not change.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _of_x(made: Array, place: str) -> Array:
 
 
 def _steps(x: Array) -> Array:
-    """Floats as whole numbers that neighbours are one apart."""
+    """Floats as whole numbers that neighbors are one apart."""
     bits = x.astype(F).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(2**31) - bits, bits)
 

@@ -176,9 +176,9 @@ def test_warned_of_once_in_a_process(caplog):
 def test_who_disables_fusions_gets_a_file_without_them(caplog, tmp_path):
     """As onnxruntime.transformers does, whose own fusions look for operators as exporters write them."""
     options = py_ort.SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     with _session(_model(), options, disabled_optimizers=["ConstantSharing", "MatMulAddFusion"]):
-        written = onnx.load(tmp_path / "optimised.onnx")
+        written = onnx.load(tmp_path / "optimized.onnx")
     source = onnx.load_from_string(_model())
     assert written.opset_import == source.opset_import
     assert [node.op_type for node in written.graph.node] == [node.op_type for node in source.graph.node]

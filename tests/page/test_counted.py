@@ -94,7 +94,7 @@ MODELS: Mapping[str, tuple[str, list[dict[str, np.ndarray]]]] = {
     "Unique of nothing": _unique(0),
     "NonMaxSuppression": _suppression(2, 3, 40),
     "NonMaxSuppression of one class": _suppression(1, 1, 300),
-    "NonMaxSuppression by centres": _suppression(1, 2, 20, center=1),
+    "NonMaxSuppression by centers": _suppression(1, 2, 20, center=1),
     "NonMaxSuppression without a least score": _suppression(1, 2, 20, inputs=", k, o"),
     "NonMaxSuppression without limits": _suppression(1, 1, 5, inputs=""),
 }

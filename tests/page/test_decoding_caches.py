@@ -1,4 +1,4 @@
-"""GroupQueryAttention with caches that are quantised, or slide, against onnxruntime, on both providers."""
+"""GroupQueryAttention with caches that are quantized, or slide, against onnxruntime, on both providers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Step:
         return model
 
 
-def quantised(bits: int, mode: str, **more: Any) -> dict[str, Any]:
+def quantized(bits: int, mode: str, **more: Any) -> dict[str, Any]:
     return {"k_quant_type": mode, "v_quant_type": mode, "kv_cache_bit_width": bits, **more}
 
 
@@ -107,14 +107,14 @@ def scales(bits: int, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 
 ROTATED = dict(zip(("cos", "sin"), CACHES, strict=True))
 ONE, EACH = ("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, KV_HEADS, 1, SIZE))
-QUANTISED = [
+QUANTIZED = [
     *(
         Step(
             f"{bits} bits, {mode}, {rows} rows behind {before} of {capacity}",
             rows,
             before,
             capacity,
-            quantised(bits, mode),
+            quantized(bits, mode),
             scales(bits, shape),
         )
         for bits in (8, 4)
@@ -126,7 +126,7 @@ QUANTISED = [
         2,
         (6,),
         20,
-        quantised(8, "PER_TENSOR", do_rotary=1),
+        quantized(8, "PER_TENSOR", do_rotary=1),
         scales(8, (1,)) | ROTATED,
         packed=True,
     ),
@@ -135,12 +135,12 @@ QUANTISED = [
         3,
         (6,),
         9,
-        quantised(4, "PER_CHANNEL", do_rotary=1, rotary_interleaved=1, local_window_size=4, softcap=2.0, scale=0.3),
+        quantized(4, "PER_CHANNEL", do_rotary=1, rotary_interleaved=1, local_window_size=4, softcap=2.0, scale=0.3),
         scales(4, (KV_HEADS * SIZE,))
         | ROTATED
         | {"bias": f32(1, HEADS, 3, 9), "sink": f32(HEADS), "positions": np.array([[3, 9, 11]])},
     ),
-    Step("half precision", 1, (6,), 12, quantised(8, "PER_TENSOR"), scales(8, (1,)), dtype="float16"),
+    Step("half precision", 1, (6,), 12, quantized(8, "PER_TENSOR"), scales(8, (1,)), dtype="float16"),
 ]
 
 
@@ -169,15 +169,15 @@ SLIDING = [
     _slides(2, (9,), 6, 4, "bias", given={"bias": f32(1, HEADS, 2, 11), "sink": f32(HEADS)}),
     _slides(1, (9, 2), 6, 4, "bias of all", given={"bias": f32(1, 1, 1, 10)}),
     _slides(
-        2, (9,), 6, 4, "quantised", given=scales(8, (1,)) | ROTATED, attributes=quantised(8, *ONE[:1], do_rotary=1)
+        2, (9,), 6, 4, "quantized", given=scales(8, (1,)) | ROTATED, attributes=quantized(8, *ONE[:1], do_rotary=1)
     ),
 ]
 
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-@pytest.mark.parametrize("step", [*QUANTISED, *SLIDING], ids=str)
+@pytest.mark.parametrize("step", [*QUANTIZED, *SLIDING], ids=str)
 def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
-    """Rows that count are the same, quantised ones to the last bit."""
+    """Rows that count are the same, quantized ones to the last bit."""
     feeds = step.feeds()
     model = step.model(feeds)
     options = SessionOptions()
@@ -200,8 +200,8 @@ def test_equals_native(step: Step, provider: str, new_session: NewSession) -> No
 @pytest.mark.parametrize(
     "attributes",
     [
-        quantised(8, "PER_TENSOR", v_quant_type="PER_CHANNEL"),
-        quantised(0, "PER_TENSOR"),
+        quantized(8, "PER_TENSOR", v_quant_type="PER_CHANNEL"),
+        quantized(0, "PER_TENSOR"),
         {"sliding_window_cache": 1, "local_window_size": 4, "qk_output": 1},
     ],
     ids=["modes that differ", "without bits", "scores"],

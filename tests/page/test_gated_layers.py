@@ -64,7 +64,7 @@ CASES = [
         num_branches=4,
     ),
     _case("", "EngramGate", ENGRAM[:5], fed=3),
-    _case("normalised", "EngramGate", ENGRAM, fed=3, outputs=2, epsilon=1e-3),
+    _case("normalized", "EngramGate", ENGRAM, fed=3, outputs=2, epsilon=1e-3),
 ]
 
 

@@ -111,7 +111,7 @@ GPT_OSS = {
 }
 CASES = [
     *(_moe(kind, activation_type=kind) for kind in ("relu", "gelu", "silu", "identity")),
-    *(_moe(f"{k} of all, normalised {n}", k=k, normalize_routing_weights=n) for k, n in [(1, 0), (3, 1), (EXPERTS, 0)]),
+    *(_moe(f"{k} of all, normalized {n}", k=k, normalize_routing_weights=n) for k, n in [(1, 0), (3, 1), (EXPERTS, 0)]),
     _moe("of batches", tokens=(2, 3)),
     _moe("swiglu", 2, activation_type="swiglu", swiglu_fusion=1),
     _moe("swiglu with limits", 2, **GPT_OSS),
@@ -130,7 +130,7 @@ CASES = [
     _qmoe("many tokens for each", k=EXPERTS),
     _qmoe("like gpt-oss", 4, 32, gated=2, **GPT_OSS),
     _qmoe("shares", shares=True),
-    _qmoe("shares, normalised", shares=True, normalize_routing_weights=1),
+    _qmoe("shares, normalized", shares=True, normalize_routing_weights=1),
     _qmoe("float16", 4, 16, dtype=np.float16),
     _tied(_qmoe("ties")),
 ]

@@ -25,7 +25,7 @@ CASES = [
     _case("in sections", mrope_section=[4, 2, 2]),
     _case("of heads", (2, 4, 5, 16), mrope_section=[2, 3, 3]),
     _case("by turns", mrope_section=[4, 2, 2], mrope_layout=1),
-    _case("by turns, neighbours", mrope_section=[3, 3, 2], mrope_layout=1, interleaved=1),
+    _case("by turns, neighbors", mrope_section=[3, 3, 2], mrope_layout=1, interleaved=1),
     _case("of a part", half=4, mrope_section=[2, 1, 1], rotary_embedding_dim=8),
     _case("scaled", half=4, mrope_section=[2, 1, 1], rotary_embedding_dim=8, scale=0.5),
     _case("text alone", mrope_section=[8, 0, 0]),

@@ -343,17 +343,17 @@ def test_code_for_onnxruntime_runs_as_it_is(tmp_path):
         sess.close()
 
 
-def test_the_optimised_model_and_its_initializers(new_session, tmp_path):
+def test_the_optimized_model_and_its_initializers(new_session, tmp_path):
     made = model("g (float[2,8] x) => (float[2,8] y) { y = MatMul(x, w) }", w=np.eye(8, dtype=np.float32))
     options = SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights.bin")
     options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "100")
     new_session(made.SerializeToString(), options, providers=["wasm"])
     assert (tmp_path / "weights.bin").stat().st_size == 256
     x = np.arange(16, dtype=np.float32).reshape(2, 8)
     np.testing.assert_array_equal(
-        new_session(tmp_path / "optimised.onnx", providers=["wasm"]).run(None, {"x": x})[0], x
+        new_session(tmp_path / "optimized.onnx", providers=["wasm"]).run(None, {"x": x})[0], x
     )
 
 

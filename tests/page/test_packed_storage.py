@@ -117,7 +117,7 @@ def integer_network() -> tuple[bytes, dict[str, np.ndarray]]:
     return g.model(inputs, y, TensorProto.FLOAT, 2), {"x": RNG.standard_normal((2, 3, 9, 9)).astype(np.float32)}
 
 
-def dequantised_weights(dtype: int) -> tuple[bytes, dict[str, np.ndarray]]:
+def dequantized_weights(dtype: int) -> tuple[bytes, dict[str, np.ndarray]]:
     """Bytes with a scale for each column, or 4 bits in blocks, taken to floats in the model; and a bias."""
     g, k, n = Graph(), 512, 520
     if dtype == TensorProto.INT8:
@@ -163,8 +163,8 @@ CASES: dict[str, Case] = {
     "float16-network": (half_network, 4e-3),
     "float16-block": (half_block, 2e-2),
     "integer-network": (integer_network, 0.0),
-    "dequantised-int8": (lambda: dequantised_weights(TensorProto.INT8), 1e-4),
-    "dequantised-uint4": (lambda: dequantised_weights(TensorProto.UINT4), 1e-4),
+    "dequantized-int8": (lambda: dequantized_weights(TensorProto.INT8), 1e-4),
+    "dequantized-uint4": (lambda: dequantized_weights(TensorProto.UINT4), 1e-4),
     "4-bits-few-rows": (lambda: blocks(4, 3), 1e-4),
     "4-bits-many-rows": (lambda: blocks(4, 40), 1e-4),
     "8-bits-few-rows": (lambda: blocks(8, 3), 1e-4),
@@ -178,7 +178,7 @@ def test_weights_take_what_they_take_in_the_file(new_session, name):
     model, feeds = make()
     session = new_session(model, providers=["webgpu"])
     assert session.placement().counts()["wasm"] == 0, str(session.placement())
-    # onnxruntime's own optimisations round more.
+    # onnxruntime's own optimizations round more.
     plain = onnxruntime.SessionOptions()
     plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     (wanted,) = onnxruntime.InferenceSession(model, plain, providers=["CPUExecutionProvider"]).run(None, feeds)

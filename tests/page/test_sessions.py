@@ -105,8 +105,8 @@ def test_more_rows_than_there_are_positions(new_session, provider):
                 session.run(None, {"x": x})
             continue
         total = x + positions[:, :rows]
-        centred = total - total.mean(-1, keepdims=True)
-        expected = centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + 1e-5)
+        centered = total - total.mean(-1, keepdims=True)
+        expected = centered / np.sqrt(np.square(centered).mean(-1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, atol=1e-4)
 
 

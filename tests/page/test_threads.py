@@ -56,7 +56,7 @@ def _few_pixels():
 
 def _rows():
     nodes = [
-        helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="normalise"),
+        helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="normalize"),
         helper.make_node("Softmax", ["a"], ["y"], name="softmax"),
     ]
     return nodes, [200, 700], [200, 700], [_weights("s", 700)]

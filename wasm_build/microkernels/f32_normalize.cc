@@ -1,4 +1,4 @@
-// f32 layer and root-mean-square normalisation of rows, with an optional skip connection.
+// f32 layer and root-mean-square normalization of rows, with an optional skip connection.
 #include "microkernels/target.h"
 #include "py_ort/microkernels.h"
 

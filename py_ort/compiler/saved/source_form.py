@@ -16,7 +16,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.options import Level
-from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.folding import Folding
 from py_ort.compiler.passes.clean.identity import Identity
@@ -43,13 +43,13 @@ def source_form(model: ir.Model, level: Level) -> ir.Model:
         The model. Its nodes state all attributes that have defaults, as onnxruntime's do: tools ask for them.
     """
     if level >= Level.BASIC:
-        _optimise(model)
+        _optimize(model)
     for node in all_nodes(model.graph):
         _state_defaults(node, model.opset_imports)
     return model
 
 
-def _optimise(model: ir.Model) -> None:
+def _optimize(model: ir.Model) -> None:
     _inline(model)
     _note_what_is_known(model)
     for each in PASSES:
@@ -97,7 +97,7 @@ def _computed(model: ir.Model, values: list[ir.Value]) -> list[ir.Value]:
     copies = [output for node in copy.graph for output in node.outputs]
     first = len(copy.graph.outputs)
     copy.graph.outputs.extend(copies[places[value]] for value in values)
-    for each in (Canonicalise(), Folding(inferred=False, but=_NOT_FOLDED)):
+    for each in (Canonicalize(), Folding(inferred=False, but=_NOT_FOLDED)):
         each.call(copy)
     return list(copy.graph.outputs)[first:]
 

@@ -148,7 +148,7 @@ def test_errors_of_callbacks_pass() -> None:
     with pytest.raises(Mine):
         py_ort.SessionOptions().add_external_initializers(Angry(), [])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unexpected keyword"):
-        py_ort.OrtDevice.make("cpu", 0, colour="red")  # type: ignore[call-arg]
+        py_ort.OrtDevice.make("cpu", 0, color="red")  # type: ignore[call-arg]
     with pytest.raises(WrongType, match="size is a whole number, not str"):
         py_ort.SessionOptions().add_free_dimension_override_by_name("n", "many")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="shape: list") as caught:

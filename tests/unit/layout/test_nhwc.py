@@ -102,7 +102,7 @@ def test_a_classifier_s_head(sizes: str) -> None:
 
 
 def test_a_row_of_text_becomes_a_sequence_without_transposes() -> None:
-    """[N, C, 1, W] → [N, W, C], as recognisers of text do."""
+    """[N, C, 1, W] → [N, W, C], as recognizers of text do."""
     model = parse(
         """g (float[n,3,4,w] x) => (float[a,b,c] y) { c = Conv(x, k)  s = Squeeze(c, two)  t =
         Transpose<perm=[0,2,1]>(s)  y = MatMul(t, m) }""",
@@ -308,7 +308,7 @@ def test_channels_shuffled_between_convolutions(names: str) -> None:
 
 
 @pytest.mark.parametrize("axis", [None, 1, -1])
-def test_what_is_quantised_lies_as_it_did(axis: int | None) -> None:
+def test_what_is_quantized_lies_as_it_did(axis: int | None) -> None:
     """One scale for all, or one for each channel or column."""
     count, given = (1, "") if axis is None else ((4, "<axis=1>") if axis == 1 else (6, "<axis=-1>"))
     scale = np.linspace(0.02, 0.05, count, dtype=np.float32)

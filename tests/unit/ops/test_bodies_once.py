@@ -12,7 +12,7 @@ from graphs import operators, parse
 from standard_form import run_native, standard_form
 
 from py_ort.compiler import compile_model
-from py_ort.compiler.canonical.canonicalise import canonicalise
+from py_ort.compiler.canonical.canonicalize import canonicalize
 from py_ort.ir.operators import LOWERINGS, Lowering
 
 UPSAMPLE = 'Upsample<mode="nearest">(x, scales)'
@@ -46,7 +46,7 @@ def test_a_rewrite_that_gives_an_input_back(monkeypatch, rewrite: Any, outputs: 
     proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"))
     monkeypatch.setitem(LOWERINGS, ("test", "PassOn"), [Lowering("PassOn", 10_000, 1, rewrite, "test")])
     model = ir.from_proto(proto)
-    canonicalise(model)
+    canonicalize(model)
     assert _scales(model.graph) == [[1, 1, 2, 2]] * 2
 
 
@@ -60,7 +60,7 @@ def test_a_body_given_to_two_nodes_of_a_function() -> None:
         a = If<then_branch: graph = @body, else_branch: graph = @body>(c)
         b = If<then_branch: graph = @body, else_branch: graph = @body>(c)  y = Add(a, b) }""")
     found = ir.from_proto(model)
-    canonicalise(found)
+    canonicalize(found)
     assert _scales(found.graph) == [[1, 1, 2, 2]] * 4
 
 

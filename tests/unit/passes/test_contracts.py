@@ -13,7 +13,7 @@ from passes_found import passes_found
 
 from py_ort.compiler.layout import Nhwc
 from py_ort.compiler.options import Level
-from py_ort.compiler.passes.clean.canonicalise import Canonicalise
+from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions
 from py_ort.compiler.passes.pass_base import Pass, PassReport, run_passes
@@ -34,7 +34,7 @@ Change = Callable[[ir.Model], int]
 def _model(canonical: bool = True) -> ir.Model:
     model = ir.from_proto(parse("g (float[N,2] x) => (float[N,2] y) { a = Relu(x)  b = Abs(a)  y = Add(a, b) }"))
     if canonical:
-        run_passes(model, [FreeDimensions({}), Canonicalise()], [_report("constants")])
+        run_passes(model, [FreeDimensions({}), Canonicalize()], [_report("constants")])
     return model
 
 

@@ -7,7 +7,7 @@ import onnx_ir as ir
 import pytest
 from graphs import check_equal, compiled, operators, parse
 
-from py_ort.compiler.canonical.canonicalise import canonicalise
+from py_ort.compiler.canonical.canonicalize import canonicalize
 from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
 
 _RANDOM = np.random.default_rng(7)
@@ -146,7 +146,7 @@ def test_others(case: str) -> None:
 def test_a_bias_that_stays_with_its_gelu(nodes: str) -> None:
     text = f"g (float[2,5,4] x, float[4,4] f) => (float[2,5,4] y) {{ {nodes} }}"
     model = ir.serde.deserialize_model(parse(text, {"n": _f(4, 4), "b": _f(4)}))
-    canonicalise(model)
+    canonicalize(model)
     assert ActivationForms().call(model) == 0
 
 

@@ -153,7 +153,7 @@ STAY = {
         u = Cast<to=10>(p)  v = Cast<to=1>(u)  w = Expand(v, e)  k = Tile(w, e)  y = Concat<axis=0>(k, v) }""",
         {"one": np.array([1]), "e": np.array([1, 1])},
     ),
-    "dequantised": (
+    "dequantized": (
         "g () => (float[n] y) { q = Cast<to=2>(x)  y = DequantizeLinear(q, s, z) }",
         {"s": F(0.5), "z": np.uint8(3)},
     ),

@@ -222,7 +222,7 @@ CASES = {
         {"w": _f(3, 4)},
         {"MatMul": 1, "Transpose": 3},
     ),
-    "a residual that a normalisation takes": (
+    "a residual that a normalization takes": (
         "g (float[2,5,4] x) => (float[2,5,4] y) { m = MatMul(x, w)  s = Add(m, x)  y = LayerNormalization(s, g0, b) }",
         {"w": _f(4, 4), "b": B, "g0": B},
         {"MatMul": 1, "SkipLayerNormalization": 1},
@@ -249,7 +249,7 @@ CASES = {
         {"root": np.float32([3**0.5])},
         {"Transpose": 1, "FusedMatMul": 1, "Softmax": 1},
     ),
-    "layer normalisation": (
+    "layer normalization": (
         """g (float[2,5,4] x) => (float[2,5,4] y) {
             m = ReduceMean(x, axes)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, axes)  e = Add(v, eps)  r =
             Sqrt(e)
@@ -257,25 +257,25 @@ CASES = {
         {"axes": np.array([-1], np.int64), "two": np.float32(2), "eps": np.float32(1e-5), "s": _f(4), "b": B},
         {"LayerNormalization": 1},
     ),
-    "layer normalisation without scale": (
+    "layer normalization without scale": (
         """g (float[2,5,4] x) => (float[2,5,4] y) {
             m = ReduceMean(x, axes)  d = Sub(x, m)  q = Mul(d, d)  v = ReduceMean(q, axes)  e = Add(v, eps)  r = Sqrt(e)
             n = Div(d, r)  y = Tanh(n) }""",
         {"axes": np.array([2], np.int64), "eps": np.float32(1e-5)},
         {"LayerNormalization": 1, "Tanh": 1},
     ),
-    "layer normalisation of a sum": (
+    "layer normalization of a sum": (
         "g (float[2,5,4] x, float[2,5,4] z) => (float[2,5,4] y) { a = Add(x, z)  y = LayerNormalization(a, s, b) }",
         {"s": _f(4), "b": B},
         {"SkipLayerNormalization": 1},
     ),
-    "layer normalisation of a sum that is read again": (
+    "layer normalization of a sum that is read again": (
         "g (float[2,5,4] x, float[2,5,4] z) => (float[2,5,4] y) "
         "{ a = Add(x, z)  n = LayerNormalization(a, s, b)  t = Tanh(n)  y = Add(t, a) }",
         {"s": _f(4), "b": B},
         {"SkipLayerNormalization": 1, "Tanh": 1, "Add": 1},
     ),
-    "layer normalisation of a sum with positions, of which there may be too few": (
+    "layer normalization of a sum with positions, of which there may be too few": (
         "g (float[n,p,4] x) => (float[n,p,4] y) "
         "{ h = Shape<start=1,end=2>(x)  t = Slice(table, zero, h, one)  a = Add(x, t)  "
         "y = LayerNormalization(a, s, b) }",
@@ -374,7 +374,7 @@ def test_fusion(case: str) -> None:
 
 @pytest.mark.parametrize("level", ["disabled", "basic", "extended", "layout", "all"])
 @pytest.mark.parametrize(
-    "case", ["conv+batchnorm+relu", "residual, then relu", "layer normalisation", "matmul+bias+gelu"]
+    "case", ["conv+batchnorm+relu", "residual, then relu", "layer normalization", "matmul+bias+gelu"]
 )
 def test_every_level_computes_the_same(case: str, level: str) -> None:
     text, constants, _ = CASES[case]

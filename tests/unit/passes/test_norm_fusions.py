@@ -1,4 +1,4 @@
-"""Normalisations in the parts that exporters write."""
+"""Normalizations in the parts that exporters write."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NUMBERS = {"two": np.float32(2), "one": np.float32(1), "e": np.float32(1e-5), "l
 MEAN = "q = Pow(x, two)  m = ReduceMean<keepdims=1>(q, last)  p = Add(m, e)  r = Sqrt(p)"
 UNIT = {"s": np.ones(4, np.float32), "b": np.zeros(4, np.float32), "g": np.array([0, 4, -1], np.int64)}
 GROUPS = "a = Reshape(x, g)  i = InstanceNormalization<epsilon=0.001>(a, s, b)  f = Shape(x)  c = Reshape(i, f)"
-CENTRE = "m = ReduceMean<keepdims=1>(x, last)  c = Sub(x, m)  q = Mul(c, c)  v = ReduceMean<keepdims=1>(q, last)"
+CENTER = "m = ReduceMean<keepdims=1>(x, last)  c = Sub(x, m)  q = Mul(c, c)  v = ReduceMean<keepdims=1>(q, last)"
 PLUS = "p = Add(v, e)  r = Sqrt(p)"
-PLANE = CENTRE.replace("last", "plane")
+PLANE = CENTER.replace("last", "plane")
 HALF = "h = Cast<to=10>(x)  x32 = Cast<to=1>(h)"
 HALF_MEAN = MEAN.replace("x,", "x32,")
 SPLIT = "x2 = Reshape(x, g5)"
-GROUP_PLANE = CENTRE.replace("(x,", "(x2,").replace("last", "planes")
+GROUP_PLANE = CENTER.replace("(x,", "(x2,").replace("last", "planes")
 BACK = "f = Shape(x)  t = Reshape(d, f)"
 AXES = {
     "plane": np.array([2, 3], np.int64),
@@ -93,45 +93,45 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, int]]] = {
     ),
     "layer, divided": (
         ROWS,
-        f"{CENTRE}  {PLUS}  d = Div(c, r)  n = Mul(d, w)  y = Add(n, b)",
+        f"{CENTER}  {PLUS}  d = Div(c, r)  n = Mul(d, w)  y = Add(n, b)",
         {"w": _f(8), "b": _f(8)},
         {"LayerNormalization": 1},
     ),
     "layer, by a reciprocal": (
         ROWS,
-        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  d = Mul(i, c)  n = Mul(w, d)  y = Add(b, n)",
+        f"{CENTER}  {PLUS}  i = Reciprocal(r)  d = Mul(i, c)  n = Mul(w, d)  y = Add(b, n)",
         {"w": _f(8), "b": _f(1, 8)},
         {"LayerNormalization": 1},
     ),
     "layer, to the power of -0.5": (
         ROWS,
-        f"{CENTRE}  p = Add(v, e)  i = Pow(p, minus)  y = Mul(c, i)",
+        f"{CENTER}  p = Add(v, e)  i = Pow(p, minus)  y = Mul(c, i)",
         AXES,
         {"LayerNormalization": 1},
     ),
     "layer, multiplied out": (
         ROWS,
-        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, k)  z = Sub(b, t)  "
+        f"{CENTER}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, k)  z = Sub(b, t)  "
         "y = Add(a, z)",
         {"w": _f(8), "b": _f(8)},
         {"LayerNormalization": 1},
     ),
     "layer, multiplied out without a scale": (
         ROWS,
-        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  a = Mul(i, x)  t = Mul(i, m)  z = Sub(b, t)  y = Add(z, a)",
+        f"{CENTER}  {PLUS}  i = Reciprocal(r)  a = Mul(i, x)  t = Mul(i, m)  z = Sub(b, t)  y = Add(z, a)",
         {"b": _f(8)},
         {"LayerNormalization": 1},
     ),
     "layer, multiplied out with another factor": (
         ROWS,
-        f"{CENTRE}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, i)  z = Sub(b, t)  "
+        f"{CENTER}  {PLUS}  i = Reciprocal(r)  k = Mul(i, w)  a = Mul(x, k)  t = Mul(m, i)  z = Sub(b, t)  "
         "y = Add(a, z)",
         {"w": _f(8), "b": _f(8)},
         {"ReduceMean": 2, "Sub": 2, "Mul": 4, "Add": 2, "Sqrt": 1, "Reciprocal": 1},
     ),
     "layer, less another mean": (
         ROWS,
-        f"{CENTRE.replace('Mul(c, c)', 'Mul(x, x)')}  {PLUS}  y = Div(c, r)",
+        f"{CENTER.replace('Mul(c, c)', 'Mul(x, x)')}  {PLUS}  y = Div(c, r)",
         {},
         {"ReduceMean": 2, "Sub": 1, "Mul": 1, "Add": 1, "Sqrt": 1, "Div": 1},
     ),
@@ -217,7 +217,7 @@ def test_an_attention_of_transposed_heads_reads_rows() -> None:
 
 @pytest.mark.parametrize(("axis", "expected"), [(-1, {"LayerNormalization": 1}), (1, None)], ids=["its own", "another"])
 def test_root_mean_square_of_what_has_no_mean(axis: int, expected: dict[str, int] | None) -> None:
-    """Cohere's normalisation as torch.export writes it in opset 23."""
+    """Cohere's normalization as torch.export writes it in opset 23."""
     model = parse(
         """g (float[2,8,8] x) => (float[2,8,8] y) {
         m = ReduceMean<keepdims=1>(x, axis)  c = Sub(x, m)  y = RMSNormalization<axis=-1>(c, w) }""",

@@ -51,7 +51,7 @@ BLOCKS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "no groups": ({"kv_heads": 4}, _ONE),
     "no cache": ({"cache": False}, _ONE),
     "half of each head": ({"partial": 4}, _ONE),
-    "heads normalised apart": ({"qk_norm": "rows"}, {**_ONE, "MatMul": 7, "RotaryEmbedding": 2}),
+    "heads normalized apart": ({"qk_norm": "rows"}, {**_ONE, "MatMul": 7, "RotaryEmbedding": 2}),
 }
 
 

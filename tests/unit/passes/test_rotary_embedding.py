@@ -54,14 +54,14 @@ SPELLINGS: dict[str, tuple[str, dict[str, int] | None]] = {
         f"{TURN}  ci = Gather(table, ids)  c4 = Unsqueeze(ci, n1)  {SUM.format(c='c4', s='s')}",
         {},
     ),
-    "neighbours, stacked": (
+    "neighbors, stacked": (
         f"{EVEN}  m = Neg(b)  m5 = Unsqueeze(m, last)  a5 = Unsqueeze(a, last)  k = Concat<axis=-1>(m5, a5)  "
         f"r = Reshape(k, whole)  {SUM.format(c='cp', s='sp')}",
         {"interleaved": 1},
     ),
     "each half": (f"{CUT}  {BY_HALF}  y = Concat<axis=-1>(f, e)", {}),
-    "each of neighbours": (f"{EVEN}  {BY_HALF}  {STACK}", {"interleaved": 1}),
-    "each of neighbours, and nothing behind them": (
+    "each of neighbors": (f"{EVEN}  {BY_HALF}  {STACK}", {"interleaved": 1}),
+    "each of neighbors, and nothing behind them": (
         f"t, rest = Split<axis=-1>(x, all)  {EVEN.replace('(x', '(t')}  {BY_HALF}  {STACK.replace('y =', 'z =')}  "
         "y = Concat<axis=-1>(z, rest)",
         {"interleaved": 1},

@@ -101,8 +101,8 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "llama, no groups": (partial(llama, kv_heads=4), _LLAMA, {"kv_num_heads": 4}, 6),
     "llama, one head of keys": (partial(llama, kv_heads=1), _LLAMA, {"kv_num_heads": 1}, 6),
     "llama, no mask": (partial(llama, mask=False), _LLAMA, {"is_causal": 0}, 6),
-    "qwen, normalised heads": (partial(llama, qk_norm="rows"), {**_LLAMA, "RMSNormalization": 3}, {}, 6),
-    "gemma, normalised heads": (
+    "qwen, normalized heads": (partial(llama, qk_norm="rows"), {**_LLAMA, "RMSNormalization": 3}, {}, 6),
+    "gemma, normalized heads": (
         partial(llama, qk_norm="heads"),
         {**_LLAMA, "RMSNormalization": 3},
         {"kv_num_heads": 2},

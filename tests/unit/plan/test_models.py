@@ -31,7 +31,7 @@ def test_ocr(name: str, shape: tuple[int, ...], provider: str) -> None:
     path = OCR / name
     feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
     result = compile_model(path, providers=[provider, "wasm"], manifests=provisional.manifests())
-    wanted = run_native(str(path), feeds, optimise=True)
+    wanted = run_native(str(path), feeds, optimize=True)
     found = run_native(standard_form(result), feeds)
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-3, atol=1e-3)
 

@@ -43,7 +43,7 @@ def _written(model, tmp_path, **options):
     path = tmp_path / "written.onnx"
     level = {"basic": 1, "disabled": 0}.get(options.setdefault("graph_optimization_level", "basic"), 99)
     saved = SavedModel.of(str(path), {}, level)
-    compile_model(model.SerializeToString(), providers=["wasm"], options=CompileOptions(**options), optimised=saved)
+    compile_model(model.SerializeToString(), providers=["wasm"], options=CompileOptions(**options), optimized=saved)
     return onnx.load(path)
 
 
@@ -127,7 +127,7 @@ def test_old_forms_stay_old(tmp_path):
     _same(written, model, {"N": 3})
 
 
-def test_weights_stay_quantised(tmp_path):
+def test_weights_stay_quantized(tmp_path):
     text = """g (float[N,6] x) => (float[N,4] y) {
         w = DequantizeLinear(q, scale)
         y = MatMul(x, w)
@@ -198,7 +198,7 @@ def test_onnxruntimes_fusions_find_what_they_find_behind_native(level, tmp_path)
     options.optimized_model_filepath = str(tmp_path / "native.onnx")
     onnxruntime.InferenceSession(model.SerializeToString(), options, disabled_optimizers=disabled[:1])
     saved = SavedModel.of(str(tmp_path / "ours.onnx"), {DISABLED_ENTRY: ";".join(disabled)}, level)
-    compile_model(model.SerializeToString(), providers=["wasm"], optimised=saved)
+    compile_model(model.SerializeToString(), providers=["wasm"], optimized=saved)
     assert fused(tmp_path / "ours.onnx") == fused(tmp_path / "native.onnx") != {}
 
 

@@ -28,7 +28,7 @@ struct Activation {
 // leading ones.
 struct Window {
   int32_t batch, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];  // pad: at the beginnings
-  int32_t pixel_stride;                                                     // elements between neighbouring pixels
+  int32_t pixel_stride;                                                     // elements between neighboring pixels
   int32_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
 };

@@ -1,4 +1,4 @@
-// com.microsoft's DynamicQuantizeMatMul: A is quantised to uint8 by its own range, the product made of integers, the
+// com.microsoft's DynamicQuantizeMatMul: A is quantized to uint8 by its own range, the product made of integers, the
 // result is float.
 #include <algorithm>
 #include <cmath>

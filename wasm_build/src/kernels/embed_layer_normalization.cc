@@ -1,5 +1,5 @@
 // com.microsoft's EmbedLayerNormalization: the sum of a word's, its position's and its segment's embeddings,
-// normalised.
+// normalized.
 #include "axes.h"
 #include "half_precision.h"
 #include "py_ort/microkernels.h"
@@ -45,7 +45,7 @@ class EmbedLayerNormalization {
     f.scale = scale.data<float>(), f.bias = bias.data<float>();
     f.epsilon = epsilon_;
     if (!run_microkernel(microkernels().f32_normalize, f))
-      return out_of_memory("no memory for the scratch space of a normalisation");
+      return out_of_memory("no memory for the scratch space of a normalization");
     return {};
   }
 

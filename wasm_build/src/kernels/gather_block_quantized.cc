@@ -1,4 +1,4 @@
-// com.microsoft GatherBlockQuantized: rows of a table that is quantised in blocks, dequantised as they are taken.
+// com.microsoft GatherBlockQuantized: rows of a table that is quantized in blocks, dequantized as they are taken.
 #include "axes.h"
 #include "elements.h"
 #include "lanes.h"

@@ -1,4 +1,4 @@
-// com.microsoft's GroupNorm and SkipGroupNorm: groups of channels normalised, SiLU after them if wanted; channels last
+// com.microsoft's GroupNorm and SkipGroupNorm: groups of channels normalized, SiLU after them if wanted; channels last
 // unless said otherwise.
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,7 @@ class GroupNorm {
     f.x = first.data<float>(), f.y = first.mutable_data<float>();
     f.epsilon = epsilon_;
     if (!run_microkernel(microkernels().f32_normalize, f))
-      return out_of_memory("no memory for the scratch space of a normalisation");
+      return out_of_memory("no memory for the scratch space of a normalization");
     float* row = first.mutable_data<float>();
     const Activation silu{Activation::swish, 1, 0};
     for (int64_t i = 0; i < image.batch * channels; ++i, row += pixels) {

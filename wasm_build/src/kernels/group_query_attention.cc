@@ -36,7 +36,7 @@ class GroupQueryAttention {
     for (size_t i : {12, 13, 14, 15})
       if (context.input(i))
         return not_implemented("GroupQueryAttention with ",
-                               i < 14 ? "quantised caches" : "normalised queries and keys");
+                               i < 14 ? "quantized caches" : "normalized queries and keys");
     PY_ORT_ENSURE(heads_ > 0 && kv_heads_ > 0 && query.rank() == 3,
                   "GroupQueryAttention needs num_heads, kv_num_heads and a query with three axes, not the shape ",
                   query.dims);

@@ -1,4 +1,4 @@
-// Normalisation of images over their pixels: InstanceNormalization, GroupNormalization, MeanVarianceNormalization.
+// Normalization of images over their pixels: InstanceNormalization, GroupNormalization, MeanVarianceNormalization.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 Status run_normalize(const F32Normalize& f) {
   if (!run_microkernel(microkernels().f32_normalize, f))
-    return out_of_memory("no memory for the scratch space of a normalisation");
+    return out_of_memory("no memory for the scratch space of a normalization");
   return {};
 }
 

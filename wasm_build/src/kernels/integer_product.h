@@ -1,4 +1,4 @@
-// Products of 8-bit integers with zero points, and what quantised operators do with the sums.
+// Products of 8-bit integers with zero points, and what quantized operators do with the sums.
 #pragma once
 
 #include <vector>

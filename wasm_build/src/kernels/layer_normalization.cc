@@ -1,4 +1,4 @@
-// Normalisation over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip
+// Normalization over the last axes: LayerNormalization, RMSNormalization, and com.microsoft's relatives with a skip
 // connection.
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 Status run_normalize(const F32Normalize& f) {
   if (!run_microkernel(microkernels().f32_normalize, f))
-    return out_of_memory("no memory for the scratch space of a normalisation");
+    return out_of_memory("no memory for the scratch space of a normalization");
   return {};
 }
 
@@ -106,7 +106,7 @@ bool repeats(const Dims& small, const Dims& dims) {
   return rank <= static_cast<ptrdiff_t>(dims.size()) && std::equal(own, small.end(), dims.end() - rank);
 }
 
-// Inputs: X, skip, scale, [bias of the normalisation unless it is a root mean square,] bias added to the skip. Outputs:
+// Inputs: X, skip, scale, [bias of the normalization unless it is a root mean square,] bias added to the skip. Outputs:
 // Y, mean, inverse deviation, sum.
 template <bool kCentered>
 class SkipLayerNormalization {

@@ -265,7 +265,7 @@ class Attention {
   Dims sizes_;
 };
 
-// Attention with quantised X and weights. Inputs: X, weights, bias, their scales, a mask, their zero points, past keys
+// Attention with quantized X and weights. Inputs: X, weights, bias, their scales, a mask, their zero points, past keys
 // and values.
 class QAttention {
  public:

@@ -55,7 +55,7 @@ class NonMaxSuppression {
   static float scalar(const Tensor* given, float otherwise) {
     return given && given->count() ? *given->data<float>() : otherwise;
   }
-  // Any two opposite corners, or centre and size.
+  // Any two opposite corners, or center and size.
   Box corners(const float* b) const {
     if (center_) return {b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
     return {std::min(b[0], b[2]), std::min(b[1], b[3]), std::max(b[0], b[2]), std::max(b[1], b[3])};

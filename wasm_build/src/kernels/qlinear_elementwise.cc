@@ -1,5 +1,5 @@
 // com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearWhere:
-// an operator on floats between dequantising its inputs and quantising its output.
+// an operator on floats between dequantizing its inputs and quantizing its output.
 #include <cmath>
 
 #include "dtypes.h"
@@ -39,7 +39,7 @@ Status dequantize(const Tensor& x, Quantization q, Tensor& out) {
 Status quantize(Tensor& x, Quantization q, DType dtype, Tensor& out) {
   IntegerRange range{};
   float scale = 1, zero = 0;
-  PY_ORT_ENSURE(quantized_range(dtype, range), "no quantised integers: ", dtype_name(dtype));
+  PY_ORT_ENSURE(quantized_range(dtype, range), "no quantized integers: ", dtype_name(dtype));
   PY_ORT_TRY(read_scalar(q.scale, 1, scale));
   PY_ORT_TRY(read_scalar(q.zero_point, 0, zero));
   float* y = x.mutable_data<float>();

@@ -1,4 +1,4 @@
-// com.microsoft's QLinearAveragePool and QLinearGlobalAveragePool: averages of quantised images, in either layout.
+// com.microsoft's QLinearAveragePool and QLinearGlobalAveragePool: averages of quantized images, in either layout.
 #include <cmath>
 
 #include "integer_product.h"

@@ -95,7 +95,7 @@ class Bernoulli {
   Seed seed_;
 };
 
-// Draws classes with the unnormalised log probabilities of each row: the largest of them after adding Gumbel noise.
+// Draws classes with the unnormalized log probabilities of each row: the largest of them after adding Gumbel noise.
 class Multinomial {
  public:
   explicit Multinomial(const KernelInfo& info)

@@ -22,7 +22,7 @@ struct RecurrentWeights {
 Status add_recurrent(const float* h, const Tensor& panels, int64_t batch, int64_t hidden, int64_t columns, float* gates,
                      int64_t stride);
 
-// What [batch, hidden] states are once quantised to uint8 by their own range; rows that are not active count as zeros.
+// What [batch, hidden] states are once quantized to uint8 by their own range; rows that are not active count as zeros.
 void quantize_states(const float* h, const std::vector<bool>& active, int64_t hidden, float* out);
 
 // x = activation(clip(x))
@@ -53,7 +53,7 @@ class RecurrentNet {
   float clip() const { return clip_; }
   bool input_forget() const { return input_forget_; }
   bool linear_before_reset() const { return linear_before_reset_; }
-  // Of LSTM: whether products see the old state as quantised.
+  // Of LSTM: whether products see the old state as quantized.
   bool quantized_state() const { return quantized_state_; }
 
  private:

@@ -15,7 +15,7 @@ struct ReducedAxes {
 };
 ReducedAxes reduced_axes(const Dims& dims, const std::vector<int64_t>& axes, bool keep);
 
-// Axes that do not count are gone, neighbours of one kind are one: the loops over the elements, the innermost last.
+// Axes that do not count are gone, neighbors of one kind are one: the loops over the elements, the innermost last.
 // `step` is that of the output, 0 when reduced.
 struct ReduceLoop {
   int64_t size, step;

@@ -10,7 +10,7 @@ namespace py_ort {
 struct RotaryTable {
   const float *cos = nullptr, *sin = nullptr;  // [positions, half]
   int64_t half = 0;                            // pairs that are rotated in a head
-  bool interleaved = false;                    // pairs are neighbours, else `half` apart
+  bool interleaved = false;                    // pairs are neighbors, else `half` apart
   std::vector<int64_t> positions;              // [batch, rows]
 };
 

@@ -30,7 +30,7 @@ const SHARED = 2;
 
 /**
  * Makes a module import its memory as shared, by a flag in its bytes. Nothing else in it differs: plain loads and
- * stores are allowed there, and none of our modules is instantiated on a memory that another one initialises.
+ * stores are allowed there, and none of our modules is instantiated on a memory that another one initializes.
  */
 export function onSharedMemory(module: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   let at = 8; // behind the magic number and the version

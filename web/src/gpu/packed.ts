@@ -34,7 +34,7 @@ export function withPacked(module: string, bindings: readonly PackedBinding[]): 
   for (const binding of bindings) {
     const { name, packing, lanes } = binding;
     if (laneWrites.has(name)) throw new KernelError(`a shader writes single lanes of ${name}, which is packed`, true);
-    // Neighbours in a word that several threads write: each of them touches its own bits only.
+    // Neighbors in a word that several threads write: each of them touches its own bits only.
     const shared = writes.has(name) && bitsAt(binding) < 32;
     types[name] = shared ? 'atomic<u32>' : bitsAt(binding) === 64 ? 'vec2<u32>' : 'u32';
     if (reads.has(name)) functions.add(readText(binding, shared));

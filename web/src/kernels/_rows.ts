@@ -1,4 +1,4 @@
-// Kernels that look at each row of a tensor several times: Softmax, the normalisations. A row is all elements along one
+// Kernels that look at each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
 // axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
 // barriers.
 import type { Context, Tensor } from '../jsep/kernel';
@@ -13,7 +13,7 @@ export interface RowLayout {
   /** steps: 4 elements of a row at a time; rows: 4 rows at a time. */
   readonly wide: 'steps' | 'rows' | 'none';
   readonly team: number;
-  /** Whether rows lie in one piece each; if not, neighbouring threads have neighbouring rows. */
+  /** Whether rows lie in one piece each; if not, neighboring threads have neighboring rows. */
   readonly whole: boolean;
 }
 

@@ -35,7 +35,7 @@ ${float ? mathFunctions('is_nan') : ''}
 fn before(a: T, p: u32, b: T, q: u32) -> bool { return (${beats}) | ((${equal}) & (p ${lastIndex ? '>' : '<'} q)); }
 ${teamMain({
   team,
-  neighbours: true,
+  neighbors: true,
   accumulators: [
     { name: 'best', type: 'T', start: 'x0' },
     { name: 'step', type: 'u32', start: '0u' },

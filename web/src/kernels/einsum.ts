@@ -16,7 +16,7 @@ import { permuted, permuteInto } from './_permute';
 import { multiply } from './product/multiply';
 
 /**
- * The equation on operands of known ranks: a label for each axis. Axes of an ellipsis are labelled "0", "1", … from the
+ * The equation on operands of known ranks: a label for each axis. Axes of an ellipsis are labeled "0", "1", … from the
  * last.
  */
 interface Terms {

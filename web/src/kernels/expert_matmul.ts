@@ -43,7 +43,7 @@ ${
         : '    sum += f32(x[row_0 + r]) * f32(w[column * u.steps + r]);';
     return teamMain({
       team,
-      neighbours: false,
+      neighbors: false,
       accumulators: [{ name: 'sum', type: 'f32', start: '0.0' }],
       prepare: `  let n = o % u.n;
   let expert = u32(choices[o / u.n]);

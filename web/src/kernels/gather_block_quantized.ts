@@ -1,4 +1,4 @@
-// com.microsoft's GatherBlockQuantized: elements of a table that is quantised in blocks, dequantised as they are taken.
+// com.microsoft's GatherBlockQuantized: elements of a table that is quantized in blocks, dequantized as they are taken.
 import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
 import {
   FLOATS,

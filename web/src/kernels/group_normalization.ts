@@ -69,7 +69,7 @@ function normalizeGroups(ctx: Context, channelsLast: boolean, wanted: number | '
   const groups = wanted === 'channels' ? channels : wanted;
   if (groups <= 0 || channels % groups !== 0 || scale.size !== channels || bias.size !== channels) {
     throw new KernelError(
-      `a normalisation of ${channels} channels in ${groups} groups with scale [${scale.dims}] and bias [${bias.dims}]`,
+      `a normalization of ${channels} channels in ${groups} groups with scale [${scale.dims}] and bias [${bias.dims}]`,
     );
   }
   const pixels = sizeOf(x.dims) / (x.dims[0] * channels);

@@ -1,4 +1,4 @@
-// Normalisation of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
+// Normalization of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
 // before: Skip…).
 import type { Attributes } from '../jsep/attributes';
 import {
@@ -21,7 +21,7 @@ import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from './_rows'
 
 interface NormSpec extends Spec {
   /** Whether the mean is taken away first. */
-  readonly centred: boolean;
+  readonly centered: boolean;
   readonly layout: RowLayout;
   readonly storage: StorageType;
   /** Type of scale and bias: they may be wider than x. */
@@ -46,7 +46,7 @@ const ROOT_MEAN_SQUARE: RowPhase = {
 
 const SHADER: Shader<NormSpec> = {
   name: 'layer_normalization',
-  wgsl({ centred, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
+  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
     const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
     const terms = [
       'F(x_in[at])',
@@ -54,16 +54,16 @@ const SHADER: Shader<NormSpec> = {
       ...(skipBias ? ['F(skip_bias[step])'] : []),
     ];
     const place = whole ? 'at' : 'step';
-    const normal = `(${centred ? '(x - mean) - rest' : 'x'}) * inverse
+    const normal = `(${centered ? '(x - mean) - rest' : 'x'}) * inverse
       * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
     return rowMain({
       layout,
       element: `let x = ${terms.join(' + ')};`,
-      phases: centred ? SPREAD : [ROOT_MEAN_SQUARE],
+      phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
       write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
       // Infinities have no distance from their mean; where none is taken, it is 0.
       finish: `${
-        mean ? `means[row] = ${centred ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
+        mean ? `means[row] = ${centered ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
       } ${inverse ? 'inverses[row] = inverse;' : ''}`,
     });
   },
@@ -78,7 +78,7 @@ interface Norm {
   /** Where rows begin. */
   readonly axis: number;
   readonly epsilon: number;
-  readonly centred: boolean;
+  readonly centered: boolean;
   /** Indices of the outputs for the mean, the inverse of the spread, and the sum with the skip. */
   readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
 }
@@ -95,7 +95,7 @@ function normalize(ctx: Context, n: Norm): void {
   const outer = sizeOf(x.dims.slice(0, n.axis));
   const length = sizeOf(x.dims.slice(n.axis));
   if (skipBias && skipBias.size !== length)
-    throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalisation of rows of ${length} elements`);
+    throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalization of rows of ${length} elements`);
   if (skip && !repeats(skip.dims, x.dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
   const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
   const extra = (i: number | undefined, dims: readonly number[], dtype: DType) =>
@@ -112,7 +112,7 @@ function normalize(ctx: Context, n: Norm): void {
   const [scale, bias] = affine.map((given) =>
     given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis)),
   );
-  const common = { whole, length, scale, bias, skipBias, centred: n.centred, epsilon: n.epsilon };
+  const common = { whole, length, scale, bias, skipBias, centered: n.centered, epsilon: n.epsilon };
   // What is repeated, for less than all rows, goes with all of them only.
   if (whole || (skip && skip.size !== x.size))
     return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
@@ -121,7 +121,7 @@ function normalize(ctx: Context, n: Norm): void {
   inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
 }
 
-interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centred' | 'epsilon'> {
+interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centered' | 'epsilon'> {
   readonly y: Tensor;
   readonly rows: number;
   readonly length: number;
@@ -140,7 +140,7 @@ function normalizeRows(
   ctx.dispatch({
     shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
     spec: {
-      centred: n.centred,
+      centered: n.centered,
       layout: rows.layout,
       storage: x.storage,
       scale: scale.storage,
@@ -181,7 +181,7 @@ const attributes =
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
 
 /** LayerNormalization(x, scale, bias?) and its kin without the mean. */
-function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttributes> {
+function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttributes> {
   return {
     op,
     domain,
@@ -189,14 +189,14 @@ function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttrib
     attributes: attributes(1e-5),
     resolve(ctx, { axis, epsilon }) {
       const x = ctx.input(0);
-      const outputs = centred ? { mean: 1, inverse: 2 } : { inverse: 1 };
+      const outputs = centered ? { mean: 1, inverse: 2 } : { inverse: 1 };
       normalize(ctx, {
         x,
         scale: ctx.input(1),
-        bias: centred ? ctx.inputs[2] : undefined,
+        bias: centered ? ctx.inputs[2] : undefined,
         axis: normalizeAxis(axis, x.dims.length),
         epsilon,
-        centred,
+        centered,
         outputs,
       });
     },
@@ -204,7 +204,7 @@ function plain(op: string, centred: boolean, domain?: string): Kernel<NormAttrib
 }
 
 /** SkipLayerNormalization(x, skip, scale, shift?, bias?): the rows of x + skip + bias. */
-function skipping(op: string, centred: boolean): Kernel<NormAttributes> {
+function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
   return {
     op,
     domain: MICROSOFT_DOMAIN,
@@ -212,7 +212,7 @@ function skipping(op: string, centred: boolean): Kernel<NormAttributes> {
     attributes: attributes(1e-12),
     resolve(ctx, { epsilon }) {
       const x = ctx.input(0);
-      const [bias, skipBias] = centred ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
+      const [bias, skipBias] = centered ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
       normalize(ctx, {
         x,
         skip: ctx.input(1),
@@ -221,7 +221,7 @@ function skipping(op: string, centred: boolean): Kernel<NormAttributes> {
         skipBias,
         axis: x.dims.length - 1,
         epsilon,
-        centred,
+        centered,
         outputs: { mean: 1, inverse: 2, sum: 3 },
       });
     },

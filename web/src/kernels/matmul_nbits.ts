@@ -62,7 +62,7 @@ const FEW: Shader<FewSpec> = {
     const type = rows === 4 ? 'vec4<f32>' : 'f32';
     return teamMain({
       team,
-      neighbours: false,
+      neighbors: false,
       accumulators: [{ name: 'sum', type, start: `${type}(0.0)` }],
       prepare: `  let n = o % u.n;
   let row = o / u.n * ${rows}u;

@@ -61,7 +61,7 @@ const PAD: Shader<PadSpec> = {
 };
 
 /**
- * One element of padding along an axis means that neighbours cannot be folded; axes without padding fold into the one
+ * One element of padding along an axis means that neighbors cannot be folded; axes without padding fold into the one
  * before.
  */
 function fold(

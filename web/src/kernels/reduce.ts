@@ -43,7 +43,7 @@ import {
   wrapped,
 } from '../wgsl';
 
-/** What is computed four at a time: neighbouring outputs, neighbouring steps of one, or nothing. */
+/** What is computed four at a time: neighboring outputs, neighboring steps of one, or nothing. */
 export type Wide = 'outputs' | 'steps' | 'none';
 
 export type Combination = 'sum' | 'product' | 'max' | 'min';
@@ -136,7 +136,7 @@ fn map(x: T${peak ? ', peak: T' : ''}) -> T { return ${map}; }
 ${finish ? `fn finish(r: T${peak ? ', peak: T' : ''}) -> T { return ${finish}; }` : ''}
 ${teamMain({
   team,
-  neighbours: wide === 'outputs',
+  neighbors: wide === 'outputs',
   accumulators: [{ name: 'acc', type: 'T', start: float && !(empty && combine === 'sum') ? floatStart : start }],
   prepare: `  let part = o / u.outputs;
   let output = o % u.outputs;

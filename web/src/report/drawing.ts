@@ -1,14 +1,14 @@
 // Draws a laid-out graph on a canvas: what is in sight, and texts only where they can be read.
 import { emptyLayout, layOut, type Layout, type Point, type Size } from './layout';
 import type { View } from './model';
-import { colour, FONT, sized } from './page';
+import { color, FONT, sized } from './page';
 
 const LINE = 15,
   PADDING = 10,
   MOST_WIDTH = 240,
   READABLE = 0.45,
   STRIP = 14;
-const COLOURS = ['paper', 'ink', 'dim', 'line', 'accent', 'match', 'webgpu', 'wasm', 'wait', 'stripe'] as const;
+const COLORS = ['paper', 'ink', 'dim', 'line', 'accent', 'match', 'webgpu', 'wasm', 'wait', 'stripe'] as const;
 
 export interface Marks {
   selected: number | undefined;
@@ -121,7 +121,7 @@ export class Drawing {
     const width = this.canvas.clientWidth,
       height = this.canvas.clientHeight;
     const draw = sized(this.canvas, width, height);
-    const tint = Object.fromEntries(COLOURS.map((name) => [name, colour(name)])) as Record<string, string>;
+    const tint = Object.fromEntries(COLORS.map((name) => [name, color(name)])) as Record<string, string>;
     draw.save();
     draw.scale(this.scale, this.scale);
     draw.translate(-this.x, -this.y);

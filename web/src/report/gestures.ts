@@ -16,7 +16,7 @@ const STILL = 4;
 
 export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
   const down = new Map<number, { x: number; y: number }>();
-  let travelled = 0;
+  let traveled = 0;
   canvas.addEventListener(
     'wheel',
     (event) => {
@@ -28,7 +28,7 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
   );
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
-    if (down.size === 0) travelled = 0;
+    if (down.size === 0) traveled = 0;
     down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
   });
   canvas.addEventListener('pointermove', (event) => {
@@ -41,10 +41,10 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
     down.set(event.pointerId, now);
     const dx = now.x - before.x,
       dy = now.y - before.y;
-    travelled += Math.abs(dx) + Math.abs(dy);
+    traveled += Math.abs(dx) + Math.abs(dy);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     if (!other) {
-      if (travelled > STILL) moves.pan(dx, dy);
+      if (traveled > STILL) moves.pan(dx, dy);
       return;
     }
     const gap = (a: { x: number; y: number }) => Math.max(Math.hypot(a.x - other.x, a.y - other.y), 1);
@@ -52,7 +52,7 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
     moves.pan(dx / 2, dy / 2);
   });
   const up = (event: PointerEvent) => {
-    if (down.delete(event.pointerId) && event.type === 'pointerup' && travelled <= STILL)
+    if (down.delete(event.pointerId) && event.type === 'pointerup' && traveled <= STILL)
       moves.click(event.offsetX, event.offsetY);
   };
   canvas.addEventListener('pointerup', up);

@@ -1,12 +1,12 @@
-// What every page of a report has: its data, its colours, a canvas as sharp as the screen.
+// What every page of a report has: its data, its colors, a canvas as sharp as the screen.
 
 /** The data that Python wrote into the page. */
 export function pageData<T>(): T {
   return JSON.parse(document.getElementById('data')!.textContent!) as T;
 }
 
-/** A colour of the page's style, light or dark. */
-export function colour(name: string): string {
+/** A color of the page's style, light or dark. */
+export function color(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
@@ -23,7 +23,7 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number):
   return context;
 }
 
-/** Calls `paint` at most once a frame, and again whenever the window or its colours are others. */
+/** Calls `paint` at most once a frame, and again whenever the window or its colors are others. */
 export function painter(paint: () => void): () => void {
   let asked = false;
   const again = () => {

@@ -1,6 +1,6 @@
 // The profile page: a flame chart of the whole trace above tables that can be sorted.
 import { follow } from './gestures';
-import { button, colour, FONT, painter, pageData, sized } from './page';
+import { button, color, FONT, painter, pageData, sized } from './page';
 import { sortableTables } from './sorting';
 import { ticks, timeText } from './ticks';
 
@@ -40,9 +40,9 @@ function paintAxis(draw: CanvasRenderingContext2D): void {
   const found = ticks(from, to, canvas.clientWidth / TICK);
   const step = found.length > 1 ? found[1]! - found[0]! : 0;
   for (const time of found) {
-    draw.fillStyle = colour('line');
+    draw.fillStyle = color('line');
     draw.fillRect(x(time), 0, 1, height);
-    draw.fillStyle = colour('dim');
+    draw.fillStyle = color('dim');
     draw.fillText(timeText(time, step), x(time) + 3, AXIS / 2);
   }
   canvas.dataset.ticks = String(found.length);
@@ -55,8 +55,8 @@ const repaint = painter(() => {
   draw.font = `11px ${FONT}`;
   draw.textBaseline = 'middle';
   paintAxis(draw);
-  const ink = colour('ink'),
-    colours = new Map<string, string>();
+  const ink = color('ink'),
+    colors = new Map<string, string>();
   for (const lane of lanes) {
     draw.fillStyle = ink;
     draw.fillText(lane.name, 4, lane.y + HEAD / 2);
@@ -66,8 +66,8 @@ const repaint = painter(() => {
       if (right < 0 || left > width || right < left) continue;
       const y = lane.y + HEAD + depth * ROW,
         wide = Math.max(right - left, 1);
-      if (!colours.has(category)) colours.set(category, colour(category) || colour('wait'));
-      draw.fillStyle = colours.get(category)!;
+      if (!colors.has(category)) colors.set(category, color(category) || color('wait'));
+      draw.fillStyle = colors.get(category)!;
       draw.fillRect(left, y, wide > 3 ? wide - 1 : wide, ROW - 2);
       if (wide < 30) continue;
       draw.save();

@@ -67,7 +67,7 @@ function referencesTo(names: ReadonlySet<string>, tokens: readonly Token[]): Set
       scopes.pop();
       if (scopes.at(-1)?.loop) scopes.pop();
     } else if (text === ';') {
-      // Its own initialiser sees what was called so before.
+      // Its own initializer sees what was called so before.
       if (declared !== undefined) declare(declared);
       declared = undefined;
     } else if (text === 'for') {

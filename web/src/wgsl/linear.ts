@@ -20,7 +20,7 @@ export function linearWorkgroups(
 
 /**
  * WGSL of the entry point: `body` runs with `i: u32`, the thread's index, for each i below `count`.
- * `items`: a thread does so many neighbours in turn (dispatch as many threads less); `body` must not return then.
+ * `items`: a thread does so many neighbors in turn (dispatch as many threads less); `body` must not return then.
  */
 export function linearMain(body: string, { size = WORKGROUP_SIZE, count = 'u.count', items = 1 } = {}): string {
   const own =

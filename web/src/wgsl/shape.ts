@@ -61,7 +61,7 @@ export interface Walk {
   readonly strides: readonly (readonly number[])[];
 }
 
-/** The same walk with as few axes as there can be: axes of one element go, neighbours that step alike become one. */
+/** The same walk with as few axes as there can be: axes of one element go, neighbors that step alike become one. */
 export function foldWalk({ dims, strides }: Walk): Walk {
   if (dims.includes(0)) return { dims: [0], strides: strides.map(() => [0]) };
   const folded: number[] = [];

@@ -148,7 +148,7 @@ const BLOCK_COPY: Shader<BlockSpec> = {
 };
 
 /**
- * Copies in blocks where source and target have their neighbours along different axes; false where that is impossible.
+ * Copies in blocks where source and target have their neighbors along different axes; false where that is impossible.
  */
 function blockCopy(
   ctx: Context,
@@ -157,8 +157,8 @@ function blockCopy(
   { dims, strides: [from, to] }: Walk,
   offsets: readonly number[],
 ): boolean {
-  const across = from.indexOf(1); // neighbours in the source
-  const along = to.indexOf(1); // neighbours in the target
+  const across = from.indexOf(1); // neighbors in the source
+  const along = to.indexOf(1); // neighbors in the target
   if (across < 0 || along < 0 || across === along || offsets.some((offset) => offset % 4 !== 0)) return false;
   const blocked = dims.map((dim, axis) => (axis === across || axis === along ? dim / 4 : dim));
   // A step of one block, in vectors, for each side.

@@ -8,8 +8,8 @@ const THREADS = 256;
 export interface TeamReduction {
   /** Threads per output: a power of two up to 256. */
   readonly team: number;
-  /** Whether neighbouring threads should work on neighbouring outputs, not on neighbouring steps of one. */
-  readonly neighbours: boolean;
+  /** Whether neighboring threads should work on neighboring outputs, not on neighboring steps of one. */
+  readonly neighbors: boolean;
   /** What a thread gathers: variables, their types and what they begin with. */
   readonly accumulators: readonly { readonly name: string; readonly type: string; readonly start: string }[];
   /**
@@ -26,7 +26,7 @@ export interface TeamReduction {
 }
 
 /** WGSL of the entry point; u.count is the number of outputs. */
-export function teamMain({ team, neighbours, accumulators, prepare, step, merge, finish }: TeamReduction): string {
+export function teamMain({ team, neighbors, accumulators, prepare, step, merge, finish }: TeamReduction): string {
   const declare = accumulators.map(({ name, type, start }) => `  var ${name}: ${type} = ${start};`).join('\n');
   if (team === 1) {
     return linearMain(
@@ -34,7 +34,7 @@ export function teamMain({ team, neighbours, accumulators, prepare, step, merge,
     );
   }
   const teams = THREADS / team;
-  const [slot, member] = neighbours ? [`lane % ${teams}u`, `lane / ${teams}u`] : [`lane / ${team}u`, `lane % ${team}u`];
+  const [slot, member] = neighbors ? [`lane % ${teams}u`, `lane / ${teams}u`] : [`lane / ${team}u`, `lane % ${team}u`];
   const shared = accumulators
     .map(({ name, type }) => `var<workgroup> shared_${name}: array<${type}, ${THREADS}>;`)
     .join('\n');

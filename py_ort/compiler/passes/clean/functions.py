@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from py_ort.compiler.canonical.canonicalise import canonicalise_nodes
+from py_ort.compiler.canonical.canonicalize import canonicalize_nodes
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
@@ -51,7 +51,7 @@ class Functions(Pass):
             return False  # another provider runs it, and the first one would not run all parts either
         # Bodies that the node had are in the newest form already.
         opsets = {**body.opset_imports, "": CANONICAL_OPSET} if subgraphs(node) else dict(body.opset_imports)
-        canonicalise_nodes(instantiate(node, body), opsets)
+        canonicalize_nodes(instantiate(node, body), opsets)
         return True
 
     def _is_plain(self, node: ir.Node) -> bool:
@@ -67,5 +67,5 @@ def _in_parts(node: ir.Node, declared: Parts) -> bool:
     if made is None:
         return False
     build.finish(*(made if isinstance(made, tuple) else (made,)))
-    canonicalise_nodes([inner for inner in graph if inner not in known], {"": CANONICAL_OPSET})
+    canonicalize_nodes([inner for inner in graph if inner not in known], {"": CANONICAL_OPSET})
     return True

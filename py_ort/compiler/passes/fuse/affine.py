@@ -23,7 +23,7 @@ class Affine(Pass):
         """First the normal form of each node, then pairs, until nothing is left to merge."""
         count = 0
         for node in nodes_of(model, "Sub", "Div"):
-            count += _normalise(node)
+            count += _normalize(node)
         for node in nodes_of(model, "Add", "Mul"):
             while node is not None and (merged := _merge(node)) is not None:
                 node = merged
@@ -45,7 +45,7 @@ def _broadcasts_into(contents: np.ndarray, value: ir.Value) -> bool:
     return all(size == 1 or size == dim for size, dim in zip(reversed(contents.shape), reversed(known), strict=False))
 
 
-def _normalise(node: ir.Node) -> bool:
+def _normalize(node: ir.Node) -> bool:
     """x - c → x + (-c); x / c → x * (1 / c)."""
     if node.inputs[1] is None or node.inputs[1].const_value is None:
         return False

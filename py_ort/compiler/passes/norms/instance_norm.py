@@ -44,7 +44,7 @@ class InstanceNorm(Pass):
 def _fuse(node: ir.Node, operators: list[str]) -> bool:
     normal = normal_of(node)
     known = None if normal is None else dims(normal.x)
-    if normal is None or known is None or not normal.centred or len(known) < 3:
+    if normal is None or known is None or not normal.centered or len(known) < 3:
         return False
     if normal.axes != tuple(range(2, len(known))) or not is_float(normal.x):
         return False

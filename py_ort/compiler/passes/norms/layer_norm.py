@@ -32,19 +32,19 @@ class LayerNorm(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Try each Div, each Mul by a reciprocal, each Add, and each RMSNormalization of what has no mean."""
-        count = sum(fuse_last_axes(node, "LayerNormalization", centred=True) for node in nodes_of(model, "Div", "Mul"))
+        count = sum(fuse_last_axes(node, "LayerNormalization", centered=True) for node in nodes_of(model, "Div", "Mul"))
         count += sum(_fuse_multiplied_out(node) for node in nodes_of(model, "Add"))
-        return count + sum(_fuse_centred(node) for node in nodes_of(model, "RMSNormalization"))
+        return count + sum(_fuse_centered(node) for node in nodes_of(model, "RMSNormalization"))
 
 
-def fuse_last_axes(node: ir.Node, op_type: str, *, centred: bool) -> bool:
-    """Put one node in the place of a normalization over the last axes, with its scale and, if centred, its bias."""
+def fuse_last_axes(node: ir.Node, op_type: str, *, centered: bool) -> bool:
+    """Put one node in the place of a normalization over the last axes, with its scale and, if centered, its bias."""
     normal = normal_of(node)
     axis = None if normal is None else normal.last_axes()
-    if normal is None or axis is None or normal.centred != centred or not is_float(normal.x):
+    if normal is None or axis is None or normal.centered != centered or not is_float(normal.x):
         return False
     fit = fits((dims(normal.x) or [])[axis:])
-    return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centred))
+    return _replace(op_type, normal, axis, affine_after(normal.value, normal.x, fit, shift=centered))
 
 
 def _fuse_multiplied_out(node: ir.Node) -> bool:
@@ -59,20 +59,20 @@ def _fuse_multiplied_out(node: ir.Node) -> bool:
     return _replace("LayerNormalization", found[0], axis, found[1])
 
 
-def _fuse_centred(node: ir.Node) -> bool:
+def _fuse_centered(node: ir.Node) -> bool:
     """RMSNormalization(x - mean) is LayerNormalization without a bias."""
-    centred, count = node.inputs[0], rank(node.inputs[0])
+    centered, count = node.inputs[0], rank(node.inputs[0])
     axis = attribute(node, "axis", -1)
-    if centred is None or count is None:
+    if centered is None or count is None:
         return False
     axis %= count
-    found = less_mean(centred, tuple(range(axis, count)))
+    found = less_mean(centered, tuple(range(axis, count)))
     if found is None:
         return False
     given = {name: value for name, value in attributes_of(node).items() if name in ("epsilon", "stash_type")}
     build = Builder(node, origin=[name for part in (*reversed(found[1]), node) for name in origins(part)])
     build.finish(build.op("LayerNormalization", found[0], node.inputs[1], axis=axis - count, **given))
-    drop(centred)
+    drop(centered)
     return True
 
 

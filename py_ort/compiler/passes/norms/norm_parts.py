@@ -22,12 +22,12 @@ Fit = Callable[[np.ndarray], "np.ndarray | None"]
 
 @dataclass
 class Normal:
-    """`value` is x, less its mean over `axes` if `centred`, over the root of its variance plus `epsilon`."""
+    """`value` is x, less its mean over `axes` if `centered`, over the root of its variance plus `epsilon`."""
 
     x: ir.Value
     axes: tuple[int, ...]
     epsilon: float
-    centred: bool
+    centered: bool
     value: ir.Value
     nodes: list[ir.Node]
 
@@ -56,10 +56,10 @@ def normal_of(node: ir.Node) -> Normal | None:
             continue
         _, axes, epsilon, more = found
         parts = [node, *nodes, *more]
-        centre = less_mean(top, axes)
-        if centre is None:
+        center = less_mean(top, axes)
+        if center is None:
             return Normal(top, axes, epsilon, False, node.outputs[0], parts)
-        return Normal(centre[0], axes, epsilon, True, node.outputs[0], [*parts, *centre[1]])
+        return Normal(center[0], axes, epsilon, True, node.outputs[0], [*parts, *center[1]])
     return None
 
 
@@ -80,13 +80,13 @@ def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
             scale = next(v for v in scaled.inputs if v is not inverse)
         root = _power(inverse, -0.5)
         found = None if root is None else _variance(root[0])
-        centre = None if found is None else less_mean(found[0], found[1])
-        if x is None or root is None or found is None or centre is None or rest.inputs[0] is None:
+        center = None if found is None else less_mean(found[0], found[1])
+        if x is None or root is None or found is None or center is None or rest.inputs[0] is None:
             continue
-        if centre[0] is not x or centre[1][1].outputs[0] is not mean or rest.inputs[0].const_value is None:
+        if center[0] is not x or center[1][1].outputs[0] is not mean or rest.inputs[0].const_value is None:
             continue
         parts = [node, product, rest, taken, *([scaled] if scale is not None and scaled else []), *root[1], *found[3]]
-        normal = Normal(x, found[1], found[2], True, node.outputs[0], [*parts, *centre[1]])
+        normal = Normal(x, found[1], found[2], True, node.outputs[0], [*parts, *center[1]])
         return normal, Affine(x, node.outputs[0], scale, rest.inputs[0], [])
     return None
 

@@ -21,4 +21,4 @@ class RmsNorm(Pass):
         """Try each Div and Mul."""
         if not self._target.has("", "RMSNormalization"):
             return 0
-        return sum(fuse_last_axes(node, "RMSNormalization", centred=False) for node in nodes_of(model, "Div", "Mul"))
+        return sum(fuse_last_axes(node, "RMSNormalization", centered=False) for node in nodes_of(model, "Div", "Mul"))

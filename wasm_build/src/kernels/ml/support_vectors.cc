@@ -98,7 +98,7 @@ class Regressor {
   size_t count_ = 0;
 };
 
-// Probabilities of k classes from those of each pair, by minimising how far they disagree (Wu, Lin and Weng, 2004,
+// Probabilities of k classes from those of each pair, by minimizing how far they disagree (Wu, Lin and Weng, 2004,
 // second method).
 std::vector<double> couple_probabilities(const std::vector<double>& pairs, size_t k) {
   std::vector<double> q(k * k), p(k, 1.0 / static_cast<double>(k)), qp(k);

@@ -9,7 +9,7 @@ import type { Hiding } from './hiding';
 import { attentionSoftmax } from './softmax';
 import { streamingAttention } from './streaming';
 
-/** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbours. */
+/** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbors. */
 export interface Heads {
   readonly tensor: Tensor;
   readonly offset?: number;
@@ -20,7 +20,7 @@ export interface Heads {
 export interface Attention {
   readonly batch: number;
   readonly heads: number;
-  /** A divisor of `heads`: neighbouring heads share keys and values. */
+  /** A divisor of `heads`: neighboring heads share keys and values. */
   readonly kvHeads: number;
   readonly queries: number;
   readonly keys: number;

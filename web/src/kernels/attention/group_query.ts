@@ -178,8 +178,8 @@ function rotationOf(
 }
 
 const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
-const quantised = 'a quantised cache of a form that onnxruntime refuses';
-const normalised = 'normalised queries and keys';
+const quantized = 'a quantized cache of a form that onnxruntime refuses';
+const normalized = 'normalized queries and keys';
 
 export const groupQueryAttention: Kernel<GroupAttributes> = {
   op: 'GroupQueryAttention',
@@ -192,10 +192,10 @@ export const groupQueryAttention: Kernel<GroupAttributes> = {
       otherwise: 'a cache that slides, of a form that onnxruntime refuses',
     },
     { noOutput: 3, otherwise: 'scores as an output' },
-    { noInput: 12, otherwise: quantised },
-    { noInput: 13, otherwise: quantised },
-    { noInput: 14, otherwise: normalised },
-    { noInput: 15, otherwise: normalised },
+    { noInput: 12, otherwise: quantized },
+    { noInput: 13, otherwise: quantized },
+    { noInput: 14, otherwise: normalized },
+    { noInput: 15, otherwise: normalized },
   ],
   attributes,
   resolve,

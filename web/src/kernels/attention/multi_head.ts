@@ -1,4 +1,4 @@
-// MultiHeadAttention and Attention of com.microsoft: the forms that onnxruntime's optimiser gives to transformers.
+// MultiHeadAttention and Attention of com.microsoft: the forms that onnxruntime's optimizer gives to transformers.
 import type { Attributes } from '../../jsep/attributes';
 import {
   type Context,

@@ -182,7 +182,7 @@ const PLACES = `  let part = index % u.splits;
   let v_base = u.v_3 + batch * u.v_0 + shared_head * u.v_1;
   let y_base = u.y_3 + batch * u.y_0;`;
 
-/** A row's head and query: neighbours are heads of one query. */
+/** A row's head and query: neighbors are heads of one query. */
 const headOf = (row: string, sharing: boolean) =>
   sharing ? `shared_head * u.sharing + ${row} % u.sharing` : 'shared_head';
 const queryOf = (row: string, sharing: boolean) => (sharing ? `${row} / u.sharing` : row);

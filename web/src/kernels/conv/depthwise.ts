@@ -1,4 +1,4 @@
-// A convolution where each channel has its own window (NHWC). A thread computes neighbouring pixels of a row in 4
+// A convolution where each channel has its own window (NHWC). A thread computes neighboring pixels of a row in 4
 // channels, so that pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
 import {

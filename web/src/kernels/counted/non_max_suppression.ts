@@ -12,7 +12,7 @@ interface PickSpec extends Spec {
   readonly team: number;
 }
 
-// Any two opposite corners, or centre and size.
+// Any two opposite corners, or center and size.
 const CORNERS = {
   corners: 'vec4(min(p.x, p.z), min(p.y, p.w), max(p.x, p.z), max(p.y, p.w))',
   center: 'vec4(p.y - p.w / 2.0, p.x - p.z / 2.0, p.y + p.w / 2.0, p.x + p.z / 2.0)',

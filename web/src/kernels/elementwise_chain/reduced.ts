@@ -71,7 +71,7 @@ fn map(x: T) -> T { return ${map}; }
 fn finish(r: T) -> T { return ${finish}; }
 ${teamMain({
   team,
-  neighbours: wide === 'outputs',
+  neighbors: wide === 'outputs',
   accumulators: [{ name: 'acc', type: 'T', start: floatStart }],
   prepare: `  let part = o / u.outputs;
   let output = o % u.outputs;

@@ -178,7 +178,7 @@ function fetchTurned(i: number, quad: string, column: string): string {
     next_b_${i} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }
 
-/** Neighbouring threads have neighbouring columns: their stores do not meet in a bank. */
+/** Neighboring threads have neighboring columns: their stores do not meet in a bank. */
 function storeTurned(i: number, first: string, slot: string, tileColumns: number): string {
   const lane = (s: number) =>
     `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u

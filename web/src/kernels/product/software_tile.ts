@@ -27,7 +27,7 @@ export function stepCost({ rows, columns }: Tile, shares: boolean): number {
 }
 
 export interface SoftwareTile extends Tile {
-  /** Neighbouring threads have neighbouring rows (and share b), or neighbouring columns. */
+  /** Neighboring threads have neighboring rows (and share b), or neighboring columns. */
   readonly along: 'rows' | 'columns';
   /** All that run, idle ones too. */
   readonly threads: number;

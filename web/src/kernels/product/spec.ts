@@ -61,7 +61,7 @@ export interface SoftwareSpec extends ProductSpec {
   /** Steps of k that are unrolled. Above 1 with aVec 1 and `tail`, the last ones may lie beyond k. */
   readonly step: 1 | 2 | 3 | 4;
   readonly tail: boolean;
-  /** Neighbouring threads have neighbouring rows (and share b), or neighbouring columns. */
+  /** Neighboring threads have neighboring rows (and share b), or neighboring columns. */
   readonly along: 'rows' | 'columns';
   /** Whether threads of a subgroup (of at least 4) load one row of b each and hand it round. */
   readonly share: boolean;

@@ -1,4 +1,4 @@
-// What quantised operators share: zero points and scales that are one for all, or one for each row or column; and the
+// What quantized operators share: zero points and scales that are one for all, or one for each row or column; and the
 // way back to bytes.
 import { DType } from '../../schema';
 import { type Binding, KernelError, type StorageType, type Tensor } from '../../jsep/kernel';

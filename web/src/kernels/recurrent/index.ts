@@ -29,7 +29,7 @@ interface LayerAttributes {
   readonly clip: number;
   readonly coupled: boolean;
   readonly linearFirst: boolean;
-  /** Products see the old state as it is once quantised to uint8 by its range. */
+  /** Products see the old state as it is once quantized to uint8 by its range. */
   readonly quantizedState: boolean;
   /** X and Y with the batch first. */
   readonly batchFirst: boolean;

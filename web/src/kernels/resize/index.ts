@@ -12,7 +12,7 @@ import { attributes, type Axis, type Mode, resizeAxes, type ResizeAttributes } f
 interface ResizeSpec extends Division {
   readonly mode: Mode;
   readonly nearest: string;
-  /** For each axis (neighbours that stay are one): whether it changes. */
+  /** For each axis (neighbors that stay are one): whether it changes. */
   readonly changes: readonly boolean[];
   readonly lanes: Lanes;
   readonly storage: StorageType;

@@ -1,4 +1,4 @@
-"""Which operators between dequantised inputs and a quantised result become operators on integers, and which do not."""
+"""Which operators between dequantized inputs and a quantized result become operators on integers, and which do not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONSTANTS = {
     **{"sy": np.float32(0.02), "least": np.uint8(0), "wide": np.int16(0), "zero": np.float32(0), "six": np.float32(6)},
     **{"steps": _STEPS, "zeros": np.full(6, 99, np.uint8)},
 }
-# id: (what stands between the convolution and what quantises, what quantises, the operators in the plan besides)
+# id: (what stands between the convolution and what quantizes, what quantizes, the operators in the plan besides)
 CASES = {
     "plain": ("", "sy, zx", {"QLinearConv"}),
     "identity": ("t = Identity(c)", "sy, zx", {"QLinearConv"}),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from py_ort.compiler.canonical.canonicalise import Check, canonicalise
+from py_ort.compiler.canonical.canonicalize import Check, canonicalize
 from py_ort.compiler.canonical.index_width import settle_outputs
 from py_ort.compiler.passes.contracts import check_canonical
 from py_ort.compiler.passes.pass_base import Pass, count_nodes
 
 
-class Canonicalise(Pass):
+class Canonicalize(Pass):
     """What all passes behind it work on."""
 
     after = ("constants", "free_dimensions")  # rewrites look at constants, and inference starts from the inputs
@@ -31,9 +31,9 @@ class Canonicalise(Pass):
         """Any opset."""
 
     def call(self, model: ir.Model) -> int:
-        """Rewrite, see `py_ort.compiler.canonical.canonicalise`; nodes put before others that stay count as well."""
+        """Rewrite, see `py_ort.compiler.canonical.canonicalize`; nodes put before others that stay count as well."""
         nodes = count_nodes(model)
-        count = canonicalise(model, self._check)
+        count = canonicalize(model, self._check)
         if self._output_types:
             settle_outputs(model.graph, self._output_types)
         return count or abs(count_nodes(model) - nodes)

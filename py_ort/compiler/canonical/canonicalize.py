@@ -19,7 +19,7 @@ Functions = Mapping[ir.OperatorIdentifier, ir.Function]
 Check = Callable[[ir.Node, int], None]
 
 
-def canonicalise(model: ir.Model, check: Check | None = None) -> int:
+def canonicalize(model: ir.Model, check: Check | None = None) -> int:
     """Bring every node of the model, at every depth, to the form that kernels know, and infer its outputs.
 
     One walk in order: a rewrite may rely on its inputs' dtypes and ranks. Functions of the model are inlined on the
@@ -36,13 +36,13 @@ def canonicalise(model: ir.Model, check: Check | None = None) -> int:
         InvalidGraph: With `check`, inputs that do not fit together.
     """
     functions = dict(model.functions)
-    count = canonicalise_nodes(list(model.graph), dict(model.opset_imports), functions, check)
+    count = canonicalize_nodes(list(model.graph), dict(model.opset_imports), functions, check)
     model.opset_imports[""] = CANONICAL_OPSET
     model.functions.clear()
     return count
 
 
-def canonicalise_nodes(
+def canonicalize_nodes(
     nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None, check: Check | None = None
 ) -> int:
     """Bring nodes, in order, and those of their subgraphs from the opsets of their model to the newest form."""
@@ -50,7 +50,7 @@ def canonicalise_nodes(
 
     def settle(inner: list[ir.Node]) -> None:
         nonlocal count
-        count += canonicalise_nodes(inner, opsets, functions, check)
+        count += canonicalize_nodes(inner, opsets, functions, check)
 
     def visit(inner: ir.Graph) -> None:
         settle(list(inner))
@@ -59,7 +59,7 @@ def canonicalise_nodes(
         function = functions.get(node.op_identifier()) if functions else None
         if function is not None:
             body = instantiate(node, function)
-            count += 1 + canonicalise_nodes(body, dict(function.opset_imports), functions, check)
+            count += 1 + canonicalize_nodes(body, dict(function.opset_imports), functions, check)
             continue
         if node.op_type == "Constant" and node.domain == "":
             count += hoist_constant(node)

@@ -1,4 +1,4 @@
-"""The optimised graph, written as ONNX, computes the same in native onnxruntime."""
+"""The optimized graph, written as ONNX, computes the same in native onnxruntime."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ _CASES = {
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 @pytest.mark.parametrize("case", _CASES)
 def test_native_onnxruntime_loads_it(case, provider, level, tmp_path):
-    model, path = _CASES[case], tmp_path / "optimised.onnx"
+    model, path = _CASES[case], tmp_path / "optimized.onnx"
     options = CompileOptions(graph_optimization_level=level)
-    compile_model(model.SerializeToString(), providers=[provider, "wasm"], options=options, optimised=SavedModel(path))
+    compile_model(model.SerializeToString(), providers=[provider, "wasm"], options=options, optimized=SavedModel(path))
     written = onnx.load(path)
     assert [i.name for i in written.graph.input] == [i.name for i in model.graph.input]
     assert {node.domain for node in written.graph.node} <= {"", "com.microsoft"}
@@ -76,10 +76,10 @@ def test_native_onnxruntime_loads_it(case, provider, level, tmp_path):
 
 def test_large_tensors_lie_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_writer, "_EXTERNAL_FROM", 100)
-    model, path = _CASES["product, bias, swish"], tmp_path / "optimised.onnx"
-    compile_model(model.SerializeToString(), providers=["wasm"], optimised=SavedModel(path, least=50))
-    assert (tmp_path / "optimised.onnx.data").stat().st_size >= 120
-    assert path.read_bytes().count(b"optimised.onnx.data") == 1
+    model, path = _CASES["product, bias, swish"], tmp_path / "optimized.onnx"
+    compile_model(model.SerializeToString(), providers=["wasm"], optimized=SavedModel(path, least=50))
+    assert (tmp_path / "optimized.onnx.data").stat().st_size >= 120
+    assert path.read_bytes().count(b"optimized.onnx.data") == 1
     feeds = random_feeds(model, {"N": 2})
     np.testing.assert_allclose(run_native(str(path), feeds)[0], run_native(model, feeds)[0], rtol=1e-5, atol=1e-5)
 
@@ -92,7 +92,7 @@ def test_a_model_is_written_over_itself(tmp_path, monkeypatch):
     path = tmp_path / "m.onnx"
     whole, feeds = made.SerializeToString(), random_feeds(made)
     onnx.save_model(made, path, save_as_external_data=True, location="m.onnx.data", size_threshold=0)
-    compile_model(path, providers=["wasm"], optimised=SavedModel(path))
+    compile_model(path, providers=["wasm"], optimized=SavedModel(path))
     assert stat.S_IMODE((tmp_path / "m.onnx.data").stat().st_mode) == stat.S_IMODE(path.stat().st_mode)
     np.testing.assert_allclose(run_native(str(path), feeds)[0], run_native(whole, feeds)[0], rtol=1e-5, atol=1e-5)
 
@@ -104,10 +104,10 @@ def test_a_file_for_initializers_by_onnxruntimes_entries(least, outside, tmp_pat
     { y = MatMul(x, w)  z = Gather(c, i)  p = Gather(t, i) }"""
     weights = {"w": np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)}
     model = parse(text, {**weights, "c": np.arange(1, 6, dtype=np.float32), "t": np.ones(2, np.float32)})
-    path = tmp_path / "optimised.onnx"
+    path = tmp_path / "optimized.onnx"
     (tmp_path / "below").mkdir()
     saved = SavedModel.of(str(path), {DATA_ENTRY: "below/weights.bin", LEAST_ENTRY: str(least)})
-    compile_model(model.SerializeToString(), providers=["wasm"], options=CompileOptions(), optimised=saved)
+    compile_model(model.SerializeToString(), providers=["wasm"], options=CompileOptions(), optimized=saved)
     entries = [tensor.external_data for tensor in onnx.load(path, load_external_data=False).graph.initializer]
     assert sum(map(bool, entries)) == outside
     assert (tmp_path / "below/weights.bin").exists() == bool(outside)
@@ -135,7 +135,7 @@ def test_what_the_model_says_of_itself_stays(tmp_path):
     model.producer_name, model.producer_version, model.domain = "pytorch", "2.13", "example"
     model.model_version, model.doc_string = 7, "words"
     onnx.helper.set_model_props(model, {"key": "value"})
-    compile_model(model.SerializeToString(), providers=["wasm"], optimised=SavedModel(tmp_path / "m.onnx"))
+    compile_model(model.SerializeToString(), providers=["wasm"], optimized=SavedModel(tmp_path / "m.onnx"))
     written = onnx.load(tmp_path / "m.onnx")
     for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string", "metadata_props"):
         assert getattr(written, name) == getattr(model, name)

@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM, which onnxruntime's dynamic quantisation makes of each LSTM."""
+"""DynamicQuantizeLSTM, which onnxruntime's dynamic quantization makes of each LSTM."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_equals_native(case: Case, new_session: NewSession, provider: str) -> No
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, provider: str) -> None:
-    """A model of two layers, quantised by onnxruntime's own tool."""
+    """A model of two layers, quantized by onnxruntime's own tool."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     def layer(name: str, x: str, y: str, size: int) -> list[onnx.NodeProto]:
@@ -90,10 +90,10 @@ def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, pr
     infos = [helper.make_tensor_value_info("x", 1, ["steps", "batch", INPUT])]
     results = [helper.make_tensor_value_info("y", 1, ["steps", "batch", 2 * HIDDEN])]
     graph = helper.make_graph(nodes, "g", infos, results, constants)
-    plain, quantised = tmp_path / "plain.onnx", tmp_path / "quantised.onnx"
+    plain, quantized = tmp_path / "plain.onnx", tmp_path / "quantized.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), plain)
-    quantize_dynamic(plain, quantised, weight_type=QuantType.QInt8)
-    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(quantised).graph.node}
+    quantize_dynamic(plain, quantized, weight_type=QuantType.QInt8)
+    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(quantized).graph.node}
     feeds = {"x": f32(9, 1, INPUT)}
-    session = new_session(str(quantised), providers=PROVIDERS[provider])
-    np.testing.assert_allclose(session.run(None, feeds)[0], run_native(str(quantised), feeds)[0], atol=2e-3)
+    session = new_session(str(quantized), providers=PROVIDERS[provider])
+    np.testing.assert_allclose(session.run(None, feeds)[0], run_native(str(quantized), feeds)[0], atol=2e-3)

@@ -1,4 +1,4 @@
-"""Networks quantised with onnxruntime's quantiser, in its forms, equal to native onnxruntime to the last unit."""
+"""Networks quantized with onnxruntime's quantizer, in its forms, equal to native onnxruntime to the last unit."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Images(CalibrationDataReader):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the network lies in all its forms."""
-    made = tmp_path_factory.mktemp("quantised")
+    made = tmp_path_factory.mktemp("quantized")
     onnx.save(network(), made / "float.onnx")
     logging.disable(logging.WARNING)  # advice to preprocess
     for name, options in FORMS.items():
@@ -112,7 +112,7 @@ def test_equals_onnxruntime(new_session, folder: Path, name: str):
         np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
 
 
-def test_operators_between_quantised_numbers_work_on_integers(new_session, folder: Path):
+def test_operators_between_quantized_numbers_work_on_integers(new_session, folder: Path):
     operators = [
         node.op_type for node in new_session(folder / "qdq-unsigned.onnx", providers=["wasm"]).placement().nodes
     ]
