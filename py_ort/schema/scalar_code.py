@@ -27,7 +27,7 @@ _WGSL = {
     **{name: name for name in ("expm1", "plain_zero", "relu", "sigmoid", "softplus")},
     "clamp": "bounded",
 }
-#: Functions that kernels/simd_functions.h has of four floats; what calls others is computed as doubles.
+#: Functions that kernels/shared/simd_functions.h has of four floats; what calls others is computed as doubles.
 _SIMD = frozenset({"abs", "ceil", "clamp", "cos", "erf", "exp", "expm1", "floor", "log", "plain_zero", "relu", "round"})
 _SIMD |= {"sigmoid", "sin", "softplus", "sqrt", "tanh"}
 _INSTRUCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "<": "wasm_f32x4_lt", ">": "wasm_f32x4_gt"}

@@ -10,7 +10,8 @@ find_program(SIDE_LINKER NAMES ${LINKERS} NO_CMAKE_FIND_ROOT_PATH)
 file(GLOB MICROKERNELS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microkernels/*.cc)
 list(FILTER MICROKERNELS EXCLUDE REGEX simd128.cc)
 set(SIDE_FLAGS --target=wasm32 -std=c++20 -O3 -msimd128 -mbulk-memory -ffreestanding -fno-exceptions -fno-rtti -fno-math-errno
-  -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR})
+  -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}/include
+  -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR})
 
 function(add_side_module name) # flags...
   if(NOT (SIDE_CLANG AND SIDE_LINKER))

@@ -4,7 +4,7 @@
 
 #include <wasm_simd128.h>
 
-#include "src/kernels/simd_functions.h"
+#include "kernels/shared/simd_functions.h"
 
 // PY_ORT_FOR_TARGET(f32_gemm_6x8) is f32_gemm_6x8__simd128, or f32_gemm_6x8__relaxed.
 #define PY_ORT_JOIN_(name, target) name##__##target

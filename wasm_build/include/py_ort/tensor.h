@@ -73,7 +73,7 @@ class Storage {
   uint32_t gpu_id() const { return gpu_id_; }
   std::vector<std::string>& strings() { return strings_; }
   // Said of weights: the bytes are the same in all runs, so a kernel may keep what it derives from them
-  // (src/kernels/derived.h).
+  // (src/kernels/shared/derived.h).
   void freeze() { constant_ = true; }
   bool constant() const { return constant_; }
   // Whether the bytes are this storage's own, and may change: not a weight's, nor borrowed.

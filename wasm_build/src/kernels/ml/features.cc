@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../axes.h"
-#include "../lanes.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/lanes.h"
 
 namespace py_ort::ml {
 namespace {

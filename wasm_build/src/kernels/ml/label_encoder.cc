@@ -1,9 +1,9 @@
 // LabelEncoder, CategoryMapper, OneHotEncoder.
 #include <algorithm>
 
-#include "../elements.h"
-#include "../lanes.h"
-#include "lookup.h"
+#include "kernels/shared/elements.h"
+#include "kernels/shared/lanes.h"
+#include "kernels/ml/lookup.h"
 
 namespace py_ort::ml {
 namespace {

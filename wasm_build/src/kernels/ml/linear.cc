@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../lanes.h"
-#include "scores.h"
+#include "kernels/shared/lanes.h"
+#include "kernels/ml/scores.h"
 
 namespace py_ort::ml {
 namespace {

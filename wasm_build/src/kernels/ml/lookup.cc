@@ -1,10 +1,10 @@
-#include "lookup.h"
+#include "kernels/ml/lookup.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "../lanes.h"
+#include "kernels/shared/lanes.h"
 
 namespace py_ort::ml {
 namespace {

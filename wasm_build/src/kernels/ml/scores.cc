@@ -1,4 +1,4 @@
-#include "scores.h"
+#include "kernels/ml/scores.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "../lanes.h"
-#include "scores.h"
+#include "kernels/shared/lanes.h"
+#include "kernels/ml/scores.h"
 
 namespace py_ort::ml {
 namespace {

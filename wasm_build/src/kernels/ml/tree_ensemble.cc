@@ -1,9 +1,9 @@
 // TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier.
 #include <algorithm>
 
-#include "../lanes.h"
-#include "scores.h"
-#include "trees.h"
+#include "kernels/shared/lanes.h"
+#include "kernels/ml/scores.h"
+#include "kernels/ml/trees.h"
 
 namespace py_ort::ml {
 namespace {

@@ -1,10 +1,10 @@
-#include "trees.h"
+#include "kernels/ml/trees.h"
 
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
-#include "../lanes.h"
+#include "kernels/shared/lanes.h"
 
 namespace py_ort::ml {
 namespace {

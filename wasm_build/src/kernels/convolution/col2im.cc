@@ -1,0 +1,76 @@
+// Col2Im: adds up blocks, one column each, to the image they were cut from.
+#include <algorithm>
+
+#include "kernels/shared/axes.h"
+#include "kernels/shared/half_precision.h"
+
+namespace py_ort {
+namespace {
+
+class Col2Im {
+ public:
+  explicit Col2Im(const KernelInfo& info)
+      : dilations_(info.attributes.integers("dilations")), pads_(info.attributes.integers("pads")),
+        strides_(info.attributes.integers("strides")) {}
+
+  Status operator()(KernelContext& context) const {
+    const Tensor& x = *context.input(0);
+    std::vector<int64_t> image, block;
+    PY_ORT_TRY(read_integers(*context.input(1), image));
+    PY_ORT_TRY(read_integers(*context.input(2), block));
+    const size_t rank = image.size();
+    const auto number = [](const std::vector<int64_t>& values, size_t i, int64_t otherwise) {
+      return i < values.size() ? values[i] : otherwise;
+    };
+    const int64_t taps = element_count(block);
+    std::vector<int64_t> places(rank);
+    for (size_t i = 0; i < rank && rank == block.size(); ++i)
+      places[i] = (image[i] + number(pads_, i, 0) + number(pads_, i + rank, 0) -
+                   number(dilations_, i, 1) * (block[i] - 1) - 1) /
+                      number(strides_, i, 1) +
+                  1;
+    PY_ORT_ENSURE(x.rank() == 3 && rank == block.size() && taps > 0 && x.dims[1] % taps == 0 &&
+                      x.dims[2] == element_count(places),
+                  "Col2Im's X of shape ", x.dims, " does not fit an image of ", image, " and blocks of ", block);
+    const int64_t channels = x.dims[1] / taps, pixels = element_count(image), columns = x.dims[2];
+    Dims dims{x.dims[0], channels};
+    dims.insert(dims.end(), image.begin(), image.end());
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, x.dtype, dims, y));
+    // Where element (tap, place) falls in the image; -1: outside.
+    std::vector<int64_t> target(static_cast<size_t>(taps * columns));
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t column = 0; column < columns; ++column) {
+        int64_t at = 0, step = 1, tap_rest = tap, column_rest = column;
+        for (size_t i = rank; i-- > 0; step *= image[i], tap_rest /= block[i], column_rest /= places[i]) {
+          const int64_t index = column_rest % places[i] * number(strides_, i, 1) - number(pads_, i, 0) +
+                                tap_rest % block[i] * number(dilations_, i, 1);
+          at = at < 0 || index < 0 || index >= image[i] ? -1 : at + index * step;
+        }
+        target[static_cast<size_t>(tap * columns + column)] = at;
+      }
+    }
+    const auto add = [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = x.data<T>();
+      T* to = y->mutable_data<T>();
+      std::fill_n(to, y->count(), zero);
+      for (int64_t row = 0; row < x.dims[0] * channels; ++row, to += pixels)
+        for (int64_t place : target) {
+          if (place >= 0) to[place] += *from;
+          ++from;
+        }
+    };
+    if (x.dtype == DType::float64) add(0.0);
+    else add(0.0f);
+    return {};
+  }
+
+ private:
+  std::vector<int64_t> dilations_, pads_, strides_;
+};
+
+PY_ORT_KERNEL("", "Col2Im", "float32,float16,bfloat16,float64;int64", WithHalf<Col2Im>);
+
+}  // namespace
+}  // namespace py_ort

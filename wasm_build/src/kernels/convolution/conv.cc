@@ -1,0 +1,225 @@
+// Convolution. The micro-kernels work on channels-last images; channels-first ones are turned before and after.
+//   1x1, stride 1:  a plain matrix product of the pixels
+//   depthwise:      f32_depthwise
+//   3x3, stride 1:  f32_winograd where it pays and the weights are constant
+//   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
+#include "kernels/shared/derived.h"
+#include "kernels/matmul/fused_activation.h"
+#include "kernels/shared/half_precision.h"
+#include "kernels/matmul/product.h"
+#include "kernels/shared/spatial.h"
+#include "kernels/shared/strided.h"
+#include "kernels/convolution/winograd.h"
+
+namespace py_ort {
+namespace {
+
+enum class WeightLayout : uint8_t { onnx /* [M, C/g, k…] */, channels_last /* [M, k…, C/g] */, hwio, panel8 };
+
+template <bool kChannelsLast>
+class Conv {
+ public:
+  static Status make(const KernelInfo& info, Conv& out) {
+    const Attributes& a = info.attributes;
+    out.group_ = a.integer("group", 1);
+    out.out_channels_ = a.integer("out_channels", 0);
+    const std::string layout = a.text("weight_layout", "");
+    if (layout == "panel8") out.layout_ = WeightLayout::panel8;
+    else if (layout == "HWIO") out.layout_ = WeightLayout::hwio;
+    else if (!layout.empty()) return invalid_graph("weight_layout cannot be ", layout);
+    else if (info.domain == kMicrosoftDomain && info.op_type == "NhwcConv") out.layout_ = WeightLayout::channels_last;
+    if (out.layout_ == WeightLayout::panel8 && out.out_channels_ <= 0)
+      return invalid_graph("panel8 weights need the attribute out_channels");
+    PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
+    if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty())
+      return invalid_graph("panel8 weights need the attribute kernel_shape");
+    out.residual_last_ = a.integer("residual_last", 0) != 0;
+    return read_activation(a, out.activation_);
+  }
+
+  Status operator()(KernelContext& context) const {
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z = context.input(3);
+    Image image;
+    PY_ORT_TRY(Image::of(x, kChannelsLast, image));
+    Job job;
+    Dims kernel;
+    PY_ORT_TRY(describe_weights(w, image, kernel, job));
+    PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
+                  job.out_channels, " output channels");
+    PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
+    const Image result{image.batch, job.out_channels, job.plan.out};
+    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
+                  "the addend of shape ", z->dims, " is not shaped like the result: ",
+                  Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
+    Tensor input, addend;
+    const Tensor* weights;
+    PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
+    PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
+    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, addend));
+    job.x = input.data<float>();
+    job.w = weights->data<float>();
+    job.bias = bias ? bias->data<float>() : nullptr;
+    job.z = z && !residual_last_ ? addend.data<float>() : nullptr;
+    const auto convolve = [&](Tensor& y) -> Status {
+      if (y.count() == 0) return {};
+      job.y = y.mutable_data<float>();
+      if (job.depthwise) PY_ORT_TRY(run_depthwise(job));
+      else if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels))
+        PY_ORT_TRY(run_winograd(job, w));
+      else PY_ORT_TRY(run_groups(job));
+      if (z && residual_last_) {
+        const float* more = addend.data<float>();
+        for (int64_t i = 0, count = y.count(); i < count; ++i) job.y[i] += more[i];
+      }
+      return {};
+    };
+    if (!job.z || !kChannelsLast)
+      return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
+    // The result may lie where the addend does: each element of that is read just before its sum is written.
+    addend = {};
+    return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve, {3});
+  }
+
+ private:
+  struct Job {
+    SpatialPlan plan;
+    int64_t in_channels = 0, out_channels = 0;
+    bool depthwise = false;
+    const float *x = nullptr, *w = nullptr, *bias = nullptr, *z = nullptr;
+    float* y = nullptr;
+  };
+
+  // Sizes from the weights, whatever their layout.
+  Status describe_weights(const Tensor& w, const Image& image, Dims& kernel, Job& job) const {
+    job.in_channels = image.channels;
+    PY_ORT_ENSURE(group_ > 0 && image.channels % group_ == 0, image.channels, " channels cannot be split into ", group_,
+                  " groups");
+    const int64_t per_group = image.channels / group_;
+    int64_t weights_per_group = per_group;
+    if (layout_ == WeightLayout::panel8) {
+      job.out_channels = out_channels_;
+      kernel = spatial_.kernel;
+      const int64_t columns = out_channels_ / group_;
+      const Dims expected{group_, (columns + 7) / 8, element_count(kernel) * per_group, 8};
+      PY_ORT_ENSURE(w.dims == expected, "panel8 weights should have the shape ", expected, ", not ", w.dims);
+    } else {
+      PY_ORT_ENSURE(w.rank() == static_cast<int64_t>(image.spatial.size()) + 2, "weights of shape ", w.dims,
+                    " do not fit an image with ", image.spatial.size(), " spatial axes");
+      switch (layout_) {
+        case WeightLayout::hwio:
+          kernel.assign(w.dims.begin(), w.dims.end() - 2);
+          job.out_channels = w.dim(-1), weights_per_group = w.dim(-2);
+          break;
+        case WeightLayout::channels_last:
+          kernel.assign(w.dims.begin() + 1, w.dims.end() - 1);
+          job.out_channels = w.dims[0], weights_per_group = w.dim(-1);
+          break;
+        default:
+          kernel.assign(w.dims.begin() + 2, w.dims.end());
+          job.out_channels = w.dims[0], weights_per_group = w.dims[1];
+      }
+    }
+    PY_ORT_ENSURE(weights_per_group == per_group && job.out_channels % group_ == 0, "weights of shape ", w.dims,
+                  " do not fit ", image.channels, " channels in ", group_, " groups");
+    job.depthwise = per_group == 1 && job.out_channels == group_ && layout_ != WeightLayout::panel8;
+    return {};
+  }
+
+  // To [taps, M] for depthwise, else to panels for each group.
+  Status prepare_weights(const Tensor& w, const Job& job, Tensor& out) const {
+    if (layout_ == WeightLayout::panel8 || (layout_ == WeightLayout::hwio && job.depthwise)) {
+      out = w;
+      return {};
+    }
+    const int64_t m = job.out_channels, channels = job.in_channels / group_, taps = job.plan.window.taps(),
+                  columns = m / group_;
+    if (job.depthwise) {
+      PY_ORT_TRY(Tensor::make(DType::float32, {taps, m}, out));
+      strided_copy(w, {0, {1, taps}}, out, {0, {m, 1}}, out.dims);
+      return {};
+    }
+    // Steps in `w` along (tap, channel, column of a group): channels and taps become the rows of a matrix.
+    Tensor rows = w;
+    int64_t row_step = 1, column_step = taps * channels;
+    if (layout_ == WeightLayout::hwio) {
+      row_step = m, column_step = 1;
+    } else if (layout_ == WeightLayout::onnx && taps > 1 && channels > 1) {
+      PY_ORT_TRY(Tensor::make(DType::float32, {m, taps, channels}, rows));
+      strided_copy(w, {0, {taps * channels, 1, taps}}, rows, {0, {taps * channels, channels, 1}}, rows.dims);
+    }
+    const int64_t k = taps * channels;
+    PY_ORT_TRY(Tensor::make(DType::float32, {group_, (columns + 7) / 8, k, 8}, out));
+    for (int64_t g = 0; g < group_; ++g)
+      pack_panels({rows.data<float>() + g * columns * column_step, k, columns, row_step, column_step}, 1,
+                  out.mutable_data<float>() + g * static_cast<int64_t>(panels_size(k, columns)));
+    return {};
+  }
+
+  Status run_depthwise(const Job& job) const {
+    F32Depthwise d;
+    d.window = &job.plan.window;
+    d.channels = static_cast<int32_t>(job.out_channels);
+    PY_ORT_TRY(zero_floats(static_cast<size_t>(job.out_channels + 8), d.zeros));
+    d.x = job.x, d.w = job.w, d.bias = job.bias, d.z = job.z, d.y = job.y;
+    d.activation = activation_;
+    if (!run_microkernel(microkernels().f32_depthwise, d))
+      return out_of_memory("no memory for the scratch space of a depthwise convolution");
+    return {};
+  }
+
+  Status run_winograd(const Job& job, const Tensor& w) const {
+    const Tensor* transformed;
+    PY_ORT_TRY(winograd_.get(
+        w, transformed, [&](Tensor& out) { return winograd_weights(job.w, job.in_channels, job.out_channels, out); }));
+    F32Winograd f;
+    f.window = &job.plan.window;
+    f.k = static_cast<int32_t>(job.in_channels), f.n = static_cast<int32_t>(job.out_channels);
+    PY_ORT_TRY(zero_floats(static_cast<size_t>(job.in_channels), f.zeros));
+    f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias, f.z = job.z, f.y = job.y;
+    f.activation = activation_;
+    if (!run_microkernel(microkernels().f32_winograd, f))
+      return out_of_memory("no memory for the scratch space of a convolution");
+    return {};
+  }
+
+  Status run_groups(const Job& job) const {
+    const Window& window = job.plan.window;
+    const int64_t channels = job.in_channels / group_, columns = job.out_channels / group_;
+    bool pointwise = window.taps() == 1;
+    for (int axis = 0; axis < 3; ++axis)
+      pointwise = pointwise && window.stride[axis] == 1 && window.pad[axis] == 0 && job.plan.pad_end[axis] == 0;
+    F32Gemm g;
+    g.rows = window.pixels_out();
+    g.n = static_cast<int32_t>(columns), g.k = static_cast<int32_t>(channels), g.taps = window.taps();
+    g.a_stride = window.pixel_stride;
+    g.window = pointwise ? nullptr : &window;
+    PY_ORT_TRY(zero_floats(static_cast<size_t>(channels), g.zeros));
+    g.c_stride = g.z_stride = static_cast<int32_t>(job.out_channels);
+    g.activation = activation_;
+    for (int64_t group = 0; group < group_; ++group) {
+      g.a = job.x + group * channels;
+      g.b = job.w + group * static_cast<int64_t>(panels_size(channels * g.taps, columns));
+      g.bias = job.bias ? job.bias + group * columns : nullptr;
+      g.z = job.z ? job.z + group * columns : nullptr;
+      g.c = job.y + group * columns;
+      PY_ORT_TRY(run_gemm(g));
+    }
+    return {};
+  }
+
+  SpatialAttributes spatial_;
+  int64_t group_ = 1, out_channels_ = 0;
+  WeightLayout layout_ = WeightLayout::onnx;
+  Activation activation_;
+  bool residual_last_ = false;  // the addend comes behind the activation
+  Derived<Tensor> weights_, winograd_;
+};
+
+constexpr const char* kTypes = "float32,float16,bfloat16";
+PY_ORT_KERNEL("", "Conv", kTypes, WithHalf<Conv<false>>);
+PY_ORT_KERNEL(kMicrosoftDomain, "FusedConv", kTypes, WithHalf<Conv<false>>);
+PY_ORT_KERNEL(kMicrosoftDomain, "NhwcConv", kTypes, WithHalf<Conv<true>>);
+PY_ORT_KERNEL(kNhwcDomain, "Conv", kTypes, WithHalf<Conv<true>>);
+
+}  // namespace
+}  // namespace py_ort

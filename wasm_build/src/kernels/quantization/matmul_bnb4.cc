@@ -1,0 +1,88 @@
+// com.microsoft's MatMulBnb4: a product with weights of 4 bits that stand for numbers of a table (FP4 or NF4), times
+// the largest of their block.
+#include "kernels/shared/half_precision.h"
+#include "kernels/matmul/unpacked_product.h"
+
+namespace py_ort {
+namespace {
+
+constexpr float kFp4[16] = {0.0f,
+                            0.005208333488553762f,
+                            0.6666666865348816f,
+                            1.0f,
+                            0.3333333432674408f,
+                            0.5f,
+                            0.1666666716337204f,
+                            0.25f,
+                            0.0f,
+                            -0.005208333488553762f,
+                            -0.6666666865348816f,
+                            -1.0f,
+                            -0.3333333432674408f,
+                            -0.5f,
+                            -0.1666666716337204f,
+                            -0.25f};
+constexpr float kNf4[16] = {-1.0f,
+                            -0.6961928009986877f,
+                            -0.5250730514526367f,
+                            -0.39491748809814453f,
+                            -0.28444138169288635f,
+                            -0.18477343022823334f,
+                            -0.09105003625154495f,
+                            0.0f,
+                            0.07958029955625534f,
+                            0.16093020141124725f,
+                            0.24611230194568634f,
+                            0.33791524171829224f,
+                            0.44070982933044434f,
+                            0.5626170039176941f,
+                            0.7229568362236023f,
+                            1.0f};
+
+class MatMulBnb4 {
+ public:
+  static Status make(const KernelInfo& info, MatMulBnb4& out) {
+    const Attributes& a = info.attributes;
+    out.k_ = a.integer("K", 0), out.n_ = a.integer("N", 0), out.block_ = a.integer("block_size", 0);
+    out.transposed_ = a.integer("transB", 1) != 0;
+    const int64_t type = a.integer("quant_type", 0);
+    if (type != 0 && type != 1) return invalid_graph("MatMulBnb4's quant_type is 0 (FP4) or 1 (NF4), not ", type);
+    if (out.block_ < 1) return invalid_graph("MatMulBnb4's block_size cannot be ", out.block_);
+    out.table_ = type == 0 ? kFp4 : kNf4;
+    return {};
+  }
+
+  // Inputs: A; B, [N, K] flat, the first of two in the high bits; the largest of each block of it.
+  Status operator()(KernelContext& context) const {
+    const Tensor &a = *context.input(0), &b = *context.input(1), &largest = *context.input(2);
+    const int64_t depth = transposed_ ? k_ : n_, columns = transposed_ ? n_ : k_, all = n_ * k_;
+    PY_ORT_ENSURE(a.rank() >= 1 && a.dims.back() == depth, "MatMulBnb4 of K = ", k_, " and N = ", n_,
+                  " got A of shape ", a.dims);
+    PY_ORT_ENSURE(b.count() == (all + 1) / 2 && largest.count() == (all + block_ - 1) / block_,
+                  "MatMulBnb4 of K = ", k_, " and N = ", n_, " got B of shape ", b.dims, " and absmax of shape ",
+                  largest.dims);
+    Dims dims = a.dims;
+    dims.back() = columns;
+    Tensor* y;
+    PY_ORT_TRY(context.output(0, a.dtype, dims, y));
+    const uint8_t* packed = b.data<uint8_t>();
+    const auto unpack = [&](int64_t column, float* to) {
+      const int64_t step = transposed_ ? 1 : k_;
+      for (int64_t i = 0, at = transposed_ ? column * k_ : column; i < depth; ++i, at += step)
+        to[i] = table_[at % 2 ? packed[at / 2] & 15 : packed[at / 2] >> 4] * largest.data<float>()[at / block_];
+    };
+    const int64_t rows = depth ? a.count() / depth : 0;
+    return multiply_unpacked(a.data<float>(), rows, depth, columns, depth, unpack, nullptr, y->mutable_data<float>());
+  }
+
+ private:
+  int64_t k_ = 0, n_ = 0, block_ = 0;
+  bool transposed_ = true;
+  const float* table_ = kFp4;
+};
+
+PY_ORT_KERNEL(kMicrosoftDomain, "MatMulBnb4", "float32,float16,bfloat16;uint8;float32,float16,bfloat16",
+              WithHalf<MatMulBnb4>);
+
+}  // namespace
+}  // namespace py_ort

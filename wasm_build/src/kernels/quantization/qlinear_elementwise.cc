@@ -1,0 +1,119 @@
+// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearWhere:
+// an operator on floats between dequantizing its inputs and quantizing its output.
+#include <cmath>
+
+#include "kernels/shared/dtypes.h"
+#include "kernels/shared/lanes.h"
+#include "kernels/quantization/quantization.h"
+
+namespace py_ort {
+namespace {
+
+struct Quantization {
+  const Tensor* scale = nullptr;
+  const Tensor* zero_point = nullptr;
+};
+
+Status read_scalar(const Tensor* given, float otherwise, float& out) {
+  out = otherwise;
+  if (!given) return {};
+  PY_ORT_ENSURE(given->count() == 1, "only one scale and one zero point per tensor are supported here, got shape ",
+                given->dims);
+  Tensor wide;
+  PY_ORT_TRY(cast(*given, DType::float32, wide));
+  out = *wide.data<float>();
+  return {};
+}
+
+Status dequantize(const Tensor& x, Quantization q, Tensor& out) {
+  float scale = 1, zero = 0;
+  PY_ORT_TRY(read_scalar(q.scale, 1, scale));
+  PY_ORT_TRY(read_scalar(q.zero_point, 0, zero));
+  PY_ORT_TRY(cast(x, DType::float32, out));
+  float* y = out.mutable_data<float>();
+  for (int64_t i = 0, n = out.count(); i < n; ++i) y[i] = (y[i] - zero) * scale;
+  return {};
+}
+
+// `x` is overwritten.
+Status quantize(Tensor& x, Quantization q, DType dtype, Tensor& out) {
+  IntegerRange range{};
+  float scale = 1, zero = 0;
+  PY_ORT_ENSURE(quantized_range(dtype, range), "no quantized integers: ", dtype_name(dtype));
+  PY_ORT_TRY(read_scalar(q.scale, 1, scale));
+  PY_ORT_TRY(read_scalar(q.zero_point, 0, zero));
+  float* y = x.mutable_data<float>();
+  for (int64_t i = 0, n = x.count(); i < n; ++i) {
+    const float rounded = std::nearbyint(y[i] / scale) + zero;
+    y[i] = rounded < range.low ? range.low : rounded > range.high ? range.high : rounded;
+  }
+  return cast(x, dtype, out);
+}
+
+// Where the inputs of each operator are: indices of data inputs, each followed by its scale and zero point; and those
+// of the output.
+struct Form {
+  std::string_view op_type, float_op;
+  std::vector<size_t> data, plain;  // plain: passed on as they are
+  size_t output_scale;
+};
+const Form* find_form(std::string_view op_type) {
+  static const Form forms[] = {
+      {"QLinearSigmoid", "Sigmoid", {0}, {}, 3},
+      {"QLinearLeakyRelu", "LeakyRelu", {0}, {}, 3},
+      {"QLinearWhere", "Where", {1, 4}, {0}, 7},
+      {"QLinearConcat", "Concat", {}, {}, 0},
+  };
+  for (const Form& form : forms)
+    if (form.op_type == op_type) return &form;
+  return nullptr;
+}
+
+class QLinear {
+ public:
+  static Status make(const KernelInfo& info, QLinear& out) {
+    out.form_ = *find_form(info.op_type);
+    if (info.op_type == "QLinearConcat")  // output's scale and zero point, then three per tensor
+      for (size_t i = 2; i + 2 < info.input_count; i += 3) out.form_.data.push_back(i);
+    KernelInfo inner = info;
+    inner.domain = "";
+    inner.op_type = out.form_.float_op;
+    const KernelEntry* entry = find_kernel("", inner.op_type);
+    return entry ? entry->make(inner, out.kernel_)
+                 : not_implemented(info.op_type, " needs ", inner.op_type, ", which is not in this build");
+  }
+  Status operator()(KernelContext& context) const {
+    std::vector<Value> values(form_.data.size());
+    std::vector<const Value*> inputs;
+    for (const size_t i : form_.plain) inputs.push_back(context.input_value(i));
+    for (size_t k = 0; k < values.size(); ++k) {
+      const size_t i = form_.data[k];
+      Tensor x;
+      PY_ORT_TRY(dequantize(*context.input(i), {context.input(i + 1), context.input(i + 2)}, x));
+      values[k] = Value::of(std::move(x));
+      inputs.push_back(&values[k]);
+    }
+    Value result;
+    Value* output = &result;
+    KernelContext inner(inputs, {&output, 1});
+    PY_ORT_TRY(kernel_->run(inner));
+    const Tensor* zero_point = context.input(form_.output_scale + 1);
+    Tensor quantized;
+    PY_ORT_TRY(quantize(result.tensor, {context.input(form_.output_scale), zero_point},
+                        zero_point ? zero_point->dtype : context.input(form_.data[0])->dtype, quantized));
+    context.output(0, std::move(quantized));
+    return {};
+  }
+
+ private:
+  Form form_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSigmoid", "*", QLinear);
+PY_ORT_KERNEL(kMicrosoftDomain, "QLinearLeakyRelu", "*", QLinear);
+PY_ORT_KERNEL(kMicrosoftDomain, "QLinearConcat", "*", QLinear);
+PY_ORT_KERNEL(kMicrosoftDomain, "QLinearWhere", "*", QLinear);
+
+}  // namespace
+}  // namespace py_ort
