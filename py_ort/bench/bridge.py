@@ -133,7 +133,7 @@ def measure_bridge(
     for provider in providers:
         with InferenceSession(_small(), providers=[provider], browser=browser) as session:
             assert session._opened is not None
-            lease = session._opened.backend.lease
+            lease = session._opened.runtime.lease
             with _bare(lease) as bare:
                 commands = ["echo", "gpu"] if provider == "webgpu" else ["echo"]
                 rows.append(

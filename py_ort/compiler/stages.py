@@ -23,7 +23,7 @@ from py_ort.compiler.passes.attention.packed_gates import PackedGates
 from py_ort.compiler.passes.attention.packed_projections import PackedProjections
 from py_ort.compiler.passes.attention.rotary_embedding import RotaryEmbedding
 from py_ort.compiler.passes.attention.stacked_heads import StackedHeads
-from py_ort.compiler.passes.attention.turned_attention import TurnedAttention
+from py_ort.compiler.passes.attention.transposed_attention import TransposedAttention
 from py_ort.compiler.passes.clean.branches import Branches
 from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.casts import Casts
@@ -193,7 +193,7 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
             RotaryEmbedding(target),
             CacheWrites(target),
             StackedHeads(target),
-            TurnedAttention(target),
+            TransposedAttention(target),
             Attention(target),
             Reshapes(),
             Identity(),

@@ -14,7 +14,7 @@ from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ops.convolution import conv_transpose, qlinear_conv
 from py_ort.ops.pooling import pool
 
-_TAKEN_OVER = ("GatherND", "Pad", "Range", "Trilu")
+_SAME_AS_ONNX = ("GatherND", "Pad", "Range", "Trilu")
 
 
 def _infer_tokens(node: ir.Node) -> None:
@@ -34,7 +34,7 @@ OPERATORS = [
     *(
         Operator(name, domain=MICROSOFT)
         for name in (
-            *(*_TAKEN_OVER, "CDist", "ConvTransposeWithDynamicPads", "ExpandDims", "GridSample", "MatMulInteger16"),
+            *(*_SAME_AS_ONNX, "CDist", "ConvTransposeWithDynamicPads", "ExpandDims", "GridSample", "MatMulInteger16"),
             *(
                 "NhwcMaxPool",
                 "QLinearConv",
@@ -53,8 +53,8 @@ OPERATORS = [
 ]
 
 
-@lowering(*_TAKEN_OVER, domain=MICROSOFT)
-def taken_over(node: ir.Node, build: Builder) -> Any:
+@lowering(*_SAME_AS_ONNX, domain=MICROSOFT)
+def as_of_onnx(node: ir.Node, build: Builder) -> Any:
     """ONNX's mean the same."""
     return build.op(node.op_type, *node.inputs, **attributes_of(node))
 

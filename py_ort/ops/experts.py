@@ -83,10 +83,10 @@ def quantized_moe(node: ir.Node, build: Builder) -> Any:
     def weigh(router: Any, choices: Any, values: Any) -> Any:
         if shares is None:
             return build.op("Softmax", values, axis=1)
-        taken = build.op("GatherElements", _turned(build, shares), choices, axis=1)
+        gathered = build.op("GatherElements", _transposed(build, shares), choices, axis=1)
         if not attribute(node, "normalize_routing_weights", 0):
-            return taken
-        return build.op("Div", taken, build.op("ReduceSum", taken, [1], keepdims=1))
+            return gathered
+        return build.op("Div", gathered, build.op("ReduceSum", gathered, [1], keepdims=1))
 
     return _mixture(node, build, layers, weigh)
 
@@ -106,7 +106,7 @@ def _check_quantization(node: ir.Node) -> None:
         )
 
 
-def _turned(build: Builder, x: Any) -> Any:
+def _transposed(build: Builder, x: Any) -> Any:
     """The last expert first: of those that score the same, onnxruntime takes the last ones."""
     return build.op("Slice", x, [-1], [-(2**31)], [1], [-1])
 
@@ -129,7 +129,7 @@ def _mixture(node: ir.Node, build: Builder, layers: list[_Layer | None], weigh: 
     flat = (
         build.op("Reshape", x, build.op("Concat", [-1], build.op("Shape", x, start=-1), axis=0)) if rank(x) == 3 else x
     )
-    router = _turned(build, scores)
+    router = _transposed(build, scores)
     values, places = build.op("TopK", router, [k], axis=1, largest=1, sorted=1, outputs=2)
     weights = build.op("Unsqueeze", weigh(router, places, values), [2])
     last = np.array(experts - 1, np.int32)

@@ -100,8 +100,8 @@ def post_mix(node: ir.Node, build: Builder) -> Any:
     streams = _branches(node, build, _wide(build, x))
     if mix is not None:
         size = _rank(node, mix)
-        turned = build.op("Transpose", _wide(build, mix), perm=[*range(size - 2), size - 1, size - 2])
-        streams = build.op("MatMul", turned, streams)
+        transposed = build.op("Transpose", _wide(build, mix), perm=[*range(size - 2), size - 1, size - 2])
+        streams = build.op("MatMul", transposed, streams)
     added = build.op("Mul", _gates(node, build, node.inputs[2]), build.op("Unsqueeze", block, [-2]))
     return _narrow(build, _ungrouped(node, build, build.op("Add", streams, added), x), x)
 

@@ -229,5 +229,5 @@ def matmul_bnb4(node: ir.Node, build: Builder) -> Any:
     values = build.op("Gather", np.array(table, dtype), build.op("Concat", *columns, axis=1), axis=0)
     scaled = build.op("Mul", build.op("Reshape", values, [-1, block]), build.op("Unsqueeze", largest, [1]))
     weights = build.op("Reshape", scaled, [n, k])
-    turned = build.op("Transpose", weights, perm=[1, 0]) if attribute(node, "transB", 1) else weights
-    return build.op("MatMul", a, turned)
+    transposed = build.op("Transpose", weights, perm=[1, 0]) if attribute(node, "transB", 1) else weights
+    return build.op("MatMul", a, transposed)

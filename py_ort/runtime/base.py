@@ -225,7 +225,7 @@ class SessionBase:
         from py_ort.compiler.placement import onnxruntime_name
         from py_ort.runtime.providers.options import all_options
 
-        options = self._open().backend.options
+        options = self._open().runtime.options
         return {onnxruntime_name(name): all_options(name, options.get(name, {})) for name in self._open().providers}
 
     def get_session_options(self) -> SessionOptions:
@@ -246,7 +246,7 @@ class SessionBase:
         and memory of the whole page.
         """
         opened = self._open()
-        session, page = opened.steadily(lambda: (opened.backend.stats(opened.session), opened.backend.stats(None)))
+        session, page = opened.steadily(lambda: (opened.runtime.stats(opened.session), opened.runtime.stats(None)))
         return {
             **opened.times,
             "created": opened.created,
@@ -268,7 +268,7 @@ class SessionBase:
         """
         opened = self._open()
         plans = opened.shape_plans
-        answer = opened.steadily(lambda: memory_of(opened.backend, opened.session, plans.sessions() if plans else []))
+        answer = opened.steadily(lambda: memory_of(opened.runtime, opened.session, plans.sessions() if plans else []))
         return {name: answer[name] for name in opened.providers if name in answer}
 
     # --- profiling
@@ -298,12 +298,12 @@ class SessionBase:
     @property
     def browser(self) -> str:
         """The browser and its version."""
-        return self._opened.backend.lease.launcher.description if self._opened else ""
+        return self._opened.runtime.lease.launcher.description if self._opened else ""
 
     @property
     def adapter(self) -> str:
         """The WebGPU adapter, in words; "" without WebGPU."""
-        return self._opened.backend.adapter if self._opened else ""
+        return self._opened.runtime.adapter if self._opened else ""
 
     # --- ending
 

@@ -11,24 +11,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py_ort.exceptions import NoSuchSession, ProtocolError
-from py_ort.runtime.backend import Backend, Loaded
+from py_ort.runtime.page_runtime import Loaded, PageRuntime
 
 Memory = dict[str, dict[str, int]]
 _KEYS = {"weights", "shared", "arena", "peak"}
 
 
-def memory_of(backend: Backend, session: Loaded, others: Iterable[Loaded]) -> Memory:
+def memory_of(runtime: PageRuntime, session: Loaded, others: Iterable[Loaded]) -> Memory:
     """Ask the page for the memory of a session, in bytes by provider.
 
     Args:
-        backend: Of the session.
+        runtime: Of the session.
         session: In the page.
         others: The page's sessions for shapes that were seen: they share the weights, and have arenas of their own.
     """
-    together = _told(backend, session)
+    together = _told(runtime, session)
     for other in others:
         try:
-            told = _told(backend, other)
+            told = _told(runtime, other)
         except NoSuchSession:  # it made room for another meanwhile
             continue
         for provider, more in told.items():
@@ -36,8 +36,8 @@ def memory_of(backend: Backend, session: Loaded, others: Iterable[Loaded]) -> Me
     return together
 
 
-def _told(backend: Backend, session: Loaded) -> Memory:
-    memory = backend.stats(session).get("memory")
+def _told(runtime: PageRuntime, session: Loaded) -> Memory:
+    memory = runtime.stats(session).get("memory")
     whole = isinstance(memory, dict) and all(isinstance(of, dict) and of.keys() >= _KEYS for of in memory.values())
     if not whole:
         raise ProtocolError(f"the page's account of a session's memory is none: {memory!r:.100}")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
     from py_ort.compiler.load import ModelMetadata
     from py_ort.compiler.placement import Placement
-    from py_ort.runtime.backend import Backend, Loaded
+    from py_ort.runtime.page_runtime import Loaded, PageRuntime
 
 T = TypeVar("T")
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
@@ -51,7 +51,7 @@ class Opened:
     """A model that is ready to run in a page. The model itself and its weights are there, and no longer here.
 
     Attributes:
-        backend: Its share of the page.
+        runtime: Its share of the page.
         session: The session there.
         load: Loads it again, into the worker that took the place of the last one.
         providers: Those that may run its nodes, best first.
@@ -61,7 +61,7 @@ class Opened:
         account: What its making consisted of, for profiles.
     """
 
-    backend: Backend
+    runtime: PageRuntime
     session: Loaded
     load: Callable[[], tuple[Loaded, dict[str, Any]]]
     providers: list[str]
@@ -124,7 +124,7 @@ class Opened:
             return
         if self.shape_plans:
             self.shape_plans.close()
-        self.backend.release()
+        self.runtime.release()
 
     def __del__(self) -> None:
         self.release()
@@ -170,10 +170,10 @@ def _open_session(
     began = time.perf_counter()
     # The browser starts while this thread imports the compiler and reads the model.
     share = _Share(browser)
-    backend: Backend | None = None
+    runtime: PageRuntime | None = None
     try:
-        from py_ort.runtime.backend import Backend
         from py_ort.runtime.devices import AdapterGone
+        from py_ort.runtime.page_runtime import PageRuntime
         from py_ort.runtime.providers.resolution import resolve
 
         wanted = resolve(providers, provider_options, options.config_entries)
@@ -185,51 +185,51 @@ def _open_session(
         planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, options))
         stage("starting the browser")
         with typed_errors("opening the providers"):
-            backend = Backend(share.take(), browser, log)
+            runtime = PageRuntime(share.take(), browser, log)
             try:
-                loop_thread().call(backend.open(wanted, options.create_timeout))
+                loop_thread().call(runtime.open(wanted, options.create_timeout))
             except AdapterGone as e:
                 log.warning("%s: starting another browser", e.message)
-                backend.release()
+                runtime.release()
                 share = _Share(browser)
-                backend = Backend(share.take(), browser, log)
-                loop_thread().call(backend.open(wanted, options.create_timeout))
+                runtime = PageRuntime(share.take(), browser, log)
+                loop_thread().call(runtime.open(wanted, options.create_timeout))
         stage("compiling the model")
         compiling = time.perf_counter()
-        names = with_wasm(backend.providers)
-        settled = compile_options(backend.options, options)
+        names = with_wasm(runtime.providers)
+        settled = compile_options(runtime.options, options)
         compiled = planner.plan(names, settled, saved)
         compiled_at = time.perf_counter()
         stage("loading it into the page")
         try:
-            session, created = _load_into_page(backend, compiled, options, progress)
+            session, created = _load_into_page(runtime, compiled, options, progress)
         except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
             stage("compiling the model")
             compiled = planner.plan(names, settled, saved)
             stage("loading it into the page")
-            session, created = _load_into_page(backend, compiled, options, progress)
+            session, created = _load_into_page(runtime, compiled, options, progress)
         planner.store()
-        shape_plans = _shape_plans(planner, compiled, names, backend, options)
+        shape_plans = _shape_plans(planner, compiled, names, runtime, options)
         check()
     except BaseException:
-        if backend is not None:
-            backend.release()
+        if runtime is not None:
+            runtime.release()
         share.give_back()
         raise
 
     def load_again() -> tuple[Loaded, dict[str, Any]]:
         log.info("the session is loaded again, into another worker")
         with typed_errors("opening the providers"):
-            loop_thread().call(backend.reopen(options.create_timeout))
-        loaded = _load_into_page(backend, planner.plan(names, settled), options)
+            loop_thread().call(runtime.reopen(options.create_timeout))
+        loaded = _load_into_page(runtime, planner.plan(names, settled), options)
         planner.store()
         return loaded
 
     times = {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000}
     return Opened(
-        backend,
+        runtime,
         session,
         load_again,
         names,
@@ -237,7 +237,7 @@ def _open_session(
         compiled.outputs,
         compiled.overridable,
         compiled.metadata,
-        replace(compiled.placement, left_out=dict(backend.dropped)),
+        replace(compiled.placement, left_out=dict(runtime.dropped)),
         created,
         times,
         shape_plans,
@@ -276,12 +276,15 @@ def compile_options(providers: Mapping[str, Mapping[str, Any]], options: Session
 
 
 def _load_into_page(
-    backend: Backend, compiled: Planned, options: SessionOptions, progress: Progress = lambda stage, done, total: None
+    runtime: PageRuntime,
+    compiled: Planned,
+    options: SessionOptions,
+    progress: Progress = lambda stage, done, total: None,
 ) -> tuple[Loaded, dict[str, Any]]:
     while True:
         with typed_errors("loading the plan into the page"):
             threads = {"threads": options.intra_op_num_threads}
-            loading = backend.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
+            loading = runtime.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
         with loading:
             for report in loading.reports():
                 progress(report.stage, report.done, report.total)
@@ -290,26 +293,26 @@ def _load_into_page(
             except WorkerEnded:  # because of another session
                 pass
         with typed_errors("opening the providers"):
-            loop_thread().call(backend.reopen(options.create_timeout))
+            loop_thread().call(runtime.reopen(options.create_timeout))
 
 
 def _shape_plans(
-    planner: Planner, compiled: Planned, providers: list[str], backend: Backend, options: SessionOptions
+    planner: Planner, compiled: Planned, providers: list[str], runtime: PageRuntime, options: SessionOptions
 ) -> ShapePlans | None:
     mode = options.config_entries.get(SHAPES_ENTRY, "1")
     if mode not in ("0", "1", "first"):
         raise InvalidArgument(f'{SHAPES_ENTRY}={mode!r}: "0", "1" or "first"')
     level = options.graph_optimization_level
-    if mode == "0" or backend.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+    if mode == "0" or runtime.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
         return None
     if not worthwhile(compiled.inputs, compiled):
         return None
 
     def create(planned: Planned) -> Loaded:
-        return _load_into_page(backend, planned, options)[0]
+        return _load_into_page(runtime, planned, options)[0]
 
-    settled = compile_options(backend.options, options)
-    return ShapePlans(planner, providers, settled, create, backend.release_session, mode)
+    settled = compile_options(runtime.options, options)
+    return ShapePlans(planner, providers, settled, create, runtime.release_session, mode)
 
 
 class _Share:

@@ -69,7 +69,7 @@ class Run:
         spent: float = 0.0,
     ) -> None:
         self._began = time.perf_counter()
-        self._backend, self._names = opened.backend, names
+        self._runtime, self._names = opened.runtime, names
         main = opened.session
         page = self._page = main.page
         self._maps = {arg.name: arg for arg in opened.outputs if arg.keys is not None}
@@ -107,7 +107,7 @@ class Run:
         self._sent = time.perf_counter()
         # No method of ours: the future would hold this run, and so its feeds and outputs, in a cycle.
         heard = self._heard = [self._sent]
-        self.future = self._backend.start_run(
+        self.future = self._runtime.start_run(
             session if session is not None and session.page is page else main,
             names,
             feeds,
@@ -136,13 +136,13 @@ class Run:
         self.over()
         if not self.future.cancel() and not self.future.exception():
             with contextlib.suppress(PyOrtError):
-                self._taken()
+                self._received()
 
     @typed_errors("reading the outputs")
     def outputs(self) -> list[Any]:
         """Return the outputs of a run that is over, in the order of their names."""
         self.over()
-        outputs, self.info = self._taken()
+        outputs, self.info = self._received()
         self._ended = time.perf_counter()
         self.info["total_ms"] = (self._ended - self._began) * 1000
         self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
@@ -153,12 +153,12 @@ class Run:
             return maps_of_tensor(self._maps[name], value)
         return SparseTensor.of_dense(value) if name in self._sparse and isinstance(value, np.ndarray) else value
 
-    def _taken(self) -> tuple[list[Any], dict[str, Any]]:
+    def _received(self) -> tuple[list[Any], dict[str, Any]]:
         try:
             answer = self.future.result()
         except CancelledError:
             raise Cancelled("the run was ended by run_options.terminate") from None
-        return self._backend.outputs_of(self._page, answer, self._names, self._on_gpu)
+        return self._runtime.outputs_of(self._page, answer, self._names, self._on_gpu)
 
     @property
     def times(self) -> RunTimes:

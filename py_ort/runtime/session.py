@@ -241,8 +241,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
             NoAdapter: WebGPU has no adapter there.
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
-        backend = self._ready().backend
-        return make_value(shape, element_type, device_type, device_id or backend.device_id, vendor_id, backend.lease)
+        runtime = self._ready().runtime
+        return make_value(shape, element_type, device_type, device_id or runtime.device_id, vendor_id, runtime.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Forget what runs captured with this "gpu_graph_id"; with 0 also what they captured without one.
@@ -250,7 +250,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         The next such run captures again. Without enableGraphCapture there is nothing to forget.
         """
         opened = self._open()
-        opened.steadily(lambda: opened.backend.release_graph(opened.session, graph_annotation_id))
+        opened.steadily(lambda: opened.runtime.release_graph(opened.session, graph_annotation_id))
 
     # --- changing
 

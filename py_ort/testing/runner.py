@@ -23,8 +23,8 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
-from py_ort.runtime.backend import Backend
 from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.page_runtime import PageRuntime
 from py_ort.runtime.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_value import OrtValue
@@ -104,12 +104,12 @@ def run_cases(
 
 async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
     """Open the providers; return results without cases, which say where that was."""
-    backend = Backend(await pool().acquire(browser), browser)
+    runtime = PageRuntime(await pool().acquire(browser), browser)
     try:
-        await backend.open(_wanted(options), options.timeout)
-        return Results({}, options.providers, backend.lease.launcher.description, backend.adapter)
+        await runtime.open(_wanted(options), options.timeout)
+        return Results({}, options.providers, runtime.lease.launcher.description, runtime.adapter)
     finally:
-        backend.release()
+        runtime.release()
 
 
 def _wanted(options: RunnerOptions) -> Wanted:

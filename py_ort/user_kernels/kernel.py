@@ -24,7 +24,7 @@ FLOATS = ("float32", "float16")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _UNIFORM = re.compile(r"\bu\.(\w+)")
 #: Names that a kernel's text has for other things.
-_TAKEN = {
+_RESERVED = {
     "u",
     "i",
     "main",
@@ -297,7 +297,7 @@ class UserKernel:
             raise refuse(f"it needs one of {', '.join(_FORMS)}, and has {', '.join(given) or 'none'}")
         names = [*self.input_names, *self.outputs, *self.attributes]
         for name in (*names, *self.uniforms, *self.constants):
-            if not _NAME.fullmatch(name) or name in _TAKEN:
+            if not _NAME.fullmatch(name) or name in _RESERVED:
                 raise refuse(f"{name!r} cannot be a name here: letters, digits and _, and none of WGSL's words")
         if len(set(names)) < len(names):
             raise refuse(f"inputs, outputs and attributes need different names: {', '.join(names)}")

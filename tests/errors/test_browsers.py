@@ -92,7 +92,7 @@ def test_browser_killed_with_several_pages(own_browser):
     """Those who wait for any of its pages hear of it."""
     options, flag = own_browser("playwright")
     sessions = [InferenceSession(small_models.slow(), providers=["wasm"], browser=options, pages=2) for _ in range(2)]
-    assert len({id(session._opened.backend.lease.page) for session in sessions}) == 2
+    assert len({id(session._opened.runtime.lease.page) for session in sessions}) == 2
     other = sessions[0].run_async(None, FEEDS)
     error, seconds = run_and(sessions[1], lambda: processes.kill([processes.browser_process(flag)]))
     assert isinstance(error, BrowserCrashed) and seconds < 5
@@ -148,7 +148,7 @@ def test_gpu_process_killed_until_the_browser_gives_up(own_browser, page_errors)
     for _ in range(5):
         session = InferenceSession(small_models.add(), providers=["webgpu"], browser=options)
         assert session.run(None, feeds)[0].tolist() == [[1, 1, 1]]
-        if session._opened.backend.lease is not staying._opened.backend.lease:
+        if session._opened.runtime.lease is not staying._opened.runtime.lease:
             break
         lost.append(session)
         processes.kill(processes.children(flag, "gpu-process"))
@@ -162,7 +162,7 @@ def test_gpu_process_killed_until_the_browser_gives_up(own_browser, page_errors)
     assert old in processes.command_lines()
     assert staying.run(None, feeds)[0].tolist() == [[1, 1, 1]], "the old browser still serves"
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as other:
-        assert other._opened.backend.lease is session._opened.backend.lease, "all new ones come to the new browser"
+        assert other._opened.runtime.lease is session._opened.runtime.lease, "all new ones come to the new browser"
     for one in (staying, *lost):
         one.close()
     assert within(10, lambda: old not in processes.command_lines()), "the old browser ends with its last session"
@@ -274,7 +274,7 @@ def test_the_token_is_in_no_command_line(own_browser, monkeypatch):
     monkeypatch.setattr(Bridge, "expect_worker", expecting)
     options, flag = own_browser("process")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
-        launcher = session._opened.backend.lease.launcher
+        launcher = session._opened.runtime.lease.launcher
         assert launcher._profile.stat().st_mode & 0o77 == 0, "nobody else may look into it"
         done.set()
         for thread in seen:

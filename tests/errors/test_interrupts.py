@@ -54,7 +54,7 @@ with make() as session:
     settled()
     time.sleep(0.3)
     assert len(session.stats()["page"]["sessions"]) == 1
-    assert session._opened.backend.lease.users == 1
+    assert session._opened.runtime.lease.users == 1
 assert time.perf_counter() - began < 40
 print("well", hit)
 """
@@ -89,7 +89,7 @@ for _ in range(40):
 settled()
 for _ in range(50):
     time.sleep(0.1)
-    users, sessions = session._opened.backend.lease.users, len(session.stats()["page"]["sessions"])
+    users, sessions = session._opened.runtime.lease.users, len(session.stats()["page"]["sessions"])
     if (users, sessions) == (1, 1):
         break
 assert (users, sessions) == (1, 1), (users, sessions)

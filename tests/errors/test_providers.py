@@ -114,12 +114,12 @@ def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
     """A device that other sessions have opened is none either for those that want a GPU."""
     software = BrowserOptions(webgpu="software", flags=("--py-ort-test=hardware",), idle_timeout=0)
     session = new_session(small_models.add(), providers=["webgpu"], browser=software)
-    lease = session._opened.backend.lease
+    lease = session._opened.runtime.lease
     told = {"hardware": "required", "patienceMs": 10_000}
     for device_id in (0, 1):
         with pytest.raises(NoAdapter, match=r"only a software adapter here \(google swiftshader\)"):
             loop_thread().call(lease.page.device(device_id, told, 30))
-    assert session._opened.backend.device["software"]
+    assert session._opened.runtime.device["software"]
 
 
 @pytest.mark.parametrize(("providers", "named"), [(["webgpu", "wasm"], "webgpu"), (["wasm"], "wasm")])

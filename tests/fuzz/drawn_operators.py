@@ -377,11 +377,11 @@ def _gemm(g: Values) -> Draft:
     x = g.value("f", rank=2)
     rows, inner = g.array(x).shape
     columns = g.decide.randint(1, 5)
-    turned = g.decide.randint(0, 1)
+    transposed = g.decide.randint(0, 1)
     bias = g.decide.choice([[], [columns], [1, columns], [rows, 1], [1], [rows, columns]])
     more = [g.floats(*bias)] if bias else []
-    flags = {"transB": turned, "alpha": g.decide.choice([1.0, 0.5]), "beta": g.decide.choice([1.0, 2.0])}
-    return Draft("Gemm", [x, g.floats(*([columns, inner] if turned else [inner, columns])), *more], flags)
+    flags = {"transB": transposed, "alpha": g.decide.choice([1.0, 0.5]), "beta": g.decide.choice([1.0, 2.0])}
+    return Draft("Gemm", [x, g.floats(*([columns, inner] if transposed else [inner, columns])), *more], flags)
 
 
 @_draw()

@@ -31,33 +31,34 @@ def gpt2(*, cache: bool = True, padded: bool = False) -> onnx.ModelProto:
     return g.model()
 
 
-def gptj(*, turns: int = 4) -> onnx.ModelProto:
-    """Pairs of neighbors turn, in the first `turns` of 8 elements, before heads go first; sizes of a table's rows."""
+def gptj(*, rotary_size: int = 4) -> onnx.ModelProto:
+    """Neighbors rotate, in the first `rotary_size` of 8 elements, before heads go first; sizes of table rows."""
     g = Block(2, 8)
     x = g.rows()
     places = g.input("position_ids", INT64, ["batch", "sequence"])
-    angles = np.outer(np.arange(32), 10.0 ** -(np.arange(turns // 2) / turns))
+    angles = np.outer(np.arange(32), 10.0 ** -(np.arange(rotary_size // 2) / rotary_size))
     rows = g.op("Gather", g.constant(np.concatenate([np.sin(angles), np.cos(angles)], 1)), places)
     sin, cos = (
-        g.unsqueeze(part, 2) for part in g.ops("Split", rows, g.ints(turns // 2, turns // 2), outputs=2, axis=-1)
+        g.unsqueeze(part, 2)
+        for part in g.ops("Split", rows, g.ints(rotary_size // 2, rotary_size // 2), outputs=2, axis=-1)
     )
 
     def twice(t: str) -> str:
         five = g.op("Expand", g.unsqueeze(t, 4), g.ints(1, 1, 1, 1, 2))
-        return g.op("Reshape", five, g.shape(g.size_of(places, 0), g.size_of(places, 1), 1, turns))
+        return g.op("Reshape", five, g.shape(g.size_of(places, 0), g.size_of(places, 1), 1, rotary_size))
 
-    def turned(t: str) -> str:
-        front = g.slice(t, 3, 0, turns) if turns < g.size else t
+    def rotated(t: str) -> str:
+        front = g.slice(t, 3, 0, rotary_size) if rotary_size < g.size else t
         even, odd = g.slice(front, 3, 0, step=2), g.slice(front, 3, 1, step=2)
         pairs = g.op("Concat", g.unsqueeze(g.op("Neg", odd), -1), g.unsqueeze(even, -1), axis=-1)
-        crossed = g.op("Reshape", pairs, g.shape(g.size_of(t, 0), g.size_of(t, 1), 2, turns))
+        crossed = g.op("Reshape", pairs, g.shape(g.size_of(t, 0), g.size_of(t, 1), 2, rotary_size))
         whole = g.op("Add", g.op("Mul", front, twice(cos)), g.op("Mul", crossed, twice(sin)))
-        if turns < g.size:
-            whole = g.op("Concat", whole, g.slice(t, 3, turns), axis=-1)
+        if rotary_size < g.size:
+            whole = g.op("Concat", whole, g.slice(t, 3, rotary_size), axis=-1)
         return g.transpose(whole, 0, 2, 1, 3)
 
-    q, k, v = (g.split_heads(g.linear(x, g.width, g.width, bias=False), 2, turned=False) for _ in range(3))
-    q, k, v = turned(q), turned(k), g.transpose(v, 0, 2, 1, 3)
+    q, k, v = (g.split_heads(g.linear(x, g.width, g.width, bias=False), 2, transposed=False) for _ in range(3))
+    q, k, v = rotated(q), rotated(k), g.transpose(v, 0, 2, 1, 3)
     scores = g.op("Div", g.op("MatMul", q, g.transpose(k, 0, 1, 3, 2)), g.constant(g.size**0.5))
     context = g.op("MatMul", g.op("Softmax", g.op("Add", scores, g.causal_of(q, k)), axis=-1), v)
     g.output(g.linear(g.join_heads(context), g.width, g.width), "y", 3)

@@ -16,8 +16,8 @@ class _Encoder(Block):
     def product_attention(self, q: str, k: str, v: str, form: str, mask: str = "", causal: bool = False) -> str:
         """scaled_dot_product_attention: half of the scale on queries, half on keys."""
         root = self.op("Sqrt", self.scale(q))
-        turned = self.swapped(k) if form == "export" else self.transpose(k, 0, 1, 3, 2)
-        scores = self.op("MatMul", self.op("Mul", q, root), self.op("Mul", turned, root))
+        transposed = self.swapped(k) if form == "export" else self.transpose(k, 0, 1, 3, 2)
+        scores = self.op("MatMul", self.op("Mul", q, root), self.op("Mul", transposed, root))
         mask = self.causal_of(q, k) if causal else mask
         scores = self.op("Add", scores, mask) if mask else scores
         return self.op("MatMul", self.op("Softmax", scores, axis=-1), v)

@@ -126,8 +126,8 @@ def _swapped(g: RandomGraph, x: str, shape: Shape) -> str:
     n, c, h, w = shape
     last, before = part(-1, 9), part(-2, -1)
     three = g.op("Reshape", [x, g.op("Concat", [g.ints(-1), before, last], (3,), axis=0)], (n * c, h, w))
-    turned = g.op("Transpose", [three], (n * c, w, h), perm=[0, 2, 1])
-    return g.op("Reshape", [turned, g.op("Concat", [part(0, -2), last, before], (4,), axis=0)], (n, c, w, h))
+    transposed = g.op("Transpose", [three], (n * c, w, h), perm=[0, 2, 1])
+    return g.op("Reshape", [transposed, g.op("Concat", [part(0, -2), last, before], (4,), axis=0)], (n, c, w, h))
 
 
 @_motif("reshapes")
@@ -277,8 +277,8 @@ def _rejoined(g: RandomGraph, x: str, shape: Shape) -> str:
 @_motif("transposed_products")
 def _transposed(g: RandomGraph, x: str, shape: Shape) -> str:
     n, c, h, w = shape
-    turned = g.op("Transpose", [g.op("Relu", [x], shape)], (n, c, w, h), perm=[0, 1, 3, 2])
-    return g.op("MatMul", [x, turned], (n, c, h, h))
+    transposed = g.op("Transpose", [g.op("Relu", [x], shape)], (n, c, w, h), perm=[0, 1, 3, 2])
+    return g.op("MatMul", [x, transposed], (n, c, h, h))
 
 
 def _heads(g: RandomGraph, x: str, shape: Shape) -> list[str]:
@@ -295,8 +295,8 @@ def _heads(g: RandomGraph, x: str, shape: Shape) -> list[str]:
 def _mixed(g: RandomGraph, q: str, k: str, v: str, shape: Shape) -> str:
     n, heads, places, size = shape
     scores = (n, heads, places, places)
-    turned = g.op("Transpose", [k], (n, heads, size, places), perm=[0, 1, 3, 2])
-    chosen = g.op("Mul", [g.op("MatMul", [q, turned], scores), g.number(size**-0.5)], scores)
+    transposed = g.op("Transpose", [k], (n, heads, size, places), perm=[0, 1, 3, 2])
+    chosen = g.op("Mul", [g.op("MatMul", [q, transposed], scores), g.number(size**-0.5)], scores)
     mixed = g.op("MatMul", [g.op("Softmax", [chosen], scores, axis=-1), v], shape)
     rows = g.op("Transpose", [mixed], (n, places, heads, size), perm=[0, 2, 1, 3])
     return g.op("Reshape", [rows, g.ints(0, 0, heads * size)], (n, places, heads * size))
@@ -313,8 +313,8 @@ def _heads_by_turns(g: RandomGraph, x: str, shape: Shape) -> str:
     wide = g.op("MatMul", [rows, g.floats(8, 24)], (n, h, 24))
     five = g.op("Reshape", [wide, g.ints(0, 0, 2, 3, 4)], (n, h, 2, 3, 4))
     parts = [g.op("Gather", [five, g.constant(np.int64(i))], (n, h, 2, 4), axis=3) for i in range(3)]
-    turned = [g.op("Transpose", [part], (n, 2, h, 4), perm=[0, 2, 1, 3]) for part in parts]
-    return _mixed(g, *turned, (n, 2, h, 4))
+    transposed = [g.op("Transpose", [part], (n, 2, h, 4), perm=[0, 2, 1, 3]) for part in parts]
+    return _mixed(g, *transposed, (n, 2, h, 4))
 
 
 @_motif("transposed_norms")
@@ -329,19 +329,19 @@ def _windows(g: RandomGraph, x: str, shape: Shape) -> str:
     image, (n, _, h, w) = _image(g, x, shape, 4)
     five, scores = (n, 2, 2, h * w, 1), (n, 2, 2, h * w, h * w)
     t = g.op("Reshape", [image, g.ints(0, 2, 2, -1, 1)], five)
-    turned = g.op("Transpose", [t], (n, 2, 2, 1, h * w), perm=[0, 1, 2, 4, 3])
-    weights = g.op("Softmax", [g.op("MatMul", [t, turned], scores)], scores, axis=-1)
+    transposed = g.op("Transpose", [t], (n, 2, 2, 1, h * w), perm=[0, 1, 2, 4, 3])
+    weights = g.op("Softmax", [g.op("MatMul", [t, transposed], scores)], scores, axis=-1)
     return g.op("MatMul", [weights, t], five)
 
 
-@_motif("turned_attention")
-def _turned_attention(g: RandomGraph, x: str, shape: Shape) -> str:
+@_motif("transposed_attention")
+def _transposed_attention(g: RandomGraph, x: str, shape: Shape) -> str:
     image, (n, _, h, w) = _image(g, x, shape, 4)
     columns = g.op("Reshape", [image, g.ints(0, 1, 4, -1)], (n, 1, 4, h * w))
     rows = g.op("Transpose", [columns], (n, 1, h * w, 4), perm=[0, 1, 3, 2])
     weights = g.op("Softmax", [g.op("MatMul", [rows, columns], (n, 1, h * w, h * w))], (n, 1, h * w, h * w), axis=-1)
-    turned = g.op("Transpose", [weights], (n, 1, h * w, h * w), perm=[0, 1, 3, 2])
-    return g.op("MatMul", [columns, turned], (n, 1, 4, h * w))
+    transposed = g.op("Transpose", [weights], (n, 1, h * w, h * w), perm=[0, 1, 3, 2])
+    return g.op("MatMul", [columns, transposed], (n, 1, 4, h * w))
 
 
 @_motif("rotary_embedding", provider="wasm", known=True)
@@ -350,12 +350,12 @@ def _rotary(g: RandomGraph, x: str, shape: Shape) -> str:
     heads, half = (shape[0], 2, shape[2], 4), (shape[0], 2, shape[2], 2)
     angles = np.tile(np.outer(np.arange(shape[2]), [1.0, 0.1]), 2).astype(np.float32)[None, None]
     cos, sin = (g.constant(f(angles)) for f in (np.cos, np.sin))
-    turned = []
+    transposed = []
     for t in (q, k):
         a, b = g.add("Split", [t, g.ints(2, 2)], [half, half], axis=-1)
         crossed = g.op("Concat", [g.op("Neg", [b], half), a], heads, axis=-1)
-        turned.append(g.op("Add", [g.op("Mul", [t, cos], heads), g.op("Mul", [crossed, sin], heads)], heads))
-    return _mixed(g, *turned, v, heads)
+        transposed.append(g.op("Add", [g.op("Mul", [t, cos], heads), g.op("Mul", [crossed, sin], heads)], heads))
+    return _mixed(g, *transposed, v, heads)
 
 
 @_motif("quantized", provider="wasm", integers=True)

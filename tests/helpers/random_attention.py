@@ -36,7 +36,7 @@ class RandomAttention(Block):
         if self.form["stacked"]:
             self.form["masks"] = [m for m in self.form["masks"] if m != "table"]
 
-    def turned(self, x: str, form: str, cos: str, sin: str) -> str:
+    def rotated(self, x: str, form: str, cos: str, sin: str) -> str:
         if form in ("slice", "split"):
             return self.rotate(x, cos, sin, form)
         half = self.size // 2
@@ -91,7 +91,7 @@ class RandomAttention(Block):
             if form["rotary"] in ("slice", "split"):
                 angles = self.op("Concat", angles, angles, axis=-1)
             cos, sin = (self.unsqueeze(self.op(f, angles), 1) for f in ("Cos", "Sin"))
-            q, k = (self.turned(t, form["rotary"], cos, sin) for t in (q, k))
+            q, k = (self.rotated(t, form["rotary"], cos, sin) for t in (q, k))
         if form["cache"]:
             k, v = self.cached(k, "key"), self.cached(v, "value")
         if self.kv_heads != self.heads:

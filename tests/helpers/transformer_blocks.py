@@ -28,9 +28,9 @@ class Block(GraphWriter):
     def rows(self, batch: str = "batch", places: str = "sequence") -> str:
         return self.input("x", FLOAT, [batch, places, self.width])
 
-    def split_heads(self, x: str, heads: int, *, turned: bool = True) -> str:
+    def split_heads(self, x: str, heads: int, *, transposed: bool = True) -> str:
         four = self.op("Reshape", x, self.shape(self.size_of(x, 0), self.size_of(x, 1), heads, self.size))
-        return self.transpose(four, 0, 2, 1, 3) if turned else four
+        return self.transpose(four, 0, 2, 1, 3) if transposed else four
 
     def size_of(self, x: str, axis: int) -> str:
         return GraphWriter.size(self, x, axis)
@@ -175,7 +175,7 @@ def llama(
     q, k, v = (g.linear(h, g.width, n * g.size, bias=False) for n in (4, kv_heads, kv_heads))
     if qk_norm == "rows":
         q, k = (
-            g.transpose(g.rms_norm(g.split_heads(t, n, turned=False), g.size), 0, 2, 1, 3)
+            g.transpose(g.rms_norm(g.split_heads(t, n, transposed=False), g.size), 0, 2, 1, 3)
             for t, n in ((q, 4), (k, kv_heads))
         )
     elif qk_norm == "heads":

@@ -14,10 +14,10 @@ from py_ort.ops.quantized_parts import NF4
 pytestmark = pytest.mark.browser
 
 
-def _bnb4(name: str, rows: tuple[int, ...], k: int, n: int, block: int, kind: int, turned: int = 1) -> Case:
-    inputs = [f32(*rows, k if turned else n), u8((n * k + 1) // 2), np.abs(f32(-(-n * k // block)))]
-    given = {"K": k, "N": n, "block_size": block, "quant_type": kind, "transB": turned}
-    expected = None if turned else _looked_up(k, n, block)
+def _bnb4(name: str, rows: tuple[int, ...], k: int, n: int, block: int, kind: int, transposed: int = 1) -> Case:
+    inputs = [f32(*rows, k if transposed else n), u8((n * k + 1) // 2), np.abs(f32(-(-n * k // block)))]
+    given = {"K": k, "N": n, "block_size": block, "quant_type": kind, "transB": transposed}
+    expected = None if transposed else _looked_up(k, n, block)
     return Case(name, "MatMulBnb4", inputs, given, tolerance=1e-4, expected=expected)
 
 
@@ -133,7 +133,7 @@ CASES = [
     _bnb4("FP4", (3,), 32, 6, 16, 0),
     _bnb4("NF4", (2, 5), 64, 12, 64, 1),
     _bnb4("blocks across columns", (1,), 16, 8, 32, 1),
-    _bnb4("turned", (3,), 32, 6, 16, 1, 0),
+    _bnb4("transposed", (3,), 32, 6, 16, 1, 0),
     _crop("", (4, 5)),
     _crop("with a value outside", (11, 9), extrapolation_value=2.5),
     _crop("of one", (1, 3)),

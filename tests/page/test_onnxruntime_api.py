@@ -297,7 +297,7 @@ TWO_PAGES = BrowserOptions(webgpu="off", flags=("--lang=en",), pages=2)
 
 def test_sessions_spread_over_pages(new_session):
     sessions = [new_session(add(), providers=["wasm"], browser=TWO_PAGES) for _ in range(3)]
-    pages = [session._opened.backend.lease.page for session in sessions]
+    pages = [session._opened.runtime.lease.page for session in sessions]
     assert len(set(map(id, pages))) == 2
     for session in sessions:
         np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + W)
@@ -307,7 +307,7 @@ def test_sessions_spread_over_pages(new_session):
 def test_two_pages_run_at_the_same_time(new_session):
     """A quick run is done while a slow one is under way in the other page; in one page it would wait."""
     slow_one, quick = (new_session(made, providers=["wasm"], browser=TWO_PAGES) for made in (slow(), add()))
-    assert quick._opened.backend.lease.page is not slow_one._opened.backend.lease.page
+    assert quick._opened.runtime.lease.page is not slow_one._opened.runtime.lease.page
     options = RunOptions()
     future = slow_one.run_async(None, {"x": np.ones(20_000, np.float32)}, run_options=options)
     np.testing.assert_array_equal(quick.run(["y"], {"x": X})[0], X + W)

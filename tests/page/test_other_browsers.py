@@ -68,7 +68,7 @@ def test_where_there_is_no_webgpu(other):
 def test_a_browser_that_is_killed(other):
     options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "killed"}, idle_timeout=0)
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
-        processes.kill([session._opened.backend.lease.launcher._process.pid])
+        processes.kill([session._opened.runtime.lease.launcher._process.pid])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
             session.run(None, FEEDS)
 
@@ -78,7 +78,7 @@ def test_the_virtual_display_is_ours_alone(other):
     if other.browser != "webkit":
         pytest.skip("only WebKit has one")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
-        pid = session._opened.backend.lease.launcher._process.pid
+        pid = session._opened.runtime.lease.launcher._process.pid
         environment = dict(
             line.split("=", 1) for line in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line
         )
@@ -100,7 +100,7 @@ def test_the_renderers_are_in_a_sandbox(other, caplog):
     if other.browser == "webkit" and not (shutil.which("bwrap") and shutil.which("xdg-dbus-proxy")):
         pytest.skip("bubblewrap or xdg-dbus-proxy is not installed")
     with InferenceSession(small_models.add(), providers=["wasm"], browser=other) as session:
-        ours = session._opened.backend.lease.launcher._process.pid
+        ours = session._opened.runtime.lease.launcher._process.pid
         lines = processes.command_lines()
 
         def descends(pid: int) -> bool:

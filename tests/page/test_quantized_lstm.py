@@ -82,8 +82,8 @@ def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, pr
         lstm = helper.make_node(
             "LSTM", [x, *(name + k for k in arrays)], [name], hidden_size=HIDDEN, direction="bidirectional"
         )
-        turned = helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1, 3])
-        return [lstm, turned, helper.make_node("Reshape", [name + "t", "shape"], [y])]
+        transposed = helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1, 3])
+        return [lstm, transposed, helper.make_node("Reshape", [name + "t", "shape"], [y])]
 
     constants = [numpy_helper.from_array(np.array([0, 0, 2 * HIDDEN]), "shape")]
     nodes = [*layer("one", "x", "between", INPUT), *layer("two", "between", "y", 2 * HIDDEN)]

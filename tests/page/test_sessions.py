@@ -28,7 +28,7 @@ PROVIDERS = ["webgpu", "wasm"]
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_sessions_share_a_page(new_session, provider):
     one, two = (new_session(small_models.add(), providers=[provider]) for _ in range(2))
-    assert one._opened.backend.lease is two._opened.backend.lease
+    assert one._opened.runtime.lease is two._opened.runtime.lease
     for session in (one, two, one):
         np.testing.assert_array_equal(session.run(["y"], FEEDS)[0], X + SCALE)
     one.close()
@@ -241,7 +241,7 @@ def test_the_process_launcher(new_session):
     browser = BrowserOptions(launcher="process", webgpu="software")
     session = new_session(small_models.add(), providers=["webgpu"], browser=browser)
     np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
-    assert session._opened.backend.lease.launcher.name == "process"
+    assert session._opened.runtime.lease.launcher.name == "process"
 
 
 def test_cdp(new_session, tmp_path):

@@ -91,9 +91,10 @@ def _cut(node: ir.Node, inputs: Arrays) -> Any:
         if axis % data.ndim in seen or not -data.ndim <= axis < data.ndim:
             return None
         seen.add(axis % data.ndim)
-        taken = sliced(data.shape[axis], start, end, step)
-        stop = taken.stop if taken.stop >= 0 else None  # an end before the first element has no other name in Python
-        cut[axis] = slice(taken.start, stop, step) if taken else slice(0, 0)
+        elements = sliced(data.shape[axis], start, end, step)
+        # An end before the first element has no other name in Python.
+        stop = elements.stop if elements.stop >= 0 else None
+        cut[axis] = slice(elements.start, stop, step) if elements else slice(0, 0)
     return data[tuple(cut)]
 
 

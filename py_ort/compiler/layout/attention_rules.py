@@ -55,5 +55,5 @@ def _is_read(value: ir.Value) -> bool:
 
 def _price(node: ir.Node, tensors: list[ir.Value], perm: Perm, forms: Forms, wanted: Wanted) -> float:
     """Transposes that have to be made before and, by what readers prefer, after."""
-    wish = wanted(node.outputs[0])
-    return sum(forms.cost(value, perm) for value in tensors) + (0.0 if wish in (None, perm) else 0.9)
+    preferred = wanted(node.outputs[0])
+    return sum(forms.cost(value, perm) for value in tensors) + (0.0 if preferred in (None, perm) else 0.9)

@@ -45,17 +45,17 @@ class Nhwc(Pass):
         return self._convert(model.graph)
 
     def _convert(self, graph: ir.Graph) -> int:
-        wishes = self._wishes(graph)
+        preferred = self._preferred_layouts(graph)
         forms = Forms(graph)
-        stale: list[ir.Node] = []
+        replaced: list[ir.Node] = []
         for node in list(graph):
             forms.enter(node)
             declared = operator(node.domain, node.op_type)
             if is_window(node, self._supports):
                 to_nhwc(node, forms)
-                stale.append(node)
-            elif declared.layout in RULES and RULES[declared.layout](node, forms, wishes.get):
-                stale.append(node)
+                replaced.append(node)
+            elif declared.layout in RULES and RULES[declared.layout](node, forms, preferred.get):
+                replaced.append(node)
             else:
                 _make_plain(node, forms)
                 for subgraph in subgraphs(node):
@@ -65,11 +65,11 @@ class Nhwc(Pass):
             plain = forms.plain(output)
             if plain is not None and plain is not output:
                 _give_out(graph, i, output, plain)
-        for node in reversed(stale):
+        for node in reversed(replaced):
             remove(node)
         return forms.changed
 
-    def _wishes(self, graph: ir.Graph) -> dict[ir.Value, Perm]:
+    def _preferred_layouts(self, graph: ir.Graph) -> dict[ir.Value, Perm]:
         """The permutation that most readers of a value prefer; the plain one is not mentioned where it is alone."""
         votes: dict[ir.Value, Counter[Perm]] = {}
 
@@ -77,7 +77,7 @@ class Nhwc(Pass):
             if value is not None and value.const_value is None and rank(value) == len(perm):
                 votes.setdefault(value, Counter())[perm] += 1
 
-        def wish(*values: ir.Value) -> Perm | None:
+        def most_preferred(*values: ir.Value) -> Perm | None:
             counted: Counter[Perm] = Counter()
             for value in values:
                 counted.update(votes.get(value, ()))
@@ -95,7 +95,7 @@ class Nhwc(Pass):
                 if node.op_type == "Conv" and len(node.inputs) > 3:
                     vote(node.inputs[3], channels_last(rank(node.inputs[0]) or 0))
                 continue
-            wanted = wish(*node.outputs)
+            wanted = most_preferred(*node.outputs)
             if layout in TRANSPARENT and wanted is not None:
                 for value in node.inputs if layout in ("elementwise", "concat") else node.inputs[:1]:
                     vote(value, wanted)
@@ -124,7 +124,7 @@ class Nhwc(Pass):
                         vote(value, identity(rank(value) or 0))
         found = {}
         for value in votes:
-            wanted = wish(value)
+            wanted = most_preferred(value)
             if wanted is not None:
                 found[value] = wanted
         return found

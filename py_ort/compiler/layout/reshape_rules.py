@@ -66,9 +66,9 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     there = forms.available(value)
     if source is None or target is None or list(there) == [identity(len(source))]:
         return False
-    wish = wanted(node.outputs[0])
-    choices = [choice for perm in there for choice in _choices(node, perm, source, target, wish)]
-    best = next((c for c in choices if _agree(c.order, wish, target)), None)
+    preferred = wanted(node.outputs[0])
+    choices = [choice for perm in there for choice in _choices(node, perm, source, target, preferred)]
+    best = next((c for c in choices if _agree(c.order, preferred, target)), None)
     if best is None and not forms.is_plain(value):
         best = next(iter(choices), None)
     if best is None:
@@ -77,27 +77,29 @@ def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
-def _agree(order: Perm, wish: Perm | None, target: list[Any]) -> bool:
+def _agree(order: Perm, preferred: Perm | None, target: list[Any]) -> bool:
     """Whether two orders of axes are one but for those of size 1."""
-    if wish is None or len(wish) != len(order):
+    if preferred is None or len(preferred) != len(order):
         return False
     ones = {axis for axis, size in enumerate(target) if isinstance(size, int) and size == 1}
-    return [a for a in order if a not in ones] == [a for a in wish if a not in ones]
+    return [a for a in order if a not in ones] == [a for a in preferred if a not in ones]
 
 
-def source_order(node: ir.Node, wish: Perm | None) -> Perm | None:
+def source_order(node: ir.Node, preferred: Perm | None) -> Perm | None:
     """The order of the input's axes with which a Reshape can give its output's as they are preferred, or nearly so."""
     source, target = dims(node.inputs[0]), dims(node.outputs[0])
-    if wish is None or source is None or target is None:
+    if preferred is None or source is None or target is None:
         return None
     groups = axis_groups(source, target)
     if groups is None or any(not left or not right for left, right in groups):
         return None
-    ordered = sorted(groups, key=lambda group: min(wish.index(a) for a in group[1]))
+    ordered = sorted(groups, key=lambda group: min(preferred.index(a) for a in group[1]))
     return tuple(axis for left, _ in ordered for axis in left)
 
 
-def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wish: Perm | None) -> Iterator[_Choice]:
+def _choices(
+    node: ir.Node, perm: Perm, source: list[Any], target: list[Any], preferred: Perm | None
+) -> Iterator[_Choice]:
     plain = identity(len(target))
     if same_memory(perm, source):
         found = _target(node, [source[a] for a in perm], target, plain)
@@ -110,7 +112,7 @@ def _choices(node: ir.Node, perm: Perm, source: list[Any], target: list[Any], wi
     if order is None:  # a group is torn apart: one transpose mends it, and the rest stays as it is
         perm = _mended(groups, perm)
         order = _ordered(groups, perm)
-        if order is None or order == plain or perm == identity(len(perm)) or order != wish:
+        if order is None or order == plain or perm == identity(len(perm)) or order != preferred:
             return
     found = _target(node, [source[a] for a in perm], [target[a] for a in order], order)
     if found is not None:

@@ -42,9 +42,9 @@ def single_form(node: ir.Node, forms: Forms, wanted: Wanted) -> tuple[Perm, ir.V
     if not there:
         return None
     plain = identity(len(next(iter(there))))
-    wish = wanted(node.outputs[0])
-    if wish is not None and len(wish) == len(plain) and wish in there:
-        return None if wish == plain else (wish, there[wish])
+    preferred = wanted(node.outputs[0])
+    if preferred is not None and len(preferred) == len(plain) and preferred in there:
+        return None if preferred == plain else (preferred, there[preferred])
     if plain in there:
         return None
     perm = next(iter(there))
@@ -90,21 +90,21 @@ def elementwise(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     return True
 
 
-def _cheapest(tensors: list[ir.Value], wish: Perm | None, forms: Forms) -> Perm | None:
+def _cheapest(tensors: list[ir.Value], preferred: Perm | None, forms: Forms) -> Perm | None:
     """The permutation under which the fewest transposes are made, before and after; None for the plain one."""
     plain = identity(rank(tensors[0]) or 0)
-    if wish is not None and len(wish) != len(plain):
-        wish = None
+    if preferred is not None and len(preferred) != len(plain):
+        preferred = None
     candidates = list(dict.fromkeys([plain, *(p for v in tensors for p in forms.available(v))]))
-    if wish is not None and wish not in candidates:
-        candidates.append(wish)
+    if preferred is not None and preferred not in candidates:
+        candidates.append(preferred)
     if len(candidates) == 1:
         return None
 
     def price(perm: Perm) -> tuple[float, bool, bool]:
         before = sum(forms.cost(value, perm) for value in dict.fromkeys(tensors))
-        after = 0.0 if wish is None or wish == perm else 0.9
-        return before + after, perm != wish, perm != plain
+        after = 0.0 if preferred is None or preferred == perm else 0.9
+        return before + after, perm != preferred, perm != plain
 
     best = min(candidates, key=price)
     return None if best == plain else best
@@ -121,8 +121,8 @@ def _broadcast_form(value: ir.Value, perm: Perm, count: int, forms: Forms) -> ir
         wide = contents.reshape((1,) * (count - contents.ndim) + contents.shape).transpose(perm)
         return forms.constant(np.ascontiguousarray(wide), value.name)
     assert each is not None
-    tall = forms.insert("Unsqueeze", [forms.plain(value), list(range(count - each))])[0]
-    return forms.form(tall, perm)
+    unsqueezed = forms.insert("Unsqueeze", [forms.plain(value), list(range(count - each))])[0]
+    return forms.form(unsqueezed, perm)
 
 
 @rule("concat")

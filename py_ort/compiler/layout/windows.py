@@ -57,7 +57,7 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     wide = forms.insert("Unsqueeze", [forms.form(x, perm), [1]])[0]
     inputs = [wide]
     if len(node.inputs) > 1:
-        inputs.append(_tall_weights(node.inputs[1], forms))  # type: ignore[arg-type]
+        inputs.append(_weights_of_one_dimension(node.inputs[1], forms))  # type: ignore[arg-type]
         inputs += [forms.plain(v) for v in node.inputs[2:3]]
     if len(node.inputs) > 3 and node.inputs[3] is not None:
         z = forms.insert("Unsqueeze", [forms.form(node.inputs[3], perm), [1]])[0]
@@ -70,7 +70,7 @@ def to_nhwc(node: ir.Node, forms: Forms) -> None:
     forms.register(node.outputs[0], perm, flat)
 
 
-def _tall_weights(weights: ir.Value, forms: Forms) -> ir.Value:
+def _weights_of_one_dimension(weights: ir.Value, forms: Forms) -> ir.Value:
     contents = array(weights)
     if contents is not None:
         return forms.constant(np.expand_dims(contents, 2), weights.name)

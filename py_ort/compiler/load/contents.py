@@ -24,7 +24,7 @@ def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
     for graph in (each for body in bodies for each in all_graphs(body)):
         for name, value in graph.initializers.items():
             if value.const_value is not None and not (name in but and graph is model.graph):
-                value.const_value = _taken(value.const_value, f"initializer {name!r}")
+                value.const_value = _checked(value.const_value, f"initializer {name!r}")
                 if value.dtype is not None and value.dtype != value.const_value.dtype:
                     raise InvalidGraph(
                         f"initializer {name!r} is of type {value.const_value.dtype}, and declared as {value.dtype}"
@@ -35,9 +35,9 @@ def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
                 continue
             what = f"attribute {name!r} of node {node.name or node.op_type}"
             if item.type == ir.AttributeType.TENSOR:
-                node.attributes[name] = ir.AttrTensor(name, _taken(item.value, what))
+                node.attributes[name] = ir.AttrTensor(name, _checked(item.value, what))
             else:
-                node.attributes[name] = ir.AttrTensors(name, [_taken(tensor, what) for tensor in item.value])
+                node.attributes[name] = ir.AttrTensors(name, [_checked(tensor, what) for tensor in item.value])
 
 
 def _nodes(model: ir.Model) -> Iterator[ir.Node]:
@@ -46,11 +46,11 @@ def _nodes(model: ir.Model) -> Iterator[ir.Node]:
         yield from all_nodes(function.graph)
 
 
-def _taken(tensor: ir.TensorProtocol, what: str) -> ir.TensorProtocol:
+def _checked(tensor: ir.TensorProtocol, what: str) -> ir.TensorProtocol:
     if isinstance(tensor, ir.StringTensor) and len(tensor.string_data()) != tensor.size:
         raise InvalidGraph(f"{what} has {len(tensor.string_data())} strings for the shape {list(tensor.shape.numpy())}")
     if not isinstance(tensor, ir.TensorProtoTensor):
-        return tensor  # external, or taken
+        return tensor  # external, or checked before
     try:
         dtype, sizes = tensor.dtype, tensor.shape.numpy()
         if dtype == ir.DataType.UNDEFINED or any(size < 0 for size in sizes):

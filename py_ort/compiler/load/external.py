@@ -25,7 +25,7 @@ from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.wire.tensors import NUMPY, byte_size, dtype_name
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
-_TAKEN = "\0"
+_LOADED = "\0"
 _ATTRIBUTE = onnx.AttributeProto.DESCRIPTOR
 _WITH_TENSORS = {
     *(onnx.AttributeProto.TENSOR, onnx.AttributeProto.TENSORS, onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS),
@@ -72,7 +72,7 @@ class ExternalData:
             elif found.data_location == onnx.TensorProto.EXTERNAL:
                 self._tensors.append(self._read(found))
                 del found.external_data[:]
-                found.external_data.add(key="location", value=f"{_TAKEN}{len(self._tensors) - 1}")
+                found.external_data.add(key="location", value=f"{_LOADED}{len(self._tensors) - 1}")
             elif found.data_type == onnx.TensorProto.BOOL:
                 _settle_truth(found)
 
@@ -155,7 +155,7 @@ class ExternalData:
 
     def _put_into_graph(self, graph: ir.Graph) -> None:
         for value in graph.initializers.values():
-            value.const_value = self._taken(value.const_value)
+            value.const_value = self._loaded(value.const_value)
         for node in graph:
             self._put_into_attributes(node.attributes)
 
@@ -164,9 +164,9 @@ class ExternalData:
             if item.is_ref():
                 continue
             if item.type == ir.AttributeType.TENSOR:
-                attributes[name] = ir.AttrTensor(name, self._taken(item.value), doc_string=item.doc_string)
+                attributes[name] = ir.AttrTensor(name, self._loaded(item.value), doc_string=item.doc_string)
             elif item.type == ir.AttributeType.TENSORS:
-                tensors = [self._taken(tensor) for tensor in item.value]
+                tensors = [self._loaded(tensor) for tensor in item.value]
                 attributes[name] = ir.AttrTensors(name, tensors, doc_string=item.doc_string)
             elif item.type == ir.AttributeType.GRAPH:
                 self._put_into_graph(item.value)
@@ -174,10 +174,10 @@ class ExternalData:
                 for graph in item.value:
                     self._put_into_graph(graph)
 
-    def _taken(self, tensor: Any) -> Any:
+    def _loaded(self, tensor: Any) -> Any:
         if not isinstance(tensor, ir.ExternalTensor):
             return tensor
-        found = self._tensors[int(str(tensor.location).removeprefix(_TAKEN))]
+        found = self._tensors[int(str(tensor.location).removeprefix(_LOADED))]
         found.name = tensor.name  # it may have got another one meanwhile
         return found
 

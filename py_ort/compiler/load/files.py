@@ -82,14 +82,14 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     Raises:
         OSError: It cannot be written.
     """
-    beside = path.with_name(f"{path.name[:16]}-{secrets.token_hex(8)}{UNFINISHED}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    unfinished = path.with_name(f"{path.name[:16]}-{secrets.token_hex(8)}{UNFINISHED}")
+    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-        beside.replace(path)
+        unfinished.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def make_private(folder: Path, own: bool = False) -> None:

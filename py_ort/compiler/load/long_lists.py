@@ -36,20 +36,20 @@ class LongLists:
 
     def _take(self, item: onnx.AttributeProto) -> None:
         if item.type == onnx.AttributeProto.INTS and len(item.ints) >= LONG:
-            taken: Sequence[Any] = array("q", np.array(item.ints, np.int64).tobytes())
+            packed: Sequence[Any] = array("q", np.array(item.ints, np.int64).tobytes())
             placeholder = item.ints
         elif item.type == onnx.AttributeProto.FLOATS and len(item.floats) >= LONG:
-            taken = array("f", np.array(item.floats, np.float32).tobytes())
+            packed = array("f", np.array(item.floats, np.float32).tobytes())
             placeholder = item.floats
         elif item.type == onnx.AttributeProto.STRINGS and len(item.strings) >= LONG:
             # Modes of nodes are few, and keys of encoders are not read twice.
             texts = {text: readable_bytes(text).decode() for text in set(item.strings)}
-            taken = tuple(map(texts.__getitem__, item.strings))
+            packed = tuple(map(texts.__getitem__, item.strings))
             placeholder = item.strings
         else:
             return
         number = len(self._lists)
-        self._lists.append(LongList(item.name, ir.AttributeType(item.type), taken))
+        self._lists.append(LongList(item.name, ir.AttributeType(item.type), packed))
         del placeholder[:]
         item.doc_string = f"\0{number}"
 

@@ -2,7 +2,7 @@
 
 The first one that has the kernel; but shape arithmetic stays on the CPU, counters and conditions of loops (made of the
 turn's number or of constants) too, since the executor reads them there, and so do cheap nodes between nodes on the CPU
-(`islands.py`).
+(`partitions.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ import onnx_ir as ir
 
 from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
-from py_ort.compiler.placement.islands import islands
-from py_ort.compiler.placement.report import CONTROL, COUNTED_THERE, FORCED, ISLAND, SHAPE_ARITHMETIC, PlacedNode
+from py_ort.compiler.placement.partitions import small_partitions
+from py_ort.compiler.placement.report import (
+    CONTROL,
+    COUNTED_THERE,
+    FORCED,
+    SHAPE_ARITHMETIC,
+    SMALL_PARTITION,
+    PlacedNode,
+)
 from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
 from py_ort.ir.graph import EXECUTED, all_graphs, all_nodes, dims, origins, subgraphs
@@ -74,8 +81,8 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
             for node in placed:
                 if _counts_on_cpu(node, placed) and on_cpu_too(node):
                     placed[node] = replace(placed[node], provider="wasm", reason=COUNTED_THERE)
-        for node in islands(model.graph, placed, on_cpu_too):
-            placed[node] = replace(placed[node], provider="wasm", reason=ISLAND)
+        for node in small_partitions(model.graph, placed, on_cpu_too):
+            placed[node] = replace(placed[node], provider="wasm", reason=SMALL_PARTITION)
     return placed
 
 
@@ -210,7 +217,7 @@ class _Arithmetic:
         self._wanted, self._refuted = wanted_on_host, refuted
         # A small integer that the user feeds is as well fed to the CPU.
         self._on_cpu = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
-        self._turns: set[ir.Value] = set()  # what the executor gives the body of a Loop: one number
+        self._iterations: set[ir.Value] = set()  # what the executor gives the body of a Loop: one number
         self._visit(graph)
 
     def _visit(self, graph: ir.Graph) -> None:
@@ -226,7 +233,7 @@ class _Arithmetic:
 
     def _visit_loop(self, node: ir.Node) -> None:
         body = subgraphs(node)[0]
-        self._turns.update(body.inputs[:2])
+        self._iterations.update(body.inputs[:2])
         self._on_cpu.update(body.inputs[:2])
         carried = [
             (inner, made)
@@ -248,7 +255,7 @@ class _Arithmetic:
         if not all(v in self._wanted for v in node.outputs if v.uses()) and not all(map(_small_integers, node.outputs)):
             return False
         return all(use == "shape" for _, use in uses) or all(
-            _small(v) or v in self._turns for v, use in uses if use != "shape"
+            _small(v) or v in self._iterations for v, use in uses if use != "shape"
         )
 
 

@@ -117,8 +117,8 @@ class NativeSession:
 
     def is_webgpu_graph_capture_enabled(self) -> bool:
         """Return whether runs on WebGPU are captured."""
-        return self.session._open().backend.captures
+        return self.session._open().runtime.captures
 
     def webgpu_context_id(self) -> int:
         """Return the number of the GPU's device in the session's page."""
-        return self.session._open().backend.device_id
+        return self.session._open().runtime.device_id

@@ -77,7 +77,7 @@ class NativeBindingNames:
 
     @property
     def _is_webgpu_graph_capture_enabled(self) -> bool:
-        return self._session._open().backend.captures
+        return self._session._open().runtime.captures
 
     @property
     def _iobinding(self) -> NativeBinding:

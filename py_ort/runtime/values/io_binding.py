@@ -166,7 +166,7 @@ class IOBinding(NativeBindingNames):
         self._results = results
 
     def _check_device(self, device_type: str, device_id: int) -> None:
-        own = self._session._open().backend.device_id
+        own = self._session._open().runtime.device_id
         if device_kind(device_type) == "webgpu" and device_id not in (0, own):
             raise InvalidArgument(f"this session is on GPU device {own}: nothing of device {device_id} can be bound")
 
@@ -181,7 +181,7 @@ class IOBinding(NativeBindingNames):
 
         dtype = element_dtype(element_type)
         if device_kind(device_type) == "webgpu":
-            tensor = self._session._ready().backend.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
+            tensor = self._session._ready().runtime.tensor_at(address, dtype_of(np.empty(0, dtype)), shape)
             return OrtValue(tensor)
         if dtype_of(np.empty(0, dtype)) == DType.string_:
             raise InvalidArgument("strings have no address")

@@ -22,7 +22,7 @@ def test_sizes_behind_computed_pads() -> None:
         wp = Mod(wn, four)  hu = Unsqueeze(hp, zero)  wu = Unsqueeze(wp, zero)
         few = Concat<axis=0>(zero, zero, zero, wu, zero, hu)  more = ConstantOfShape<value = int64[1] {0}>(two)
         all = Concat<axis=0>(few, more)  rows = Reshape(all, matrix)  back = Slice(rows, last, start, zero, last)
-        turned = Transpose<perm=[1,0]>(back)  flat = Reshape(turned, last)  pads = Cast<to=7>(flat)
+        transposed = Transpose<perm=[1,0]>(back)  flat = Reshape(transposed, last)  pads = Cast<to=7>(flat)
         p = Pad(x, pads)  t = Shape(p)  ph = Gather(t, one0)  pw = Gather(t, two0)
         i = Div(ph, four)  j = Div(pw, four)  iu = Unsqueeze(i, zero)  ju = Unsqueeze(j, zero)
         shape = Concat<axis=0>(one, iu, fours, ju, fours, fours)  r = Reshape(p, shape)

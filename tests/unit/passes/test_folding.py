@@ -169,7 +169,7 @@ def test_is_folded(graph: str, constants: dict[str, np.ndarray]) -> None:
 
 TEXTS = {
     "joined": "g () => (string[a] y) { y = Concat<axis=0>(k, k) }",
-    "turned": "g () => (string[a,b] y) { r = Reshape(k, s)  y = Transpose(r) }",
+    "transposed": "g () => (string[a,b] y) { r = Reshape(k, s)  y = Transpose(r) }",
     "numbers": "g () => (string[a] y) { i = Cast<to=7>(n)  y = Cast<to=8>(i) }",
     "repeated": "g () => (string[a] y) { y = Tile(k, t) }",
     "chosen": "g () => (string[a] y) { y = Where(c, k, k) }",

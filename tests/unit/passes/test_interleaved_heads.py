@@ -10,20 +10,20 @@ from graphs import check_equal, compiled, operators, parse
 
 D, H, S = 12, 3, 4  # the width of x, heads, and their size
 ROWS = "p = MatMul(x, w)  r = Add(p, bias)"
-TURN = "Transpose<perm=[0,2,1,3]>"
-SPLIT = f"h = Reshape(r, four)  a, b, c = Split<axis=-1, num_outputs=3>(h)  q = {TURN}(a)  k = {TURN}(b)  v = {TURN}(c)"
+SWAP = "Transpose<perm=[0,2,1,3]>"
+SPLIT = f"h = Reshape(r, four)  a, b, c = Split<axis=-1, num_outputs=3>(h)  q = {SWAP}(a)  k = {SWAP}(b)  v = {SWAP}(c)"
 SLICES = "q = Slice(t, n0, n4, n3)  k = Slice(t, n4, n8, n3)  v = Slice(t, n8, n12, n3)"
 GATHER = "a = Gather<axis=3>(h, i0)  b = Gather<axis=3>(h, i1)  c = Gather<axis=3>(h, i2)"
-ATTEND = f"y4 = Attention(q, k, v)  y3 = {TURN}(y4)  y = Reshape(y3, flat)"
+ATTEND = f"y4 = Attention(q, k, v)  y3 = {SWAP}(y4)  y = Reshape(y3, flat)"
 ONE = {"MatMul": 1, "Attention": 1}
 # id: (nodes, operators that are left besides reshapes)
 FORMS: dict[str, tuple[str, dict[str, int]]] = {
     "split": (f"{ROWS}  {SPLIT}", ONE),
-    "heads first, sliced": (f"{ROWS}  h = Reshape(r, four)  t = {TURN}(h)  {SLICES}", ONE),
-    "gathered": (f"{ROWS}  h = Reshape(r, five)  {GATHER}  q = {TURN}(a)  k = {TURN}(b)  v = {TURN}(c)", ONE),
+    "heads first, sliced": (f"{ROWS}  h = Reshape(r, four)  t = {SWAP}(h)  {SLICES}", ONE),
+    "gathered": (f"{ROWS}  h = Reshape(r, five)  {GATHER}  q = {SWAP}(a)  k = {SWAP}(b)  v = {SWAP}(c)", ONE),
     "without a bias": (f"r = MatMul(x, w)  {SPLIT}", ONE),
     "read as a whole, too": (
-        f"{ROWS}  h = Reshape(r, four)  t = {TURN}(h)  {SLICES}  e = Exp(t)",
+        f"{ROWS}  h = Reshape(r, four)  t = {SWAP}(h)  {SLICES}  e = Exp(t)",
         {**ONE, "Exp": 1, "Slice": 3, "Transpose": 1},
     ),
 }

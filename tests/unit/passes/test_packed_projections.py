@@ -69,20 +69,20 @@ def test_block(form: dict[str, Any], expected: dict[str, int]) -> None:
 
 
 QKV = "q = MatMul(x, wq)  k = MatMul(x, wk)  v = MatMul(x, wv)"
-TURN = "a = RotaryEmbedding<num_heads=2>(q, cos, sin)  b = RotaryEmbedding<num_heads=1>(k, {}, sin)"
+ROTATE = "a = RotaryEmbedding<num_heads=2>(q, cos, sin)  b = RotaryEmbedding<num_heads=1>(k, {}, sin)"
 ATTEND = "y = Attention<q_num_heads=2, kv_num_heads=1>(a, b, v)"
 # id: (nodes from x and z to y, products and rotations that are left)
 ROTATIONS: dict[str, tuple[str, int, int]] = {
-    "together": (f"{QKV}  {TURN.format('cos')}  {ATTEND}", 1, 1),
-    "other angles": (f"{QKV}  {TURN.format('other')}  {ATTEND}", 1, 2),
+    "together": (f"{QKV}  {ROTATE.format('cos')}  {ATTEND}", 1, 1),
+    "other angles": (f"{QKV}  {ROTATE.format('other')}  {ATTEND}", 1, 2),
     "keys of another tensor": (
-        f"{QKV.replace('MatMul(x, wk)', 'MatMul(z, wk)')}  {TURN.format('cos')}  {ATTEND}",
+        f"{QKV.replace('MatMul(x, wk)', 'MatMul(z, wk)')}  {ROTATE.format('cos')}  {ATTEND}",
         2,
         2,
     ),
-    "keys that are values, too": (f"{QKV}  {TURN.format('cos')}  {ATTEND.replace('b, v', 'b, k')}", 2, 2),
+    "keys that are values, too": (f"{QKV}  {ROTATE.format('cos')}  {ATTEND.replace('b, v', 'b, k')}", 2, 2),
     "cut out of one product": (
-        f"p = MatMul(x, wp)  q, k, v = Split<axis=-1>(p, parts)  {TURN.format('cos')}  {ATTEND}",
+        f"p = MatMul(x, wp)  q, k, v = Split<axis=-1>(p, parts)  {ROTATE.format('cos')}  {ATTEND}",
         1,
         1,
     ),

@@ -36,7 +36,7 @@ CONSTANTS: dict[str, Any] = {
     **{"cs": TWICE["c"][:, None], "ss": TWICE["s"][:, None]},
 }
 CUT = "a = Slice(x, n0, n4, n3)  b = Slice(x, n4, n8, n3)"
-TURN = f"{CUT}  m = Neg(b)  r = Concat<axis=3>(m, a)"
+ROTATE = f"{CUT}  m = Neg(b)  r = Concat<axis=3>(m, a)"
 SUM = "u = Mul(x, {c})  w = Mul(r, {s})  y = Add(u, w)"
 EVEN = "a = Slice(x, n0, n8, n3, n2)  b = Slice(x, n1, n8, n3, n2)"
 BY_HALF = "p = Mul(a, ch)  q = Mul(b, sh)  f = Sub(p, q)  g = Mul(b, ch)  h = Mul(a, sh)  e = Add(g, h)"
@@ -45,13 +45,13 @@ WHOLE = SUM.format(c="c", s="s")
 ONE = {"RotaryEmbedding": 1}
 # id: (nodes from x [1, 3, 5, 8], heads first, to y; attributes of the node, or None where there is none)
 SPELLINGS: dict[str, tuple[str, dict[str, int] | None]] = {
-    "halves by Slice": (f"{TURN}  {WHOLE}", {}),
+    "halves by Slice": (f"{ROTATE}  {WHOLE}", {}),
     "halves by Split": (f"a, b = Split<axis=-1, num_outputs=2>(x)  m = Neg(b)  r = Concat<axis=-1>(m, a)  {WHOLE}", {}),
-    "negated by a factor": (f"{TURN.replace('Neg(b)', 'Mul(minus, b)')}  {WHOLE}", {}),
-    "factors first": (f"{TURN}  u = Mul(c, x)  w = Mul(s, r)  y = Add(w, u)", {}),
-    "caches for each of a batch": (f"{TURN}  {SUM.format(c='ctwo', s='stwo')}", {}),
+    "negated by a factor": (f"{ROTATE.replace('Neg(b)', 'Mul(minus, b)')}  {WHOLE}", {}),
+    "factors first": (f"{ROTATE}  u = Mul(c, x)  w = Mul(s, r)  y = Add(w, u)", {}),
+    "caches for each of a batch": (f"{ROTATE}  {SUM.format(c='ctwo', s='stwo')}", {}),
     "caches out of a table": (
-        f"{TURN}  ci = Gather(table, ids)  c4 = Unsqueeze(ci, n1)  {SUM.format(c='c4', s='s')}",
+        f"{ROTATE}  ci = Gather(table, ids)  c4 = Unsqueeze(ci, n1)  {SUM.format(c='c4', s='s')}",
         {},
     ),
     "neighbors, stacked": (
@@ -77,8 +77,8 @@ SPELLINGS: dict[str, tuple[str, dict[str, int] | None]] = {
     ),
     "the wrong sign": (f"{CUT}  m = Neg(a)  r = Concat<axis=3>(m, b)  {WHOLE}", None),
     "nothing negated": (f"{CUT}  r = Concat<axis=3>(b, a)  {WHOLE}", None),
-    "halves that differ": (f"{TURN}  {SUM.format(c='cu', s='s')}", None),
-    "cosines of pairs for halves": (f"{TURN}  {SUM.format(c='cp', s='sp')}", None),
+    "halves that differ": (f"{ROTATE}  {SUM.format(c='cu', s='s')}", None),
+    "cosines of pairs for halves": (f"{ROTATE}  {SUM.format(c='cp', s='sp')}", None),
     "another sine for the second half": (
         f"{CUT}  {BY_HALF.replace('Mul(a, sh)', 'Mul(a, ch)')}  y = Concat<axis=-1>(f, e)",
         None,
@@ -103,7 +103,7 @@ def test_spelling(nodes: str, attributes: dict[str, int] | None) -> None:
 
 def test_one_row_of_angles_for_a_batch() -> None:
     """That takes com.microsoft's operator, which has a first position for all."""
-    model = _model(f"{TURN}  {WHOLE}", f"n,{H},{S},{D}")
+    model = _model(f"{ROTATE}  {WHOLE}", f"n,{H},{S},{D}")
     assert "RotaryEmbedding" not in operators(compiled(model, providers=["wasm"]))
     manifests = provisional.manifests()
     manifests["wasm"] = dataclasses.replace(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from graphs import check_equal, compiled, operators, parse, random_feeds
 
-TURNED = "t = Transpose<perm=[0,1,2,4,3]>(k)"
+TRANSPOSED = "t = Transpose<perm=[0,1,2,4,3]>(k)"
 # id: (nodes from q, k and v [n,2,3,w,4] to s)
 SCORES = {
-    "plain": f"{TURNED}  m = MatMul(q, t)  s = Softmax<axis=4>(m)",
-    "divided": f"{TURNED}  m = MatMul(q, t)  d = Div(m, two)  s = Softmax<axis=-1>(d)",
-    "both scaled": f"{TURNED}  a = Mul(q, root)  b = Mul(t, root)  m = MatMul(a, b)  s = Softmax<axis=-1>(m)",
+    "plain": f"{TRANSPOSED}  m = MatMul(q, t)  s = Softmax<axis=4>(m)",
+    "divided": f"{TRANSPOSED}  m = MatMul(q, t)  d = Div(m, two)  s = Softmax<axis=-1>(d)",
+    "both scaled": f"{TRANSPOSED}  a = Mul(q, root)  b = Mul(t, root)  m = MatMul(a, b)  s = Softmax<axis=-1>(m)",
 }
 NUMBERS = {"two": np.float32(2), "root": np.float32(0.6)}
 HEADS = "float[n,2,3,w,4] q, float[n,2,3,v,4] k, float[n,2,3,v,5] u"
@@ -29,7 +29,7 @@ def test_windows_are_heads(nodes: str) -> None:
 def test_a_mask_keeps_them_apart() -> None:
     model = parse(
         f"""g ({HEADS}, float[3,1,v] mask) => (float[a,b,c,d,e] y) {{
-        {TURNED}  m = MatMul(q, t)  p = Add(m, mask)  s = Softmax<axis=-1>(p)  y = MatMul(s, u) }}"""
+        {TRANSPOSED}  m = MatMul(q, t)  p = Add(m, mask)  s = Softmax<axis=-1>(p)  y = MatMul(s, u) }}"""
     )
     result = compiled(model)
     check_equal(model, result, feeds=random_feeds(model, {"n": 2, "w": 3, "v": 6}))

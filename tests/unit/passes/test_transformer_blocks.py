@@ -115,7 +115,7 @@ BLOCKS: dict[str, tuple[Make, dict[str, int], dict[str, Any], int]] = {
     "gpt2, without a cache": (partial(gpt2, cache=False), _GPT2, {"is_causal": 1}, 3),
     "gpt2, padded": (partial(gpt2, padded=True), _GPT2, {"is_causal": 0}, 6),
     "gptj": (gptj, _GPTJ, {"is_causal": 1}, 3),
-    "gptj, whole heads": (partial(gptj, turns=8), _GPTJ, {"is_causal": 1}, 3),
+    "gptj, whole heads": (partial(gptj, rotary_size=8), _GPTJ, {"is_causal": 1}, 3),
     "bloom": (bloom, {"MatMul": 2, "Attention": 1, "CumSum": 1}, {"is_causal": 0}, 6),
     "opt, stacked scores": (
         partial(bloom, floor=True),

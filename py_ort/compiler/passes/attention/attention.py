@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.attention.attention_scores import (
-    HIDES,
+    MASKED,
     Scores,
     combined_masks,
     factor_of,
@@ -119,14 +119,14 @@ def _fuse(softmax: ir.Node) -> bool:
     for node in scales:
         replace_value(node.outputs[0], factor_of(node)[0])  # type: ignore[index]
         remove(node)
-    query, turned, value = product.inputs[0], product.inputs[1], last.inputs[1]
+    query, transposed, value = product.inputs[0], product.inputs[1], last.inputs[1]
     inner = [product, *scores.nodes, softmax, *between, last]
     build = Builder(last, origin=[name for node in inner for name in origins(node)])
     if stacked:
-        parts = _unstack(build, heads, query, turned, value)  # type: ignore[arg-type]
+        parts = _unstack(build, heads, query, transposed, value)  # type: ignore[arg-type]
     else:
-        sides = kept(turned, product, True), kept(value, last, False)  # type: ignore[arg-type]
-        whole = Kept(turned, turned=True), Kept(value)  # type: ignore[arg-type]
+        sides = kept(transposed, product, True), kept(value, last, False)  # type: ignore[arg-type]
+        whole = Kept(transposed, transposed=True), Kept(value)  # type: ignore[arg-type]
         parts = query, *(sides if same_size(sides[0].count, sides[1].count) else whole)  # type: ignore[assignment]
     attend = _Attend(build, *parts)
     causal, mask = combined_masks(build, masks, attend.past, scores.floor, not attend.joined and not stacked)
@@ -135,7 +135,7 @@ def _fuse(softmax: ir.Node) -> bool:
     attend.give(made[0], result, stacked)
     for node in reversed(inner):
         remove(node)
-    drop(turned)
+    drop(transposed)
     drop(value)
     attend.give_presents(made)
     return True
@@ -174,7 +174,7 @@ def _stacked_heads(scores: Scores, operands: list[ir.Value | None]) -> int | Non
 
 
 def _unstack(
-    build: Builder, heads: int | None, query: ir.Value, turned: ir.Value, value: ir.Value
+    build: Builder, heads: int | None, query: ir.Value, transposed: ir.Value, value: ir.Value
 ) -> tuple[ir.Value, Kept, Kept]:
     """Operands [batch * heads, …] as the [batch, heads, …] that they were made of, else as heads of a batch of one."""
 
@@ -202,11 +202,13 @@ def _unstack(
             return Kept(source)
         return kept(source, three.producer(), False)  # type: ignore[arg-type]
 
-    turn = made_by(turned, "Transpose")
-    key = turn.inputs[0] if turn is not None and tuple(attribute(turn, "perm", ())) == (0, 2, 1) else None
-    sides = Kept(four(turned), turned=True) if key is None else side(key), side(value)
+    transpose = made_by(transposed, "Transpose")
+    key = (
+        transpose.inputs[0] if transpose is not None and tuple(attribute(transpose, "perm", ())) == (0, 2, 1) else None
+    )
+    sides = Kept(four(transposed), transposed=True) if key is None else side(key), side(value)
     if not same_size(sides[0].count, sides[1].count):
-        sides = Kept(four(turned), turned=True), Kept(four(value))
+        sides = Kept(four(transposed), transposed=True), Kept(four(value))
     return four(query), *sides
 
 
@@ -334,7 +336,7 @@ def _lay(node: ir.Node) -> bool:
     becomes_causal = (
         mask is not None
         and not causal
-        and _hides_the_future(mask, past, size_at(query, 2), open_end and not attend.joined)
+        and _masks_the_future(mask, past, size_at(query, 2), open_end and not attend.joined)
     )
     repeated = any(side.value is not given for side, given in zip(sides, (key, value), strict=True))
     if attend.rows is None and not (attend.joined or repeated or becomes_causal):
@@ -355,7 +357,7 @@ def _lay(node: ir.Node) -> bool:
     return True
 
 
-def _hides_the_future(mask: ir.Value, past: Any, queries: Any, running: bool) -> bool | Running:
+def _masks_the_future(mask: ir.Value, past: Any, queries: Any, running: bool) -> bool | Running:
     """Whether a mask says no more than that queries see the keys up to their own position.
 
     With `running`, that position may be what a run computes.
@@ -365,6 +367,6 @@ def _hides_the_future(mask: ir.Value, past: Any, queries: Any, running: bool) ->
         offset = found.offset if found is not None and found.inside else None
     else:
         added = added_mask(mask)
-        offset = added[0] if added is not None and added[1] <= HIDES else None
+        offset = added[0] if added is not None and added[1] <= MASKED else None
     offset = in_rows(offset, mask, queries)
     return offset if running and isinstance(offset, Running) else same_offset(offset, past)

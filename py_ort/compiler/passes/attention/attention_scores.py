@@ -16,7 +16,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, rank, scalar
 from py_ort.ir.shape_data import product
 
-HIDES = -1e4  # numbers in masks that no score gets over
+MASKED = -1e4  # numbers in masks that no score gets over
 _STACKED = 3  # the rank of [batch * heads, positions, size]
 _STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape", "Max")
 
@@ -78,9 +78,9 @@ def _scaled(node: ir.Node) -> Scores | None:
     factor = factor_of(node)
     if factor is None:
         return None
-    bent = made_by(factor[0], "Tanh")
-    if bent is not None and only_user(bent.outputs[0]) is node:
-        return _capped(bent, factor[1])
+    capped = made_by(factor[0], "Tanh")
+    if capped is not None and only_user(capped.outputs[0]) is node:
+        return _capped(capped, factor[1])
     found = scores_of(factor[0], node)
     if found is None or found.masks or found.softcap:
         return None
@@ -88,14 +88,14 @@ def _scaled(node: ir.Node) -> Scores | None:
     return found
 
 
-def _capped(bent: ir.Node, cap: float) -> Scores | None:
+def _capped(capped: ir.Node, cap: float) -> Scores | None:
     """cap · tanh(scores / cap)."""
-    found = scores_of(bent.inputs[0], bent)
+    found = scores_of(capped.inputs[0], capped)
     if found is None or found.masks or found.softcap or cap <= 0:
         return None
     found.scale *= cap
     found.softcap = cap
-    found.nodes.append(bent)
+    found.nodes.append(capped)
     return found
 
 
@@ -108,7 +108,7 @@ def _added(node: ir.Node) -> Scores | None:
         if found is None:
             continue
         offset, fill = added_mask(mask) or (None, 0.0)
-        offset = in_rows(offset, mask, size_at(node.outputs[0], -2)) if fill <= HIDES else None
+        offset = in_rows(offset, mask, size_at(node.outputs[0], -2)) if fill <= MASKED else None
         found.masks.append(Mask(partial(_as_it_is, mask), mask, offset, fill))
         return found
     return None
@@ -136,7 +136,7 @@ def _chosen(node: ir.Node) -> Scores | None:
         return None
     for at in (1, 2):
         fill = scalar(node.inputs[3 - at])
-        if fill is None or fill > HIDES:
+        if fill is None or fill > MASKED:
             continue
         found = scores_of(node.inputs[at], node)
         if found is None:
@@ -183,7 +183,7 @@ def _floored(node: ir.Node) -> Scores | None:
     """Max(scores, number), so that masks that add up stay finite."""
     found = split_constant(node)
     floor = None if found is None or found[1].size != 1 else float(found[1].reshape(-1)[0])
-    inner = scores_of(found[0], node) if found is not None and floor is not None and floor <= HIDES else None
+    inner = scores_of(found[0], node) if found is not None and floor is not None and floor <= MASKED else None
     if inner is not None:
         inner.floor = floor
     return inner
@@ -199,8 +199,8 @@ def combined_masks(
     Where a row may have no key at all, the number that masks decides: only -∞ is the same as causality then.
     """
     alone = len(masks) == 1
-    hides = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]
-    causal = [m for m in hides if same_offset(m.offset, past) or (running and isinstance(m.offset, Running))]
+    full = [m for m in masks if alone or (m.fill == -np.inf and floor is None)]
+    causal = [m for m in full if same_offset(m.offset, past) or (running and isinstance(m.offset, Running))]
     total: ir.Value | None = None
     for mask in masks:
         if not any(mask is m for m in causal[:1]):

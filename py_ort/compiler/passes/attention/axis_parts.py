@@ -61,8 +61,8 @@ def _slice(node: ir.Node, value: ir.Value) -> Part | None:
     wide = known[-1]
     if not isinstance(wide, int) or cut[2] < 1:
         return None
-    taken = sliced(wide, *cut[:3])
-    return Part(node.inputs[0], taken.start, len(taken), cut[2]) if taken else None
+    elements = sliced(wide, *cut[:3])
+    return Part(node.inputs[0], elements.start, len(elements), cut[2]) if elements else None
 
 
 def _bounds(node: ir.Node) -> tuple[int, int, int, int] | None:

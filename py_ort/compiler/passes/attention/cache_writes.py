@@ -58,11 +58,11 @@ class _Write:
 
 def _between_transposes(node: ir.Node) -> _Write | None:
     """Transpose → ScatterND along the first axis → Transpose back."""
-    turn, back = made_by(node.inputs[0], "Transpose"), only_user(node.outputs[0])
-    if turn is None or back is None or back.domain != "" or back.op_type != "Transpose":
+    transpose, back = made_by(node.inputs[0], "Transpose"), only_user(node.outputs[0])
+    if transpose is None or back is None or back.domain != "" or back.op_type != "Transpose":
         return None
-    cache, places, update = turn.inputs[0], node.inputs[1], node.inputs[2]
-    perm, inverse = attribute(turn, "perm"), attribute(back, "perm")
+    cache, places, update = transpose.inputs[0], node.inputs[1], node.inputs[2]
+    perm, inverse = attribute(transpose, "perm"), attribute(back, "perm")
     if cache is None or places is None or update is None or not perm or not inverse or rank(places) != 2:
         return None
     axis = perm[0]

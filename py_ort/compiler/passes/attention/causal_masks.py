@@ -42,7 +42,7 @@ class Triangle:
     offset: Any
     inside: bool
 
-    def turned(self) -> Triangle:
+    def transposed(self) -> Triangle:
         """The other truths."""
         return Triangle(self.offset, not self.inside)
 
@@ -84,14 +84,14 @@ def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
         return None
     if node.op_type == "Not":
         found = truths(node.inputs[0], depth - 1)
-        return None if found is None else found.turned()
+        return None if found is None else found.transposed()
     if node.op_type == "Equal":
         for at in (0, 1):
             number, found = scalar(node.inputs[at]), None
             if number in (0, 1):
                 found = truths(node.inputs[1 - at], depth - 1)
             if found is not None:
-                return found if number == 1 else found.turned()
+                return found if number == 1 else found.transposed()
         return None
     if node.op_type == "Trilu":
         k, upper = _diagonal(node), attribute(node, "upper", 1)

@@ -72,8 +72,8 @@ def _in_a_row(node: ir.Node) -> Grid | None:
             rows = _line(times.inputs[side])  # type: ignore[union-attr]
             if rows is not None and columns is not None and width and len(width) == 1 and same_size(width[0], known[1]):
                 offset = (rank(plus.outputs[0]) or 0) - (rank(times.outputs[0]) or 0)  # type: ignore[union-attr]
-                beside = (rank(plus.outputs[0]) or 0) - (rank(plus.inputs[1 - at]) or 0)
-                return x, ((rows[0] + offset, rows[1]), (columns[0] + beside, columns[1]))
+                shift = (rank(plus.outputs[0]) or 0) - (rank(plus.inputs[1 - at]) or 0)
+                return x, ((rows[0] + offset, rows[1]), (columns[0] + shift, columns[1]))
     return None
 
 

@@ -32,11 +32,11 @@ class InterleavedHeads(Pass):
 
 @dataclass
 class _Leaf:
-    """Part `index` of all heads; `turned`: with the heads before the positions."""
+    """Part `index` of all heads; `transposed`: with the heads before the positions."""
 
     value: ir.Value
     index: int
-    turned: bool
+    transposed: bool
 
 
 def _fuse(node: ir.Node) -> bool:
@@ -65,7 +65,7 @@ def _fuse(node: ir.Node) -> bool:
     for leaf in leaves:
         here = build.op("Gather", five, np.array(leaf.index, np.int64), axis=2)
         here.type, here.shape = rows.type, ir.Shape([*known[:2], heads, size])
-        if leaf.turned:
+        if leaf.transposed:
             here = build.op("Transpose", here, perm=list(_HEADS_FIRST))
         here.type, here.shape = leaf.value.type, leaf.value.shape
         replace_value(leaf.value, here)
@@ -99,8 +99,12 @@ def _leaves(value: ir.Value, known: list[Any]) -> list[_Leaf]:
             and reader.op_type == "Transpose"
             and tuple(attribute(reader, "perm", ())) == _HEADS_FIRST
         ):
-            turned = reader.outputs[0]
-            inner = [] if turned.is_graph_output() else [_parts(each, known, True) for each in nodes_reading(turned)]
+            transposed = reader.outputs[0]
+            inner = (
+                []
+                if transposed.is_graph_output()
+                else [_parts(each, known, True) for each in nodes_reading(transposed)]
+            )
         else:
             inner = [_parts(reader, known, False)]
         if not inner or not all(inner):
@@ -110,7 +114,7 @@ def _leaves(value: ir.Value, known: list[Any]) -> list[_Leaf]:
     return found if len(same) == 1 else []
 
 
-def _parts(node: ir.Node, known: list[Any], turned: bool) -> list[_Leaf]:
+def _parts(node: ir.Node, known: list[Any], transposed: bool) -> list[_Leaf]:
     """What a Split, a Slice or a Gather takes of each head; nothing when it is something else."""
     if node.domain != "" or any(o.is_graph_output() for o in node.outputs):
         return []
@@ -118,16 +122,16 @@ def _parts(node: ir.Node, known: list[Any], turned: bool) -> list[_Leaf]:
     if node.op_type == "Gather" and len(known) == 5:
         index = array(node.inputs[1])
         fits = index is not None and index.ndim == 0 and attribute(node, "axis", 0) in (3, -2)
-        return [_Leaf(node.outputs[0], int(index) % known[3], turned)] if fits else []  # type: ignore[arg-type]
+        return [_Leaf(node.outputs[0], int(index) % known[3], transposed)] if fits else []  # type: ignore[arg-type]
     if len(known) != 4:
         return []
     sizes = [size_at(output) for output in node.outputs]
     if node.op_type == "Split" and attribute(node, "axis", 0) in (-1, last) and len(set(sizes)) == 1:
-        return [_Leaf(o, i, turned) for i, o in enumerate(node.outputs)]
+        return [_Leaf(o, i, transposed) for i, o in enumerate(node.outputs)]
     if node.op_type != "Slice" or not isinstance(sizes[0], int) or sizes[0] == 0 or known[3] % sizes[0]:
         return []
     starts, axes, steps = (ints(v) for v in (*node.inputs[1:2], *(*node.inputs[3:5], None, None)[:2]))
     if starts is None or len(starts) != 1 or axes is None or axes[0] not in (-1, last) or (steps or [1]) != [1]:
         return []
     whole = starts[0] >= 0 and starts[0] % sizes[0] == 0 and sizes[0] < known[3]
-    return [_Leaf(node.outputs[0], starts[0] // sizes[0], turned)] if whole else []
+    return [_Leaf(node.outputs[0], starts[0] // sizes[0], transposed)] if whole else []

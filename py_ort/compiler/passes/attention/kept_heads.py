@@ -18,13 +18,13 @@ SWAPPED = (0, 1, 3, 2)
 
 @dataclass
 class Kept:
-    """Keys or values [batch, heads, positions, size]; `turned`: as [batch, heads, size, positions].
+    """Keys or values [batch, heads, positions, size]; `transposed`: as [batch, heads, size, positions].
 
     `joined` is the Concat that puts `new` behind `past`, where there is one.
     """
 
     value: ir.Value
-    turned: bool = False
+    transposed: bool = False
     past: ir.Value | None = None
     new: ir.Value | None = None
     joined: ir.Node | None = None
@@ -36,7 +36,7 @@ class Kept:
 
     def heads(self) -> Heads | None:
         """Where the heads of all positions lie."""
-        return heads_of(self.value, SWAPPED if self.turned else (0, 1, 2, 3))
+        return heads_of(self.value, SWAPPED if self.transposed else (0, 1, 2, 3))
 
     def new_heads(self) -> Heads | None:
         """Where the heads of the new positions lie."""
@@ -44,20 +44,20 @@ class Kept:
 
     def plain(self, build: Builder) -> ir.Value:
         """All positions as [batch, heads, positions, size]."""
-        if not self.turned:
+        if not self.transposed:
             return self.value
         made: ir.Value = build.op("Transpose", self.value, perm=list(SWAPPED))
         return made
 
 
-def kept(value: ir.Value, user: ir.Node, turned: bool) -> Kept:
+def kept(value: ir.Value, user: ir.Node, transposed: bool) -> Kept:
     """Look behind the transpose, the repetition and the Concat that make keys or values for `user`."""
     reader = user
-    if turned:
-        turn = made_by(value, "Transpose")
-        if turn is None or tuple(attribute(turn, "perm", ())) != SWAPPED:
-            return Kept(value, turned=True)
-        reader, value = turn, turn.inputs[0]  # type: ignore[assignment]
+    if transposed:
+        transpose = made_by(value, "Transpose")
+        if transpose is None or tuple(attribute(transpose, "perm", ())) != SWAPPED:
+            return Kept(value, transposed=True)
+        reader, value = transpose, transpose.inputs[0]  # type: ignore[assignment]
     alone = only_user(reader.outputs[0]) is not None or reader is user
     repeated = unrepeated(value)
     if repeated is not None:

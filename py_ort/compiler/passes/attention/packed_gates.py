@@ -39,9 +39,9 @@ class PackedGates(Pass):
 
 def _pack(node: ir.Node, positions: dict[ir.Node, int]) -> bool:
     for at in (0, 1):
-        bent, plain = node.inputs[at], node.inputs[1 - at]
-        act = made_by(bent, *_ACTIVATIONS)
-        if act is None or bent is None or not only_for(bent, node):
+        activated, plain = node.inputs[at], node.inputs[1 - at]
+        act = made_by(activated, *_ACTIVATIONS)
+        if act is None or activated is None or not only_for(activated, node):
             continue
         gate, up = projection(act.inputs[0], act), projection(plain, node)
         if gate is None or up is None or gate is up or gate.inputs[0] is not up.inputs[0]:

@@ -30,14 +30,14 @@ class PackedProjections(Pass):
 
     def __init__(self, target: Target) -> None:
         """`target` tells whether the first provider's operator reads columns of wider tensors."""
-        self._turns = any(target.reads_columns(domain, "RotaryEmbedding") for domain in _DOMAINS)
+        self._rotations = any(target.reads_columns(domain, "RotaryEmbedding") for domain in _DOMAINS)
 
     def call(self, model: ir.Model) -> int:
         """Take each Attention over [batch, positions, heads * size]."""
         attentions = list(nodes_of(model, "Attention"))
         positions = positions_of(attentions)
-        count = sum(_pack(node, positions, self._turns) for node in attentions)
-        return count + sum(_turn_together(node) for node in attentions if self._turns)
+        count = sum(_pack(node, positions, self._rotations) for node in attentions)
+        return count + sum(_rotate_together(node) for node in attentions if self._rotations)
 
 
 _DOMAINS = ("", MICROSOFT)
@@ -49,19 +49,19 @@ def positions_of(nodes: Sequence[ir.Node]) -> dict[ir.Node, int]:
     return {node: i for graph in graphs for i, node in enumerate(graph)}
 
 
-def _turning(value: ir.Value | None) -> ir.Node | None:
+def _rotation(value: ir.Value | None) -> ir.Node | None:
     """The RotaryEmbedding of rows that makes a value."""
     node = None if value is None else value.producer()
-    turns = node is not None and node.op_type == "RotaryEmbedding" and node.domain in _DOMAINS
-    return node if turns and rank(value) == _ROWS else None
+    is_rotation = node is not None and node.op_type == "RotaryEmbedding" and node.domain in _DOMAINS
+    return node if is_rotation and rank(value) == _ROWS else None
 
 
-def _projection(node: ir.Node, index: int, turns: bool) -> ir.Node | None:
-    """The product by constant weights that makes input `index`, and nothing else, with `turns` by way of a rotation."""
+def _projection(node: ir.Node, index: int, rotations: bool) -> ir.Node | None:
+    """The product by constant weights that makes input `index`, and nothing else, if `rotations` by a rotation."""
     value, reader = node.inputs[index], node
-    turn = _turning(value) if turns else None
-    if turn is not None and value is not None and only_for(value, node) and value not in node.inputs[index + 1 :]:
-        value, reader = turn.inputs[0], turn
+    rotation = _rotation(value) if rotations else None
+    if rotation is not None and value is not None and only_for(value, node) and value not in node.inputs[index + 1 :]:
+        value, reader = rotation.inputs[0], rotation
     return projection(value, reader)
 
 
@@ -78,10 +78,10 @@ def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     return product
 
 
-def _pack(node: ir.Node, positions: Mapping[ir.Node, int], turns: bool) -> bool:
+def _pack(node: ir.Node, positions: Mapping[ir.Node, int], rotations: bool) -> bool:
     if len(node.inputs) < 3 or any(rank(v) != _ROWS for v in node.inputs[:3]):
         return False
-    found = {i: product for i in range(3) if (product := _projection(node, i, turns)) is not None}
+    found = {i: product for i in range(3) if (product := _projection(node, i, rotations)) is not None}
     left = [product.inputs[0] for product in found.values()]
     source = max(left, key=left.count, default=None)
     chosen = [i for i, product in found.items() if product.inputs[0] is source]
@@ -97,9 +97,11 @@ def _pack(node: ir.Node, positions: Mapping[ir.Node, int], turns: bool) -> bool:
         return False
     start = 0
     for i in chosen:
-        turn = _turning(node.inputs[i])
-        if turn is not None:
-            turn.replace_input_with(0, _columns(Builder(turn, origin=origins(turn)), packed, start, int(widths[i])))
+        rotation = _rotation(node.inputs[i])
+        if rotation is not None:
+            rotation.replace_input_with(
+                0, _columns(Builder(rotation, origin=origins(rotation)), packed, start, int(widths[i]))
+            )
         else:
             offsets[i] += start
             node.replace_input_with(i, packed)
@@ -148,17 +150,19 @@ def _bias(build: Builder, products: list[ir.Node], widths: list[int]) -> ir.Valu
     return build.constant(np.concatenate(parts))
 
 
-def _turn_together(node: ir.Node) -> bool:
-    """Queries and keys that turn alike, and lie side by side: one rotation of all their heads."""
-    turns = [_turning(v) for v in node.inputs[:2]]
-    q, k = turns
+def _rotate_together(node: ir.Node) -> bool:
+    """Queries and keys that rotation alike, and lie side by side: one rotation of all their heads."""
+    rotations = [_rotation(v) for v in node.inputs[:2]]
+    q, k = rotations
     if q is None or k is None or q is k or (q.domain, q.inputs[1:]) != (k.domain, k.inputs[1:]):
         return False
-    if not all(only_for(turn.outputs[0], node) for turn in (q, k)):
+    if not all(only_for(rotation.outputs[0], node) for rotation in (q, k)):
         return False
-    given = [{name: value for name, value in attributes_of(turn).items() if name != "num_heads"} for turn in (q, k)]
-    counts, cuts = [attribute(turn, "num_heads") for turn in (q, k)], pair(q.inputs[0], k.inputs[0])
-    if given[0] != given[1] or not all(counts) or cuts is None or not _beside(*cuts):
+    given = [
+        {name: value for name, value in attributes_of(rotation).items() if name != "num_heads"} for rotation in (q, k)
+    ]
+    counts, cuts = [attribute(rotation, "num_heads") for rotation in (q, k)], pair(q.inputs[0], k.inputs[0])
+    if given[0] != given[1] or not all(counts) or cuts is None or not _adjacent(*cuts):
         return False
     root, first, width, more = cuts[0].source, cuts[0].start, cuts[0].size, cuts[1].size
     if width // counts[0] != more // counts[1]:
@@ -169,19 +173,21 @@ def _turn_together(node: ir.Node) -> bool:
     if sizes is None and not isinstance(known[-1], int):
         return False
     sizes = sizes or (width // counts[0], known[-1] // attribute(node, "kv_num_heads"))
-    build = Builder(node, origin=[name for turn in (q, k) for name in origins(turn)])
+    build = Builder(node, origin=[name for rotation in (q, k) for name in origins(rotation)])
     rows = _columns(build, root, first, width + more)
-    turned = build.op("RotaryEmbedding", rows, *q.inputs[1:], domain=q.domain, **{**given[0], "num_heads": sum(counts)})
-    turned.type, turned.shape = rows.type, rows.shape
+    rotated = build.op(
+        "RotaryEmbedding", rows, *q.inputs[1:], domain=q.domain, **{**given[0], "num_heads": sum(counts)}
+    )
+    rotated.type, rotated.shape = rows.type, rows.shape
     offsets = attribute(node, "offsets", (0, 0, 0))
     for i in (0, 1):
-        node.replace_input_with(i, turned)
+        node.replace_input_with(i, rotated)
     set_attributes(node, offsets=[offsets[0], width + offsets[1], offsets[2]], head_sizes=list(sizes))
-    for turn in (q, k):
-        drop(turn.outputs[0])
+    for rotation in (q, k):
+        drop(rotation.outputs[0])
     return True
 
 
-def _beside(one: Part, other: Part) -> bool:
+def _adjacent(one: Part, other: Part) -> bool:
     """Whether the second part of rows begins where the first one ends."""
     return one.step == other.step == 1 and other.start == one.start + one.size and rank(one.source) == _ROWS

@@ -76,12 +76,12 @@ class RotaryEmbedding(Pass):
             "rotary_embedding_dim": size if size != known[3] else None,
         }
 
-        def turned(value: ir.Value, heads: int | None) -> ir.Value:
+        def rotate(value: ir.Value, heads: int | None) -> ir.Value:
             made: ir.Value = build.op("RotaryEmbedding", value, *inputs, domain=domain, num_heads=heads, **attributes)
             made.type, made.shape = value.type, value.shape
             return made
 
-        result = _in_rows(build, source, axes, turned)
+        result = _in_rows(build, source, axes, rotate)
         result.type, result.shape = last.outputs[0].type, ir.Shape(known)
         replace_value(last.outputs[0], result)
         remove(last)
@@ -137,13 +137,13 @@ def _lay(node: ir.Node) -> bool:
         return False
     build = Builder(node)
 
-    def turned(value: ir.Value, heads: int | None) -> ir.Value:
+    def rotate(value: ir.Value, heads: int | None) -> ir.Value:
         attributes = {**attributes_of(node), "num_heads": heads}
         made: ir.Value = build.op("RotaryEmbedding", value, *node.inputs[1:], **attributes)
         made.type, made.shape = value.type, value.shape
         return made
 
-    result = _in_rows(build, x, _HEADS_FIRST, turned)
+    result = _in_rows(build, x, _HEADS_FIRST, rotate)
     build.finish(result)
     return True
 
@@ -152,7 +152,7 @@ def _lay(node: ir.Node) -> bool:
 class _Rotation:
     """What is rotated: a range of elements, as part of what is near and of what is farther; `last` makes the result."""
 
-    turning: list[Part]
+    rotated: list[Part]
     cos: ir.Value
     sin: ir.Value
     half: int
@@ -165,12 +165,12 @@ class _Rotation:
 def _source(found: _Rotation) -> tuple[ir.Value, ir.Node] | None:
     """The whole heads of which a part is rotated, and the node whose result is the whole rotated heads."""
     if found.with_rest:
-        return found.turning[0].source, found.last
+        return found.rotated[0].source, found.last
     joined = only_user(found.last.outputs[0])
-    for part in found.turning if joined is not None else ():
+    for part in found.rotated if joined is not None else ():
         if _puts_the_rest(joined, found.last, part):  # type: ignore[arg-type]
             return part.source, joined  # type: ignore[return-value]
-    return next(((p.source, found.last) for p in found.turning if _is_all(p)), None)
+    return next(((p.source, found.last) for p in found.rotated if _is_all(p)), None)
 
 
 def _place(cache: ir.Value, x: list[Any], half: int) -> tuple[tuple[int, int], bool] | None:
@@ -187,7 +187,7 @@ def _place(cache: ir.Value, x: list[Any], half: int) -> tuple[tuple[int, int], b
     return None
 
 
-def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], turned: Any) -> ir.Value:
+def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], rotate: Any) -> ir.Value:
     """Turn heads where they lie in rows [batch, positions, heads * size], else as [batch, heads, positions, size]."""
     known: list[Any] = dims(source) or []
     result: ir.Value
@@ -195,19 +195,19 @@ def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], turned: An
         count, size = known[2:]
         if not isinstance(count, int):
             by_head = build.op("Transpose", source, perm=[0, 2, 1, 3])
-            result = build.op("Transpose", turned(by_head, None), perm=[0, 2, 1, 3])
+            result = build.op("Transpose", rotate(by_head, None), perm=[0, 2, 1, 3])
             return result
         rows = build.op("Reshape", source, [0, 0, count * size])
-        result = build.op("Reshape", turned(rows, count), [0, 0, count, size])
+        result = build.op("Reshape", rotate(rows, count), [0, 0, count, size])
         return result
     heads = heads_of(source)
     if heads is None:
-        return turned(source, known[1] if isinstance(known[1], int) else None)
+        return rotate(source, known[1] if isinstance(known[1], int) else None)
     rows = heads.rows(build)
     width = heads.count * heads.size
     if width != heads.width:
         rows = build.op("Slice", rows, [heads.offset], [heads.offset + width], [2])
-    split = build.op("Reshape", turned(rows, heads.count), [0, 0, heads.count, heads.size])
+    split = build.op("Reshape", rotate(rows, heads.count), [0, 0, heads.count, heads.size])
     split.shape = ir.Shape([known[0], known[2], heads.count, heads.size])
     result = build.op("Transpose", split, perm=[0, 2, 1, 3])
     return result
@@ -251,14 +251,14 @@ def _whole(node: ir.Node) -> _Rotation | None:
                 continue
             first, interleaved = swapped
             for x, cos in (straight, straight[::-1]):
-                turning = _turning(first)
-                if any(p in turning for p in parts(x)):
+                rotated = _rotated_parts(first)
+                if any(p in rotated for p in parts(x)):
                     whole = Part(x, 0, 2 * first.size)
-                    return _Rotation([whole, *turning], cos, crossed[1 - at], first.size, interleaved, True, node)
+                    return _Rotation([whole, *rotated], cos, crossed[1 - at], first.size, interleaved, True, node)
     return None
 
 
-def _turning(first: Part) -> list[Part]:
+def _rotated_parts(first: Part) -> list[Part]:
     """What is rotated, of which `first` is the first half or every second one."""
     size = 2 * first.size
     found = [Part(first.source, first.start, size)]
@@ -352,10 +352,10 @@ def _by_half(node: ir.Node) -> _Rotation | None:
             found = _halves(a, b, interleaved)
             if found is None:
                 continue
-            turning, rest = _turning(found[0]), len(operands) == 3
-            if rest and (turning[0].start != 0 or not _is_rest(operands[2], turning[0])):
+            rotated, rest = _rotated_parts(found[0]), len(operands) == 3
+            if rest and (rotated[0].start != 0 or not _is_rest(operands[2], rotated[0])):
                 continue
-            return _Rotation(turning, cos, sin, found[0].size, interleaved, False, last, rest)
+            return _Rotation(rotated, cos, sin, found[0].size, interleaved, False, last, rest)
     return None
 
 

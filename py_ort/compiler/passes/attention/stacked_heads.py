@@ -25,7 +25,7 @@ _HEADED = 4
 class StackedHeads(Pass):
     """[batch, heads, windows, positions, size], as Hiera and NesT write it: each window of a head is a head."""
 
-    before = ("turned_attention", "attention")
+    before = ("transposed_attention", "attention")
 
     def __init__(self, target: Target) -> None:
         """`target` tells whether the first provider has Attention."""
@@ -65,10 +65,10 @@ def _stack(softmax: ir.Node) -> bool:
     nodes = [scores.product, *scores.nodes, softmax, last]
     build = Builder(last, origin=[name for node in nodes for name in origins(node)])
     keys = swapped(scores.product.inputs[1])  # attention takes them as they were
-    turned = _merged(build, keys or scores.product.inputs[1])
+    transposed = _merged(build, keys or scores.product.inputs[1])
     if keys is not None:
-        turned = build.op("Transpose", turned, perm=[0, 1, 3, 2])
-    made = build.op("MatMul", _merged(build, scores.product.inputs[0]), turned)
+        transposed = build.op("Transpose", transposed, perm=[0, 1, 3, 2])
+    made = build.op("MatMul", _merged(build, scores.product.inputs[0]), transposed)
     made = build.op("Mul", made, np.array(scale, made.dtype.numpy())) if scale != 1 else made
     build.finish(
         build.op("Reshape", build.op("MatMul", build.op("Softmax", made, axis=-1), _merged(build, operands[2])), back)

@@ -28,9 +28,9 @@ class StackedTransposes(Pass):
 
 
 def _fuse(node: ir.Node) -> bool:
-    turn = made_by(node.inputs[0], "Transpose")
-    before = None if turn is None else made_by(turn.inputs[0], "Reshape")
-    if turn is None or before is None or tuple(attribute(turn, "perm", ())) != _SWAPPED:
+    transpose = made_by(node.inputs[0], "Transpose")
+    before = None if transpose is None else made_by(transpose.inputs[0], "Reshape")
+    if transpose is None or before is None or tuple(attribute(transpose, "perm", ())) != _SWAPPED:
         return False
     source = before.inputs[0]
     wide, result, stack = dims(source), dims(node.outputs[0]), dims(before.outputs[0])
@@ -40,7 +40,7 @@ def _fuse(node: ir.Node) -> bool:
         return False
     if not same_size(stack[-1], result[-2]) or not same_size(stack[-2], result[-1]):
         return False
-    build = Builder(node, origin=(*origins(before), *origins(turn), *origins(node)))
+    build = Builder(node, origin=(*origins(before), *origins(transpose), *origins(node)))
     swapped = [*result[:-2], result[-1], result[-2]]
     if len(wide) != len(swapped) or not all(map(same_size, wide, swapped)):
         target = reshape_target(swapped, wide)

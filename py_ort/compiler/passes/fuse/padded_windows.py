@@ -46,7 +46,7 @@ def _fuse(node: ir.Node) -> bool:
     if any(extra[:2] + extra[count : count + 2]) or any(p < 0 for p in extra):
         return False
     added = extra[2:count] + extra[count + 2 :]
-    if not (_never_taken(node, pad, added) if node.op_type == "MaxPool" else _number(pad) == 0):
+    if not (_below_every_maximum(node, pad, added) if node.op_type == "MaxPool" else _number(pad) == 0):
         return False
     set_attributes(node, pads=[a + b for a, b in zip(own, added, strict=True)])
     if node.op_type == "AveragePool":
@@ -64,7 +64,7 @@ def _number(pad: ir.Node) -> float | None:
     return 0 if value is None else scalar(value)
 
 
-def _never_taken(node: ir.Node, pad: ir.Node, added: list[int]) -> bool:
+def _below_every_maximum(node: ir.Node, pad: ir.Node, added: list[int]) -> bool:
     """Whether a MaxPool never takes what the Pad adds, as no window has nothing else.
 
     Exporters write a type's least number for -infinity: where a window has only that, either may come out of a pool.

@@ -67,12 +67,12 @@ def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
     """Look for x k + (shift - mean k), k being the scale over the root, as Keras writes normalizations."""
     for left, right in ((0, 1), (1, 0)):
         product, rest = made_by(node.inputs[left], "Mul"), made_by(node.inputs[right], "Sub")
-        taken = None if rest is None else made_by(rest.inputs[1], "Mul")
-        shared = None if product is None or taken is None else set(product.inputs) & set(taken.inputs)
-        if product is None or rest is None or taken is None or not shared or len(shared) != 1:
+        subtracted = None if rest is None else made_by(rest.inputs[1], "Mul")
+        shared = None if product is None or subtracted is None else set(product.inputs) & set(subtracted.inputs)
+        if product is None or rest is None or subtracted is None or not shared or len(shared) != 1:
             continue
         k = next(iter(shared))
-        x, mean = (next((v for v in each.inputs if v is not k), None) for each in (product, taken))
+        x, mean = (next((v for v in each.inputs if v is not k), None) for each in (product, subtracted))
         scaled, scale, inverse = made_by(k, "Mul"), None, k
         sides = None if scaled is None else split_constant(scaled)
         if scaled is not None and sides is not None:
@@ -85,7 +85,15 @@ def multiplied_out(node: ir.Node) -> tuple[Normal, Affine] | None:
             continue
         if center[0] is not x or center[1][1].outputs[0] is not mean or rest.inputs[0].const_value is None:
             continue
-        parts = [node, product, rest, taken, *([scaled] if scale is not None and scaled else []), *root[1], *found[3]]
+        parts = [
+            node,
+            product,
+            rest,
+            subtracted,
+            *([scaled] if scale is not None and scaled else []),
+            *root[1],
+            *found[3],
+        ]
         normal = Normal(x, found[1], found[2], True, node.outputs[0], [*parts, *center[1]])
         return normal, Affine(x, node.outputs[0], scale, rest.inputs[0], [])
     return None

@@ -23,16 +23,16 @@ class TransposedNorms(Pass):
 
 def _swap(node: ir.Node) -> bool:
     x = node.inputs[0]
-    turn, count = made_by(x, "Transpose"), rank(x)
-    perm = None if turn is None else attribute(turn, "perm")
-    if x is None or turn is None or not perm or count is None or perm[-1] != count - 1 or only_user(x) is not node:
+    transpose, count = made_by(x, "Transpose"), rank(x)
+    perm = None if transpose is None else attribute(transpose, "perm")
+    if x is None or transpose is None or not perm or count is None or perm[-1] != count - 1 or only_user(x) is not node:
         return False
     if attribute(node, "axis", -1) not in (-1, count - 1) or any(rank(v) not in (None, 1) for v in node.inputs[1:]):
         return False
     if any(o.uses() or o.is_graph_output() for o in node.outputs[1:]):
         return False
-    build = Builder(node, origin=(*origins(turn), *origins(node)))
-    inner = build.op(node.op_type, turn.inputs[0], *node.inputs[1:], **{**attributes_of(node), "axis": -1})
-    inner.type, inner.shape = x.type, ir.Shape(dims(turn.inputs[0]) or [])
+    build = Builder(node, origin=(*origins(transpose), *origins(node)))
+    inner = build.op(node.op_type, transpose.inputs[0], *node.inputs[1:], **{**attributes_of(node), "axis": -1})
+    inner.type, inner.shape = x.type, ir.Shape(dims(transpose.inputs[0]) or [])
     build.finish(build.op("Transpose", inner, perm=list(perm)))
     return True

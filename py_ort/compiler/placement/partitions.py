@@ -17,7 +17,7 @@ _OURS = ("", NHWC, INTERNAL, MICROSOFT)
 #: Operators of these domains whose work outweighs the transfers.
 
 
-def islands(
+def small_partitions(
     graph: ir.Graph, placed: Mapping[ir.Node, PlacedNode], on_cpu_too: Callable[[ir.Node], bool]
 ) -> set[ir.Node]:
     """Return the nodes of the GPU that had better run on the CPU.

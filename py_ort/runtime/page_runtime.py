@@ -65,7 +65,7 @@ class Loaded(NamedTuple):
 
 
 @dataclass
-class Backend:
+class PageRuntime:
     """A browser's worker with the providers of one session. First of all, `open` it.
 
     Attributes:

@@ -16,7 +16,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, rank, remove
 
 
-class TurnedAttention(Pass):
+class TransposedAttention(Pass):
     """v · pᵀ = (p · vᵀ)ᵀ: the transposes go with those around it, and in the layout."""
 
     before = ("attention", "transposed_products")
@@ -29,19 +29,21 @@ class TurnedAttention(Pass):
         """Take each Softmax of scores whose only reader transposes it for a product."""
         if not self._target.has("", "Attention"):
             return 0
-        return sum(_turn(node) for node in nodes_of(model, "Softmax"))
+        return sum(_rewrite(node) for node in nodes_of(model, "Softmax"))
 
 
-def _turn(softmax: ir.Node) -> bool:
+def _rewrite(softmax: ir.Node) -> bool:
     weights, count = softmax.outputs[0], rank(softmax.outputs[0])
     if count is None or count < 3 or attribute(softmax, "axis", -1) not in (-1, count - 1):
         return False
-    turn = only_user(weights)
-    product = None if turn is None or swapped(turn.outputs[0]) is not weights else only_user(turn.outputs[0])
+    transpose = only_user(weights)
+    product = (
+        None if transpose is None or swapped(transpose.outputs[0]) is not weights else only_user(transpose.outputs[0])
+    )
     if product is None or product.domain != "" or product.op_type != "MatMul" or len(product.inputs) != 2:
         return False
     values = product.inputs[0]
-    if turn is None or product.inputs[1] is not turn.outputs[0] or values is None or rank(values) != count:
+    if transpose is None or product.inputs[1] is not transpose.outputs[0] or values is None or rank(values) != count:
         return False
     if values.const_value is not None or attribute(product, "activation") or not scores_of(softmax.inputs[0], softmax):
         return False
@@ -49,6 +51,6 @@ def _turn(softmax: ir.Node) -> bool:
     perm = [*range(count - 2), count - 1, count - 2]
     rows = swapped(values) or build.op("Transpose", values, perm=perm)
     build.finish(build.op("Transpose", build.op("MatMul", weights, rows), perm=perm))
-    remove(turn)
+    remove(transpose)
     drop(values)
     return True
