@@ -6,7 +6,7 @@ import { type Activation, makeActivation, readActivation } from '../wgsl/activat
 import { broadcastStrides } from '../wgsl/shape';
 import { permuted } from './_permute';
 import { checkResidual } from './product/matrices';
-import { multiply, readsTurned } from './product/multiply';
+import { multiply, readsTransposed } from './product/multiply';
 
 interface GemmAttributes {
   readonly alpha: number;
@@ -31,10 +31,10 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
   const a = transA ? permuted(ctx, ctx.input(0), [1, 0]) : ctx.input(0);
   const c = beta === 0 ? undefined : ctx.inputs[2];
   const [m, k] = a.dims;
-  const turned = transB && readsTurned(ctx, m, k);
-  const b = transB && !turned ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);
-  const n = b.dims[turned ? 0 : 1];
-  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[turned ? 1 : 0] !== k)
+  const transposed = transB && readsTransposed(ctx, m, k);
+  const b = transB && !transposed ? permuted(ctx, ctx.input(1), [1, 0]) : ctx.input(1);
+  const n = b.dims[transposed ? 0 : 1];
+  if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[transposed ? 1 : 0] !== k)
     throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
   const y = ctx.output(0, [m, n]);
   const residual = ctx.inputs[3];
@@ -50,9 +50,9 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
     taps: 1,
     z: 1,
     lda: k,
-    ldb: turned ? k : n,
+    ldb: transposed ? k : n,
     ldy: n,
-    turned,
+    transposed,
     alpha,
     activation,
     residual,

@@ -23,7 +23,7 @@ import {
   teamSize,
   teamWorkgroups,
 } from '../wgsl';
-import { multiply, readsTurned } from './product/multiply';
+import { multiply, readsTransposed } from './product/multiply';
 
 interface Packed {
   readonly bits: number;
@@ -118,7 +118,7 @@ function oneByOne(bits: number, rows: number): string {
 
 interface UnpackSpec extends Spec, Packed {
   /** Whether the matrix is [n, k]; else [k, n]. */
-  readonly turned: boolean;
+  readonly transposed: boolean;
   readonly lanes: Lanes;
   readonly result: StorageType;
 }
@@ -126,9 +126,9 @@ interface UnpackSpec extends Spec, Packed {
 const UNPACK: Shader<UnpackSpec> = {
   name: 'matmul_nbits__unpack',
   wgsl(spec) {
-    const { bits, turned, lanes, result } = spec;
+    const { bits, transposed, lanes, result } = spec;
     const each = Array.from({ length: lanes }, (_, t) =>
-      turned ? `unpacked(at / u.k, at % u.k + ${t}u)` : `unpacked(at % u.n + ${t}u, at / u.n)`,
+      transposed ? `unpacked(at / u.k, at % u.k + ${t}u)` : `unpacked(at % u.n + ${t}u, at / u.n)`,
     );
     return `
 fn unpacked(n: u32, k: u32) -> f32 {
@@ -173,13 +173,13 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
   const inputs = { scales, ...(zeros && { zeros }) };
   const sizes = { k, n, blocks, block, zero_bytes: Math.ceil((blocks * bits) / 8) };
   if (m >= MANY_ROWS) {
-    const turned = readsTurned(ctx, m, k);
-    const matrix = ctx.temp(turned ? [n, k] : [k, n], a.dtype);
-    const lanes = (turned ? k : n) % 4 === 0 ? 4 : 1;
+    const transposed = readsTransposed(ctx, m, k);
+    const matrix = ctx.temp(transposed ? [n, k] : [k, n], a.dtype);
+    const lanes = (transposed ? k : n) % 4 === 0 ? 4 : 1;
     const count = matrix.size / lanes;
     ctx.dispatch({
       shader: UNPACK,
-      spec: { ...packed, turned, lanes, result: matrix.storage },
+      spec: { ...packed, transposed, lanes, result: matrix.storage },
       inputs: { b, ...inputs },
       outputs: { y: inLanes(matrix, lanes) },
       uniforms: { count, bytes, ...sizes },
@@ -196,10 +196,10 @@ function resolve(ctx: Context, { k, n, bits, block }: Attributes): void {
       taps: 1,
       z: 1,
       lda: k,
-      ldb: turned ? k : n,
+      ldb: transposed ? k : n,
       ldy: n,
       bias,
-      turned,
+      transposed,
     });
     return;
   }

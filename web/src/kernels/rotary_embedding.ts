@@ -1,4 +1,4 @@
-// RotaryEmbedding, ONNX's and com.microsoft's: pairs of elements of each head are turned by an angle of their position.
+// RotaryEmbedding of ONNX and of com.microsoft: pairs of elements of a head are rotated by an angle of their position.
 import type { Attributes } from '../jsep/attributes';
 import {
   type Context,
@@ -17,7 +17,7 @@ import { columnsOf } from './_columns';
 
 interface RotaryAttributes {
   readonly heads: number;
-  readonly turned: number;
+  readonly rotaryDim: number;
   readonly interleaved: boolean;
   /** Of x [batch, places, width]: [first, count]; empty: all. */
   readonly columns: readonly number[];
@@ -46,11 +46,11 @@ const SHADER: Shader<RotarySpec> = {
     }  let d = i % u.size;
   let place = i / u.place_step % u.places;
   let batch = i / (u.size * u.heads * u.places);
-  if (d >= u.turned) { y[i] = x[${at}]; return; }
-  let pair = ${interleaved ? 'd / 2u' : 'd % (u.turned / 2u)'};
-  let second = ${interleaved ? 'd % 2u == 1u' : 'd >= u.turned / 2u'};
-  let row = (${position}) * (u.turned / 2u) + pair;
-  let distance = ${interleaved ? '1u' : 'u.turned / 2u'};
+  if (d >= u.rotary_dim) { y[i] = x[${at}]; return; }
+  let pair = ${interleaved ? 'd / 2u' : 'd % (u.rotary_dim / 2u)'};
+  let second = ${interleaved ? 'd % 2u == 1u' : 'd >= u.rotary_dim / 2u'};
+  let row = (${position}) * (u.rotary_dim / 2u) + pair;
+  let distance = ${interleaved ? '1u' : 'u.rotary_dim / 2u'};
   let c = f32(cosine[row]);
   let s = f32(sine[row]);
   let own = f32(x[${at}]);
@@ -72,12 +72,12 @@ function rotate(
   const dims = [...x.dims.slice(0, -1), count];
   const y = ctx.output(0, dims);
   const half = cosine.dims[cosine.dims.length - 1];
-  const turned = a.turned || 2 * half;
-  if (turned !== 2 * half)
-    throw new KernelError(`RotaryEmbedding of ${turned} elements with caches of shape [${cosine.dims}]`);
+  const rotaryDim = a.rotaryDim || 2 * half;
+  if (rotaryDim !== 2 * half)
+    throw new KernelError(`RotaryEmbedding of ${rotaryDim} elements with caches of shape [${cosine.dims}]`);
   const wide = x.dims.length === 4;
-  // Without a count of heads, the whole of a head is turned.
-  const heads = wide ? x.dims[1] : a.heads || count / turned;
+  // Without a count of heads, the whole of a head is rotated.
+  const heads = wide ? x.dims[1] : a.heads || count / rotaryDim;
   const places = wide ? x.dims[2] : x.dims[1];
   const size = wide ? count : count / heads;
   if (x.dims.length < 3 || !Number.isInteger(size))
@@ -97,7 +97,7 @@ function rotate(
       size,
       heads,
       places,
-      turned,
+      rotary_dim: rotaryDim,
       place_step: wide ? size : size * heads,
       ...(count < pitch && { pitch, first }),
     },
@@ -107,7 +107,7 @@ function rotate(
 
 const attributes = (a: Attributes): RotaryAttributes => ({
   heads: a.integer('num_heads', 0),
-  turned: a.integer('rotary_embedding_dim', 0),
+  rotaryDim: a.integer('rotary_embedding_dim', 0),
   interleaved: a.integer('interleaved', 0) !== 0,
   columns: a.integers('x_columns'),
 });

@@ -216,13 +216,13 @@ fn asin_(x: F) -> F { let y = with_sign(asin_of(abs(x)), x); return select(y, F(
   let a = abs(x);
   let inverse = a > F(1.0);
   let b = select(a, 1.0 / max(a, F(1.0)), inverse);
-  let turned = b > F(0.41421356);
-  let t = select(b, (b - 1.0) / (b + 1.0), turned);
+  let middle = b > F(0.41421356);
+  let t = select(b, (b - 1.0) / (b + 1.0), middle);
   let z = t * t;
   let y = t + t * z * ${polynomial(
     'z',
     [-0.3333333164, 0.1999951218, -0.1426294656, 0.107326433, -0.06414831502],
-  )} + select(F(0.0), F(0.7853981633974483), turned);
+  )} + select(F(0.0), F(0.7853981633974483), middle);
   return or_nan(with_sign(select(y, 1.5707963267948966 - y, inverse), x), x);
 }`,
   },

@@ -129,19 +129,19 @@ interface BlockSpec extends Spec {
   readonly type: StorageType;
 }
 
-// A thread turns a block of 4x4 elements in registers: it reads four vectors along one axis and writes four along the
-// other.
+// A thread transposes a block of 4x4 elements in registers: it reads four vectors along one axis and writes four along
+// the other.
 const BLOCK_COPY: Shader<BlockSpec> = {
   name: 'strided_copy__block_4x4',
   wgsl({ rank, type }) {
     const rows = [0, 1, 2, 3];
-    const turned = rows.map(
+    const columns = rows.map(
       (k) => `  y[at_y + ${k}u * u.y_step] = vec4<${type}>(${rows.map((r) => `r${r}[${k}]`).join(', ')});`,
     );
     const body = [
       walkIndices(rank, ['x', 'y'], { start: { x: 'u.x_start', y: 'u.y_start' } }),
       ...rows.map((r) => `  let r${r} = x[at_x + ${r}u * u.x_step];`),
-      ...turned,
+      ...columns,
     ];
     return linearMain(body.join('\n'));
   },

@@ -4,7 +4,7 @@ import { DType } from '../../schema';
 import type { Context, Tensor } from '../../jsep/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
-import { multiply, readsTurned } from '../product/multiply';
+import { multiply, readsTransposed } from '../product/multiply';
 import type { Hiding } from './hiding';
 import { attentionSoftmax } from './softmax';
 import { streamingAttention } from './streaming';
@@ -86,7 +86,7 @@ export function attend(ctx: Context, t: Attention): void {
     depth: size,
     taps: 1,
     z: batch * heads,
-    turned: k.turned,
+    transposed: k.transposed,
     lda: q.strides[2],
     ldb: k.ldb,
     ldy: keys,
@@ -125,10 +125,10 @@ export function attend(ctx: Context, t: Attention): void {
 function keysOf(
   ctx: Context,
   { k, batch, kvHeads, keys, size, queries }: Attention,
-): { tensor: Tensor; turned: boolean; ldb: number; strides: [number, number] } {
-  if (readsTurned(ctx, queries, size) && k.strides.every((stride) => stride % 4 === 0)) {
+): { tensor: Tensor; transposed: boolean; ldb: number; strides: [number, number] } {
+  if (readsTransposed(ctx, queries, size) && k.strides.every((stride) => stride % 4 === 0)) {
     const { tensor, strides } = plain(ctx, k, [batch, kvHeads, keys, size]);
-    return { tensor, turned: true, ldb: strides[2], strides: [strides[0], strides[1]] };
+    return { tensor, transposed: true, ldb: strides[2], strides: [strides[0], strides[1]] };
   }
   const columns = ctx.temp([batch, kvHeads, size, keys], k.tensor.dtype);
   stridedCopy(
@@ -139,7 +139,7 @@ function keysOf(
     { strides: [kvHeads * size * keys, size * keys, keys, 1] },
     [batch, kvHeads, size, keys],
   );
-  return { tensor: columns, turned: false, ldb: keys, strides: [kvHeads * size * keys, size * keys] };
+  return { tensor: columns, transposed: false, ldb: keys, strides: [kvHeads * size * keys, size * keys] };
 }
 
 /** The heads where a product can read them: from the tensor's beginning. */

@@ -104,16 +104,16 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     key ? headsWithin(x!, size) : headsWithin(query, size, column * size);
   const [q, k, v] = [from(query, 0), from(key, heads), from(value, heads + kvHeads)];
   const [keys, values] = [cacheOf(1, pastKey), cacheOf(2, pastValue)];
-  const turned: NewRows | undefined = a.rotary
-    ? { from: q, heads, turned: true, cache: false, to: ctx.temp([batch, count, heads * size], query.dtype) }
+  const rotated: NewRows | undefined = a.rotary
+    ? { from: q, heads, rotated: true, cache: false, to: ctx.temp([batch, count, heads * size], query.dtype) }
     : undefined;
   writeNewRows(
     ctx,
     { batch, count, size, lengths },
     [
-      { from: k, heads: kvHeads, turned: a.rotary, cache: true, kept, past: pastKey, to: keys },
-      { from: v, heads: kvHeads, turned: false, cache: true, kept, past: pastValue, to: values },
-      ...(turned ? [turned] : []),
+      { from: k, heads: kvHeads, rotated: a.rotary, cache: true, kept, past: pastKey, to: keys },
+      { from: v, heads: kvHeads, rotated: false, cache: true, kept, past: pastValue, to: values },
+      ...(rotated ? [rotated] : []),
     ],
     a.rotary ? rotationOf(ctx, cosine, sine, positions, count, size, a) : undefined,
   );
@@ -137,7 +137,7 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     keys: total,
     size,
     valueSize: size,
-    q: turned ? headsWithin(turned.to, size) : q,
+    q: rotated ? headsWithin(rotated.to, size) : q,
     k: headsOf(keys),
     v: headsOf(values),
     y: headsWithin(ctx.output(0, [batch, count, heads * size]), size),

@@ -1,4 +1,4 @@
-// What comes before attention with a cache, in as few dispatches as bindings allow: queries and keys turned by their
+// What comes before attention with a cache, in as few dispatches as bindings allow: queries and keys rotated by their
 // positions, new keys and values written behind the old ones of their batch. Elements are read one by one and written
 // by fours.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
@@ -11,8 +11,8 @@ import type { Heads } from './core';
 export interface NewRows {
   readonly from: Heads;
   readonly heads: number;
-  /** Whether they are turned. */
-  readonly turned: boolean;
+  /** Whether they are rotated. */
+  readonly rotated: boolean;
   /**
    * Where they go: [batch, positions, heads, size], or a cache [batch, heads, capacity, size], of which the rest is
    * made of `past` (or of zeros) unless `kept`.
@@ -47,7 +47,7 @@ export interface RowsOfBatches {
 interface PartSpec extends Spec {
   /** Its binding. */
   readonly from: string;
-  readonly turned: boolean;
+  readonly rotated: boolean;
   readonly form: 'rows' | 'kept' | 'whole';
   readonly past: boolean;
 }
@@ -69,10 +69,10 @@ const POSITIONS = {
 const ROWS: Shader<RowsSpec> = {
   name: 'attention_new_rows__any',
   wgsl({ parts, lanes, storage, rotation, positions }) {
-    const functions = parts.map(({ from, turned }, p) => {
+    const functions = parts.map(({ from, rotated }, p) => {
       const other = rotation === 'interleaved' ? 'd ^ 1u' : 'select(d - u.half, d + u.half, d < u.half)';
       const [pair, second] = rotation === 'interleaved' ? ['d / 2u', 'd % 2u == 1u'] : ['d % u.half', 'd >= u.half'];
-      const turn = turned
+      const rotate = rotated
         ? `
   if (d < 2u * u.half) {
     let at = place_of(batch, row) * u.half + ${pair};
@@ -81,7 +81,7 @@ const ROWS: Shader<RowsSpec> = {
   }`
         : '';
       return `fn new${p}(batch: u32, row: u32, head: u32, d: u32) -> f32 {
-  let base = u.from${p}_3 + batch * u.from${p}_0 + head * u.from${p}_1 + row * u.from${p}_2;${turn}
+  let base = u.from${p}_3 + batch * u.from${p}_0 + head * u.from${p}_1 + row * u.from${p}_2;${rotate}
   return f32(${from}[base + d]);
 }
 fn four${p}(batch: u32, row: u32, head: u32, d: u32) -> V {
@@ -142,7 +142,7 @@ export function writeNewRows(ctx: Context, all: RowsOfBatches, parts: readonly N
   const given = parts.filter(({ to }) => to.size > 0);
   // Together if there are bindings enough, else one by one.
   if (bindingsOf(ctx, given, rotation) <= most) dispatchRows(ctx, all, given, rotation);
-  else for (const part of given) dispatchRows(ctx, all, [part], part.turned ? rotation : undefined);
+  else for (const part of given) dispatchRows(ctx, all, [part], part.rotated ? rotation : undefined);
 }
 
 function bindingsOf(ctx: Context, parts: readonly NewRows[], rotation?: Rotation): number {
@@ -196,9 +196,9 @@ function dispatchRows(
     shader: ROWS,
     spec: {
       parts: parts.map(
-        ({ from, turned, cache, kept, past }): PartSpec => ({
+        ({ from, rotated, cache, kept, past }): PartSpec => ({
           from: names.get(from.tensor.id)!,
-          turned,
+          rotated,
           form: !cache ? 'rows' : kept ? 'kept' : 'whole',
           past: past !== undefined && !kept,
         }),

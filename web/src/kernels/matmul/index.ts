@@ -12,7 +12,7 @@ import {
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { permuted } from '../_permute';
 import { matrixShapes, multiplyMatrices } from '../product/matrices';
-import { readsTurned } from '../product/multiply';
+import { readsTransposed } from '../product/multiply';
 import { multiplyIntegers } from './integers';
 
 interface MatMulAttributes {
@@ -49,13 +49,16 @@ function operand(ctx: Context, x: Tensor, swap: boolean, rotate: boolean): Tenso
 function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttributes): void {
   const a = operand(ctx, ctx.input(0), swap[0], rotate[0]);
   const rank = ctx.input(1).dims.length;
-  const turned =
+  const transposed =
     swap[1] &&
     rank >= 2 &&
     a.dims.length >= 2 &&
-    readsTurned(ctx, a.dims[a.dims.length - 2], a.dims[a.dims.length - 1]);
-  const b = operand(ctx, ctx.input(1), swap[1] && !turned, rotate[1]);
-  const shapes = matrixShapes(a.dims, turned ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims);
+    readsTransposed(ctx, a.dims[a.dims.length - 2], a.dims[a.dims.length - 1]);
+  const b = operand(ctx, ctx.input(1), swap[1] && !transposed, rotate[1]);
+  const shapes = matrixShapes(
+    a.dims,
+    transposed ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims,
+  );
   const y = ctx.output(0, shapes.output);
   if (y.storage === 'i32' || y.storage === 'u32') {
     if (activation || alpha !== 1 || ctx.inputs[2] || ctx.inputs[3])
@@ -63,7 +66,13 @@ function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttrib
     multiplyIntegers(ctx, a, b, y, shapes);
     return;
   }
-  multiplyMatrices(ctx, a, b, y, shapes, { alpha, activation, bias: ctx.inputs[2], residual: ctx.inputs[3], turned });
+  multiplyMatrices(ctx, a, b, y, shapes, {
+    alpha,
+    activation,
+    bias: ctx.inputs[2],
+    residual: ctx.inputs[3],
+    transposed,
+  });
 }
 
 export default [

@@ -11,7 +11,7 @@ const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as c
 
 export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
   const slices = spec.slices > 1 ? `_slices_${spec.slices}` : '';
-  const how = `${spec.turned ? '_turned' : ''}${slices}${spec.split ? '_split' : ''}`;
+  const how = `${spec.transposed ? '_transposed' : ''}${slices}${spec.split ? '_split' : ''}`;
   const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${how}`;
   return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
 }
@@ -19,7 +19,7 @@ export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
 function text(spec: HardwareSpec): string {
   const left = leftText(spec);
   const finish = finishText(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
-  const { tileRows, tileColumns, tileDepth, rows, slices, split, turned } = spec;
+  const { tileRows, tileColumns, tileDepth, rows, slices, split, transposed } = spec;
   const sliced = slices > 1;
   const quads = tileDepth / 4;
   const across = tileColumns / 4;
@@ -32,8 +32,12 @@ function text(spec: HardwareSpec): string {
   const fetches = [
     each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`)),
     each(slotsOfB, (i) =>
-      turned
-        ? fetchTurned(i, `(${slot(i)}) / ${tileColumns}u`, `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`)
+      transposed
+        ? fetchTransposed(
+            i,
+            `(${slot(i)}) / ${tileColumns}u`,
+            `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`,
+          )
         : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`),
     ),
   ].join('\n  ');
@@ -72,7 +76,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
       slotsOfB,
       (i) =>
         guard(tileDepth * across, i) +
-        (turned ? storeTurned(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
+        (transposed ? storeTransposed(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
       '\n    ',
     )}
     workgroupBarrier();
@@ -173,13 +177,13 @@ function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftText, i: number, r
 }
 
 /** The same where b is [n, k]: next_b_I is elements k_0 + 4 * `quad` and on of column `column`. */
-function fetchTurned(i: number, quad: string, column: string): string {
+function fetchTransposed(i: number, quad: string, column: string): string {
   return `{ let k = k_0 / 4u + ${quad};
     next_b_${i} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
 }
 
 /** Neighboring threads have neighboring columns: their stores do not meet in a bank. */
-function storeTurned(i: number, first: string, slot: string, tileColumns: number): string {
+function storeTransposed(i: number, first: string, slot: string, tileColumns: number): string {
   const lane = (s: number) =>
     `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u
         + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;

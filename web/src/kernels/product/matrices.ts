@@ -52,8 +52,8 @@ export interface MatricesEnd {
   readonly bias?: Tensor;
   /** Of y's shape. */
   readonly residual?: Tensor;
-  /** b's matrices are [n, k] (see readsTurned). */
-  readonly turned?: boolean;
+  /** b's matrices are [n, k] (see readsTransposed). */
+  readonly transposed?: boolean;
 }
 
 /** y = activate(alpha * a @ b + bias + residual) */
@@ -63,7 +63,7 @@ export function multiplyMatrices(
   b: Tensor,
   y: Tensor,
   shapes: MatrixShapes,
-  { alpha = 1, activation, bias, residual, turned = false }: MatricesEnd = {},
+  { alpha = 1, activation, bias, residual, transposed = false }: MatricesEnd = {},
 ): void {
   if (y.size === 0) return;
   const { m, n, k } = shapes;
@@ -79,13 +79,13 @@ export function multiplyMatrices(
     depth: k,
     taps: 1,
     lda: k,
-    ldb: turned ? k : n,
+    ldb: transposed ? k : n,
     ldy: n,
     alpha,
     activation,
     bias,
     residual,
-    turned,
+    transposed,
   };
   const z = batch.dims.reduce((product, dim) => product * dim, 1);
   // One matrix on the right: the left ones are one tall matrix.

@@ -32,8 +32,8 @@ export interface Product {
   /** Strides that are uniforms of this kind of product, in elements of a, of b (and bias and y), and plain numbers. */
   readonly strides?: { readonly a?: Uniforms; readonly b?: Uniforms; readonly plain?: Uniforms };
   readonly batch?: number;
-  /** Whether b is [n, k] (see readsTurned); ldb and b_batch are then of that. */
-  readonly turned?: boolean;
+  /** Whether b is [n, k] (see readsTransposed); ldb and b_batch are then of that. */
+  readonly transposed?: boolean;
   readonly bias?: Tensor;
   /** Strides of bias over rows and columns, unless it has one number for each column of y. */
   readonly biasStrides?: readonly [number, number];
@@ -51,7 +51,7 @@ export interface Product {
 }
 
 /** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
-export function readsTurned(ctx: Context, m: number, k: number): boolean {
+export function readsTransposed(ctx: Context, m: number, k: number): boolean {
   return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
 }
 
@@ -67,7 +67,7 @@ export function multiply(ctx: Context, p: Product): void {
   const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
   const residual = p.residual && p.residualColumns;
   const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
-  const bVec = multipleOf4([p.n, ...(p.turned ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
+  const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
   const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
   const inPlace = p.a.id === p.y.id;
   // One tensor is bound, so one way to read it.
@@ -115,7 +115,7 @@ function ending(
   if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
   for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
   for (const [key, value] of Object.entries(p.strides?.b ?? {}))
-    uniforms[key] = divided(value, p.turned && key === 'b_batch' ? 4 : spec.bVec);
+    uniforms[key] = divided(value, p.transposed && key === 'b_batch' ? 4 : spec.bVec);
   // Each thread adds what lies where its own results go.
   const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
   return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
@@ -229,9 +229,9 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const cut = totalDepth > DEEP_SLICE * tile.slices ? Math.ceil(wanted / tile.slices) : 1;
   const partDepth = Math.ceil(totalDepth / cut / tile.tileDepth) * tile.tileDepth;
   const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
-  const turned = p.turned ?? false;
-  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, turned };
-  const wideB = turned ? 4 : spec.bVec;
+  const transposed = p.transposed ?? false;
+  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
+  const wideB = transposed ? 4 : spec.bVec;
   const end = ending(p, spec);
   const workgroups = [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z * parts] as const;
   const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / wideB };

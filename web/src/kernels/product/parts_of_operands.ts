@@ -1,5 +1,5 @@
 // Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a
-// turned b.
+// transposed b.
 import type { Context, Tensor } from '../../jsep/kernel';
 import { bindsWhole, partsAlong } from '../../wgsl/large';
 import type { Product } from './multiply';
@@ -32,7 +32,7 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
           residual: p.residual && from(p.residual, begin * residualRow, end * residualRow),
         }));
   }
-  if (p.turned) {
+  if (p.transposed) {
     if (p.bias || p.residual) return undefined;
     return partsAlong(
       n,

@@ -84,5 +84,5 @@ export interface HardwareSpec extends ProductSpec {
   /** Whether z also counts parts of k, whose sums are left in y as they are. */
   readonly split: boolean;
   /** Whether b is [n, k], read 4 elements of k at a time. */
-  readonly turned: boolean;
+  readonly transposed: boolean;
 }

@@ -136,12 +136,12 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   const [times, batch, size] = d.x.dims;
   const columns = d.w.dims[1];
   // The input's products: x [times * batch, size] by the transposed weights of this direction.
-  const turned = ctx.temp([size, columns], d.w.dtype);
+  const transposed = ctx.temp([size, columns], d.w.dtype);
   stridedCopy(
     ctx,
     d.w,
     { offset: d.direction * columns * size, strides: [1, size] },
-    turned,
+    transposed,
     { strides: [columns, 1] },
     [size, columns],
   );
@@ -159,7 +159,7 @@ function layerOfDirection(ctx: Context, layer: Layer, a: LayerAttributes, d: Dir
   multiply(ctx, {
     left: 'matrix',
     a: d.x,
-    b: turned,
+    b: transposed,
     y: xw,
     bias: early,
     m: times * batch,
