@@ -5,7 +5,7 @@ import type { Context, Tensor } from '../../jsep/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { multiply, readsTransposed } from '../product/multiply';
-import type { Hiding } from './hiding';
+import type { Masking } from './masking';
 import { attentionSoftmax } from './softmax';
 import { streamingAttention } from './streaming';
 
@@ -31,7 +31,7 @@ export interface Attention {
   readonly v: Heads;
   readonly y: Heads;
   readonly scale: number;
-  readonly hiding: Hiding;
+  readonly masking: Masking;
   /** Where scores are wanted: 0 raw, 1 after softcap, 2 after masks, 3 after softmax. */
   readonly debug?: { readonly mode: number; readonly tensor: Tensor };
 }
@@ -95,7 +95,7 @@ export function attend(ctx: Context, t: Attention): void {
   });
   const probabilities = debug?.mode === 3 ? debug.tensor : ctx.temp(dims, DType.float32);
   attentionSoftmax(ctx, {
-    ...t.hiding,
+    ...t.masking,
     scores,
     probabilities,
     dims,

@@ -10,7 +10,7 @@ import {
   type Tensor,
 } from '../../jsep/kernel';
 import { attend, type Heads, headsOf, headsWithin } from './core';
-import type { Hiding } from './hiding';
+import type { Masking } from './masking';
 import { maskOf } from './mask';
 import { type NewRows, type Rotation, writeNewRows } from './new_rows';
 
@@ -117,7 +117,7 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     ],
     a.rotary ? rotationOf(ctx, cosine, sine, positions, count, size, a) : undefined,
   );
-  const hiding: Hiding = {
+  const masking: Masking = {
     masks: bias ? [maskOf(bias, [batch, heads, count, bias.dims[3] ?? total])] : [],
     causal: a.causal,
     left: a.window > 0 ? a.window - 1 : -1,
@@ -142,7 +142,7 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     v: headsOf(values),
     y: headsWithin(ctx.output(0, [batch, count, heads * size]), size),
     scale: a.scale || 1 / Math.sqrt(size),
-    hiding,
+    masking,
   });
 }
 

@@ -94,7 +94,7 @@ function resolve(ctx: Context, a: AttentionAttributes): void {
     v: joined(2, pastValue, v),
     y: flat ? headsWithin(y, valueSize) : headsOf(y),
     scale: a.scale || 1 / Math.sqrt(size),
-    hiding: {
+    masking: {
       masks: mask ? [maskOf(mask, dims)] : [],
       causal: a.causal,
       left: a.left,

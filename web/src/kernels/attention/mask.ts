@@ -1,7 +1,19 @@
-// Masks of attention, from the shapes that operators allow them.
-import type { Tensor } from '../../jsep/kernel';
+// Tensors that mask scores, in the shapes that operators allow them.
+import { KernelError, type Tensor } from '../../jsep/kernel';
 import { broadcastStrides } from '../../wgsl/shape';
-import type { Mask } from './hiding';
+
+/**
+ * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers masks a key out where it is 0, one of
+ * floats is added. With `ranges` it has, for each batch, where the keys that count end, and from that element on where
+ * they begin (0: at the first).
+ */
+export interface Mask {
+  readonly tensor: Tensor;
+  readonly strides: readonly [number, number, number, number];
+  /** Keys from here on are masked out. */
+  readonly length: number;
+  readonly ranges?: number;
+}
 
 /** A mask that broadcasts to `dims` = [batch, heads, queries, keys], but may have fewer keys. */
 export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {
@@ -9,4 +21,24 @@ export function maskOf(tensor: Tensor, dims: readonly number[]): Mask {
   const shorter = length > 1 && length < dims[3];
   const strides = broadcastStrides(tensor.dims, shorter ? [...dims.slice(0, 3), length] : dims);
   return { tensor, strides: [strides[0], strides[1], strides[2], strides[3]], length: shorter ? length : dims[3] };
+}
+
+/**
+ * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with
+ * where they begin behind; [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
+ */
+export function maskOfKeys(mask: Tensor | undefined, [batch, , queries, keys]: readonly number[]): Mask[] {
+  if (!mask) return [];
+  const [rank, size] = [mask.dims.length, mask.size];
+  if (rank === 1 && (size === batch || size === 2 * batch || size === 3 * batch + 2)) {
+    return [{ tensor: mask, strides: [0, 0, 0, 0], length: keys, ranges: size === 2 * batch ? batch : 0 }];
+  }
+  if (rank === 2 && mask.dims[1] === 1 && keys !== 1) return [];
+  if (rank === 2 && size === batch * keys) return [{ tensor: mask, strides: [keys, 0, 0, 1], length: keys }];
+  if (rank === 3 && size === batch * queries * keys)
+    return [{ tensor: mask, strides: [queries * keys, 0, keys, 1], length: keys }];
+  throw new KernelError(
+    `attention of ${queries} queries over ${keys} keys, ${batch} times, with a mask of shape [${mask.dims}]`,
+    true,
+  );
 }

@@ -15,15 +15,15 @@ import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { multiply } from '../product/multiply';
 import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
-import { maskOf } from './mask';
-import type { Hiding, Mask } from './hiding';
+import { type Mask, maskOf, maskOfKeys } from './mask';
+import type { Masking } from './masking';
 
 interface HeadAttributes {
   readonly heads: number;
   readonly scale: number;
   readonly causal: boolean;
   readonly sizes: readonly number[];
-  /** What a mask adds to the scores of the keys that it hides. */
+  /** What a mask adds to the scores of the keys that it masks out. */
   readonly fill: number;
 }
 
@@ -35,33 +35,13 @@ const attributes = (a: Attributes): HeadAttributes => ({
   fill: a.number('mask_filter_value', -10000),
 });
 
-/**
- * A mask of integers: where the keys of each batch end, [batch] or [3 batch + 2] with them in front, or [2 batch] with
- * where they begin behind; [batch, keys]; or [batch, queries, keys]. One of [batch, 1] or [1, 1] stands for none.
- */
-function maskOfKeys(mask: Tensor | undefined, [batch, , queries, keys]: readonly number[]): Mask[] {
-  if (!mask) return [];
-  const [rank, size] = [mask.dims.length, mask.size];
-  if (rank === 1 && (size === batch || size === 2 * batch || size === 3 * batch + 2)) {
-    return [{ tensor: mask, strides: [0, 0, 0, 0], length: keys, ranges: size === 2 * batch ? batch : 0 }];
-  }
-  if (rank === 2 && mask.dims[1] === 1 && keys !== 1) return [];
-  if (rank === 2 && size === batch * keys) return [{ tensor: mask, strides: [keys, 0, 0, 1], length: keys }];
-  if (rank === 3 && size === batch * queries * keys)
-    return [{ tensor: mask, strides: [queries * keys, 0, keys, 1], length: keys }];
-  throw new KernelError(
-    `attention of ${queries} queries over ${keys} keys, ${batch} times, with a mask of shape [${mask.dims}]`,
-    true,
-  );
-}
-
-function hidingOf(
+function maskingOf(
   mask: Tensor | undefined,
   added: Tensor | undefined,
   dims: readonly number[],
   { causal, fill }: HeadAttributes,
   past: number,
-): Hiding {
+): Masking {
   const ofKeys = maskOfKeys(mask, dims);
   const masks: Mask[] = [...ofKeys, ...(added ? [maskOf(added, dims)] : [])];
   return { masks, fill: ofKeys.length > 0 ? fill : undefined, causal, left: -1, right: -1, past, softcap: 0 };
@@ -263,7 +243,7 @@ function resolveMultiHead(ctx: Context, a: HeadAttributes): void {
     v: joined(2, pastValue, biased(ctx, v, own, 2 * width, [batch, heads, incoming, valueSize]), valueSize),
     y: headsWithin(y, valueSize),
     scale: scale || 1 / Math.sqrt(size),
-    hiding: hidingOf(mask, added, [batch, heads, queries, keys], a, past),
+    masking: maskingOf(mask, added, [batch, heads, queries, keys], a, past),
   });
 }
 
@@ -335,7 +315,7 @@ function resolveAttention(ctx: Context, a: HeadAttributes): void {
     v,
     y: headsWithin(y, valueSize),
     scale: scale || 1 / Math.sqrt(size),
-    hiding: hidingOf(ctx.inputs[3], ctx.inputs[5], [batch, heads, queries, keys], a, before),
+    masking: maskingOf(ctx.inputs[3], ctx.inputs[5], [batch, heads, queries, keys], a, before),
   });
 }
 

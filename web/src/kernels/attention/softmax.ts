@@ -3,9 +3,18 @@ import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kern
 import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from '../_rows';
-import { HIDDEN, type Hiding, HIDING_F32, HIDING_I32, hidingParts, type HidingSpec, hidingText, LEAST } from './hiding';
+import {
+  MASKED,
+  type Masking,
+  MASKING_F32,
+  MASKING_I32,
+  maskingParts,
+  type MaskingSpec,
+  maskingText,
+  LEAST,
+} from './masking';
 
-export interface AttentionRows extends Hiding {
+export interface AttentionRows extends Masking {
   /** [batch, heads, queries, keys] */
   readonly scores: Tensor;
   readonly probabilities: Tensor;
@@ -18,7 +27,7 @@ interface AttentionSpec extends Spec {
   readonly layout: RowLayout;
   readonly from: StorageType;
   readonly to: StorageType;
-  readonly hiding: HidingSpec;
+  readonly masking: MaskingSpec;
   readonly debug: 0 | 1 | 2;
   readonly debugStorage?: StorageType;
 }
@@ -26,31 +35,31 @@ interface AttentionSpec extends Spec {
 export function attentionSoftmax(ctx: Context, r: AttentionRows): void {
   const [batch, heads, queries, keys] = r.dims;
   const rows = rowsOf(ctx, batch * heads * queries, keys, 1);
-  const hiding = hidingParts(r);
+  const masking = maskingParts(r);
   const spec: AttentionSpec = {
     layout: rows.layout,
     from: r.scores.storage,
     to: r.probabilities.storage,
-    hiding: hiding.spec,
+    masking: masking.spec,
     debug: r.debug?.mode ?? 0,
     debugStorage: r.debug?.tensor.storage,
   };
   ctx.dispatch({
     shader: { name: `attention_softmax__team_${rows.layout.team}`, wgsl } satisfies Shader<AttentionSpec>,
     spec,
-    inputs: { scores: inLanes(r.scores, rows.lanes), ...hiding.inputs },
+    inputs: { scores: inLanes(r.scores, rows.lanes), ...masking.inputs },
     outputs: {
       y: inLanes(r.probabilities, rows.lanes),
       ...(r.debug && { debug: inLanes(r.debug.tensor, rows.lanes) }),
     },
-    uniforms: { ...rows.uniforms, heads, queries, keys, ...hiding.uniforms },
-    i32: HIDING_I32,
-    f32: HIDING_F32,
+    uniforms: { ...rows.uniforms, heads, queries, keys, ...masking.uniforms },
+    i32: MASKING_I32,
+    f32: MASKING_F32,
     workgroups: rows.workgroups,
   });
 }
 
-function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec): string {
+function wgsl({ layout, from, to, masking, debug, debugStorage }: AttentionSpec): string {
   const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
   const each = (line: (raw: string, key: string) => string, raw: string) =>
     lanes === 1 ? line(raw, 'k') : `F(${[0, 1, 2, 3].map((t) => line(`${raw}[${t}]`, `k[${t}]`)).join(', ')})`;
@@ -58,9 +67,9 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
   const write = [`y[at] = ${stored(to, lanes, 'weight * share')};`];
   if (debug === 1) write.push(`debug[at] = ${stored(debugStorage!, lanes, 'score')};`);
   if (debug === 2)
-    write.push(`debug[at] = ${stored(debugStorage!, lanes, `select(x, F(-infinity()), x == F(${HIDDEN}))`)};`);
+    write.push(`debug[at] = ${stored(debugStorage!, lanes, `select(x, F(-infinity()), x == F(${MASKED}))`)};`);
   return (
-    hidingText(hiding) +
+    maskingText(masking) +
     (debug === 2 ? mathFunctions('infinity') : '') +
     rowMain({
       layout,
@@ -79,7 +88,7 @@ function wgsl({ layout, from, to, hiding, debug, debugStorage }: AttentionSpec):
           accumulators: [{ name: 'total', type: 'F', start: '0.0' }],
           step: `total += ${weights};`,
           merge: 'total += other_total;',
-          after: `${hiding.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'}
+          after: `${masking.sink === 'none' ? '' : 'total += exp(sink_of(head) - largest);'}
             let share = select(1.0 / total, 0.0, total == 0.0);`,
         },
       ],

@@ -8,7 +8,7 @@ import { type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Attention, Heads } from './core';
-import { HIDDEN, HIDING_F32, HIDING_I32, hidingParts, type HidingSpec, hidingText, LEAST } from './hiding';
+import { MASKED, MASKING_F32, MASKING_I32, maskingParts, type MaskingSpec, maskingText, LEAST } from './masking';
 
 interface StreamingSpec extends Spec {
   readonly lanes: Lanes;
@@ -19,7 +19,7 @@ interface StreamingSpec extends Spec {
   readonly storage: StorageType;
   /** The bindings where q, k and v lie. */
   readonly names: readonly [string, string, string];
-  readonly hiding: HidingSpec;
+  readonly masking: MaskingSpec;
   /** Rows and keys of a block. */
   readonly rows: number;
   readonly columns: number;
@@ -62,10 +62,10 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
     return `x${found < 0 ? tensors.push(tensor) - 1 : found}`;
   };
   const names = [nameOf(t.q), nameOf(t.k), nameOf(t.v)] as const;
-  const hiding = hidingParts(t.hiding);
+  const masking = maskingParts(t.masking);
   const split = splits > 1;
   if (
-    bindingCount(tensors, ctx.device) + Object.keys(hiding.inputs).length + (split ? 2 : 1) >
+    bindingCount(tensors, ctx.device) + Object.keys(masking.inputs).length + (split ? 2 : 1) >
     ctx.device.maxStorageBuffersPerStage
   )
     return false;
@@ -80,13 +80,13 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
       valueSize,
       storage: t.y.tensor.storage,
       names,
-      hiding: hiding.spec,
+      masking: masking.spec,
       rows,
       columns,
       sharing: sharing > 1,
       split,
     },
-    inputs: { ...Object.fromEntries(tensors.map((tensor, i) => [`x${i}`, bound(tensor)])), ...hiding.inputs },
+    inputs: { ...Object.fromEntries(tensors.map((tensor, i) => [`x${i}`, bound(tensor)])), ...masking.inputs },
     outputs: found ? { y: bound(found.sums), state: { tensor: found.state, vec: 2 } } : { y: bound(t.y.tensor) },
     uniforms: {
       count: blocks * splits,
@@ -102,20 +102,20 @@ export function streamingAttention(ctx: Context, t: Attention): boolean {
       v: place(t.v),
       y: place(t.y),
       scale: t.scale,
-      ...hiding.uniforms,
+      ...masking.uniforms,
     },
-    i32: HIDING_I32,
-    f32: ['scale', ...HIDING_F32],
+    i32: MASKING_I32,
+    f32: ['scale', ...MASKING_F32],
     workgroups: ctx.device.software
       ? linearWorkgroups(blocks * splits, ctx.device)
       : linearWorkgroups(blocks * splits, ctx.device, 1),
   });
   if (!found) return true;
-  const { sink } = t.hiding;
+  const { sink } = t.masking;
   const vectors = batch * heads * queries * valueSize;
   ctx.dispatch({
     shader: JOIN,
-    spec: { lanes, valueSize, storage: t.y.tensor.storage, sharing: sharing > 1, sink: hiding.spec.sink },
+    spec: { lanes, valueSize, storage: t.y.tensor.storage, sharing: sharing > 1, sink: masking.spec.sink },
     inputs: { sums: bound(found.sums), state: { tensor: found.state, vec: 2 }, ...(sink && { sink }) },
     outputs: { y: bound(t.y.tensor) },
     uniforms: { count: vectors, splits, rows: rowCount, kv_heads: kvHeads, sharing, y: place(t.y) },
@@ -167,10 +167,10 @@ function foundBy(ctx: Context, rows: number, splits: number, valueSize: number):
 const count = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 /** Aliases, and where the heads of a block begin. */
-function preamble({ lanes, hiding }: StreamingSpec): string {
+function preamble({ lanes, masking }: StreamingSpec): string {
   return `alias V = ${laneType('f32', lanes)};
 fn total(v: V) -> f32 { return ${lanes === 1 ? 'v' : 'v.x + v.y + v.z + v.w'}; }
-${hidingText(hiding)}`;
+${maskingText(masking)}`;
 }
 
 const PLACES = `  let part = index % u.splits;
@@ -215,7 +215,7 @@ function keysOfBlock({ rows, columns, sharing, split }: StreamingSpec, agreed: b
 }
 
 /** Whether a row begins with a score of its own: where keys are shared, the end sees to it. */
-const sinks = ({ split, hiding }: StreamingSpec) => !split && hiding.sink !== 'none';
+const sinks = ({ split, masking }: StreamingSpec) => !split && masking.sink !== 'none';
 
 /** No barriers: a thread has a few rows, and all of their numbers in registers. */
 const SOFTWARE: Shader<StreamingSpec> = {
@@ -288,7 +288,7 @@ ${count(size)
     )}
 ${count(columns)
   .slice(1)
-  .map((c) => `    if (start + ${c}u >= end) { ${each((r) => `s${r}_${c} = ${HIDDEN};`)} }`)
+  .map((c) => `    if (start + ${c}u >= end) { ${each((r) => `s${r}_${c} = ${MASKED};`)} }`)
   .join('\n')}
     ${each(
       (r) => `let larger${r} = max(largest${r}, max(${pairs(count(columns).map((c) => `s${r}_${c}`))}));
@@ -360,7 +360,7 @@ const HARDWARE: Shader<StreamingSpec> = {
 var<workgroup> queries: array<V, ${rows * size}>;
 var<workgroup> tile: array<V, ${columns * pitch}>;
 var<workgroup> weights: array<f32, ${Math.max(THREADS, rows * columns)}>;
-${spec.hiding.lengths ? 'var<workgroup> span: vec2<u32>;' : ''}
+${spec.masking.lengths ? 'var<workgroup> span: vec2<u32>;' : ''}
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32) {
@@ -384,7 +384,7 @@ ${PLACES}
   ${sums.map((j) => `var y${j} = V(0.0);`).join(' ')}
   var largest = ${sinks(spec) ? 'sink_of(head)' : `f32(${LEAST})`};
   var sum = ${sinks(spec) ? 'select(0.0, 1.0, member == 0u)' : '0.0'};
-${keysOfBlock(spec, spec.hiding.lengths)}
+${keysOfBlock(spec, spec.masking.lengths)}
   for (var start = begin; start < end; start += ${columns}u) {
 ${tile(names[1], size, 'k_base', 'u.k_2')}
     workgroupBarrier();
@@ -396,7 +396,7 @@ ${tile(names[1], size, 'k_base', 'u.k_2')}
     ${scores
       .map(
         (j) => `let key${j} = start + member + ${j * shares}u;
-    let s${j} = select(seen(batch, head, query, min(key${j}, end - 1u), capped(total(d${j}))), ${HIDDEN},
+    let s${j} = select(seen(batch, head, query, min(key${j}, end - 1u), capped(total(d${j}))), ${MASKED},
       key${j} >= end);
     weights[slot * ${columns}u + member + ${j * shares}u] = s${j};`,
       )
@@ -449,7 +449,7 @@ function inside(j: number, valueSize: number, shares: number): string {
 }
 
 interface JoinSpec extends Pick<StreamingSpec, 'lanes' | 'valueSize' | 'storage' | 'sharing'>, Spec {
-  readonly sink: HidingSpec['sink'];
+  readonly sink: MaskingSpec['sink'];
 }
 
 /** What several found of a row, weighted by how large their scores were. */

@@ -1,23 +1,12 @@
-// What hides keys from queries: masks, causality, windows, padding. Part of every shader that looks at scores.
+// Which keys a query sees: masks, causality, windows, padding. Part of every shader that looks at scores.
 import type { Binding, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { orNan } from '../../wgsl/math';
+import type { Mask } from './mask';
 
-/**
- * A mask to broadcast to [batch, heads, queries, keys]; one of truths or integers hides where it is 0, one of floats is
- * added. With `ranges` it has, for each batch, where the keys that count end, and from that element on where they begin
- * (0: at the first).
- */
-export interface Mask {
-  readonly tensor: Tensor;
-  readonly strides: readonly [number, number, number, number];
-  /** Keys from here on are hidden. */
-  readonly length: number;
-  readonly ranges?: number;
-}
-
-export interface Hiding {
+/** What a query may see of the keys. */
+export interface Masking {
   readonly masks: readonly Mask[];
-  /** What masks of integers add where they are 0, instead of hiding. */
+  /** What masks of integers add where they are 0, instead of masking. */
   readonly fill?: number;
   readonly causal: boolean;
   /** Keys before and after a query's own position that it sees; -1: all. */
@@ -43,7 +32,7 @@ interface MaskSpec extends Spec {
   readonly ranges: 'none' | 'ends' | 'both';
 }
 
-export interface HidingSpec extends Spec {
+export interface MaskingSpec extends Spec {
   readonly masks: readonly MaskSpec[];
   readonly fill: boolean;
   readonly positions: boolean;
@@ -54,25 +43,25 @@ export interface HidingSpec extends Spec {
 }
 
 /**
- * The score of a key that is hidden; LEAST is that of one that is seen, but masked by a finite number, however large.
+ * The score of a key that is masked out; LEAST is that of one that is seen, whatever finite number a mask adds to it.
  */
-export const HIDDEN = '-3.4028234663852886e38';
+export const MASKED = '-3.4028234663852886e38';
 export const LEAST = '-3.4028230607370965e38';
 
 /** Names for Dispatch.i32 and Dispatch.f32. */
-export const HIDING_I32 = ['past', 'left', 'right', 'more'];
-export const HIDING_F32 = ['softcap', 'fill'];
+export const MASKING_I32 = ['past', 'left', 'right', 'more'];
+export const MASKING_F32 = ['softcap', 'fill'];
 
-export interface HidingParts {
-  readonly spec: HidingSpec;
+export interface MaskingParts {
+  readonly spec: MaskingSpec;
   readonly inputs: { [name: string]: Binding };
   readonly uniforms: { [name: string]: number | readonly number[] };
 }
 
-export function hidingParts(r: Hiding): HidingParts {
+export function maskingParts(r: Masking): MaskingParts {
   const positions = r.causal || r.left >= 0 || r.right >= 0;
-  const inputs: HidingParts['inputs'] = {};
-  const uniforms: HidingParts['uniforms'] = {};
+  const inputs: MaskingParts['inputs'] = {};
+  const uniforms: MaskingParts['uniforms'] = {};
   r.masks.forEach(({ tensor, strides, length, ranges }, i) => {
     inputs[`mask${i}`] = tensor;
     if (ranges === undefined) Object.assign(uniforms, { [`mask${i}`]: strides, [`mask${i}_length`]: length });
@@ -93,7 +82,7 @@ export function hidingParts(r: Hiding): HidingParts {
   }
   if (r.softcap !== 0) uniforms.softcap = r.softcap;
   if (r.sink) inputs.sink = r.sink;
-  const spec: HidingSpec = {
+  const spec: MaskingSpec = {
     masks: r.masks.map(({ tensor, ranges }) => ({
       storage: tensor.storage,
       ranges: ranges === undefined ? 'none' : ranges > 0 ? 'both' : 'ends',
@@ -111,15 +100,15 @@ export function hidingParts(r: Hiding): HidingParts {
 const PLACES = { past: 'u.past', end: 'length - i32(u.queries)', appended: 'max(length - i32(u.queries), 0)' };
 
 /**
- * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or HIDDEN,
+ * WGSL of `capped(raw)`, `seen(batch, head, query, key, score)`, which is the score with masks added, or MASKED,
  * `sink_of(head)`, and the keys outside of which a query sees none: `begin_of(batch, query)`, `end_of(batch, query)`.
  * u.queries and u.keys must be there.
  */
-export function hidingText({ masks, fill, positions, lengths, place, softcap, sink }: HidingSpec): string {
+export function maskingText({ masks, fill, positions, lengths, place, softcap, sink }: MaskingSpec): string {
   const lines: string[] = [];
-  const hides: string[] = [];
+  const conditions: string[] = [];
   const adds: string[] = [];
-  const integers = (hidden: string) => (fill ? adds.push(`select(0.0, u.fill, ${hidden})`) : hides.push(hidden));
+  const integers = (masked: string) => (fill ? adds.push(`select(0.0, u.fill, ${masked})`) : conditions.push(masked));
   masks.forEach(({ storage, ranges }, i) => {
     if (ranges !== 'none') {
       const before = ranges === 'both' ? ` | (i32(key) < mask${i}[u.mask${i}_starts + batch])` : '';
@@ -131,11 +120,11 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
       `  let value${i} = mask${i}[batch * u.mask${i}_0 + head * u.mask${i}_1 + query * u.mask${i}_2
           + min(key, u.mask${i}_length - 1u) * u.mask${i}_3];`,
     );
-    hides.push(`key >= u.mask${i}_length`);
+    conditions.push(`key >= u.mask${i}_length`);
     if (storage === 'u32' || storage === 'i32') integers(`value${i} == ${storage}(0)`);
     else {
       // By bits: a compiler may assume that there are no infinities.
-      hides.push(`bitcast<u32>(f32(value${i})) == 0xff800000u`);
+      conditions.push(`bitcast<u32>(f32(value${i})) == 0xff800000u`);
       adds.push(`f32(value${i})`);
     }
   });
@@ -143,12 +132,12 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
   const end: string[] = ['i32(u.keys)'];
   const length = lengths ? '  let length = lengths[batch] + u.more;\n' : '';
   if (lengths) {
-    hides.push('i32(key) >= length');
+    conditions.push('i32(key) >= length');
     end.push('length');
   }
   const own = positions ? `  let place = i32(query) + ${PLACES[place]};\n` : '';
   if (positions) {
-    hides.push('i32(key) > place + u.right', 'i32(key) < place - u.left');
+    conditions.push('i32(key) > place + u.right', 'i32(key) < place - u.left');
     begin.push('place - u.left');
     end.push('place + u.right + 1');
   }
@@ -156,18 +145,18 @@ export function hidingText({ masks, fill, positions, lengths, place, softcap, si
   const sum = adds.length > 0 ? 'select(sum, least, sum < least)' : 'score';
   if (adds.length > 0) lines.push(`  let sum = ${['score', ...adds].join(' + ')};`, `  let least = f32(${LEAST});`);
   // Without branches (no ||): a software adapter's compiler takes minutes over those of a whole tile of scores.
-  const hidden = hides.map((condition) => `(${condition})`).join(' | ');
+  const masked = conditions.map((condition) => `(${condition})`).join(' | ');
   const nested = (operation: string, terms: readonly string[]) =>
     terms.reduce((all, term) => `${operation}(${all}, ${term})`);
   return `${orNan('or_nan', 'f32', 'i32')}
 fn weight_of(score: f32, largest: f32) -> f32 {
   let d = score - largest;
-  return select(or_nan(exp(d), d), 0.0, score == ${HIDDEN});
+  return select(or_nan(exp(d), d), 0.0, score == ${MASKED});
 }
 fn capped(raw: f32) -> f32 { return ${cap}; }
 fn seen(batch: u32, head: u32, query: u32, key: u32, score: f32) -> f32 {
 ${length}${own}${lines.join('\n')}
-  return ${hides.length > 0 ? `select(${sum}, ${HIDDEN}, ${hidden})` : sum};
+  return ${conditions.length > 0 ? `select(${sum}, ${MASKED}, ${masked})` : sum};
 }
 fn begin_of(batch: u32, query: u32) -> u32 {
 ${length}${own}  return u32(${nested('max', begin)});
