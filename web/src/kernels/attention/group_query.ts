@@ -12,7 +12,7 @@ import {
 import { attend, type Heads, headsOf, headsWithin } from './core';
 import type { Masking } from './masking';
 import { maskOf } from './mask';
-import { type NewRows, type Rotation, writeNewRows } from './new_rows';
+import { type AppendedRows, type Rotation, appendToCache } from './kv_append';
 
 interface GroupAttributes {
   readonly heads: number;
@@ -104,10 +104,10 @@ function resolve(ctx: Context, a: GroupAttributes): void {
     key ? headsWithin(x!, size) : headsWithin(query, size, column * size);
   const [q, k, v] = [from(query, 0), from(key, heads), from(value, heads + kvHeads)];
   const [keys, values] = [cacheOf(1, pastKey), cacheOf(2, pastValue)];
-  const rotated: NewRows | undefined = a.rotary
+  const rotated: AppendedRows | undefined = a.rotary
     ? { from: q, heads, rotated: true, cache: false, to: ctx.temp([batch, count, heads * size], query.dtype) }
     : undefined;
-  writeNewRows(
+  appendToCache(
     ctx,
     { batch, count, size, lengths },
     [

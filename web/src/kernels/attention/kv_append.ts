@@ -1,14 +1,13 @@
-// What comes before attention with a cache, in as few dispatches as bindings allow: queries and keys rotated by their
-// positions, new keys and values written behind the old ones of their batch. Elements are read one by one and written
-// by fours.
+// Append to a KV cache, in as few dispatches as bindings allow: queries and keys rotated by their positions, new keys
+// and values written behind the old ones of their batch. Elements are read one by one and written by fours.
 import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import type { Heads } from './core';
 
-/** Rows for which there is a place. */
-export interface NewRows {
+/** Rows of queries, keys or values, and where they go. */
+export interface AppendedRows {
   readonly from: Heads;
   readonly heads: number;
   /** Whether they are rotated. */
@@ -35,7 +34,7 @@ export interface Rotation {
   readonly fromFirst?: boolean;
 }
 
-export interface RowsOfBatches {
+export interface AppendSizes {
   readonly batch: number;
   /** New rows of each batch. */
   readonly count: number;
@@ -52,7 +51,7 @@ interface PartSpec extends Spec {
   readonly past: boolean;
 }
 
-interface RowsSpec extends Spec {
+interface AppendSpec extends Spec {
   readonly parts: readonly PartSpec[];
   readonly lanes: Lanes;
   readonly storage: StorageType;
@@ -66,8 +65,8 @@ const POSITIONS = {
   each: 'u32(positions[batch * u.rows + row])',
 };
 
-const ROWS: Shader<RowsSpec> = {
-  name: 'attention_new_rows__any',
+const APPEND: Shader<AppendSpec> = {
+  name: 'attention_kv_append__any',
   wgsl({ parts, lanes, storage, rotation, positions }) {
     const functions = parts.map(({ from, rotated }, p) => {
       const other = rotation === 'interleaved' ? 'd ^ 1u' : 'select(d - u.half, d + u.half, d < u.half)';
@@ -137,15 +136,20 @@ ${write(part, p)}
 };
 
 /** Dispatches it. */
-export function writeNewRows(ctx: Context, all: RowsOfBatches, parts: readonly NewRows[], rotation?: Rotation): void {
+export function appendToCache(
+  ctx: Context,
+  all: AppendSizes,
+  parts: readonly AppendedRows[],
+  rotation?: Rotation,
+): void {
   const most = ctx.device.maxStorageBuffersPerStage;
   const given = parts.filter(({ to }) => to.size > 0);
   // Together if there are bindings enough, else one by one.
-  if (bindingsOf(ctx, given, rotation) <= most) dispatchRows(ctx, all, given, rotation);
-  else for (const part of given) dispatchRows(ctx, all, [part], part.rotated ? rotation : undefined);
+  if (bindingsOf(ctx, given, rotation) <= most) dispatchAppend(ctx, all, given, rotation);
+  else for (const part of given) dispatchAppend(ctx, all, [part], part.rotated ? rotation : undefined);
 }
 
-function bindingsOf(ctx: Context, parts: readonly NewRows[], rotation?: Rotation): number {
+function bindingsOf(ctx: Context, parts: readonly AppendedRows[], rotation?: Rotation): number {
   const read = new Map(parts.map(({ from: { tensor } }) => [tensor.id, tensor])).values();
   const rows = [
     ...read,
@@ -155,10 +159,10 @@ function bindingsOf(ctx: Context, parts: readonly NewRows[], rotation?: Rotation
   return bindingCount(rows, ctx.device) + 1 + (rotation ? 2 + Number(rotation.positions !== undefined) : 0);
 }
 
-function dispatchRows(
+function dispatchAppend(
   ctx: Context,
-  { batch, count, size, lengths }: RowsOfBatches,
-  parts: readonly NewRows[],
+  { batch, count, size, lengths }: AppendSizes,
+  parts: readonly AppendedRows[],
   rotation?: Rotation,
 ): void {
   if (parts.length === 0) return;
@@ -193,7 +197,7 @@ function dispatchRows(
     Object.assign(uniforms, { half: cosine.dims[1], places: cosine.dims[0] });
   }
   ctx.dispatch({
-    shader: ROWS,
+    shader: APPEND,
     spec: {
       parts: parts.map(
         ({ from, rotated, cache, kept, past }): PartSpec => ({
