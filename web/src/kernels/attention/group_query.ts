@@ -9,7 +9,8 @@ import {
   MICROSOFT_DOMAIN,
   type Tensor,
 } from '../../jsep/kernel';
-import { attend, type Heads, headsOf, headsWithin } from './core';
+import { attend } from './core';
+import { type Heads, headsOf, headsWithin } from './spec';
 import type { Masking } from './masking';
 import { maskOf } from './mask';
 import { type AppendedRows, type Rotation, appendToCache } from './kv_append';

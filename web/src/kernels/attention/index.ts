@@ -1,7 +1,8 @@
 // Attention of ai.onnx; those of com.microsoft are in multi_head.ts.
 import type { Attributes } from '../../jsep/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../jsep/kernel';
-import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
+import { appendHeads, attend } from './core';
+import { type Heads, headsOf, headsWithin } from './spec';
 import { groupQueryAttention } from './group_query';
 import { maskOf } from './mask';
 import { microsoftAttention, multiHeadAttention } from './multi_head';

@@ -4,7 +4,7 @@ import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import type { Heads } from './core';
+import type { Heads } from './spec';
 
 /** Rows of queries, keys or values, and where they go. */
 export interface AppendedRows {

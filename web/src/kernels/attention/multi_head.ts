@@ -14,7 +14,8 @@ import {
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { multiply } from '../product/multiply';
-import { appendHeads, attend, type Heads, headsOf, headsWithin } from './core';
+import { appendHeads, attend } from './core';
+import { type Heads, headsOf, headsWithin } from './spec';
 import { type Mask, maskOf, maskOfKeys } from './mask';
 import type { Masking } from './masking';
 
