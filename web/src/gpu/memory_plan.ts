@@ -251,14 +251,14 @@ class Placer {
     random?: () => number,
   ): Choice | undefined {
     const size = this.sizes[i];
-    const beside: number[][] = sizes.map(() => []);
-    for (const k of this.overlaps.with(i)) if (slots[k] >= 0) beside[slots[k]].push(k);
+    const overlapping: number[][] = sizes.map(() => []);
+    for (const k of this.overlaps.with(i)) if (slots[k] >= 0) overlapping[slots[k]].push(k);
     const forbidden = new Set(this.conflicts[i].map((k) => slots[k]));
     const avoided = new Set(this.avoid[i].map((k) => slots[k]));
     let best: Choice | undefined;
     for (let slot = 0; slot < sizes.length && (random || best?.growth !== 0 || best.avoided); slot++) {
       if (forbidden.has(slot)) continue;
-      const offset = this.lowestOffset(size, beside[slot], offsets);
+      const offset = this.lowestOffset(size, overlapping[slot], offsets);
       const growth = Math.max(0, offset + size - sizes[slot]);
       if (growth > size || (growth > 0 && (slot < this.existing.length || offset + size > this.maxBytes))) continue;
       const choice = { slot, offset, growth, avoided: avoided.has(slot) };
@@ -270,10 +270,10 @@ class Placer {
   }
 
   /** The lowest gap between what is held at the same time. */
-  private lowestOffset(size: number, beside: number[], offsets: Float64Array): number {
-    beside.sort((a, b) => offsets[a] - offsets[b]);
+  private lowestOffset(size: number, overlapping: number[], offsets: Float64Array): number {
+    overlapping.sort((a, b) => offsets[a] - offsets[b]);
     let offset = 0;
-    for (const k of beside) {
+    for (const k of overlapping) {
       if (offsets[k] - offset >= size) break;
       offset = Math.max(offset, roundUp(offsets[k] + this.items[k].bytes, OFFSET_ALIGNMENT));
     }

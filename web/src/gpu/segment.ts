@@ -4,7 +4,7 @@ import type { Gpu } from './device';
 import { roundUp } from './memory_plan';
 import type { Pipeline } from './pipelines';
 import type { Profiler } from './profiler';
-import type { Take } from './segment_plan';
+import type { InPlace } from './segment_plan';
 
 /** What a kernel asked the GPU to do. Ids are virtual until compileSegment. */
 export type Command = DispatchCommand | CopyCommand;
@@ -21,9 +21,9 @@ export interface DispatchCommand {
   /** The kernel instance that asked for it, for profiles. */
   instance?: number;
   /** What it reads and what it writes may lie in one buffer. */
-  readonly beside?: boolean;
+  readonly alias?: boolean;
   /** Which of the bindings that it reads may lie where one of those is that it writes. */
-  readonly takes?: readonly Take[];
+  readonly inPlace?: readonly InPlace[];
 }
 
 export interface CopyCommand {

@@ -1,14 +1,14 @@
-// Memory of a segment, from what its commands read and write. Pure. Two things are decided here beside the places of
+// Memory of a segment, from what its commands read and write. Pure. Two things are decided here besides the places of
 // tensors:
 //
-// - An output takes over the memory of an input that ends there, where the kernel says that it may: one tensor less at
-//   that time. They have one size and element type, and the input is the arena's own, neither bound twice nor needed
-//   later (feeds are copies there, written again in each run). Where only some dispatches of a pipeline could, none
-//   does, unless that lowers the peak: it would be one more pipeline.
-// - WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors that a
-//   dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that touch most
-//   memory get read_write bindings, as few as will do, and never for weights; so do those that find both in one buffer
-//   since an earlier segment, and copies go through another buffer then. No pipeline is compiled before
+// - In place: an output takes over the memory of an input that ends there, where the kernel says that it may: one
+//   tensor less at that time. They have one size and element type, and the input is the arena's own, neither bound
+//   twice nor needed later (feeds are copies there, written again in each run). Where only some dispatches of a
+//   pipeline could, none does, unless that lowers the peak: it would be one more pipeline.
+// - Aliases: WebGPU lets a dispatch read and write one buffer only if all its bindings there are read_write. Tensors
+//   that a dispatch reads and writes lie in different buffers as long as that costs little; else the pipelines that
+//   touch most memory get read_write bindings, as few as will do, and never for weights; so do those that find both in
+//   one buffer since an earlier segment, and copies go through another buffer then. No pipeline is compiled before
 //   (jsep/variants.ts).
 import { type Conflicts, largestSum, type Lifetime, type MemoryPlan, planMemory, type Slot } from './memory_plan';
 
@@ -18,26 +18,26 @@ export interface Access {
   readonly writes: readonly number[];
   /** Its pipeline: commands of one group change together. A command without one (a copy) cannot be changed. */
   readonly group?: string;
-  /** Its bindings are read_write from the start. */
-  readonly beside?: boolean;
+  /** Its bindings are read_write from the start, so that what it reads and writes may lie in one buffer. */
+  readonly alias?: boolean;
   /**
    * Pairs of an index in `reads` and one in `writes`: that output may lie where that input does, if the input is not
    * needed any more.
    */
-  readonly takes?: readonly Take[];
+  readonly inPlace?: readonly InPlace[];
 }
 
-export type Take = readonly [read: number, write: number];
+export type InPlace = readonly [read: number, write: number];
 
 export interface SegmentPlan extends MemoryPlan {
   /**
    * The most bytes that are needed at one time, of existing slots too. An output in the place of an input counts once.
    */
   readonly peak: number;
-  /** By command: which of its `takes` was done. */
-  readonly taken: ReadonlyMap<number, Take>;
+  /** By command: which of its pairs in `inPlace` was chosen. */
+  readonly inPlace: ReadonlyMap<number, InPlace>;
   /** The commands whose reads must be bound read_write. */
-  readonly beside: ReadonlySet<number>;
+  readonly aliased: ReadonlySet<number>;
 }
 
 /** A plan that needs not more than this much above the peak is good enough to leave shaders as they are. */
@@ -58,8 +58,8 @@ export function planSegment(
   maxBytes = Infinity,
 ): SegmentPlan {
   const held = existing.flatMap((slot) => slot.held);
-  const taken = chooseTaken(tensors, accesses, held);
-  const { blocks, blockOf } = merge(tensors, accesses, taken);
+  const inPlace = chooseInPlace(tensors, accesses, held);
+  const { blocks, blockOf } = merge(tensors, accesses, inPlace);
   const peak = largestSum([...blocks, ...held]);
   const there = existing.reduce((sum, { bytes }) => sum + bytes, 0);
   const slotOfHeld = new Map(existing.flatMap((slot, i) => slot.held.map(({ id }) => [id, i] as const)));
@@ -77,8 +77,8 @@ export function planSegment(
       group !== undefined && (together.has(group) || weights.get(group)! >= share * peak);
     const changed = (access: Access) => concerned(access) && !bindsTwice(access, isTensor);
     const block = (id: number) => blockOf.get(id) ?? id;
-    const conflicts = conflictsOf(accesses, taken, block, (access) => !changed(access));
-    const avoid = conflictsOf(accesses, taken, block, changed);
+    const conflicts = conflictsOf(accesses, inPlace, block, (access) => !changed(access));
+    const avoid = conflictsOf(accesses, inPlace, block, changed);
     const plan = planMemory(blocks, existing, { conflicts, avoid, maxBytes, effort, good: ENOUGH });
     return { share, plan, changed, made: plan.newSlots.reduce((sum, bytes) => sum + bytes, 0) };
   };
@@ -92,7 +92,13 @@ export function planSegment(
   if (!enough(best) && tensors.length <= MANY) best = attempt(best.share, 8);
   const places = new Map([...blockOf].map(([id, block]) => [id, best.plan.places.get(block)!]));
   const slotOf = (id: number) => places.get(id)?.slot ?? slotOfHeld.get(id) ?? -1;
-  return { places, newSlots: best.plan.newSlots, peak, taken, beside: besides(accesses, taken, best.changed, slotOf) };
+  return {
+    places,
+    newSlots: best.plan.newSlots,
+    peak,
+    inPlace,
+    aliased: aliasedCommands(accesses, inPlace, best.changed, slotOf),
+  };
 }
 
 /** Places for tensors that are there all the time: what a command reads and what it writes lie in different buffers. */
@@ -131,16 +137,16 @@ function bindsTwice({ reads }: Access, isTensor: (id: number) => boolean): boole
   return new Set(own).size < own.length;
 }
 
-/** What can be taken over, unless it makes one more pipeline and lowers no peak. */
-function chooseTaken(
+/** Which outputs lie where an input does, unless it makes one more pipeline and lowers no peak. */
+function chooseInPlace(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
   held: readonly Lifetime[],
-): Map<number, Take> {
+): Map<number, InPlace> {
   const byId = new Map(tensors.map((tensor) => [tensor.id, tensor]));
-  const possible = new Map<number, Take>();
-  accesses.forEach(({ reads, writes, takes }, i) => {
-    const take = takes?.find(([read, write]) => {
+  const possible = new Map<number, InPlace>();
+  accesses.forEach(({ reads, writes, inPlace }, i) => {
+    const pair = inPlace?.find(([read, write]) => {
       const [from, to] = [byId.get(reads[read]), byId.get(writes[write])];
       return (
         from &&
@@ -151,13 +157,14 @@ function chooseTaken(
         reads.filter((id) => id === from.id).length === 1
       );
     });
-    if (take) possible.set(i, take);
+    if (pair) possible.set(i, pair);
   });
   const forms = new Map<string | undefined, Set<string | undefined>>();
   accesses.forEach(({ group }, i) => forms.set(group, (forms.get(group) ?? new Set()).add(possible.get(i)?.join())));
   const wholly = new Map([...possible].filter(([i]) => forms.get(accesses[i].group)!.size === 1));
   if (wholly.size === possible.size) return possible;
-  const peakOf = (taken: ReadonlyMap<number, Take>) => largestSum([...merge(tensors, accesses, taken).blocks, ...held]);
+  const peakOf = (inPlace: ReadonlyMap<number, InPlace>) =>
+    largestSum([...merge(tensors, accesses, inPlace).blocks, ...held]);
   return peakOf(possible) < WORTH_A_PIPELINE * peakOf(wholly) ? possible : wholly;
 }
 
@@ -165,11 +172,11 @@ function chooseTaken(
 function merge(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],
-  taken: ReadonlyMap<number, Take>,
+  inPlace: ReadonlyMap<number, InPlace>,
 ): { blocks: Lifetime[]; blockOf: Map<number, number> } {
   const blockOf = new Map(tensors.map(({ id }) => [id, id]));
   const blocks = new Map(tensors.map((tensor) => [tensor.id, tensor]));
-  for (const [i, [read, write]] of [...taken].sort(([a], [b]) => a - b)) {
+  for (const [i, [read, write]] of [...inPlace].sort(([a], [b]) => a - b)) {
     const { reads, writes } = accesses[i];
     const block = blockOf.get(reads[read])!;
     blocks.set(block, { ...blocks.get(block)!, end: blocks.get(writes[write])!.end });
@@ -182,15 +189,15 @@ function merge(
 /** What these commands read and what they write. */
 function conflictsOf(
   accesses: readonly Access[],
-  taken: ReadonlyMap<number, Take>,
+  inPlace: ReadonlyMap<number, InPlace>,
   blockOf: (id: number) => number,
   concerned: (access: Access) => boolean,
 ): Conflicts {
   const conflicts = new Map<number, Set<number>>();
   const add = (a: number, b: number) => conflicts.set(a, (conflicts.get(a) ?? new Set()).add(b));
   accesses.forEach((access, i) => {
-    if (access.beside || !concerned(access)) return;
-    for (const from of readsLeft(access, taken.get(i)).map(blockOf)) {
+    if (access.alias || !concerned(access)) return;
+    for (const from of readsLeft(access, inPlace.get(i)).map(blockOf)) {
       for (const to of access.writes.map(blockOf)) {
         if (from === to) continue;
         add(from, to);
@@ -201,23 +208,23 @@ function conflictsOf(
   return conflicts;
 }
 
-function readsLeft({ reads }: Access, take: Take | undefined): number[] {
-  return take ? reads.filter((_, k) => k !== take[0]) : [...reads];
+function readsLeft({ reads }: Access, pair: InPlace | undefined): number[] {
+  return pair ? reads.filter((_, k) => k !== pair[0]) : [...reads];
 }
 
 /** The commands of those groups in which any reads and writes one buffer. */
-function besides(
+function aliasedCommands(
   accesses: readonly Access[],
-  taken: ReadonlyMap<number, Take>,
+  inPlace: ReadonlyMap<number, InPlace>,
   changed: (access: Access) => boolean,
   slotOf: (id: number) => number,
 ): Set<number> {
-  const key = (i: number) => `${accesses[i].group} ${taken.get(i)?.join() ?? ''}`;
+  const key = (i: number) => `${accesses[i].group} ${inPlace.get(i)?.join() ?? ''}`;
   const groups = new Set<string>();
   accesses.forEach((access, i) => {
-    if (access.beside || !changed(access)) return;
+    if (access.alias || !changed(access)) return;
     const written = new Set(access.writes.map(slotOf));
-    if (readsLeft(access, taken.get(i)).some((id) => slotOf(id) >= 0 && written.has(slotOf(id)))) groups.add(key(i));
+    if (readsLeft(access, inPlace.get(i)).some((id) => slotOf(id) >= 0 && written.has(slotOf(id)))) groups.add(key(i));
   });
   return new Set(accesses.flatMap((access, i) => (groups.has(key(i)) && changed(access) ? [i] : [])));
 }

@@ -77,7 +77,7 @@ export interface Shader<S extends Spec> {
    * Its inputs may lie in the same buffer as its outputs: they are declared read_write, which WebGPU wants for that.
    * For shaders whose inputs and outputs together are most of what a model holds at one time.
    */
-  readonly beside?: boolean;
+  readonly alias?: boolean;
   /**
    * Its text may do anything with its tensors, as a user's does: those that are packed are unpacked before it, and
    * packed behind it.

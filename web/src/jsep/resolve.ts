@@ -5,7 +5,7 @@ import { foldGrid } from '../gpu/folded_grid';
 import { elementType, packUniforms } from '../gpu/shader';
 import { type Bound, inWindows } from '../gpu/windows';
 import { storageBytes } from '../gpu/memory_plan';
-import type { Take } from '../gpu/segment_plan';
+import type { InPlace } from '../gpu/segment_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
 import {
@@ -255,9 +255,9 @@ class CallContext implements Context {
       this.device.maxWorkgroupsPerDimension,
     );
     // A tensor that is bound twice may not be writable.
-    const beside = (dispatch.shader.beside ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
+    const alias = (dispatch.shader.alias ?? false) && new Set(all.map(({ id }) => id)).size === all.length;
     const bounds = [
-      ...inputs.map(([key, binding]) => bind(name, key, binding, beside)),
+      ...inputs.map(([key, binding]) => bind(name, key, binding, alias)),
       ...outputs.map(([key, binding]) => bind(name, key, binding, true)),
     ];
     const whole = bounds.every(({ region }) => region.bytes <= this.device.maxStorageBindingSize);
@@ -274,7 +274,7 @@ class CallContext implements Context {
         hoisted: this.device.software,
       };
       const pipeline = this.run.provider.pipelines.get(request);
-      const takes = whole ? takesOf(dispatch, bounds) : [];
+      const inPlace = whole ? inPlaceOf(dispatch, bounds) : [];
       this.run.resolved.commands.push({
         kind: 'dispatch',
         pipeline,
@@ -282,8 +282,8 @@ class CallContext implements Context {
         written: pass.written,
         uniforms: fields.length > 0 ? bytes : undefined,
         workgroups,
-        beside,
-        takes,
+        alias,
+        inPlace,
       });
     }
   }
@@ -326,9 +326,12 @@ class CallContext implements Context {
 }
 
 /** The inputs that may lie where an output does, and lie there alike. */
-function takesOf<S extends Spec>({ inPlace = {}, inputs, outputs }: Dispatch<S>, bounds: readonly Bound[]): Take[] {
+function inPlaceOf<S extends Spec>(
+  { inPlace = {}, inputs, outputs }: Dispatch<S>,
+  bounds: readonly Bound[],
+): InPlace[] {
   const [names, made] = [Object.keys(inputs), Object.keys(outputs)];
-  return Object.entries(inPlace).flatMap(([input, output]): Take[] => {
+  return Object.entries(inPlace).flatMap(([input, output]): InPlace[] => {
     const [read, write] = [names.indexOf(input), made.indexOf(output)];
     if (read < 0 || write < 0) return [];
     const [from, to] = [bounds[read], bounds[names.length + write]];

@@ -78,7 +78,7 @@ export async function prepareSingle<A>(
   );
   const all = [...commands, ...views];
   // As they are: what is tested or timed here is the kernel's own shaders.
-  const accesses = all.map((command) => ({ ...accessOf(command), group: undefined, takes: undefined }));
+  const accesses = all.map((command) => ({ ...accessOf(command), group: undefined, inPlace: undefined }));
   const plan = planSegment(
     temps.map(({ id, bytes }) => ({ id, bytes, ...span(all, id) })),
     accesses,

@@ -3,47 +3,47 @@
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { PipelineCache } from '../gpu/pipelines';
 import type { Command, DispatchCommand } from '../gpu/segment';
-import type { Access, SegmentPlan, Take } from '../gpu/segment_plan';
+import type { Access, InPlace, SegmentPlan } from '../gpu/segment_plan';
 
 export function accessOf(command: Command): Access {
   if (command.kind === 'copy') return { reads: [command.source.id], writes: [command.target.id] };
   const ids = command.bindings.map(({ id }) => id);
-  const { pipeline, written, beside, takes } = command;
-  return { reads: ids.slice(0, -written), writes: ids.slice(-written), group: pipeline.key, beside, takes };
+  const { pipeline, written, alias, inPlace } = command;
+  return { reads: ids.slice(0, -written), writes: ids.slice(-written), group: pipeline.key, alias, inPlace };
 }
 
 /** @param kept tensors that lie apart from all others, as weights do. */
 export function asPlanned(
   commands: readonly Command[],
-  { taken, beside }: Pick<SegmentPlan, 'taken' | 'beside'>,
+  { inPlace, aliased }: Pick<SegmentPlan, 'inPlace' | 'aliased'>,
   kept: ReadonlySet<number>,
   pipelines: PipelineCache,
 ): Command[] {
   return commands.map((command, i) => {
-    const take = taken.get(i);
-    return command.kind === 'copy' || !(take || beside.has(i))
+    const pair = inPlace.get(i);
+    return command.kind === 'copy' || !(pair || aliased.has(i))
       ? command
-      : variant(command, take, beside.has(i), kept, pipelines);
+      : variant(command, pair, aliased.has(i), kept, pipelines);
   });
 }
 
 function variant(
   command: DispatchCommand,
-  take: Take | undefined,
-  beside: boolean,
+  pair: InPlace | undefined,
+  alias: boolean,
   kept: ReadonlySet<number>,
   pipelines: PipelineCache,
 ): DispatchCommand {
   const { bindings, written } = command;
   const { request } = command.pipeline;
   const reads = bindings.length - written;
-  // Weights and the like keep their bindings: nothing is written beside them.
+  // Weights and the like keep their bindings: nothing is written next to them.
   const lies = (id: number) => id >= FIRST_VIRTUAL_ID && !kept.has(id);
   const declared = request.bindings.map((binding, k) =>
-    beside && k < reads && lies(bindings[k].id) ? { ...binding, writable: true } : binding,
+    alias && k < reads && lies(bindings[k].id) ? { ...binding, writable: true } : binding,
   );
-  const inPlace = take && { input: request.bindings[take[0]].name, output: request.bindings[reads + take[1]].name };
-  const rest = <T>(list: readonly T[]) => list.filter((_, k) => k !== take?.[0]);
+  const inPlace = pair && { input: request.bindings[pair[0]].name, output: request.bindings[reads + pair[1]].name };
+  const rest = <T>(list: readonly T[]) => list.filter((_, k) => k !== pair?.[0]);
   return {
     ...command,
     pipeline: pipelines.get({ ...request, bindings: rest(declared), inPlace }),

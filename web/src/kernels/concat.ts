@@ -38,7 +38,7 @@ const FEW = 4;
 
 const CONCAT: Shader<ConcatSpec> = {
   name: 'concat',
-  beside: true,
+  alias: true,
   wgsl({ inputs, items, columns }) {
     const source = (k: number) =>
       `x${k}[row * ${columns ? `u.pitches_${k} + u.firsts_${k}` : `u.widths_${k}`} + column]`;

@@ -93,14 +93,14 @@ export function inFours(bits: number, rows: number): string {
     [0, 1, 2, 3].map((t) => ({ byte: 'xyzw'[Math.floor((4 * j + t) / each)], shift: ((4 * j + t) % each) * bits }));
   return Array.from({ length: each }, (_, j) => {
     const of = lanes(j);
-    const taken = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of
+    const numbers = `(bytes.${of.map(({ byte }) => byte).join('')} >> vec4<u32>(${of
       .map(({ shift }) => `${shift}u`)
       .join(', ')})) & vec4<u32>(${2 ** bits - 1}u)`;
     const sums = Array.from(
       { length: rows },
       (_, i) => `sum${rows === 4 ? `[${i}]` : ''} += dot(vec4<f32>(a[row_${i} + r * ${each}u + ${j}u]), weights);`,
     );
-    return `    { let weights = (vec4<f32>(${taken}) - zero) * scale; ${sums.join(' ')} }`;
+    return `    { let weights = (vec4<f32>(${numbers}) - zero) * scale; ${sums.join(' ')} }`;
   }).join('\n');
 }
 

@@ -185,9 +185,9 @@ export function walksOf(
   ] as const) {
     const fours = wideWalk(walk, 4);
     if (!fours?.wide.includes(true)) continue;
-    const beside = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
-    if (!beside.flat().every(Number.isInteger)) continue;
-    const rest = { dims: other.dims, strides: beside };
+    const strides = other.strides.map((steps, k) => (fours.wide[k] ? steps.map((step) => step / 4) : steps));
+    if (!strides.flat().every(Number.isInteger)) continue;
+    const rest = { dims: other.dims, strides };
     return {
       outer: wide === 'outputs' ? fours.walk : rest,
       inner: wide === 'outputs' ? rest : fours.walk,

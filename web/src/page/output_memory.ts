@@ -10,19 +10,19 @@ export class OutputMemory {
 
   /** The memory of one run: `copy` takes it, `giveBack` ends its use. */
   borrow(): { copy: (bytes: Uint8Array) => Uint8Array; giveBack: () => void } {
-    const taken: ArrayBuffer[] = [];
+    const lent: ArrayBuffer[] = [];
     return {
       copy: (bytes) => {
         if (bytes.byteLength < LARGE) return bytes.slice();
         const memory = this.take(bytes.byteLength);
-        taken.push(memory);
+        lent.push(memory);
         const copied = new Uint8Array(memory, 0, bytes.byteLength);
         copied.set(bytes);
         return copied;
       },
       giveBack: () => {
         let room = KEPT_BYTES;
-        this.idle = [...taken.splice(0), ...this.idle]
+        this.idle = [...lent.splice(0), ...this.idle]
           .slice(0, KEPT)
           .filter(({ byteLength }) => (room -= byteLength) >= 0);
       },

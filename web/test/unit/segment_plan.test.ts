@@ -13,7 +13,7 @@ function planned({ tensors, accesses }: Network): SegmentPlan {
   const plan = planSegment(tensors, accesses);
   const placed = tensors.map((tensor) => ({ ...tensor, ...plan.places.get(tensor.id)! }));
   const heirs = new Map(
-    [...plan.taken].map(([i, [read, write]]) => [accesses[i].reads[read], accesses[i].writes[write]]),
+    [...plan.inPlace].map(([i, [read, write]]) => [accesses[i].reads[read], accesses[i].writes[write]]),
   );
   placed.forEach((a, i) => {
     assert.ok(a.offset + a.bytes <= plan.newSlots[a.slot], `tensor ${a.id} fits`);
@@ -26,18 +26,18 @@ function planned({ tensors, accesses }: Network): SegmentPlan {
       );
     }
   });
-  for (const [i, [read, write]] of plan.taken) {
+  for (const [i, [read, write]] of plan.inPlace) {
     const [from, to] = [accesses[i].reads[read], accesses[i].writes[write]];
     assert.deepEqual(plan.places.get(from), plan.places.get(to), `command ${i} writes where it reads`);
     assert.ok(
-      accesses[i].takes!.some(([r, w]) => r === read && w === write),
+      accesses[i].inPlace!.some(([r, w]) => r === read && w === write),
       `command ${i} may`,
     );
   }
   accesses.forEach((access, i) => {
-    if (access.beside || plan.beside.has(i)) return;
+    if (access.alias || plan.aliased.has(i)) return;
     const written = access.writes.map((id) => plan.places.get(id)?.slot);
-    const left = access.reads.filter((_, k) => k !== plan.taken.get(i)?.[0]);
+    const left = access.reads.filter((_, k) => k !== plan.inPlace.get(i)?.[0]);
     assert.ok(
       left.every((id) => !plan.places.has(id) || !written.includes(plan.places.get(id)!.slot)),
       `command ${i} reads and writes different buffers`,
@@ -47,7 +47,7 @@ function planned({ tensors, accesses }: Network): SegmentPlan {
 }
 
 const bytesOf = ({ newSlots }: SegmentPlan) => newSlots.reduce((sum, bytes) => sum + bytes, 0);
-const ELEMENTWISE: Access['takes'] = [[0, 0]];
+const ELEMENTWISE: Access['inPlace'] = [[0, 0]];
 
 /** Builds networks command by command; a tensor lives from its first to its last command. */
 class Builder {
@@ -55,9 +55,9 @@ class Builder {
   readonly accesses: Access[] = [];
 
   /** A command of pipeline `group` that makes a tensor of these. */
-  make(bytes: number, reads: readonly number[], group = `group of ${bytes}`, takes?: Access['takes']): number {
+  make(bytes: number, reads: readonly number[], group = `group of ${bytes}`, inPlace?: Access['inPlace']): number {
     this.bytes.push(bytes);
-    this.accesses.push({ reads, writes: [this.bytes.length - 1], group, takes });
+    this.accesses.push({ reads, writes: [this.bytes.length - 1], group, inPlace });
     return this.bytes.length - 1;
   }
 
@@ -185,12 +185,12 @@ test('segment: an output takes the place of an input that ends there', () => {
   const y = net.make(4096, [x], 'relu', ELEMENTWISE);
   net.make(4096, [y], 'relu', ELEMENTWISE);
   const plan = planned(net.network());
-  assert.equal(plan.taken.size, 2);
+  assert.equal(plan.inPlace.size, 2);
   assert.equal(plan.peak, 4096);
   assert.deepEqual(plan.newSlots, [4096]);
 });
 
-test("segment: what is still needed, bound twice, of another size or somebody else's is not taken", () => {
+test("segment: what is still needed, bound twice, of another size or somebody else's is not written in place", () => {
   const cases: { readonly [name: string]: (net: Builder, x: number) => void } = {
     'needed later': (net, x) => {
       net.make(64, [net.make(4096, [x], 'relu', ELEMENTWISE), x], 'both');
@@ -208,7 +208,7 @@ test("segment: what is still needed, bound twice, of another size or somebody el
   for (const [name, build] of Object.entries(cases)) {
     const net = new Builder();
     build(net, net.make(4096, []));
-    assert.equal(planned(net.network()).taken.size, 0, name);
+    assert.equal(planned(net.network()).inPlace.size, 0, name);
   }
 });
 
@@ -216,7 +216,7 @@ test('segment: an output of the run keeps its place', () => {
   const net = new Builder();
   const x = net.make(4096, []);
   const y = net.make(4096, [x], 'relu', ELEMENTWISE);
-  assert.equal(planned(net.network([x, y])).taken.size, 0);
+  assert.equal(planned(net.network([x, y])).inPlace.size, 0);
 });
 
 test('segment: no pipeline is made twice where that lowers no peak', () => {
@@ -227,7 +227,7 @@ test('segment: no pipeline is made twice where that lowers no peak', () => {
   for (let i = 0; i < 4; i++) x = net.make(4096, [x], 'relu', ELEMENTWISE);
   net.make(4096, [x, kept], 'add');
   const plan = planned(net.network());
-  assert.equal(plan.taken.size, 0, 'the first relu cannot, so none does');
+  assert.equal(plan.inPlace.size, 0, 'the first relu cannot, so none does');
   assert.equal(plan.peak, (1 << 20) + 4096);
 });
 
@@ -236,7 +236,7 @@ test('segment: bindings stay as they are where different buffers cost little', (
   let x = net.make(1 << 20, []);
   for (let i = 0; i < 6; i++) x = net.make(1 << 20, [x], 'conv');
   const plan = planned(net.network());
-  assert.equal(plan.beside.size, 0);
+  assert.equal(plan.aliased.size, 0);
   assert.equal(plan.newSlots.length, 2);
 });
 
@@ -245,7 +245,7 @@ test('segment: what is held from before keeps its place, and counts', () => {
   const held = { id: 9, bytes: 4096, offset: 0, start: -1, end: 3 };
   const plan = planSegment(
     tensors,
-    [{ reads: [9], writes: [1], group: 'a', takes: ELEMENTWISE }],
+    [{ reads: [9], writes: [1], group: 'a', inPlace: ELEMENTWISE }],
     [{ bytes: 4096, held: [held] }],
   );
   assert.equal(plan.peak, 12288);
@@ -280,5 +280,5 @@ test('what an earlier segment put into one buffer is bound read_write', () => {
     { reads: [0], writes: [1], group: 'rows' },
     { reads: [1], writes: [2], group: 'sum' },
   ];
-  assert.deepEqual([...planSegment(tensors, accesses, existing).beside], [0]);
+  assert.deepEqual([...planSegment(tensors, accesses, existing).aliased], [0]);
 });
