@@ -33,7 +33,7 @@ import { Runtime } from '../session/runtime';
 import { Session, type SessionOptions } from '../session/session';
 import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
-import { KernelDesk } from './kernel_desk';
+import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
 import { pageStats, sessionStats } from './stats';
 
@@ -45,7 +45,7 @@ const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
   private readonly runtime = new Runtime();
-  private readonly desk = new KernelDesk(this.runtime);
+  private readonly kernelService = new KernelService(this.runtime);
   private readonly sessions = new Map<number, Session>();
   private readonly outputs = new OutputMemory();
   private readonly underWay = new Map<number, AbortController>();
@@ -200,22 +200,22 @@ export class Requests {
   }
 
   private async jsepAlloc({ deviceId, size }: JsepAllocT): Promise<Answer> {
-    return { type: Body.JsepBuffer, body: new JsepBufferT(await this.desk.alloc(deviceId, Number(size))) };
+    return { type: Body.JsepBuffer, body: new JsepBufferT(await this.kernelService.alloc(deviceId, Number(size))) };
   }
 
   private async jsepFree({ id }: JsepFreeT): Promise<Answer> {
-    await this.desk.free(id);
+    await this.kernelService.free(id);
     return ACK;
   }
 
   private async jsepCopy({ src, dst, size }: JsepCopyT, payload: Uint8Array): Promise<Answer> {
-    if (src === 0) await this.desk.upload(dst, payload);
-    else await this.desk.copy(src, dst, Number(size));
+    if (src === 0) await this.kernelService.upload(dst, payload);
+    else await this.kernelService.copy(src, dst, Number(size));
     return ACK;
   }
 
   private async jsepCopyAsync({ src, size }: JsepCopyAsyncT): Promise<Answer> {
-    const bytes = await this.desk.download(src, Number(size));
+    const bytes = await this.kernelService.download(src, Number(size));
     return { type: Body.JsepBytes, body: new JsepBytesT(BigInt(bytes.byteLength)), payload: [bytes] };
   }
 
@@ -226,7 +226,7 @@ export class Requests {
     attributes,
     userKernel,
   }: JsepCreateKernelT): Promise<Answer> {
-    const id = await this.desk.createKernel(
+    const id = await this.kernelService.createKernel(
       deviceId,
       text(opType),
       text(domain),
@@ -237,13 +237,13 @@ export class Requests {
   }
 
   private jsepReleaseKernel({ id }: JsepReleaseKernelT): Answer {
-    this.desk.releaseKernel(id);
+    this.kernelService.releaseKernel(id);
     return ACK;
   }
 
   private async jsepRun({ kernel, inputs, outputs }: JsepRunT, payload: Uint8Array): Promise<Answer> {
     const start = performance.now();
-    const { tensors, counters } = await this.desk.run(kernel, inputs, payload, outputs);
+    const { tensors, counters } = await this.kernelService.run(kernel, inputs, payload, outputs);
     const writer = new TensorWriter();
     tensors.forEach((tensor, i) => writer.add(String(i), tensor));
     const info = { run_ms: performance.now() - start, replayed: false, segments: 1, counters };

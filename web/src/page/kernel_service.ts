@@ -15,15 +15,15 @@ import { userKernels } from '../user_kernels';
 import { readTensor } from '../wire/messages';
 
 /** Keeps its device open. */
-interface DeskKernel {
+interface ServedKernel {
   readonly deviceId: number;
   readonly provider: GpuProvider;
   readonly kernel: Kernel;
   readonly attributes: unknown;
 }
 
-export class KernelDesk {
-  private readonly kernels = new Map<number, DeskKernel>();
+export class KernelService {
+  private readonly kernels = new Map<number, ServedKernel>();
   private nextKernel = 1;
 
   constructor(private readonly runtime: Runtime) {}
