@@ -1,57 +1,21 @@
-// The JSEP functions of one core, and behind them the GPU side of each session.
+// The JSEP functions of one core: what it asks of the GPU, for the session that it works for.
 import { type DType, ErrorCode, Location } from '../schema';
 import { RuntimeError } from '../errors';
 import type { Core, CoreTensor } from '../core/core';
 import type { JsepFunctions } from '../core/module';
-import type { WebGpuSettings } from '../core/webgpu_options';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
-import type { GpuProvider } from '../gpu/provider';
-import { SessionMemory } from '../gpu/session_memory';
 import { Attributes } from './attributes';
 import { copyCommands } from './copy_blocks';
-import type { Kernel } from './kernel';
+import type { GpuSession } from './gpu_session';
 import type { Recorder } from './recorder';
 import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
 import { sameContents, toNumbers } from './elements';
 import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
 
-interface KernelInstance {
-  readonly kernel: Kernel;
-  readonly attributes: unknown;
-}
-
-/** The GPU side of a session: its kernels, its memory, and the run under way. */
-export class SessionBackend {
-  readonly kernels = new Map<number, KernelInstance>();
-  readonly memory: SessionMemory;
-  recorder: Recorder | undefined;
-  /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
-  boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
-  /**
-   * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
-   * many calls of kernels.
-   */
-  dry: { calls: number } | undefined;
-
-  /**
-   * Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly.
-   */
-  readonly unchecked: boolean;
-
-  constructor(
-    readonly provider: GpuProvider,
-    { cacheModes, validationMode }: WebGpuSettings,
-    readonly userKernels?: ReadonlyMap<string, Kernel>,
-  ) {
-    this.memory = new SessionMemory(provider, cacheModes);
-    this.unchecked = validationMode === 'disabled' || validationMode === 'wgpuOnly';
-  }
-}
-
 /** Installed once per core; `session` says for whom the core is working. */
 export class JsepBackend implements JsepFunctions {
-  session: SessionBackend | undefined;
+  session: GpuSession | undefined;
 
   constructor(private readonly core: Core) {
     core.install(this, this);
@@ -225,7 +189,7 @@ export class JsepBackend implements JsepFunctions {
     return true;
   }
 
-  private owner(): SessionBackend {
+  private owner(): GpuSession {
     if (!this.session)
       throw new RuntimeError(ErrorCode.fail, 'the core asked for the GPU outside a session that has one');
     return this.session;

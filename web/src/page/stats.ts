@@ -9,16 +9,16 @@ export function sessionStats(session: Session) {
     recordings: session.recordings?.size ?? 0,
     weights_bytes: session.plan.weights.reduce((sum, { size }) => sum + size, 0),
     device_id: session.webgpu.deviceId,
-    arena_bytes: session.backend?.memory.arena.bytes ?? 0,
+    arena_bytes: session.gpuSession?.memory.arena.bytes ?? 0,
     memory: memoryOf(session),
-    buffer_caches: session.backend?.memory.caches.stats,
+    buffer_caches: session.gpuSession?.memory.caches.stats,
   };
 }
 
 /** Bytes, by provider. What a run needs in the heap is given back after it: its room there is its peak. */
-function memoryOf({ weights, backend, heapUse }: Session) {
+function memoryOf({ weights, gpuSession, heapUse }: Session) {
   const { gpu, heap, sharedOnGpu, sharedInHeap } = weights.bytes;
-  const arena = backend?.memory.arena;
+  const arena = gpuSession?.memory.arena;
   return {
     wasm: { weights: heap + heapUse.kept, shared: sharedInHeap, arena: heapUse.peak, peak: heapUse.peak },
     ...(arena && {
@@ -36,7 +36,7 @@ export async function pageStats(runtime: Runtime, sessions: ReadonlyMap<number, 
     for (const name of Object.keys(counters) as (keyof typeof counters)[]) counters[name] += gpu.counters[name];
     gpu_bytes += buffers.bytes + readback.bytes + cachedBytes + GpuWeightStore.of(provider).bytes;
   }
-  for (const session of sessions.values()) gpu_bytes += session.backend?.memory.bytes ?? 0;
+  for (const session of sessions.values()) gpu_bytes += session.gpuSession?.memory.bytes ?? 0;
   const loaded = runtime.loadedCore;
   return {
     counters,

@@ -1,6 +1,6 @@
 // Outputs that are bound to the very buffers that are fed: where a node takes such a feed and makes such an output (a
 // cache of keys, say), its kernel may write only what is new. Which they are is part of a recording's key.
-import type { SessionBackend } from '../jsep/backend';
+import type { GpuSession } from '../jsep/gpu_session';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from './tensors';
@@ -20,7 +20,7 @@ export interface FedOutput {
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
 export function boundTogether(
   plan: PlanInfo,
-  backend: SessionBackend,
+  gpuSession: GpuSession,
   feeds: readonly Value[],
   bind: { readonly [name: string]: TensorOnGpu } = {},
 ): Map<number, (readonly [output: number, input: number])[]> {
@@ -29,7 +29,7 @@ export function boundTogether(
   const fed = feeds.flatMap((feed) => (!isContainer(feed) && isOnGpu(feed) ? [feed.gpuId] : []));
   if (bound.length === 0 || fed.length === 0) return found;
   const once = (ids: readonly number[], id: number) => ids.indexOf(id) === ids.lastIndexOf(id);
-  const kernels = kernelIds(backend);
+  const kernels = kernelIds(gpuSession);
   for (const { node, input, output, feed, name } of plan.fedOutputs()) {
     const [value, place] = [feeds[feed], bind[name]];
     if (

@@ -4,7 +4,7 @@ import { messageOf } from '../errors';
 import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
 import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
-import type { SessionBackend } from '../jsep/backend';
+import type { GpuSession } from '../jsep/gpu_session';
 import { cpuElementSize, elementCount } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
 import { Recording } from '../jsep/recording';
@@ -22,7 +22,7 @@ export async function compileEarly(
   plan: PlanInfo,
   { core, jsep }: LoadedCore,
   session: number,
-  backend: SessionBackend,
+  gpuSession: GpuSession,
   runtime: Runtime,
   progress: CompileProgress,
 ): Promise<CompiledShader[]> {
@@ -34,18 +34,18 @@ export async function compileEarly(
   const survivors = new Set<number>();
   await runtime.exclusive(async () => {
     const run = core.beginRun(session);
-    jsep.session = backend;
-    backend.recorder = new Recorder(backend.provider, backend.memory, recording);
-    backend.recorder.byShapes = () => core.replayable(run);
+    jsep.session = gpuSession;
+    gpuSession.recorder = new Recorder(gpuSession.provider, gpuSession.memory, recording);
+    gpuSession.recorder.byShapes = () => core.replayable(run);
     // A loop on the CPU calls no kernels, but pauses.
     const late = setTimeout(() => core.cancel(run), MOST_MS);
-    backend.dry = { calls: CALLS + plan.nodes().length };
+    gpuSession.dry = { calls: CALLS + plan.nodes().length };
     try {
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
         const count = elementCount(dims!);
         if (onCpu || !onGpu) core.feed(run, i, dtype, dims!, new Uint8Array(count * cpuElementSize(dtype)!));
-        const bytes = storageBytes(count * backend.provider.gpu.elements.size(dtype));
-        if (onGpu) core.feedGpu(run, i, dtype, dims!, backend.recorder!.feed(i, NOTHING, bytes));
+        const bytes = storageBytes(count * gpuSession.provider.gpu.elements.size(dtype));
+        if (onGpu) core.feedGpu(run, i, dtype, dims!, gpuSession.recorder!.feed(i, NOTHING, bytes));
       });
       await core.execute(run);
       plan.outputs.forEach((_, i) => {
@@ -56,12 +56,12 @@ export async function compileEarly(
       runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);
     } finally {
       clearTimeout(late);
-      backend.dry = undefined;
-      backend.recorder = undefined;
+      gpuSession.dry = undefined;
+      gpuSession.recorder = undefined;
       core.endRun(run);
     }
   });
-  const { provider } = backend;
+  const { provider } = gpuSession;
   const arena = new Arena(ON_PAPER, provider.gpu.device.limits.maxBufferSize);
   const last = recording.segments.length - 1;
   const commands = recording.segments.flatMap((_, i) =>

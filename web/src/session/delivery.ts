@@ -81,7 +81,7 @@ export class Delivery {
   private place(name: string, bytes: number): number {
     const bound = this.options.bind?.[name];
     if (bound) return bound.gpuId;
-    const { provider, memory } = this.session.backend!;
+    const { provider, memory } = this.session.gpuSession!;
     const gpuId = provider.buffers.allocate(bytes, memory.caches.storage, `output ${name}`);
     this.made.push(gpuId);
     return gpuId;

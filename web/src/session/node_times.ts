@@ -1,6 +1,6 @@
 // Whose time it was: from the core's and the kernels' numbers to the nodes of the model.
 import type { ProfileRow } from '../gpu/profiler';
-import type { SessionBackend } from '../jsep/backend';
+import type { GpuSession } from '../jsep/gpu_session';
 import type { PlanNode } from './plan';
 import type { Timeline } from './timeline';
 
@@ -23,17 +23,17 @@ export function addNodeTimes(timeline: Timeline, times: Float64Array, nodes: rea
 }
 
 /** The kernels of the nodes on the GPU: the core makes them in the nodes' order, and numbers them upwards. */
-export function kernelIds(backend: SessionBackend): number[] {
-  return [...backend.kernels.keys()].sort((a, b) => a - b);
+export function kernelIds(gpuSession: GpuSession): number[] {
+  return [...gpuSession.kernels.keys()].sort((a, b) => a - b);
 }
 
 /** The rows of a profile, with the node that each dispatch was made for. */
 export function withNodes(
   rows: readonly ProfileRow[],
-  backend: SessionBackend,
+  gpuSession: GpuSession,
   nodes: readonly PlanNode[],
 ): ProfileRow[] {
-  const ids = kernelIds(backend);
+  const ids = kernelIds(gpuSession);
   const onGpu = nodes.filter(({ provider }) => provider === 'webgpu');
   const owner = new Map(ids.map((id, i) => [id, onGpu[i]]));
   return rows.map(({ instance, ...row }) => {

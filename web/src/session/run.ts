@@ -97,17 +97,17 @@ export class SessionRun {
   async submit(): Promise<SubmittedRun> {
     this.options.signal?.throwIfAborted();
     const { session } = this;
-    session.loaded.jsep.session = session.backend;
-    if (!session.backend) return this.walk(undefined);
-    const { backend, recordings } = session;
-    backend.boundTogether = boundTogether(session.plan, backend, this.feeds, this.options.bind);
-    const together = [...backend.boundTogether].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
+    session.loaded.jsep.session = session.gpuSession;
+    if (!session.gpuSession) return this.walk(undefined);
+    const { gpuSession, recordings } = session;
+    gpuSession.boundTogether = boundTogether(session.plan, gpuSession, this.feeds, this.options.bind);
+    const together = [...gpuSession.boundTogether].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
     const kin =
       this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
     const recording = recordings!.take(this.recordingKey(together), kin);
     const recorder = new Recorder(
-      backend.provider,
-      backend.memory,
+      gpuSession.provider,
+      gpuSession.memory,
       recording,
       (done, total) => {
         this.options.signal?.throwIfAborted();
@@ -117,14 +117,14 @@ export class SessionRun {
     );
     if (this.options.graphId === UNCAPTURED) recording.closed = undefined;
     if (recording.closed) return this.replay(recorder, recording.closed);
-    backend.recorder = recorder;
+    gpuSession.recorder = recorder;
     try {
       return await this.walk(recorder);
     } catch (error) {
       // Half a recording is worth nothing.
       recordings!.drop(recording.key);
-      backend.provider.gpu.takeUncaptured();
-      backend.provider.gpu.ensureAlive();
+      gpuSession.provider.gpu.takeUncaptured();
+      gpuSession.provider.gpu.ensureAlive();
       throw error;
     }
   }
@@ -177,7 +177,7 @@ export class SessionRun {
       await core.execute(run);
       this.timeline?.add('walk the plan', 'page', start);
       if (this.timeline) addNodeTimes(this.timeline, core.times(run), this.session.plan.nodes());
-      if (this.session.backend) this.counters().walks++;
+      if (this.session.gpuSession) this.counters().walks++;
       const outputs = this.session.plan.outputs.map((_, i) => this.describe(run, i));
       const segments = recorder?.segmentCount ?? 0;
       const closed = segments === 1 && core.replayable(run);
@@ -193,7 +193,7 @@ export class SessionRun {
     } finally {
       this.options.signal?.removeEventListener('abort', cancel);
       // What the core frees from here on is not part of the recording.
-      if (this.session.backend) this.session.backend.recorder = undefined;
+      if (this.session.gpuSession) this.session.gpuSession.recorder = undefined;
       core.endRun(run);
       this.session.noteHeap(before, core.tensorBytes());
     }
@@ -260,7 +260,7 @@ export class SessionRun {
   private copyOfHeap(address: number, size: number): Uint8Array {
     const { core } = this.session.loaded;
     // A recording keeps what the CPU computed, beyond this run.
-    return this.options.copy && !this.session.backend
+    return this.options.copy && !this.session.gpuSession
       ? this.options.copy(core.view(address, size))
       : core.bytes(address, size);
   }
@@ -283,10 +283,10 @@ export class SessionRun {
 
   private async profile(recorder: Recorder | undefined): Promise<ProfileRow[] | undefined> {
     if (!this.timeline) return undefined;
-    const { backend, plan } = this.session;
-    if (!recorder || !backend) return [];
+    const { gpuSession, plan } = this.session;
+    if (!recorder || !gpuSession) return [];
     const rows = (await Promise.all(recorder.profilers.map((one) => one.read()))).flat();
-    return withNodes(rows, backend, plan.nodes());
+    return withNodes(rows, gpuSession, plan.nodes());
   }
 
   private submitted(

@@ -11,7 +11,7 @@ import { inErrorScopes } from '../gpu/scopes';
 import type { CompiledShader } from '../gpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
-import { SessionBackend } from '../jsep/backend';
+import { GpuSession } from '../jsep/gpu_session';
 import { type PlanInfo, readPlan } from './plan';
 import { RecordingCache } from './recordings';
 import { type LoadedCore, Runtime } from './runtime';
@@ -81,11 +81,11 @@ export class Session {
     readonly runtime: Runtime,
     readonly loaded: LoadedCore,
     readonly handle: number,
-    readonly backend: SessionBackend | undefined,
+    readonly gpuSession: GpuSession | undefined,
     readonly weights: SessionWeights,
     readonly webgpu: WebGpuSettings,
   ) {
-    this.recordings = backend && new RecordingCache(backend.memory.arena);
+    this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
   }
 
   static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
@@ -101,7 +101,7 @@ export class Session {
     // Before anybody reads the plan: the core alone finds what is damaged.
     const handle = loaded.core.createSession(planBytes);
     let provider: GpuProvider | undefined;
-    let backend: SessionBackend | undefined;
+    let gpuSession: GpuSession | undefined;
     let weights: SessionWeights | undefined;
     try {
       const plan = readPlan(planBytes);
@@ -116,7 +116,7 @@ export class Session {
       if (plan.needsGpu)
         provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
-      backend = provider && new SessionBackend(provider, webgpu, userKernels(plan.userKernels));
+      gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels));
       const weightsStart = performance.now();
       const progress = (stage: string) => (done: number, total: number) => {
         options.signal?.throwIfAborted();
@@ -128,14 +128,14 @@ export class Session {
       const prepareStart = performance.now();
       await runtime.exclusive(async () => {
         options.signal?.throwIfAborted();
-        loaded.jsep.session = backend;
+        loaded.jsep.session = gpuSession;
         loaded.core.prepareSession(handle);
       });
       timeline.add('make the kernels', 'page', prepareStart);
       const compileStart = performance.now();
       let shaders: CompiledShader[] = [];
-      if (backend && options.compileEarly !== false) {
-        shaders = await compileEarly(plan, loaded, handle, backend, runtime, progress('compiling shaders'));
+      if (gpuSession && options.compileEarly !== false) {
+        shaders = await compileEarly(plan, loaded, handle, gpuSession, runtime, progress('compiling shaders'));
       }
       options.signal?.throwIfAborted();
       const compile_ms = performance.now() - compileStart;
@@ -156,18 +156,18 @@ export class Session {
           `${plan.weightsSize} bytes of weights in ${weights_ms.toFixed(0)} ms, ` +
           `${counters.pipelines} pipelines in ${compile_ms.toFixed(0)} ms`,
       );
-      return new Session(plan, info, runtime, loaded, handle, backend, weights, webgpu);
+      return new Session(plan, info, runtime, loaded, handle, gpuSession, weights, webgpu);
     } catch (error) {
       loaded.core.releaseSession(handle);
       weights?.release();
-      backend?.memory.destroy();
+      gpuSession?.memory.destroy();
       if (provider) runtime.contexts.leave(deviceId, provider);
       throw error;
     }
   }
 
   get provider(): GpuProvider | undefined {
-    return this.backend?.provider;
+    return this.gpuSession?.provider;
   }
 
   /** Of a run that is over: what tensors had in the heap before it, have now, and had at most. */
@@ -212,10 +212,10 @@ export class Session {
     if (this.released) return;
     this.released = true;
     await this.runtime.exclusive(async () => {
-      this.loaded.jsep.session = this.backend;
+      this.loaded.jsep.session = this.gpuSession;
       this.loaded.core.releaseSession(this.handle);
       this.recordings?.clear();
-      this.backend?.memory.destroy();
+      this.gpuSession?.memory.destroy();
       this.weights.release();
       if (this.provider) this.runtime.contexts.leave(this.webgpu.deviceId, this.provider);
     });

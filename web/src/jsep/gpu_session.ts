@@ -1,0 +1,38 @@
+// The GPU side of a session: its kernels, its memory, and the run under way.
+import type { WebGpuSettings } from '../core/webgpu_options';
+import type { GpuProvider } from '../gpu/provider';
+import { SessionMemory } from '../gpu/session_memory';
+import type { Kernel } from './kernel';
+import type { Recorder } from './recorder';
+
+interface KernelInstance {
+  readonly kernel: Kernel;
+  readonly attributes: unknown;
+}
+
+export class GpuSession {
+  readonly kernels = new Map<number, KernelInstance>();
+  readonly memory: SessionMemory;
+  recorder: Recorder | undefined;
+  /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
+  boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
+  /**
+   * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
+   * many calls of kernels.
+   */
+  dry: { calls: number } | undefined;
+
+  /**
+   * Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly.
+   */
+  readonly unchecked: boolean;
+
+  constructor(
+    readonly provider: GpuProvider,
+    { cacheModes, validationMode }: WebGpuSettings,
+    readonly userKernels?: ReadonlyMap<string, Kernel>,
+  ) {
+    this.memory = new SessionMemory(provider, cacheModes);
+    this.unchecked = validationMode === 'disabled' || validationMode === 'wgpuOnly';
+  }
+}
