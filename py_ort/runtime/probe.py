@@ -42,7 +42,7 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
         }
         try:
             # The page itself says which step took too long.
-            told = {**for_opening(options), "patienceMs": int(timeout * 1000)}
+            told = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
             if told.get("hardware") == "required":
                 told["hardware"] = "expected"  # what there is instead is worth knowing
             device = await page.device(0, told, timeout + 10)

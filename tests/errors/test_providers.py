@@ -115,7 +115,7 @@ def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
     software = BrowserOptions(webgpu="software", flags=("--py-ort-test=hardware",), idle_timeout=0)
     session = new_session(small_models.add(), providers=["webgpu"], browser=software)
     lease = session._opened.runtime.lease
-    told = {"hardware": "required", "patienceMs": 10_000}
+    told = {"hardware": "required", "timeoutMs": 10_000}
     for device_id in (0, 1):
         with pytest.raises(NoAdapter, match=r"only a software adapter here \(google swiftshader\)"):
             loop_thread().call(lease.page.device(device_id, told, 30))

@@ -143,7 +143,7 @@ def for_page(options: Mapping[str, str]) -> dict[str, str]:
 
 def for_opening(browser: BrowserOptions) -> dict[str, Any]:
     """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
-    told: dict[str, Any] = {"patienceMs": int(browser.launch_timeout * 1000)}
+    told: dict[str, Any] = {"timeoutMs": int(browser.launch_timeout * 1000)}
     if browser.settled().webgpu == "hardware":
         # "auto" takes what there is.
         told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"

@@ -65,11 +65,11 @@ def test_who_is_told_what(monkeypatch):
     given = {"deviceId": "1", "preferredLayout": "NCHW", "forceCpuNodeNames": "a\n\nb", "powerPreference": "low-power"}
     assert names_in(given["forceCpuNodeNames"]) == ["a", "b"]
     assert for_page(given) == {"deviceId": "1", "powerPreference": "low-power"}
-    hardware = {"hardware": "required", "patienceMs": 5000}
+    hardware = {"hardware": "required", "timeoutMs": 5000}
     browser = BrowserOptions(webgpu="hardware", launch_timeout=5)
     assert for_adapter({**given, "forceFallbackAdapter": "0"}, browser) == {"powerPreference": "low-power", **hardware}
     assert for_adapter({"forceFallbackAdapter": "1"}, browser) == {"forceFallbackAdapter": True, **hardware}
-    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"patienceMs": 60_000}
+    assert for_adapter({}, BrowserOptions(webgpu="software")) == {"timeoutMs": 60_000}
     monkeypatch.setattr(options, "has_gpu", lambda: True)
     assert for_adapter({}, BrowserOptions(webgpu="auto"))["hardware"] == "expected", "what there is will do"
 

@@ -4,7 +4,7 @@ import { RuntimeError } from '../errors';
 import { ElementForms } from '../jsep/elements';
 import type { DeviceTraits } from '../jsep/kernel';
 import { type Counters, newCounters } from './counters';
-import { Patience } from './patience';
+import { Deadline } from './deadline';
 
 export interface DeviceOptions {
   readonly powerPreference?: GPUPowerPreference;
@@ -15,7 +15,7 @@ export interface DeviceOptions {
    */
   readonly hardware?: 'expected' | 'required';
   /** How long opening it may take. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** What Python is told of a device (internals, section 1). */
@@ -147,10 +147,10 @@ const HARDWARE_TRIES = 6;
 const HARDWARE_DELAY_MS = 700;
 
 async function findAdapter(
-  { hardware, patienceMs: _, ...options }: DeviceOptions,
-  patience: Patience,
+  { hardware, timeoutMs: _, ...options }: DeviceOptions,
+  deadline: Deadline,
 ): Promise<GPUAdapter | null> {
-  const ask = () => patience.wait('navigator.gpu.requestAdapter()', () => navigator.gpu.requestAdapter(options));
+  const ask = () => deadline.wait('navigator.gpu.requestAdapter()', () => navigator.gpu.requestAdapter(options));
   if (options.forceFallbackAdapter) return ask();
   for (let tries = 1; ; tries++) {
     const adapter = await ask();
@@ -198,20 +198,20 @@ export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): 
       'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)',
     );
   }
-  const patience = new Patience(options.patienceMs);
-  const adapter = given ?? (await findAdapter(options, patience));
+  const deadline = new Deadline(options.timeoutMs);
+  const adapter = given ?? (await findAdapter(options, deadline));
   if (!adapter) throw new RuntimeError(ErrorCode.no_adapter, 'WebGPU has no adapter here');
   checkHardware(options, describeAdapter(adapter));
   const limits: Record<string, number> = {};
   for (const name of RAISED_LIMITS) limits[name] = adapter.limits[name];
-  const device = await patience.wait('GPUAdapter.requestDevice()', () =>
+  const device = await deadline.wait('GPUAdapter.requestDevice()', () =>
     adapter.requestDevice({
       requiredFeatures: WANTED_FEATURES.filter((feature) => adapter.features.has(feature)),
       requiredLimits: limits,
     }),
   );
   try {
-    await patience.wait('GPUDevice.createComputePipelineAsync()', () => firstPipeline(device));
+    await deadline.wait('GPUDevice.createComputePipelineAsync()', () => firstPipeline(device));
   } catch (error) {
     device.destroy();
     throw error;

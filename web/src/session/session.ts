@@ -39,7 +39,7 @@ export interface SessionOptions {
    */
   readonly threads?: number;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
-  readonly opening?: Pick<DeviceOptions, 'hardware' | 'patienceMs'>;
+  readonly opening?: Pick<DeviceOptions, 'hardware' | 'timeoutMs'>;
   /**
    * Compile pipelines at creation when all input shapes are known (the default), so that the first run does not wait
    * for them.

@@ -59,18 +59,18 @@ for (const [step, name] of STEPS) {
   test(`a browser that never answers ${name} is not waited for`, async () => {
     let answer = (_: unknown): void => undefined;
     browser({ [step]: new Promise((resolve) => (answer = resolve)) });
-    const error = await errorOf({ patienceMs: 50 });
+    const error = await errorOf({ timeoutMs: 50 });
     assert.equal(error.code, ErrorCode.no_adapter);
     assert.match(error.message, new RegExp(`${name}.* within 0.05 s`));
     // The next one does not wait as long again, while the step hangs.
     const began = performance.now();
-    assert.match((await errorOf({ patienceMs: 60_000 })).message, new RegExp(name));
+    assert.match((await errorOf({ timeoutMs: 60_000 })).message, new RegExp(name));
     assert.ok(performance.now() - began < 30_000);
     // And an answer that comes after all frees the way.
     answer(null);
     await new Promise((resolve) => setTimeout(resolve));
     browser({});
-    await openGpu({ patienceMs: 1000 });
+    await openGpu({ timeoutMs: 1000 });
   });
 }
 

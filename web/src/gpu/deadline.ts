@@ -3,15 +3,15 @@
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** Steps that are not answered yet though their time was over, with when they began. */
 const unanswered = new Map<string, number>();
 
-export class Patience {
+export class Deadline {
   private readonly end: number;
 
-  constructor(private readonly ms = PATIENCE_MS) {
+  constructor(private readonly ms = TIMEOUT_MS) {
     this.end = performance.now() + ms;
   }
 
