@@ -150,9 +150,9 @@ export class JsepBackend implements JsepFunctions {
           temps.push({ id: recorder.newId(), bytes, ofWeights });
           return temps[temps.length - 1].id;
         },
-        boundTogether: (i, j) =>
+        boundInPlace: (i, j) =>
           this.owner()
-            .boundTogether.get(id)
+            .boundInPlace.get(id)
             ?.some(([output, input]) => output === i && input === j) ?? false,
       },
       provider,

@@ -15,7 +15,7 @@ export class GpuSession {
   readonly memory: SessionMemory;
   recorder: Recorder | undefined;
   /** The outputs of this run that are bound to the buffers of what is fed, by kernel: pairs of output and input. */
-  boundTogether: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
+  boundInPlace: ReadonlyMap<number, readonly (readonly [output: number, input: number])[]> = new Map();
   /**
    * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
    * many calls of kernels.

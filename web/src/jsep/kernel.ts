@@ -143,7 +143,7 @@ export interface Context {
    * Whether output i was bound to the very buffer that was fed as input j, which nothing else reads: a kernel that only
    * adds to it (to a cache of keys, say) may make the output a view of the input and write what is new there.
    */
-  boundTogether(i: number, j: number): boolean;
+  boundInPlace(i: number, j: number): boolean;
   /**
    * Scratch memory of this call. `ofWeights`: what the kernel makes of its weights, worth to be kept as they are: where
    * these are constant it is made in the first run only, as far as there is room (gpu/arena.ts).

@@ -30,7 +30,7 @@ export interface Host {
   /** Scratch memory until the call's last command; `ofWeights`: see Context. */
   temp(bytes: number, ofWeights: boolean): number;
   /** Whether output i lies where input j does; see Context. */
-  boundTogether?(i: number, j: number): boolean;
+  boundInPlace?(i: number, j: number): boolean;
   /** Whether dispatches are taken as they are. */
   readonly unchecked?: boolean;
 }
@@ -164,8 +164,8 @@ class CallContext implements Context {
     return { index: found.index, elements: toNumbers(tensor.dtype, found.bytes) };
   }
 
-  boundTogether(i: number, j: number): boolean {
-    return !this.given && (this.run.host.boundTogether?.(i, j) ?? false);
+  boundInPlace(i: number, j: number): boolean {
+    return !this.given && (this.run.host.boundInPlace?.(i, j) ?? false);
   }
 
   output(i: number, dims: readonly number[], dtype?: DType): Tensor {

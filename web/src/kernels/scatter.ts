@@ -81,7 +81,7 @@ function reductionOf(name: string): Reduction {
 
 /** What the updates go to: a copy of x, or x where the result is bound to its buffer. */
 function targetOf(ctx: Context, x: Tensor): Tensor {
-  if (ctx.boundTogether(0, 0)) {
+  if (ctx.boundInPlace(0, 0)) {
     ctx.view(0, x, x.dims);
     return x;
   }

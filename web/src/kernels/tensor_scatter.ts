@@ -58,7 +58,7 @@ const tensorScatter: Kernel<{ axis: number; circular: boolean }> = {
         `TensorScatter: an update [${update.dims}] does not fit into the cache [${x.dims}] along axis ${givenAxis}`,
       );
     }
-    const kept = ctx.boundTogether(0, 0);
+    const kept = ctx.boundInPlace(0, 0);
     if (kept) ctx.view(0, x, x.dims);
     const y = kept ? x : ctx.output(0, x.dims);
     const inner = sizeOf(x.dims.slice(axis + 1));

@@ -18,7 +18,7 @@ export interface FedOutput {
 }
 
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
-export function boundTogether(
+export function boundInPlace(
   plan: PlanInfo,
   gpuSession: GpuSession,
   feeds: readonly Value[],

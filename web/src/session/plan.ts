@@ -2,7 +2,7 @@
 import * as flatbuffers from 'flatbuffers';
 import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
-import type { FedOutput } from './bound_together';
+import type { FedOutput } from './bound_in_place';
 
 export interface PlanWeight {
   readonly index: number;

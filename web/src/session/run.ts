@@ -11,7 +11,7 @@ import { storageBytes } from '../gpu/memory_plan';
 import { type ElementForms, hasGpuForm, typeName } from '../jsep/elements';
 import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
-import { boundTogether } from './bound_together';
+import { boundInPlace } from './bound_in_place';
 import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
@@ -100,8 +100,8 @@ export class SessionRun {
     session.loaded.jsep.session = session.gpuSession;
     if (!session.gpuSession) return this.walk(undefined);
     const { gpuSession, recordings } = session;
-    gpuSession.boundTogether = boundTogether(session.plan, gpuSession, this.feeds, this.options.bind);
-    const together = [...gpuSession.boundTogether].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
+    gpuSession.boundInPlace = boundInPlace(session.plan, gpuSession, this.feeds, this.options.bind);
+    const together = [...gpuSession.boundInPlace].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
     const kin =
       this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
     const recording = recordings!.take(this.recordingKey(together), kin);

@@ -85,8 +85,8 @@ function resolve(ctx: Context, a: GroupAttributes): void {
   const kept =
     pastKey !== undefined &&
     pastValue !== undefined &&
-    ctx.boundTogether(1, PAST_KEY) &&
-    ctx.boundTogether(2, PAST_VALUE);
+    ctx.boundInPlace(1, PAST_KEY) &&
+    ctx.boundInPlace(2, PAST_VALUE);
   if (kept && !ctx.holds(TOTAL, ([total]) => total <= past)) {
     throw new KernelError(
       `GroupQueryAttention: total_sequence_length is beyond the ${past} positions of the caches, which are bound as ` +
