@@ -1,6 +1,5 @@
 // The errors that the page reports; each carries its code of the schema. Python raises the class of that code.
 import { ErrorCode } from './schema';
-import { KernelError } from './jsep/kernel';
 
 /** Where an error happened, as far as it is known. */
 export interface ErrorPlace {
@@ -17,6 +16,17 @@ export class RuntimeError extends Error {
   ) {
     super(message);
     this.name = `RuntimeError(${ErrorCode[code]})`;
+  }
+}
+
+/** A kernel's complaint about its inputs; becomes a typed error in Python that names the node. */
+export class KernelError extends Error {
+  constructor(
+    message: string,
+    readonly notImplemented = false,
+  ) {
+    super(message);
+    this.name = 'KernelError';
   }
 }
 

@@ -25,7 +25,7 @@ def dtype_name(dtype: ir.DataType) -> str:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a node must be like besides its inputs' dtypes: Requirement in web/src/jsep/kernel.ts."""
+    """What a node must be like besides its inputs' dtypes: Requirement in web/src/contract/kernel.ts."""
 
     otherwise: str
     attribute: str = ""

@@ -1,7 +1,7 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU.
 import { ErrorCode, ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
-import { elementCount } from '../jsep/elements';
+import { elementCount } from '../contract/elements';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import type { RunInfo } from '../session/run';

@@ -3,7 +3,7 @@
 // Whose the memory is: what a session left on the GPU is its tensor's, until `dispose` or `getData(true)`. A buffer
 // given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
 // by a run that it is fed to.
-import { elementCount } from '../jsep/elements';
+import { elementCount } from '../contract/elements';
 import type { GpuProvider } from '../gpu/provider';
 import { dtypeOfType, fromBytes, invalid, type TensorData, type TensorType, toData } from './elements';
 

@@ -1,8 +1,8 @@
 // Opening the WebGPU device: the one place where limits are raised, features asked for, and DeviceTraits made.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { ElementForms } from '../jsep/elements';
-import type { DeviceTraits } from '../jsep/kernel';
+import { ElementForms } from '../contract/elements';
+import type { DeviceTraits } from '../contract/kernel';
 import { type Counters, newCounters } from './counters';
 import { Deadline } from './deadline';
 

@@ -1,7 +1,7 @@
 // Dispatches with more workgroups in one dimension than the device allows (65,535 nearly everywhere), for any kernel:
 // they run as a rectangle of as many workgroups, and each works out which one of the grid that the kernel asked for it
 // is.
-import type { Shader, Spec, Uniforms } from '../jsep/kernel';
+import type { Shader, Spec, Uniforms } from '../contract/kernel';
 import { linearWorkgroups } from '../wgsl/linear';
 
 type Grid = readonly [number, number, number];

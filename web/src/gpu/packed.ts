@@ -2,8 +2,8 @@
 // 16-bit integers. A kernel's text reads and writes elements as if they were 32 bits wide; of such bindings it does so
 // through functions that unpack and pack: float16 and bfloat16 rounded to the nearest even, parts of a word by atomics,
 // because its neighbors are other threads'. A binding's packing is in the pipeline's key.
-import { PACKED_BITS } from '../jsep/elements';
-import { KernelError, type Packing } from '../jsep/kernel';
+import { PACKED_BITS } from '../contract/elements';
+import { KernelError, type Packing } from '../contract/kernel';
 import { accessThrough } from '../wgsl/accessors';
 import { type Lanes, laneType } from '../wgsl/lanes';
 

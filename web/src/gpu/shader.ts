@@ -1,5 +1,5 @@
 // From a dispatch to the text of its shader. Pure: the text depends on nothing but what is in the key.
-import type { Packing, Shader, Spec, StorageType, Uniforms } from '../jsep/kernel';
+import type { Packing, Shader, Spec, StorageType, Uniforms } from '../contract/kernel';
 import { hoistUniforms } from '../wgsl/hoist';
 import type { Lanes } from '../wgsl/lanes';
 import { withPacked } from './packed';

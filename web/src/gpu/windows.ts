@@ -1,7 +1,7 @@
 // Tensors that are larger than the device binds at once (128 MiB on many), for any kernel: they are bound as several
 // windows, and the shader's text reads and writes them through functions that pick the window. Outputs of more windows
 // than there are bindings for are written in several passes, each of which keeps what falls into its windows.
-import { KernelError, type Shader, type Spec, type Uniforms } from '../jsep/kernel';
+import { KernelError, type Shader, type Spec, type Uniforms } from '../contract/kernel';
 import { type AccessedText, accessThrough } from '../wgsl/accessors';
 import { windowBytes, windowCount } from '../wgsl/large';
 import type { Region } from './segment';

@@ -4,13 +4,13 @@ import { RuntimeError } from '../errors';
 import type { Core, CoreTensor } from '../core/core';
 import type { JsepFunctions } from '../core/module';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
-import { Attributes } from './attributes';
+import { Attributes } from '../contract/attributes';
 import { copyCommands } from './copy_blocks';
 import type { GpuSession } from './gpu_session';
 import type { Recorder } from './recorder';
 import type { OutputCall, RunEvent, Temp } from './recording';
 import { findKernel } from './registry';
-import { sameContents, toNumbers } from './elements';
+import { sameContents, toNumbers } from '../contract/elements';
 import { type CallInput, type HostTest, makeTensor, resolveKernel } from './resolve';
 
 /** Installed once per core; `session` says for whom the core is working. */

@@ -6,7 +6,7 @@ import type { Command } from '../gpu/segment';
 import { roundUp } from '../gpu/memory_plan';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { stridedCopy } from '../wgsl/strided_copy';
-import type { Context, Kernel, Shader, Spec } from './kernel';
+import type { Context, Kernel, Shader, Spec } from '../contract/kernel';
 import { makeTensor, resolveKernel } from './resolve';
 
 /** In bytes: where the first block lies in a tensor, and how far behind each other the blocks are. */

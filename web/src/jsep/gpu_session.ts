@@ -2,7 +2,7 @@
 import type { WebGpuSettings } from '../core/webgpu_options';
 import type { GpuProvider } from '../gpu/provider';
 import { SessionMemory } from '../gpu/session_memory';
-import type { Kernel } from './kernel';
+import type { Kernel } from '../contract/kernel';
 import type { Recorder } from './recorder';
 
 interface KernelInstance {

@@ -14,7 +14,7 @@ import {
 import type { SessionMemory } from '../gpu/session_memory';
 import type { Timeline } from '../session/timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
-import { sameContents } from './elements';
+import { sameContents } from '../contract/elements';
 import { type Event, type Recording, Segment } from './recording';
 
 /** Bytes to read back. */

@@ -2,7 +2,7 @@
 import { kernels } from 'virtual:kernels';
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import type { Kernel } from './kernel';
+import type { Kernel } from '../contract/kernel';
 
 const registry = new Map<string, Kernel>();
 for (const kernel of kernels) {

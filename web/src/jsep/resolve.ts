@@ -7,7 +7,7 @@ import { type Bound, inWindows } from '../gpu/windows';
 import { storageBytes } from '../gpu/memory_plan';
 import type { InPlace } from '../gpu/segment_plan';
 import type { GpuProvider } from '../gpu/provider';
-import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from './elements';
+import { type ElementForms, elementCount, hasGpuForm, storageSize, toNumbers, typeName } from '../contract/elements';
 import {
   type Binding,
   type Context,
@@ -17,7 +17,7 @@ import {
   KernelError,
   type Spec,
   type Tensor,
-} from './kernel';
+} from '../contract/kernel';
 import { windowStep } from '../wgsl/large';
 import { inUnpacked } from './unpacked';
 

@@ -4,8 +4,8 @@ import type { GpuProvider } from '../gpu/provider';
 import { planSegment } from '../gpu/segment_plan';
 import { accessOf } from './variants';
 import { type CompiledSegment, type Command, compileSegment, type Placement } from '../gpu/segment';
-import { cpuElementSize, elementCount } from './elements';
-import { type Kernel, KernelError } from './kernel';
+import { cpuElementSize, elementCount } from '../contract/elements';
+import { type Kernel, KernelError } from '../contract/kernel';
 import { type CallInput, makeTensor, resolveKernel } from './resolve';
 
 export interface SingleInput {

@@ -1,7 +1,7 @@
 // Columns (along the last axis) of wider tensors: nodes that read some of one, or write some of one, so that Split,
 // Slice and Concat need no copies. Python says which by attributes (docs/internals.md, section 2).
-import type { Attributes } from '../jsep/attributes';
-import { type Context, KernelError, type Tensor } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { type Context, KernelError, type Tensor } from '../contract/kernel';
 
 /** Of rows of `pitch` elements, `count` from `first` on. */
 export interface Columns {

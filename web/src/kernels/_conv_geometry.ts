@@ -1,6 +1,6 @@
 // Sliding windows, shared by convolutions, transposed convolutions and pools: attributes, pads, output sizes.
-import type { Attributes } from '../jsep/attributes';
-import { KernelError, type Tensor } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { KernelError, type Tensor } from '../contract/kernel';
 import type { Activation } from '../wgsl/activation';
 import type { Columns } from './_columns';
 

@@ -1,5 +1,5 @@
 // A tensor repeated to a larger shape, for kernels that index it plainly.
-import type { Context, Tensor } from '../jsep/kernel';
+import type { Context, Tensor } from '../contract/kernel';
 import { broadcastStrides, sizeOf, stridesOf } from '../wgsl/shape';
 import { stridedCopy } from '../wgsl/strided_copy';
 

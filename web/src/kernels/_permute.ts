@@ -1,5 +1,5 @@
 // Transposes inside of kernels: a convolution or a pool with channels second runs between two of them.
-import type { Context, Tensor } from '../jsep/kernel';
+import type { Context, Tensor } from '../contract/kernel';
 import { stridesOf } from '../wgsl/shape';
 import { stridedCopy } from '../wgsl/strided_copy';
 

@@ -1,7 +1,7 @@
 // Kernels that look at each row of a tensor several times: Softmax, the normalizations. A row is all elements along one
 // axis (or several that follow each other). A team of threads has each row; a team of one on software adapters, without
 // barriers.
-import type { Context, Tensor } from '../jsep/kernel';
+import type { Context, Tensor } from '../contract/kernel';
 import { type Lanes, laneType } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { teamSize } from '../wgsl/team';

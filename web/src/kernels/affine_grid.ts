@@ -1,5 +1,5 @@
 // AffineGrid: the places, from -1 to 1, that GridSample shall sample for an affine transform of the image.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { FLOATS, HOST, linearMain, linearWorkgroups, load, sizeOf, stored } from '../wgsl';
 
 interface GridSpec extends Spec {

@@ -1,5 +1,5 @@
 // ArgMax and ArgMin.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { DType } from '../schema';
 import {
   ALL,

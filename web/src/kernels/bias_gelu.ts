@@ -1,5 +1,5 @@
 // The activations of com.microsoft that take a bias.
-import { type Kernel, MICROSOFT_DOMAIN } from '../jsep/kernel';
+import { type Kernel, MICROSOFT_DOMAIN } from '../contract/kernel';
 import type { ScalarFunction } from '../schema/scalar_functions';
 import { broadcastElementwise, elementwise, elementwiseShader, FLOATS, mathFunctions } from '../wgsl';
 import { scalarFunction } from '../wgsl/scalar_functions';

@@ -1,5 +1,5 @@
 // Operators of two tensors, broadcast against each other: each is a line of this table.
-import type { DTypeName, Kernel, Spec } from '../jsep/kernel';
+import type { DTypeName, Kernel, Spec } from '../contract/kernel';
 import { DType } from '../schema';
 import {
   BOOL,

@@ -1,7 +1,7 @@
 // Cast, CastLike and BitCast.
-import { type Context, type Kernel, KernelError, type Spec } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Spec } from '../contract/kernel';
 import { DType } from '../schema';
-import { dtypeOf, hasGpuForm, typeName } from '../jsep/elements';
+import { dtypeOf, hasGpuForm, typeName } from '../contract/elements';
 import { ALL, computeType, elementwise, elementwiseShader, narrowType, wrapped } from '../wgsl';
 
 interface CastSpec extends Spec {

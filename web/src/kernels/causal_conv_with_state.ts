@@ -1,6 +1,6 @@
 // CausalConvWithState: each channel by itself, over the positions up to its own; those before the first are in the
 // state.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { FLOATS, laneAliases, linearMain, linearWorkgroups, load, mathFunctions, sizeOf, stored } from '../wgsl';
 
 interface CausalSpec extends Spec {

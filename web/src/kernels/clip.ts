@@ -1,5 +1,5 @@
 // Clip: the bounds are numbers where they are constants (host inputs), else tensors of one element.
-import { type Context, type Kernel, KernelError, type Spec, type Tensor } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Spec, type Tensor } from '../contract/kernel';
 import { DType } from '../schema';
 import { computeType, elementwise, elementwiseShader, integerRange, mathFunctions, NUMBERS } from '../wgsl';
 

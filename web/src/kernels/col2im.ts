@@ -1,5 +1,5 @@
 // Col2Im: each pixel is the sum of what the blocks over it say. One thread for a pixel.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { sizeOf } from '../wgsl/shape';

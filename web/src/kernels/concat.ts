@@ -9,7 +9,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import {
   ALL,
   bindsWhole,

@@ -1,5 +1,5 @@
-import { toNumbers } from '../jsep/elements';
-import type { Kernel } from '../jsep/kernel';
+import { toNumbers } from '../contract/elements';
+import type { Kernel } from '../contract/kernel';
 import { DType } from '../schema';
 import { computeType, elementwise, elementwiseShader, HOST } from '../wgsl';
 

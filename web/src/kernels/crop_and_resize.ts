@@ -1,5 +1,12 @@
 // com.microsoft's CropAndResize: parts of images, each resized to one size.
-import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import {
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+} from '../contract/kernel';
 import { INDEX_WGSL, linearMain, linearWorkgroups, load, stored } from '../wgsl';
 
 interface CropSpec extends Spec {

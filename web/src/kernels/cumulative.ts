@@ -1,5 +1,5 @@
 // CumSum and CumProd: a thread runs along the axis.
-import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../contract/kernel';
 import type { DType } from '../schema';
 import {
   computeType,

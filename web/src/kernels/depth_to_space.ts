@@ -1,5 +1,5 @@
 // DepthToSpace and SpaceToDepth are transposes of tensors seen with more axes, channels second or last.
-import { type Kernel, KernelError, NHWC_DOMAIN } from '../jsep/kernel';
+import { type Kernel, KernelError, NHWC_DOMAIN } from '../contract/kernel';
 import { ALL, permute } from '../wgsl';
 
 interface Blocks {

@@ -8,7 +8,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { computeType, load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { sizeOf, stridesOf } from '../wgsl/shape';

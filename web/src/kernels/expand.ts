@@ -1,5 +1,5 @@
 // Expand and Tile: copies from walks that come back to the same elements.
-import { type Kernel, KernelError } from '../jsep/kernel';
+import { type Kernel, KernelError } from '../contract/kernel';
 import { ALL, broadcastDims, broadcastStrides, HOST, stridedCopy, stridesOf } from '../wgsl';
 
 const expand: Kernel = {

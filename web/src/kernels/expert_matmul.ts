@@ -1,5 +1,5 @@
 // Mixtures of experts: products of rows with the matrices of the experts that each was given to.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { FLOATS, inLanes, load, stored, teamMain, teamSize, teamWorkgroups } from '../wgsl';
 import { INTERNAL_DOMAIN } from './counted/count';
 import { inFours } from './matmul_nbits';

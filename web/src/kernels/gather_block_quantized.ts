@@ -1,5 +1,12 @@
 // com.microsoft's GatherBlockQuantized: elements of a table that is quantized in blocks, dequantized as they are taken.
-import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import {
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+} from '../contract/kernel';
 import {
   FLOATS,
   INDEX_WGSL,

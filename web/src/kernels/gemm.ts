@@ -1,7 +1,7 @@
 // Gemm: alpha * A @ B + beta * C, with transposes (a fourth input is a residual that Python's passes put there); and
 // com.microsoft's FusedGemm, which ends in an activation.
-import type { Attributes } from '../jsep/attributes';
-import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../contract/kernel';
 import { type Activation, makeActivation, readActivation } from '../wgsl/activation';
 import { broadcastStrides } from '../wgsl/shape';
 import { permuted } from './_permute';

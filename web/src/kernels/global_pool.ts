@@ -7,7 +7,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { mathFunctions, orNan } from '../wgsl/math';

@@ -1,6 +1,6 @@
 // GridSample over two or three axes: each output is sampled where its point of the grid says. One thread for an output.
-import type { Attributes } from '../jsep/attributes';
-import { type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { type Kernel, KernelError, NHWC_DOMAIN, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 

@@ -9,7 +9,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { inLanes, type Lanes, laneType, load, stored } from '../wgsl/lanes';
 import { normalizeAxis, sizeOf } from '../wgsl/shape';
 import { aroundAxis, type RowLayout, rowMain, rowsOf, SPREAD } from './_rows';

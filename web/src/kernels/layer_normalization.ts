@@ -1,6 +1,6 @@
 // Normalization of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
 // before: Skip…).
-import type { Attributes } from '../jsep/attributes';
+import type { Attributes } from '../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -11,7 +11,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { DType } from '../schema';
 import { inLanes, type Lanes, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';

@@ -1,6 +1,6 @@
 // LinearAttention: a recurrent state of keys by values instead of a cache. A thread owns a column of the state, and
 // goes from token to token.
-import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { DType } from '../schema';
 import { bindingCount, FLOATS, linearMain, linearWorkgroups, load, stored } from '../wgsl';
 

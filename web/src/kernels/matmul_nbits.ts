@@ -9,7 +9,7 @@ import {
   type Shader,
   type Spec,
   type StorageType,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import {
   FLOATS,
   inLanes,

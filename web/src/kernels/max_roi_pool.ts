@@ -1,5 +1,5 @@
 // MaxRoiPool: the largest element of each bin of each region.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { FLOATS, linearMain, linearWorkgroups, load, stored } from '../wgsl';
 
 interface RegionSpec extends Spec {

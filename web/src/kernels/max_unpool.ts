@@ -1,5 +1,5 @@
 // MaxUnpool: elements go back to where MaxPool found them; everywhere else there are zeros.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { FLOATS, HOST, linearMain, linearWorkgroups, stridedCopy, stridesOf } from '../wgsl';
 import { readWindow, type WindowAttributes } from './_conv_geometry';
 

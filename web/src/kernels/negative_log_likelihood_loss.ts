@@ -1,6 +1,6 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: a thread per label, then sums where one number is wanted.
-import type { Attributes } from '../jsep/attributes';
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../contract/kernel';
 import { DType } from '../schema';
 import { FLOATS, INDICES, laneAliases, linearMain, linearWorkgroups, mathFunctions, sizeOf, stored } from '../wgsl';
 import { reduceSumOf } from './reduce';

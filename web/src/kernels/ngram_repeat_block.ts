@@ -1,6 +1,6 @@
 // NGramRepeatBlock of com.microsoft: scores of tokens that would repeat what was written before become those of the
 // impossible.
-import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec } from '../jsep/kernel';
+import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec } from '../contract/kernel';
 import { linearMain, linearWorkgroups, mathFunctions } from '../wgsl';
 
 interface BlockSpec extends Spec {

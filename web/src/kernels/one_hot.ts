@@ -1,4 +1,4 @@
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { ALL, HOST, linearMain, linearWorkgroups, NUMBERS, sizeOf } from '../wgsl';
 
 interface OneHotSpec extends Spec {

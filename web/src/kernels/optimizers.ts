@@ -1,6 +1,6 @@
 // ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs R, T, then all X, all their gradients, and the accumulators
 // of each.
-import { type DTypeName, type Kernel, KernelError, type Shader, type Spec } from '../jsep/kernel';
+import { type DTypeName, type Kernel, KernelError, type Shader, type Spec } from '../contract/kernel';
 import { HOST, linearMain, linearWorkgroups } from '../wgsl';
 
 interface Method {

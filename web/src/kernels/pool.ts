@@ -1,6 +1,6 @@
 // MaxPool, AveragePool and LpPool over any number of axes, channels last or second: one thread for each output (or for
 // 4 channels of it).
-import type { Attributes } from '../jsep/attributes';
+import type { Attributes } from '../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -10,7 +10,7 @@ import {
   type Shader,
   type Spec,
   type StorageType,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { DType } from '../schema';
 import { computeType, inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';

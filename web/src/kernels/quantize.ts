@@ -1,6 +1,6 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
-import { typeName } from '../jsep/elements';
-import { type Context, type Kernel, KernelError, type Shader, type StorageType, type Tensor } from '../jsep/kernel';
+import { typeName } from '../contract/elements';
+import { type Context, type Kernel, KernelError, type Shader, type StorageType, type Tensor } from '../contract/kernel';
 import { DType } from '../schema';
 import { extremes } from './reduce';
 import {

@@ -1,4 +1,4 @@
-import { type Kernel, KernelError, type Shader, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type StorageType } from '../contract/kernel';
 import { computeType, HOST, linearMain, linearWorkgroups, stored } from '../wgsl';
 
 const RANGE: Shader<{ readonly type: StorageType }> = {

@@ -1,7 +1,7 @@
 // The Reduce operators: each is a line of this table; one shader serves them all.
 // The input is walked as outputs x steps. Long reductions to few outputs go in two stages, parts of the steps first.
-import type { Attributes } from '../jsep/attributes';
-import { typeName } from '../jsep/elements';
+import type { Attributes } from '../contract/attributes';
+import { typeName } from '../contract/elements';
 import {
   type Context,
   type Kernel,
@@ -10,7 +10,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { DType } from '../schema';
 import {
   ALL,

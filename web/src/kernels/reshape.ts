@@ -1,5 +1,5 @@
 // Operators that give a tensor another shape and move nothing.
-import { type Context, type Kernel, KernelError } from '../jsep/kernel';
+import { type Context, type Kernel, KernelError } from '../contract/kernel';
 import { ALL, HOST, normalizeAxes, normalizeAxis, sizeOf } from '../wgsl';
 
 const reshape: Kernel<boolean> = {

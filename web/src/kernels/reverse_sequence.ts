@@ -1,4 +1,4 @@
-import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../contract/kernel';
 import { ALL, INDICES, linearMain, linearWorkgroups, sizeOf } from '../wgsl';
 
 interface ReverseSpec extends Spec {

@@ -1,5 +1,5 @@
 // RoiAlign: each output is the mean, or the largest, of samples in its part of a region. One thread for an output.
-import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../contract/kernel';
 import { load, stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 

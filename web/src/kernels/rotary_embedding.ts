@@ -1,5 +1,5 @@
 // RotaryEmbedding of ONNX and of com.microsoft: pairs of elements of a head are rotated by an angle of their position.
-import type { Attributes } from '../jsep/attributes';
+import type { Attributes } from '../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -10,7 +10,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import { stored } from '../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../wgsl/linear';
 import { columnsOf } from './_columns';

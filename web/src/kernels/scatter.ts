@@ -8,7 +8,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../jsep/kernel';
+} from '../contract/kernel';
 import type { DType } from '../schema';
 import {
   ALL,

@@ -1,4 +1,4 @@
-import { type Kernel, KernelError } from '../jsep/kernel';
+import { type Kernel, KernelError } from '../contract/kernel';
 import { ALL, HOST, normalizeAxes, stridedCopy, stridesOf } from '../wgsl';
 
 const slice: Kernel = {

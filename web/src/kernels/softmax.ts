@@ -1,5 +1,5 @@
 // Softmax, LogSoftmax and Hardmax along one axis: the largest element, the sum of exponentials, the result.
-import type { Context, Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
+import type { Context, Kernel, Shader, Spec, StorageType } from '../contract/kernel';
 import { inLanes, laneType, load, stored } from '../wgsl/lanes';
 import { inBatches } from '../wgsl/large';
 import { mathFunctions, orNan } from '../wgsl/math';

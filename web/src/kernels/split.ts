@@ -1,4 +1,4 @@
-import { type Kernel, KernelError } from '../jsep/kernel';
+import { type Kernel, KernelError } from '../contract/kernel';
 import { ALL, HOST, normalizeAxis, stridedCopy, stridesOf } from '../wgsl';
 
 const split: Kernel<{ axis: number; parts: number }> = {

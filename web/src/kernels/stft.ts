@@ -1,5 +1,5 @@
 // STFT: overlapping frames of a signal, each multiplied by a window and transformed.
-import { type Kernel, KernelError } from '../jsep/kernel';
+import { type Kernel, KernelError } from '../contract/kernel';
 import { elementwise, elementwiseShader, FLOATS, HOST, stridedCopy, stridesOf } from '../wgsl';
 import { transform } from './dft';
 

@@ -1,5 +1,12 @@
 // Gated activations: one half lets the other through.
-import { type Kernel, KernelError, MICROSOFT_DOMAIN, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import {
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+} from '../contract/kernel';
 import {
   elementwise,
   elementwiseShader,

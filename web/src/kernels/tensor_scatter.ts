@@ -1,6 +1,6 @@
 // TensorScatter: new rows written into a cache, at a place of each batch's own. Where the result is bound to the
 // cache's own buffer, nothing else is written.
-import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../jsep/kernel';
+import { type Kernel, KernelError, type Shader, type Spec, type StorageType } from '../contract/kernel';
 import { ALL, inLanes, INDICES, type Lanes, linearMain, linearWorkgroups, normalizeAxis, sizeOf } from '../wgsl';
 
 interface TensorScatterSpec extends Spec {

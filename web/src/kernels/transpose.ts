@@ -1,5 +1,5 @@
-import type { Kernel } from '../jsep/kernel';
-import { KernelError } from '../jsep/kernel';
+import type { Kernel } from '../contract/kernel';
+import { KernelError } from '../contract/kernel';
 import { ALL, permute } from '../wgsl';
 
 const transpose: Kernel<number[] | undefined> = {

@@ -1,5 +1,5 @@
 // Trilu and EyeLike: what depends on the diagonal that an element is on.
-import type { Kernel, Shader, Spec, StorageType } from '../jsep/kernel';
+import type { Kernel, Shader, Spec, StorageType } from '../contract/kernel';
 import type { DType } from '../schema';
 import { ALL, HOST, linearMain, linearWorkgroups } from '../wgsl';
 

@@ -1,6 +1,6 @@
 // Operators that are a function of one element: each is a line of this table.
-import type { Attributes } from '../jsep/attributes';
-import type { DTypeName, Kernel, Spec } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import type { DTypeName, Kernel, Spec } from '../contract/kernel';
 import { DType } from '../schema';
 import { SCALAR_FUNCTIONS } from '../schema/scalar_functions';
 import {

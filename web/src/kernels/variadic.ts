@@ -1,5 +1,5 @@
 // Max, Min, Sum and Mean of any number of tensors, broadcast against each other.
-import type { Context, Kernel, Spec, Tensor } from '../jsep/kernel';
+import type { Context, Kernel, Spec, Tensor } from '../contract/kernel';
 import type { DType } from '../schema';
 import {
   broadcastDims,

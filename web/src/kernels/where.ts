@@ -1,4 +1,4 @@
-import type { Kernel } from '../jsep/kernel';
+import type { Kernel } from '../contract/kernel';
 import { ALL, BOOL, broadcastElementwise, elementwiseShader } from '../wgsl';
 
 const WHERE = elementwiseShader(

@@ -17,7 +17,7 @@ import { type Answer, Connection } from '../page/connection';
 import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
 import { isOnGpu } from '../session/tensors';
-import { typeName } from '../jsep/elements';
+import { typeName } from '../contract/elements';
 
 /** What we use of onnxruntime-web. */
 interface OrtTensor {

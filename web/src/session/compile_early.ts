@@ -5,7 +5,7 @@ import { Arena } from '../gpu/arena';
 import { storageBytes } from '../gpu/memory_plan';
 import { type CompiledShader, type CompileProgress, compilePipelines } from '../gpu/segment';
 import type { GpuSession } from '../jsep/gpu_session';
-import { cpuElementSize, elementCount } from '../jsep/elements';
+import { cpuElementSize, elementCount } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
 import { Recording } from '../jsep/recording';
 import { Location } from '../schema';

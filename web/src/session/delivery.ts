@@ -2,7 +2,7 @@
 import { type DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
-import { elementCount } from '../jsep/elements';
+import { elementCount } from '../contract/elements';
 import type { Kept, Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { checkOutputFits } from './gpu_tensors';

@@ -4,7 +4,7 @@ import { type DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
-import { elementCount, hasGpuForm, typeName } from '../jsep/elements';
+import { elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { Session } from './session';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
 

@@ -8,7 +8,7 @@ import type { ProfileRow } from '../gpu/profiler';
 import type { PendingReadback } from '../gpu/readback';
 import { throwUncaptured } from '../gpu/scopes';
 import { storageBytes } from '../gpu/memory_plan';
-import { type ElementForms, hasGpuForm, typeName } from '../jsep/elements';
+import { type ElementForms, hasGpuForm, typeName } from '../contract/elements';
 import { Recorder } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { boundInPlace } from './bound_in_place';

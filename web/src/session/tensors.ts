@@ -1,7 +1,7 @@
 // Values as callers give and get them, and the checks of feeds.
 import { DType, ErrorCode, ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
-import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../jsep/elements';
+import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { PlanInput } from './plan';
 
 export interface TensorOnCpu {

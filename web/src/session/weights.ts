@@ -4,7 +4,7 @@ import { ErrorCode } from '../schema';
 import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import type { GpuProvider } from '../gpu/provider';
-import { elementCount } from '../jsep/elements';
+import { elementCount } from '../contract/elements';
 import { downloadChunks } from './download';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';

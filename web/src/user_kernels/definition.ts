@@ -1,7 +1,7 @@
 // A user's kernel as Python declares it: plain data, in the plan (Plan.user_kernels) or with JsepCreateKernel.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
-import type { DTypeName } from '../jsep/kernel';
+import type { DTypeName } from '../contract/kernel';
 import type { Tree } from './sizes';
 
 export interface UserInput {

@@ -1,6 +1,6 @@
 // A user's elementwise formula: the building block of the page's own elementwise operators, with the user's text in it.
 import { DType } from '../schema';
-import type { Shader } from '../jsep/kernel';
+import type { Shader } from '../contract/kernel';
 import {
   computeType,
   type ComputeType,

@@ -1,7 +1,7 @@
 // What a user's WGSL may call: elements by number or by indices, shapes, and the library's functions. Only what it
 // names is declared.
 import type { DType } from '../schema';
-import type { Spec, StorageType, Tensor } from '../jsep/kernel';
+import type { Spec, StorageType, Tensor } from '../contract/kernel';
 import { computeType, laneAliases, load, MATH_NAMES, mathFunctions, narrowType, stored, wrapped } from '../wgsl';
 
 /** What the helpers of a tensor depend on. */

@@ -1,8 +1,8 @@
 // Kernels that a user declared in Python (py_ort/user_kernels): from their definitions to kernels like any other.
-import type { Attributes } from '../jsep/attributes';
-import { dtypeOf } from '../jsep/elements';
-import type { Context, DTypeName, Kernel, Tensor, Uniforms } from '../jsep/kernel';
-import { KernelError } from '../jsep/kernel';
+import type { Attributes } from '../contract/attributes';
+import { dtypeOf } from '../contract/elements';
+import type { Context, DTypeName, Kernel, Tensor, Uniforms } from '../contract/kernel';
+import { KernelError } from '../contract/kernel';
 import { type AttributeValue, readDefinitions, type UserDefinition } from './definition';
 import { dispatchExpression } from './expression';
 import { type Env, evaluateNumber, evaluateShape } from './sizes';

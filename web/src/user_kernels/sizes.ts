@@ -1,6 +1,6 @@
 // The language of sizes, on numbers. Python parses the text and computes the same trees with symbols
 // (py_ort/user_kernels/sizes.py).
-import { KernelError } from '../jsep/kernel';
+import { KernelError } from '../contract/kernel';
 import { broadcastDims, sizeOf } from '../wgsl';
 
 /** A number, or an operation on trees: ["+", 1, ["shape", "x"]]. */

@@ -1,5 +1,5 @@
 // A user's WGSL: the body of one thread, or a whole module. The runtime brings bindings, uniforms and helpers.
-import { type Binding, KernelError, type Shader, type Spec, type Tensor } from '../jsep/kernel';
+import { type Binding, KernelError, type Shader, type Spec, type Tensor } from '../contract/kernel';
 import { linearMain, linearWorkgroups } from '../wgsl';
 import { type HelpedTensor, helped, helperText, needsDims } from './helpers';
 import { shaderStem, type UserCall } from './index';

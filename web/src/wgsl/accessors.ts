@@ -1,7 +1,7 @@
 // Arrays of a shader accessed through functions: NAME[i] becomes read_NAME(u32(i)), NAME[i] = v becomes
 // write_NAME(u32(i), v), and one lane of a vector write_lane_NAME(u32(i), lane, v). Names may be shadowed by parameters
 // and variables, as WGSL's scopes are.
-import { KernelError } from '../jsep/kernel';
+import { KernelError } from '../contract/kernel';
 
 /** The new text, and which names need which functions. */
 export interface AccessedText {

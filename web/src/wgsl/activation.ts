@@ -1,7 +1,7 @@
 // Activations that end another operator (Conv, Gemm, MatMul): the attributes `activation`, `activation_params`,
 // `activation_offset` and `residual_last`, and their WGSL.
-import { KernelError, type Uniforms } from '../jsep/kernel';
-import type { Attributes } from '../jsep/attributes';
+import { KernelError, type Uniforms } from '../contract/kernel';
+import type { Attributes } from '../contract/attributes';
 import { SCALAR_FUNCTIONS } from '../schema/scalar_functions';
 import { type Lanes, laneType } from './lanes';
 import { type MathName, mathFunctions } from './math';

@@ -1,7 +1,7 @@
 // Division as exact as a CPU's. Hardware may be off by a few units in the last place, which is too much where the
 // quotient is rounded to a whole number and may lie half way, or is one. Software adapters divide exactly, but have no
 // fused multiply-add to mend anything with.
-import type { DeviceTraits, Spec } from '../jsep/kernel';
+import type { DeviceTraits, Spec } from '../contract/kernel';
 import { mathFunctions } from './math';
 
 export interface Division extends Spec {

@@ -1,6 +1,6 @@
 // Sets of dtypes for the `types` of kernels, and what narrow integers need after arithmetic.
 import { DType } from '../schema';
-import type { DTypeName } from '../jsep/kernel';
+import type { DTypeName } from '../contract/kernel';
 
 export const FLOATS = ['float32', 'float16'] as const satisfies readonly DTypeName[];
 export const SIGNED = ['int64', 'int32', 'int16', 'int8'] as const satisfies readonly DTypeName[];

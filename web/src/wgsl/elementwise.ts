@@ -1,6 +1,6 @@
 // One function of the elements of one or more tensors, broadcast against each other.
 // All operators of the kind share this: they only bring the function.
-import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../jsep/kernel';
+import type { Context, Dispatch, Shader, Spec, StorageType, Tensor, Uniforms } from '../contract/kernel';
 import { computeType, inLanes, laneAliases, type Lanes, laneType, load, stored } from './lanes';
 import { bindsWhole, partsAlong, rowSize } from './large';
 import { linearMain, linearWorkgroups } from './linear';

@@ -1,5 +1,5 @@
 // Indices that come in tensors.
-import type { DTypeName } from '../jsep/kernel';
+import type { DTypeName } from '../contract/kernel';
 
 export const INDICES = ['int64', 'int32'] as const satisfies readonly DTypeName[];
 

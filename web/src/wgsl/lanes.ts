@@ -1,5 +1,5 @@
 // Element types in WGSL, one or several lanes wide, and the way between storage and arithmetic.
-import type { Binding, StorageType, Tensor } from '../jsep/kernel';
+import type { Binding, StorageType, Tensor } from '../contract/kernel';
 
 export type Lanes = 1 | 2 | 4;
 export type ComputeType = 'f32' | 'i32' | 'u32';

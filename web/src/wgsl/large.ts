@@ -1,7 +1,7 @@
 // Tensors that are larger than a device binds at once (128 MiB on many): work that can be cut into parts that bind
 // windows is quickest so; any other is bound in several windows at once (gpu/windows.ts).
-import { storageSize } from '../jsep/elements';
-import type { Context, DeviceTraits, Tensor } from '../jsep/kernel';
+import { storageSize } from '../contract/elements';
+import type { Context, DeviceTraits, Tensor } from '../contract/kernel';
 import { sizeOf } from './shape';
 
 /** What bindings begin at multiples of, in bytes. */

@@ -1,5 +1,5 @@
 // One thread per item, items in a line, however many there are.
-import type { DeviceTraits } from '../jsep/kernel';
+import type { DeviceTraits } from '../contract/kernel';
 
 /** Threads of a workgroup in a linear dispatch, unless a kernel has its own reasons. */
 export const WORKGROUP_SIZE = 64;

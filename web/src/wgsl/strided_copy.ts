@@ -1,6 +1,6 @@
 // Moving elements between two walks of the same shape: what transposes, slices, tiles, splits and the like come down
 // to.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../contract/kernel';
 import { inLanes, type Lanes } from './lanes';
 import { bindable, bindsWhole, windowStep } from './large';
 import { linearMain, linearWorkgroups } from './linear';

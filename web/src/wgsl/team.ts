@@ -1,7 +1,7 @@
 // Reductions in which a team of threads shares each output: a team of one on software adapters, which have no cheap
 // barriers.
 import { linearMain, linearWorkgroups } from './linear';
-import type { DeviceTraits } from '../jsep/kernel';
+import type { DeviceTraits } from '../contract/kernel';
 
 const THREADS = 256;
 

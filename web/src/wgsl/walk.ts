@@ -1,5 +1,5 @@
 // WGSL of a walk over several tensors: from one linear index to the element that each of them has there.
-import type { Uniforms } from '../jsep/kernel';
+import type { Uniforms } from '../contract/kernel';
 import type { Walk } from './shape';
 
 /**

@@ -1,7 +1,7 @@
 // Messages: the FlatBuffers header and the payload with the tensors' bytes.
 import * as flatbuffers from 'flatbuffers';
 import { type Body, Location, Message, MessageT, TensorDescT, ValueKind } from '../schema';
-import { cpuElementSize, elementCount } from '../jsep/elements';
+import { cpuElementSize, elementCount } from '../contract/elements';
 import { isContainer, isOnGpu, type Tensor, type Value } from '../session/tensors';
 import { align16, type Assembled, frames, ProtocolError } from './frames';
 

@@ -4,8 +4,8 @@
 //   {dtype, dims}}}; answers: what each told, or {error}.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { cpuElementSize, dtypeOf, elementCount } from '../../src/jsep/elements';
-import type { DTypeName } from '../../src/jsep/kernel';
+import { cpuElementSize, dtypeOf, elementCount } from '../../src/contract/elements';
+import type { DTypeName } from '../../src/contract/kernel';
 import { sessionStats } from '../../src/page/stats';
 import { Runtime } from '../../src/session/runtime';
 import { Session } from '../../src/session/session';

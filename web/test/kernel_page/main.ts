@@ -1,7 +1,7 @@
 // A page for kernel tests without Python's session and without the core: window.runKernel(case) -> outputs and times.
-import { Attributes, type AttributeRecord } from '../../src/jsep/attributes';
-import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/jsep/elements';
-import type { DeviceTraits, DTypeName } from '../../src/jsep/kernel';
+import { Attributes, type AttributeRecord } from '../../src/contract/attributes';
+import { cpuElementSize, dtypeOf, elementCount, typeName } from '../../src/contract/elements';
+import type { DeviceTraits, DTypeName } from '../../src/contract/kernel';
 import { findKernel } from '../../src/jsep/registry';
 import { prepareSingle, type SingleInput } from '../../src/jsep/single';
 import { shaderKey, type ShaderRequest, shaderText } from '../../src/gpu/shader';

@@ -1,7 +1,7 @@
 // A page without Python's session: window.session has what tests/page needs of Session, with tensors as base64.
 import { DType } from '../../src/schema';
-import { dtypeOf, typeName } from '../../src/jsep/elements';
-import type { DTypeName } from '../../src/jsep/kernel';
+import { dtypeOf, typeName } from '../../src/contract/elements';
+import type { DTypeName } from '../../src/contract/kernel';
 import { Runtime } from '../../src/session/runtime';
 import { Session } from '../../src/session/session';
 import type { Feeds, Tensor } from '../../src/session/tensors';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as flatbuffers from 'flatbuffers';
 import { AttributesT, AttributeT, AttributeType, DType, TensorValueT } from '../../src/schema';
-import { Attributes } from '../../src/jsep/attributes';
+import { Attributes } from '../../src/contract/attributes';
 
 function packed(...items: AttributeT[]): Uint8Array {
   const builder = new flatbuffers.Builder();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DType } from '../../src/schema';
-import { ElementForms, toNumbers } from '../../src/jsep/elements';
-import { fromHalves } from '../../src/jsep/float16';
+import { ElementForms, toNumbers } from '../../src/contract/elements';
+import { fromHalves } from '../../src/contract/float16';
 
 const elements = new ElementForms({ f16: true });
 const withoutF16 = new ElementForms({ f16: false });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withPacked } from '../../src/gpu/packed';
 import { type ShaderRequest, shaderKey, shaderText } from '../../src/gpu/shader';
-import { KernelError, type Packing } from '../../src/jsep/kernel';
+import { KernelError, type Packing } from '../../src/contract/kernel';
 
 const BODY = 'fn main() { let at = i32(1); y[i] = x[at] + x[0]; }';
 const request = (packing?: Packing, lanes: 1 | 2 | 4 = 1): ShaderRequest => ({

@@ -1,7 +1,7 @@
 // Attention over heads, wherever the heads lie in memory: in one dispatch where that can be, else scores, their
 // softmax, and the weighted sum of values one after another.
 import { DType } from '../../schema';
-import type { Context, Tensor } from '../../jsep/kernel';
+import type { Context, Tensor } from '../../contract/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import { multiply, readsTransposed } from '../product/multiply';

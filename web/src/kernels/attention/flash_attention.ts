@@ -2,7 +2,7 @@
 // meets a larger score. A row is a query of a head; heads that share keys have their rows together. Where there are few
 // rows and many keys, as when a model writes word by word, several threads or workgroups share the keys of a row, and a
 // second dispatch combines what they found.
-import type { Binding, Context, Tensor } from '../../jsep/kernel';
+import type { Binding, Context, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import type { Lanes } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';

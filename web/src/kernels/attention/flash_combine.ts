@@ -1,5 +1,5 @@
 // What shares of a row's keys found, combined by how large their scores were.
-import type { Shader, Spec } from '../../jsep/kernel';
+import type { Shader, Spec } from '../../contract/kernel';
 import { laneType, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 import { type FlashSpec, headOf, queryOf } from './flash_text';

@@ -1,5 +1,5 @@
 // Flash attention's block loop for software adapters: scores live in registers, without barriers.
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';

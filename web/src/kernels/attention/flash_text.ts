@@ -1,5 +1,5 @@
 // What flash attention's shaders have in common: where heads begin, which keys a block looks at.
-import type { Spec, StorageType } from '../../jsep/kernel';
+import type { Spec, StorageType } from '../../contract/kernel';
 import { type Lanes, laneType } from '../../wgsl/lanes';
 import { type MaskingSpec, maskingText } from './masking';
 

@@ -1,5 +1,5 @@
 // Flash attention's block loop for GPUs: scores live in a workgroup's memory.
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { BASES, count, type FlashSpec, headOf, keysOfBlock, preamble, queryOf, sinks } from './flash_text';
 import { LEAST, MASKED } from './masking';

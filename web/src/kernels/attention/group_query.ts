@@ -1,6 +1,6 @@
 // GroupQueryAttention of com.microsoft: attention of decoders, with caches of keys and values, rotation included. Where
 // the caches that come out are bound to the buffers of those that come in, only the new rows are written.
-import type { Attributes } from '../../jsep/attributes';
+import type { Attributes } from '../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -8,7 +8,7 @@ import {
   KernelError,
   MICROSOFT_DOMAIN,
   type Tensor,
-} from '../../jsep/kernel';
+} from '../../contract/kernel';
 import { attend } from './core';
 import { type Heads, headsOf, headsWithin } from './spec';
 import type { Masking } from './masking';

@@ -1,6 +1,6 @@
 // Attention of ai.onnx; those of com.microsoft are in multi_head.ts.
-import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../jsep/kernel';
+import type { Attributes } from '../../contract/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, type Tensor } from '../../contract/kernel';
 import { appendHeads, attend } from './core';
 import { type Heads, headsOf, headsWithin } from './spec';
 import { groupQueryAttention } from './group_query';

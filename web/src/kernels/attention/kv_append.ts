@@ -1,6 +1,6 @@
 // Append to a KV cache, in as few dispatches as bindings allow: queries and keys rotated by their positions, new keys
 // and values written behind the old ones of their batch. Elements are read one by one and written by fours.
-import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Binding, Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

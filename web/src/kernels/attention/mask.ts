@@ -1,5 +1,5 @@
 // Tensors that mask scores, in the shapes that operators allow them.
-import { KernelError, type Tensor } from '../../jsep/kernel';
+import { KernelError, type Tensor } from '../../contract/kernel';
 import { broadcastStrides } from '../../wgsl/shape';
 
 /**

@@ -1,5 +1,5 @@
 // Which keys a query sees: masks, causality, windows, padding. Part of every shader that looks at scores.
-import type { Binding, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Binding, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { orNan } from '../../wgsl/math';
 import type { Mask } from './mask';
 

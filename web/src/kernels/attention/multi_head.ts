@@ -1,5 +1,5 @@
 // MultiHeadAttention and Attention of com.microsoft: the forms that onnxruntime's optimizer gives to transformers.
-import type { Attributes } from '../../jsep/attributes';
+import type { Attributes } from '../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -10,7 +10,7 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../../jsep/kernel';
+} from '../../contract/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { multiply } from '../product/multiply';

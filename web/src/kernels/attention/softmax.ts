@@ -1,5 +1,5 @@
 // The softmax of attention scores that lie in memory.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
 import { type RowLayout, rowMain, rowsOf } from '../_rows';

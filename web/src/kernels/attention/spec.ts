@@ -1,5 +1,5 @@
 // What attention is asked: heads wherever they lie in memory, masking, sizes.
-import type { Tensor } from '../../jsep/kernel';
+import type { Tensor } from '../../contract/kernel';
 import type { Masking } from './masking';
 
 /** Vectors of [batch, head, position] in a tensor; the elements of a vector are neighbors. */

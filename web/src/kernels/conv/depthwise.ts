@@ -1,6 +1,6 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighboring pixels of a row in 4
 // channels, so that pixels and weights are loaded once for several uses.
-import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType } from '../../contract/kernel';
 import {
   activated,
   ACTIVATION_F32,

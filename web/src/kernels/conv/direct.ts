@@ -1,6 +1,6 @@
 // Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for
 // ranks (and dilations) that nothing quicker covers.
-import type { Context, Shader, Spec, StorageType } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType } from '../../contract/kernel';
 import {
   activated,
   ACTIVATION_F32,

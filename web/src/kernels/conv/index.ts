@@ -1,5 +1,5 @@
 // Conv in both layouts, and com.microsoft's FusedConv.
-import type { Attributes } from '../../jsep/attributes';
+import type { Attributes } from '../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -8,7 +8,7 @@ import {
   MICROSOFT_DOMAIN,
   NHWC_DOMAIN,
   type Tensor,
-} from '../../jsep/kernel';
+} from '../../contract/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';
 import { readWindow, slide, type WindowAttributes } from '../_conv_geometry';

@@ -1,6 +1,6 @@
 // Convolution over two axes, channels last: chooses among a matrix product, a product over windows, Winograd's, and one
 // window a channel.
-import { type Context, KernelError } from '../../jsep/kernel';
+import { type Context, KernelError } from '../../contract/kernel';
 import { inBatches } from '../../wgsl/large';
 import { type ChannelsLast, windowUniforms } from '../_conv_geometry';
 import { multiply } from '../product/multiply';

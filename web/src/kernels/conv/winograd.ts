@@ -2,7 +2,7 @@
 // less. For software adapters, which have few of them; a GPU has more to lose by what must be kept in between. Not
 // where compilation is slow: on lavapipe runs would gain 6 %, and the first one take seconds longer.
 import { DType } from '../../schema';
-import type { Context, DeviceTraits } from '../../jsep/kernel';
+import type { Context, DeviceTraits } from '../../contract/kernel';
 import { ACTIVATION_F32, activationUniforms, piecewise } from '../../wgsl/activation';
 import { linearWorkgroups } from '../../wgsl/linear';
 import type { ChannelsLast } from '../_conv_geometry';

@@ -1,6 +1,6 @@
 // WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all the rest in one: a thread takes its tiles of 4x4
 // outputs from the input to the output by way of memory of its own, so that nobody waits for anybody.
-import type { Shader, Spec, StorageType } from '../../jsep/kernel';
+import type { Shader, Spec, StorageType } from '../../contract/kernel';
 import { activated, type ActivationKind, activationText } from '../../wgsl/activation';
 import { stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';

@@ -1,7 +1,7 @@
 // ConvTranspose in both layouts, as a product over the taps that really reach each output pixel (see product/spec.ts:
 // phases).
-import type { Attributes } from '../../jsep/attributes';
-import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../jsep/kernel';
+import type { Attributes } from '../../contract/attributes';
+import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../contract/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { inBatches } from '../../wgsl/large';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../_columns';

@@ -1,6 +1,6 @@
 // A transposed convolution whose windows tile the output (kernel = stride, no pads): each input pixel becomes a tile,
 // so it is one product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
-import type { Context, Tensor } from '../../jsep/kernel';
+import type { Context, Tensor } from '../../contract/kernel';
 import type { Activation } from '../../wgsl/activation';
 import { stridedCopy } from '../../wgsl/strided_copy';
 import type { Columns } from '../_columns';

@@ -1,6 +1,6 @@
 // Operators whose result's shape depends on data are two nodes on the GPU: the first counts, the second takes the count
 // as a host input, for which the core waits (py_ort/compiler/passes/placed/counts.py makes the first).
-import { type Context, KernelError } from '../../jsep/kernel';
+import { type Context, KernelError } from '../../contract/kernel';
 
 /** The domain of counting nodes. */
 export const INTERNAL_DOMAIN = 'com.ms.internal';

@@ -1,6 +1,6 @@
 // NonMaxSuppression. The counting node picks boxes: a team of threads for each class of each batch takes the best box
 // that is left, and strikes out those that overlap it, again and again.
-import { type Context, type Kernel, KernelError, type Shader, type Spec } from '../../jsep/kernel';
+import { type Context, type Kernel, KernelError, type Shader, type Spec } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { HOST, linearMain, linearWorkgroups } from '../../wgsl';
 import { COUNT, countOf, INTERNAL_DOMAIN } from './count';

@@ -1,6 +1,6 @@
 // NonZero and Compress. The counting node finds out how many elements there are, and where those of each chunk of 64
 // begin.
-import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { ALL, BOOL, computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis } from '../../wgsl';
 import { gather } from '../gather';

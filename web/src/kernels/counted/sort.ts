@@ -1,6 +1,6 @@
 // A stable order of rows, by merging: an element's place is its own place in its run and the number of elements of the
 // other run before it.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { computeType, linearMain, linearWorkgroups, load, orderKey } from '../../wgsl';
 

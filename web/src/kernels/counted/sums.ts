@@ -1,5 +1,5 @@
 // Exclusive prefix sums without barriers: sums of 64 numbers, sums of those, and so on; then back down.
-import type { Context, Shader, Spec, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { linearMain, linearWorkgroups } from '../../wgsl';
 

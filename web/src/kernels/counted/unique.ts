@@ -1,6 +1,6 @@
 // Unique. The counting node sorts the rows and numbers the groups of equal ones; what is left is to cut its results to
 // their number.
-import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { ALL, HOST, linearMain, linearWorkgroups, normalizeAxis, sizeOf, stridedCopy } from '../../wgsl';
 import { gather } from '../gather';

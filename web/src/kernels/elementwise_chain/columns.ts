@@ -1,6 +1,6 @@
 // An elementwise program of tensors of one shape, each of which may be columns of a wider one: rows, and columns in
 // them.
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import {
   computeType,
   inLanes,

@@ -1,7 +1,7 @@
 // ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (program.ts). With
 // `reduction`, one of the Reduce operators, what they give is reduced along `axes` right away, and goes through the
 // program `finish` (reduced.ts).
-import type { Context, Kernel, Spec, Tensor } from '../../jsep/kernel';
+import type { Context, Kernel, Spec, Tensor } from '../../contract/kernel';
 import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } from '../../wgsl';
 import { DType } from '../../schema';
 import { columnsOf } from '../_columns';

@@ -1,7 +1,7 @@
 // The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the
 // registers it reads, and numbers with a # in front. Registers are the inputs, then the instructions' results, the last
 // of which is the chain's; all are floats, truths 0 and 1.
-import { type DeviceTraits, KernelError } from '../../jsep/kernel';
+import { type DeviceTraits, KernelError } from '../../contract/kernel';
 import { division, type MathName, mathFunctions } from '../../wgsl';
 import { functionName, functionText } from '../../wgsl/scalar_functions';
 import { SCALAR_FUNCTIONS } from '../../schema/scalar_functions';

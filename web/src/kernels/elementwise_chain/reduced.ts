@@ -3,7 +3,14 @@
 // outputs.
 import type { DType } from '../../schema';
 import { DType as DTypes } from '../../schema';
-import { type Context, KernelError, type Shader, type Spec, type StorageType, type Tensor } from '../../jsep/kernel';
+import {
+  type Context,
+  KernelError,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../../contract/kernel';
 import {
   broadcastDims,
   computeType,

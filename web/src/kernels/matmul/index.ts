@@ -1,6 +1,6 @@
 // MatMul (a third input is a bias and a fourth a residual that Python's passes put there), and com.microsoft's
 // FusedMatMul (transposes and a factor).
-import type { Attributes } from '../../jsep/attributes';
+import type { Attributes } from '../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -8,7 +8,7 @@ import {
   KernelError,
   MICROSOFT_DOMAIN,
   type Tensor,
-} from '../../jsep/kernel';
+} from '../../contract/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
 import { permuted } from '../_permute';
 import { matrixShapes, multiplyMatrices } from '../product/matrices';

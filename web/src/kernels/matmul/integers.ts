@@ -1,5 +1,5 @@
 // Products of integer matrices: one thread for each element.
-import type { Context, Shader, Spec, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, Tensor } from '../../contract/kernel';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { foldBatch, type MatrixShapes, operandOffsets } from '../product/matrices';
 

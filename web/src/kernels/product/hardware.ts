@@ -2,7 +2,7 @@
 // their way into registers meanwhile. Where there would be too few workgroups, k is cut: the slices of a workgroup are
 // done by different threads of it, those of different workgroups (z counts them) are added up by another launch
 // (parts.ts).
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { finishText, loadB } from './finish';
 import { leftText, type LeftText } from './left';
 import { type HardwareSpec, leftName } from './spec';

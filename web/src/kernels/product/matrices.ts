@@ -1,5 +1,5 @@
 // Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
-import { type Context, KernelError, type Tensor } from '../../jsep/kernel';
+import { type Context, KernelError, type Tensor } from '../../contract/kernel';
 import type { Activation } from '../../wgsl/activation';
 import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../wgsl/shape';
 import { multiply } from './multiply';

@@ -1,6 +1,6 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../schema';
-import type { Binding, Context, Dispatch, Tensor, Uniforms } from '../../jsep/kernel';
+import type { Binding, Context, Dispatch, Tensor, Uniforms } from '../../contract/kernel';
 import { ACTIVATION_F32, type Activation, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';

@@ -1,5 +1,5 @@
 // The end of a product whose k was shared out: adds up the parts, then scale, bias, residual, activation.
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { finishText } from './finish';
 import { leftText } from './left';
 import type { ProductSpec } from './spec';

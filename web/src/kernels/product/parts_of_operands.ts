@@ -1,6 +1,6 @@
 // Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a
 // transposed b.
-import type { Context, Tensor } from '../../jsep/kernel';
+import type { Context, Tensor } from '../../contract/kernel';
 import { bindsWhole, partsAlong } from '../../wgsl/large';
 import type { Product } from './multiply';
 

@@ -1,7 +1,7 @@
 // A product on a software adapter: each thread keeps a tile of sums in registers; no barriers, no workgroup memory.
 // There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their
 // loads of b.
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { type FinishText, finishText, loadB } from './finish';
 import { type LeftText, leftText } from './left';
 import { SOFTWARE_THREADS } from './software_tile';

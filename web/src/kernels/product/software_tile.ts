@@ -1,6 +1,6 @@
 // What products cost on a software adapter, and the tile that costs least: a rough model, with figures measured on
 // SwiftShader.
-import type { DeviceTraits } from '../../jsep/kernel';
+import type { DeviceTraits } from '../../contract/kernel';
 
 /** Threads of a workgroup; a multiple of the subgroup's size on all known software adapters (4 and 8). */
 export const SOFTWARE_THREADS = 8;

@@ -1,6 +1,6 @@
 // A product: y[m, n] = activate(alpha * sum over k of a[m, k] * b[k, n] + beta * bias + residual), for each z.
 // Matrix products, convolutions and transposed convolutions are all of them, with different ways to find a[m, k].
-import type { Spec, StorageType } from '../../jsep/kernel';
+import type { Spec, StorageType } from '../../contract/kernel';
 import type { ActivationKind } from '../../wgsl/activation';
 
 /**

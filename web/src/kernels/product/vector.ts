@@ -1,6 +1,6 @@
 // A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share
 // out k.
-import type { Shader } from '../../jsep/kernel';
+import type { Shader } from '../../contract/kernel';
 import { finishText, loadB } from './finish';
 import { leftText } from './left';
 import type { ProductSpec } from './spec';

@@ -10,8 +10,8 @@ import {
   type Spec,
   type StorageType,
   type Tensor,
-} from '../../jsep/kernel';
-import type { Attributes } from '../../jsep/attributes';
+} from '../../contract/kernel';
+import type { Attributes } from '../../contract/attributes';
 import { elementwise, elementwiseShader } from '../../wgsl/elementwise';
 import { inLanes } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

@@ -1,5 +1,5 @@
 // Products and convolutions of bytes.
-import type { Kernel } from '../../jsep/kernel';
+import type { Kernel } from '../../contract/kernel';
 import { convInteger, qLinearConv } from './conv';
 import { matMulInteger, qLinearMatMul } from './matmul';
 

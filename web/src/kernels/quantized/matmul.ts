@@ -1,7 +1,7 @@
 // MatMulInteger and QLinearMatMul: products of bytes less their zero points. A thread has a tile of 4 columns, or one
 // element where they do not come in fours.
 import { DType } from '../../schema';
-import type { Context, DTypeName, Kernel, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, DTypeName, Kernel, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { inLanes } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { expanded } from '../_expand';

@@ -1,7 +1,7 @@
 // What quantized operators share: zero points and scales that are one for all, or one for each row or column; and the
 // way back to bytes.
 import { DType } from '../../schema';
-import { type Binding, KernelError, type StorageType, type Tensor } from '../../jsep/kernel';
+import { type Binding, KernelError, type StorageType, type Tensor } from '../../contract/kernel';
 import { type Lanes, laneType } from '../../wgsl/lanes';
 
 /** A zero point or a scale, with how far it steps for a row and for a column (or an output channel). */

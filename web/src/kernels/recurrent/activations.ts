@@ -1,5 +1,5 @@
 // The functions of recurrent gates, by their ONNX names; their parameters are part of the text.
-import { KernelError } from '../../jsep/kernel';
+import { KernelError } from '../../contract/kernel';
 import { SCALAR_FUNCTIONS } from '../../schema/scalar_functions';
 import type { MathName } from '../../wgsl';
 import { withParameters } from '../../wgsl/scalar_functions';

@@ -1,5 +1,5 @@
 // LSTM, GRU and RNN: the input's products for all times at once, then a dispatch for each step.
-import type { Attributes } from '../../jsep/attributes';
+import type { Attributes } from '../../contract/attributes';
 import {
   type Context,
   type DTypeName,
@@ -9,7 +9,7 @@ import {
   type Spec,
   type Tensor,
   type Uniforms,
-} from '../../jsep/kernel';
+} from '../../contract/kernel';
 import { DType } from '../../schema';
 import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

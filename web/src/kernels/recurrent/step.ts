@@ -1,5 +1,5 @@
 // One step of a recurrent layer: each thread makes one element of the new state from the whole of the old one.
-import type { Shader, Spec, StorageType } from '../../jsep/kernel';
+import type { Shader, Spec, StorageType } from '../../contract/kernel';
 import { laneAliases, stored } from '../../wgsl/lanes';
 import { linearMain } from '../../wgsl/linear';
 import { mathFunctions } from '../../wgsl/math';

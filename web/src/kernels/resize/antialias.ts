@@ -1,6 +1,6 @@
 // Resize with antialias where it shrinks: a wider filter, one axis after the other. Of floats only: integers are
 // rounded between the axes in ways of their own (see requires).
-import type { Context, Shader, Spec, StorageType, Tensor } from '../../jsep/kernel';
+import type { Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { sizeOf } from '../../wgsl/shape';

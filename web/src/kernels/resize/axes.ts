@@ -1,6 +1,6 @@
 // What Resize does along each axis: sizes, scales, and where an output position lies in the input.
-import type { Attributes } from '../../jsep/attributes';
-import { type Context, KernelError } from '../../jsep/kernel';
+import type { Attributes } from '../../contract/attributes';
+import { type Context, KernelError } from '../../contract/kernel';
 import { normalizeAxes } from '../../wgsl/shape';
 import { type ColumnAttributes, readColumns } from '../_columns';
 

@@ -1,6 +1,6 @@
 // Resize over any axes: nearest, linear, cubic. One thread for each output, or for 4 where the last axis stays as it
 // is.
-import { type Context, type DTypeName, type Kernel, KernelError, type StorageType } from '../../jsep/kernel';
+import { type Context, type DTypeName, type Kernel, KernelError, type StorageType } from '../../contract/kernel';
 import { type Division, division, divisionText, quotient } from '../../wgsl/division';
 import { inLanes, type Lanes, laneType, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';

@@ -6,6 +6,8 @@
 import type { DType } from '../schema';
 import type { Attributes } from './attributes';
 
+export { KernelError } from '../errors';
+
 /**
  * What elements are to a shader that reads and writes them. float16 is "f16", or "f32" on devices without it; bfloat16:
  * "f32"; int64, int8, int16: "i32"; uint8, uint16, uint64, bool: "u32".
@@ -213,17 +215,6 @@ export interface Kernel<A = unknown> {
   /** Parse the attributes once, when the kernel is created. */
   attributes?(attributes: Attributes): A;
   resolve(ctx: Context, attributes: A): void;
-}
-
-/** A kernel's complaint about its inputs; becomes a typed error in Python that names the node. */
-export class KernelError extends Error {
-  constructor(
-    message: string,
-    readonly notImplemented = false,
-  ) {
-    super(message);
-    this.name = 'KernelError';
-  }
 }
 
 export const NHWC_DOMAIN = 'com.ms.internal.nhwc';
