@@ -20,4 +20,5 @@ export { Runtime } from './session/runtime';
 export { Session, type SessionInfo, type SessionOptions } from './session/session';
 export type { WebGpuOptions } from './core/webgpu_options';
 export type { RunInfo, RunOptions, RunResult } from './session/run';
-export type { Container, Feeds, TensorOnCpu, TensorOnGpu, Value } from './session/tensors';
+export type { Feeds } from './session/feeds';
+export type { Container, TensorOnCpu, TensorOnGpu, Value } from './wire/values';

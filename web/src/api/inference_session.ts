@@ -6,7 +6,7 @@ import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import type { RunInfo } from '../session/run';
 import { Session, type SessionOptions } from '../session/session';
-import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../session/tensors';
+import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';
 import { Tensor, type TensorLocation } from './tensor';
 

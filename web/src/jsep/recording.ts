@@ -6,7 +6,7 @@ import { type Held, largestSum, type Lifetime } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { FIRST_VIRTUAL_ID } from '../gpu/buffers';
 import type { Command, CompiledSegment } from '../gpu/segment';
-import type { Container } from '../session/tensors';
+import type { Container } from '../wire/values';
 import type { Blocks } from './copy_blocks';
 import type { HostTest } from './resolve';
 import { accessOf, asPlanned } from './variants';

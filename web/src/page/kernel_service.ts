@@ -10,7 +10,7 @@ import type { Kernel } from '../contract/kernel';
 import { findKernel } from '../jsep/registry';
 import { prepareSingle, type SingleInput } from '../jsep/single';
 import type { Runtime } from '../session/runtime';
-import type { TensorOnGpu } from '../session/tensors';
+import type { TensorOnGpu } from '../wire/values';
 import { userKernels } from '../user_kernels';
 import { readTensor } from '../wire/messages';
 

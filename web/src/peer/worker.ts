@@ -16,7 +16,7 @@ import { RuntimeError } from '../errors';
 import { type Answer, Connection } from '../page/connection';
 import { fetchedBytes } from '../wire/fetching';
 import { readTensor, type ReceivedMessage, TensorWriter } from '../wire/messages';
-import { isOnGpu } from '../session/tensors';
+import { isOnGpu } from '../wire/values';
 import { typeName } from '../contract/elements';
 
 /** What we use of onnxruntime-web. */

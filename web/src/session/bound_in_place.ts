@@ -3,7 +3,7 @@
 import type { GpuSession } from '../jsep/gpu_session';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
-import { isContainer, isOnGpu, type TensorOnGpu, type Value } from './tensors';
+import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 
 /** A feed that one node alone reads, and an output of the model that this node makes. */
 export interface FedOutput {

@@ -8,7 +8,7 @@ import type { ClosedOutput } from '../jsep/recording';
 import { checkOutputFits } from './gpu_tensors';
 import type { RunOptions } from './run';
 import type { Session } from './session';
-import { isContainer, type Value } from './tensors';
+import { isContainer, type Value } from '../wire/values';
 
 type Maker = (parts: readonly Uint8Array[]) => Value;
 

@@ -6,7 +6,7 @@ import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
 import type { Session } from './session';
-import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
+import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 
 /** The feeds, with tensors on the GPU as this session can take them: on its device, or on the CPU if it has none. */
 export async function placeFeeds(session: Session, feeds: readonly Value[]): Promise<readonly Value[]> {

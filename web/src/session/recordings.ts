@@ -2,7 +2,7 @@
 import type { Arena } from '../gpu/arena';
 import { Recording } from '../jsep/recording';
 import type { PlanInput } from './plan';
-import { isContainer, isOnGpu, type Value } from './tensors';
+import { isContainer, isOnGpu, type Value } from '../wire/values';
 
 const KEPT = 16;
 

@@ -17,7 +17,7 @@ import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, withNodes } from './node_times';
 import type { Session } from './session';
-import { type Container, isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from './tensors';
+import { type Container, isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 import { type Span, Timeline } from './timeline';
 
 export interface RunOptions {

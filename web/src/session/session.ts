@@ -16,7 +16,7 @@ import { type PlanInfo, readPlan } from './plan';
 import { RecordingCache } from './recordings';
 import { type LoadedCore, Runtime } from './runtime';
 import { type RunOptions, type RunResult, SessionRun } from './run';
-import { type Feeds, orderFeeds } from './tensors';
+import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
 import { fetchedBytes } from '../wire/fetching';

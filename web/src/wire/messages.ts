@@ -2,7 +2,7 @@
 import * as flatbuffers from 'flatbuffers';
 import { type Body, Location, Message, MessageT, TensorDescT, ValueKind } from '../schema';
 import { cpuElementSize, elementCount } from '../contract/elements';
-import { isContainer, isOnGpu, type Tensor, type Value } from '../session/tensors';
+import { isContainer, isOnGpu, type Tensor, type Value } from './values';
 import { align16, type Assembled, frames, ProtocolError } from './frames';
 
 /** Any body of the schema, in the form of the object API. */

@@ -4,7 +4,8 @@ import { dtypeOf, typeName } from '../../src/contract/elements';
 import type { DTypeName } from '../../src/contract/kernel';
 import { Runtime } from '../../src/session/runtime';
 import { Session } from '../../src/session/session';
-import type { Feeds, Tensor } from '../../src/session/tensors';
+import type { Tensor } from '../../src/wire/values';
+import type { Feeds } from '../../src/session/feeds';
 import { pageStats } from '../../src/page/stats';
 import { fromBase64, toBase64 } from '../base64';
 

@@ -1,43 +1,11 @@
-// Values as callers give and get them, and the checks of feeds.
+// Feeds of a run: in order, and checked against the plan.
 import { DType, ErrorCode, ValueKind } from '../schema';
-import { RuntimeError } from '../errors';
 import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../contract/elements';
+import { RuntimeError } from '../errors';
+import { isContainer, isOnGpu, type Tensor, type Value } from '../wire/values';
 import type { PlanInput } from './plan';
 
-export interface TensorOnCpu {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** Little-endian elements in C order; of strings: a uint32 byte length, then UTF-8, each. */
-  readonly data: Uint8Array;
-}
-
-export interface TensorOnGpu {
-  readonly dtype: DType;
-  readonly dims: readonly number[];
-  /** A persistent buffer of the session's device. */
-  readonly gpuId: number;
-}
-
-export type Tensor = TensorOnCpu | TensorOnGpu;
-
-/** A sequence, or an optional with one item or none. Its tensors are on the CPU. */
-export interface Container {
-  readonly kind: ValueKind.sequence | ValueKind.optional;
-  /** Of the tensors in it, in case there are none. */
-  readonly dtype: DType;
-  readonly items: readonly Value[];
-}
-
-export type Value = Tensor | Container;
 export type Feeds = { readonly [name: string]: Value };
-
-export function isContainer<T extends object>(value: T | Container): value is Container {
-  return 'items' in value;
-}
-
-export function isOnGpu(value: Value): value is TensorOnGpu {
-  return 'gpuId' in value;
-}
 
 /**
  * The feeds in the order of the graph's inputs, an optional that is not fed being empty; throws with the name of what

@@ -1,0 +1,36 @@
+// Values as messages bring them and as callers give and get them.
+import type { DType, ValueKind } from '../schema';
+
+export interface TensorOnCpu {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** Little-endian elements in C order; of strings: a uint32 byte length, then UTF-8, each. */
+  readonly data: Uint8Array;
+}
+
+export interface TensorOnGpu {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  /** A persistent buffer of the session's device. */
+  readonly gpuId: number;
+}
+
+export type Tensor = TensorOnCpu | TensorOnGpu;
+
+/** A sequence, or an optional with one item or none. Its tensors are on the CPU. */
+export interface Container {
+  readonly kind: ValueKind.sequence | ValueKind.optional;
+  /** Of the tensors in it, in case there are none. */
+  readonly dtype: DType;
+  readonly items: readonly Value[];
+}
+
+export type Value = Tensor | Container;
+
+export function isContainer<T extends object>(value: T | Container): value is Container {
+  return 'items' in value;
+}
+
+export function isOnGpu(value: Value): value is TensorOnGpu {
+  return 'gpuId' in value;
+}
