@@ -12,7 +12,7 @@ import {
   type Placement,
 } from '../gpu/segment';
 import type { SessionMemory } from '../gpu/session_memory';
-import type { Timeline } from '../session/timeline';
+import type { Timeline } from '../timeline';
 import type { Blocks, BlocksAt } from './copy_blocks';
 import { sameContents } from '../contract/elements';
 import { type Event, type Recording, Segment } from './recording';

@@ -2,7 +2,7 @@
 import type { ProfileRow } from '../gpu/profiler';
 import type { GpuSession } from '../jsep/gpu_session';
 import type { PlanNode } from './plan';
-import type { Timeline } from './timeline';
+import type { Timeline } from '../timeline';
 
 /** What is shorter is looking, not waiting. */
 const SHORTEST_WAIT_MS = 0.02;

@@ -18,7 +18,7 @@ import { RecordingCache } from './recordings';
 import { addNodeTimes, withNodes } from './node_times';
 import type { Session } from './session';
 import { type Container, isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
-import { type Span, Timeline } from './timeline';
+import { type Span, Timeline } from '../timeline';
 
 export interface RunOptions {
   /** Names; all by default. */

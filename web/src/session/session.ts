@@ -20,7 +20,7 @@ import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
 import { fetchedBytes } from '../wire/fetching';
-import { type Span, Timeline } from './timeline';
+import { type Span, Timeline } from '../timeline';
 import { SessionWeights } from './weights';
 
 export interface SessionOptions {
