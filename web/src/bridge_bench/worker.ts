@@ -1,5 +1,5 @@
 // What the bridge could be at best: raw commands over a bare websocket. Query: port, token. See py_ort/bench/bridge.py.
-import { downloadChunks } from '../session/download';
+import { downloadChunks } from '../wire/download';
 
 const query = new URLSearchParams(self.location.search);
 const FRAME = 1 << 20;

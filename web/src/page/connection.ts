@@ -2,7 +2,7 @@
 import { Body, ErrorT, HelloT, LogT, ProgressT, ProtocolVersion } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { Assembler } from '../wire/frames';
-import { downloadChunks } from '../session/download';
+import { downloadChunks } from '../wire/download';
 import {
   type Announced,
   type BodyObject,

@@ -5,7 +5,7 @@ import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount } from '../contract/elements';
-import { downloadChunks } from './download';
+import { downloadChunks } from '../wire/download';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 

@@ -2,7 +2,7 @@
 // browser.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
-import { fetched, interrupted } from '../wire/fetching';
+import { fetched, interrupted } from './fetching';
 
 const RANGES = 4;
 const CHUNK = 1 << 20;
