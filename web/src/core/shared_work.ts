@@ -5,6 +5,20 @@
 
 export type MicroKernel = (args: number, scratch: number, begin: number, end: number) => void;
 
+/** What a worker is told when it starts. */
+export interface WorkerStart {
+  readonly memory: WebAssembly.Memory;
+  /** Where the control block lies. */
+  readonly address: number;
+  /** Each with the functions' names and the end of its stack. A kernel's number counts through all of them. */
+  readonly sets: readonly {
+    readonly module: WebAssembly.Module;
+    readonly names: readonly string[];
+    readonly stack: number;
+  }[];
+  readonly me: number;
+}
+
 /** Words of the control block. Those that threads write lie on cache lines of their own. */
 export enum Word {
   /** Counts jobs; idle workers wait for it. */

@@ -1,9 +1,8 @@
 // The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own
 // thread, which hands out the work, takes part in it and waits for the rest. They start when a session is created that
 // wants them (microkernels.ts); nobody waits for them, and who is late takes part later. Idle ones sleep.
-import type { WorkerStart } from '../page/microkernel_worker';
 import type { CoreModule } from './module';
-import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff } from './shared_work';
+import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff, type WorkerStart } from './shared_work';
 
 /** Micro-kernels of one instruction set, and what their names end with. */
 export interface SideModule {

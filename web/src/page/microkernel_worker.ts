@@ -1,19 +1,6 @@
 // A thread of the CPU provider: nothing but micro-kernels on the core's memory. It waits for work by atomics and
 // answers no messages.
-import { type MicroKernel, Word, workOff } from '../core/shared_work';
-
-export interface WorkerStart {
-  readonly memory: WebAssembly.Memory;
-  /** Where the control block lies. */
-  readonly address: number;
-  /** Each with the functions' names and the end of its stack. A kernel's number counts through all of them. */
-  readonly sets: readonly {
-    readonly module: WebAssembly.Module;
-    readonly names: readonly string[];
-    readonly stack: number;
-  }[];
-  readonly me: number;
-}
+import { type MicroKernel, Word, workOff, type WorkerStart } from '../core/shared_work';
 
 /**
  * Looks so often whether there is work again before it sleeps: about 20 microseconds. Kernels follow each other
