@@ -13,7 +13,7 @@ import {
   narrowType,
   wrapped,
 } from '../wgsl';
-import { shaderStem, type UserCall } from './index';
+import { shaderStem, type UserCall } from './call';
 
 interface FormulaSpec extends ElementwiseSpec {
   readonly text: string;

@@ -1,26 +1,13 @@
 // Kernels that a user declared in Python (py_ort/user_kernels): from their definitions to kernels like any other.
 import type { Attributes } from '../contract/attributes';
 import { dtypeOf } from '../contract/elements';
-import type { Context, DTypeName, Kernel, Tensor, Uniforms } from '../contract/kernel';
+import type { Context, DTypeName, Kernel, Tensor } from '../contract/kernel';
 import { KernelError } from '../contract/kernel';
+import type { UserCall } from './call';
 import { type AttributeValue, readDefinitions, type UserDefinition } from './definition';
 import { dispatchExpression } from './expression';
 import { type Env, evaluateNumber, evaluateShape } from './sizes';
 import { dispatchWgsl } from './wgsl';
-
-/** One call of a user's kernel: its tensors by name, and what its expressions of sizes ask for. */
-export interface UserCall {
-  readonly ctx: Context;
-  readonly definition: UserDefinition;
-  /** The inputs on the GPU, in order; an omitted one is not there. */
-  readonly inputs: { readonly [name: string]: Tensor };
-  readonly outputs: { readonly [name: string]: Tensor };
-  readonly env: Env;
-  readonly uniforms: Uniforms;
-  /** Those of them that are floats, and those that are signed. */
-  readonly f32: readonly string[];
-  readonly i32: readonly string[];
-}
 
 /** By domain:operator. */
 export function userKernels(json: string): ReadonlyMap<string, Kernel> {
@@ -96,9 +83,4 @@ function prepare(ctx: Context, definition: UserDefinition, attributes: { [name: 
   }
   const ofType = (wanted: string) => definition.uniforms.filter(({ type }) => type === wanted).map(({ name }) => name);
   return { ctx, definition, inputs, outputs, env, uniforms, f32: ofType('f32'), i32: ofType('i32') };
-}
-
-/** RowSum -> row_sum_user: what labels and profiles call it. */
-export function shaderStem({ op }: UserDefinition): string {
-  return `${op.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_').toLowerCase()}_user`;
 }

@@ -2,7 +2,7 @@
 import { type Binding, KernelError, type Shader, type Spec, type Tensor } from '../contract/kernel';
 import { linearMain, linearWorkgroups } from '../wgsl';
 import { type HelpedTensor, helped, helperText, needsDims } from './helpers';
-import { shaderStem, type UserCall } from './index';
+import { shaderStem, type UserCall } from './call';
 import { evaluate, evaluateNumber, isTruth } from './sizes';
 
 interface WgslSpec extends Spec {
