@@ -1,54 +1,17 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../schema';
-import type { Binding, Context, Dispatch, Tensor, Uniforms } from '../../contract/kernel';
-import { ACTIVATION_F32, type Activation, activationUniforms, piecewise } from '../../wgsl/activation';
+import type { Binding, Context, Dispatch, Uniforms } from '../../contract/kernel';
+import { ACTIVATION_F32, activationUniforms, piecewise } from '../../wgsl/activation';
 import { inLanes } from '../../wgsl/lanes';
 import { linearWorkgroups } from '../../wgsl/linear';
-import type { Columns } from '../_columns';
 import { hardwareProduct } from './hardware';
 import { sumOfParts } from './parts';
 import { cutProduct } from './parts_of_operands';
+import type { Product } from './product';
 import { softwareProduct } from './software';
 import { SOFTWARE_THREADS, softwareTile } from './software_tile';
-import type { HardwareSpec, LeftKind, ProductSpec, SoftwareSpec } from './spec';
+import type { HardwareSpec, ProductSpec, SoftwareSpec } from './spec';
 import { VECTOR_COLUMNS, vectorProduct } from './vector';
-
-/** A product to compute; strides and sizes in elements. See spec.ts for what z counts. */
-export interface Product {
-  readonly left: LeftKind;
-  readonly a: Tensor;
-  readonly b: Tensor;
-  readonly y: Tensor;
-  readonly m: number;
-  readonly n: number;
-  /** k of one tap, and the (greatest) number of taps. */
-  readonly depth: number;
-  readonly taps: number;
-  readonly z: number;
-  /** From one row (of a: one pixel) to the next. */
-  readonly lda: number;
-  readonly ldb: number;
-  readonly ldy: number;
-  /** Strides that are uniforms of this kind of product, in elements of a, of b (and bias and y), and plain numbers. */
-  readonly strides?: { readonly a?: Uniforms; readonly b?: Uniforms; readonly plain?: Uniforms };
-  readonly batch?: number;
-  /** Whether b is [n, k] (see readsTransposed); ldb and b_batch are then of that. */
-  readonly transposed?: boolean;
-  readonly bias?: Tensor;
-  /** Strides of bias over rows and columns, unless it has one number for each column of y. */
-  readonly biasStrides?: readonly [number, number];
-  readonly residual?: Tensor;
-  /** The first columns of a's and y's rows that are meant (0). */
-  readonly aFirst?: number;
-  readonly yFirst?: number;
-  /**
-   * Where the residual is, unless it lies in its tensor as y does in its own; one that is in y's own tensor must be.
-   */
-  readonly residualColumns?: Columns;
-  readonly activation?: Activation;
-  readonly alpha?: number;
-  readonly beta?: number;
-}
 
 /** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
 export function readsTransposed(ctx: Context, m: number, k: number): boolean {

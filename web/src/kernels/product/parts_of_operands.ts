@@ -2,7 +2,7 @@
 // transposed b.
 import type { Context, Tensor } from '../../contract/kernel';
 import { bindsWhole, partsAlong } from '../../wgsl/large';
-import type { Product } from './multiply';
+import type { Product } from './product';
 
 /** The products that make up `p`, or undefined where it fits as it is or cannot be cut. They must be done in order. */
 export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
