@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.compiler.plan.node_arg import NodeArg as NodeArg
     from py_ort.exceptions import PyOrtError as PyOrtError
+    from py_ort.exporting.export import export as export
     from py_ort.runtime.async_session import AsyncInferenceSession as AsyncInferenceSession
     from py_ort.runtime.available import disable_telemetry_events as disable_telemetry_events
     from py_ort.runtime.available import enable_telemetry_events as enable_telemetry_events
@@ -84,6 +85,7 @@ _WHERE = {
     "copy_tensors": "runtime.values.ort_value",
     "disable_telemetry_events": "runtime.available",
     "enable_telemetry_events": "runtime.available",
+    "export": "exporting.export",
     "get_all_providers": "runtime.available",
     "get_available_providers": "runtime.available",
     "get_build_info": "runtime.available",

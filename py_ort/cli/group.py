@@ -15,6 +15,7 @@ from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
 from py_ort.cli.check import check
 from py_ort.cli.conformance import conformance
+from py_ort.cli.export import export
 from py_ort.cli.kernel import kernel
 from py_ort.cli.passes import passes
 from py_ort.cli.placement import placement
@@ -36,7 +37,7 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, check, bench, conformance, placement, passes, profile, kernel, cache, browsers, serve):
+for command in (run, check, bench, conformance, placement, passes, profile, kernel, cache, browsers, export, serve):
     cli.add_command(command)
 
 

@@ -141,31 +141,46 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     with_inputs.__name__, with_inputs.__doc__ = command.__name__, command.__doc__
     with_inputs.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-    for option in (
-        click.option(
-            *("--dim", "dims"),
-            multiple=True,
-            callback=_each("N=4", _number),
-            metavar="NAME=NUMBER",
-            help="Size of a dimension that has a name; the model is compiled for it.",
-        ),
-        click.option(
-            *("--input", "files"),
-            multiple=True,
-            callback=_each("x=x.npy", _contents),
-            metavar="NAME=FILE",
-            help="Contents of an input: .npy, or .pb as in ONNX's test data.",
-        ),
-        click.option(
-            *("--shape", "shapes"),
-            multiple=True,
-            callback=_each("x=1x3x224x224", _shape),
-            metavar="NAME=1x3x224x224",
-            help="Shape of an input without a file; NAME= for a single number.",
-        ),
-    ):
+    for option in (_dim_option("dims"), _input_option("files"), _shape_option("shapes", _each(_SHAPE, _shape))):
         with_inputs = option(with_inputs)
     return with_inputs
+
+
+def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --dim, and --shape that may come again; the command gets `dims` and `shapes`, a list of shapes by name."""
+    text = "A plan more, for these shapes alone. A name that comes again begins the next one."
+    return _dim_option("dims")(_shape_option("shapes", _rounds, text)(command))
+
+
+_SHAPE = "x=1x3x224x224"
+
+
+def _dim_option(name: str) -> Callable[..., Any]:
+    return click.option(
+        *("--dim", name),
+        multiple=True,
+        callback=_each("N=4", _number),
+        metavar="NAME=NUMBER",
+        help="Size of a dimension that has a name; the model is compiled for it.",
+    )
+
+
+def _input_option(name: str) -> Callable[..., Any]:
+    return click.option(
+        *("--input", name),
+        multiple=True,
+        callback=_each("x=x.npy", _contents),
+        metavar="NAME=FILE",
+        help="Contents of an input: .npy, or .pb as in ONNX's test data.",
+    )
+
+
+def _shape_option(
+    name: str,
+    callback: Callable[..., Any],
+    text: str = "Shape of an input without a file; NAME= for a single number.",
+) -> Callable[..., Any]:
+    return click.option(*("--shape", name), multiple=True, callback=callback, metavar="NAME=1x3x224x224", help=text)
 
 
 def _each(example: str, read: Callable[[str], Any]) -> Callable[..., dict[str, Any]]:
@@ -174,20 +189,34 @@ def _each(example: str, read: Callable[[str], Any]) -> Callable[..., dict[str, A
     def callback(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for item in items:
-            name, equals, text = item.partition("=") if read is _contents else item.rpartition("=")
-            if not equals or not name:
-                raise click.BadParameter(f"expected {parameter.metavar}, got {item!r}")
+            name, value = _pair(item, parameter, example, read)
             if name in found:
                 raise click.BadParameter(f"{name} is given twice")
-            try:
-                found[name] = read(text)
-            except ValueError as e:
-                raise click.BadParameter(
-                    f"{item!r}: {str(e) or f'expected {parameter.metavar}, e.g. {example}'}"
-                ) from e
+            found[name] = value
         return found
 
     return callback
+
+
+def _rounds(context: click.Context, parameter: click.Parameter, items: tuple[str, ...]) -> list[dict[str, list[int]]]:
+    """Read shapes; a name that was there already begins another round of them."""
+    rounds: list[dict[str, list[int]]] = []
+    for item in items:
+        name, value = _pair(item, parameter, _SHAPE, _shape)
+        if not rounds or name in rounds[-1]:
+            rounds.append({})
+        rounds[-1][name] = value
+    return rounds
+
+
+def _pair(item: str, parameter: click.Parameter, example: str, read: Callable[[str], Any]) -> tuple[str, Any]:
+    name, equals, text = item.partition("=") if read is _contents else item.rpartition("=")
+    if not equals or not name:
+        raise click.BadParameter(f"expected {parameter.metavar}, got {item!r}")
+    try:
+        return name, read(text)
+    except ValueError as e:
+        raise click.BadParameter(f"{item!r}: {str(e) or f'expected {parameter.metavar}, e.g. {example}'}") from e
 
 
 #: What a tensor's size can be at all.

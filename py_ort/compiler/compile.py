@@ -100,7 +100,7 @@ def compile_model(
             stage.end(compilation, any(report.changes for report in reports))
     placement = Placement(list(compilation.placed.values()), target.providers)
     if options.disable_cpu_fallback:
-        _refuse_fallback(placement)
+        refuse_fallback(placement)
     with _timed(timings, "plan"):
         writer = PlanWriter(loaded.model, compilation.placed, target.user_kernels, keys=loaded.identified)
         plan = writer.write()
@@ -119,7 +119,12 @@ def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
     timings[stage] = timings.get(stage, 0.0) + (time.perf_counter() - start) * 1e3
 
 
-def _refuse_fallback(placement: Placement) -> None:
+def refuse_fallback(placement: Placement) -> None:
+    """See that the first provider runs all nodes but shape arithmetic.
+
+    Raises:
+        NotImplemented: It does not.
+    """
     strays = placement.fallbacks()
     if strays:
         first = strays[0]

@@ -30,6 +30,7 @@ from py_ort.profiling.account import Account
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
 from py_ort.runtime.origin import Origin
+from py_ort.runtime.packaged import PackagedPlans
 from py_ort.runtime.planning import Planned, Planner
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from py_ort.runtime.page_runtime import Loaded, PageRuntime
 
 T = TypeVar("T")
+AnyPlanner: TypeAlias = "Planner | PackagedPlans"
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, Any]]]"
 Progress: TypeAlias = "Callable[[str, int, int], None]"
 
@@ -180,7 +182,7 @@ def _open_session(
         saved = SavedModel.of(
             options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
         )
-        planner = Planner(origin, changes, _plan_cache(options, changes))
+        planner = _planner(origin, options, changes, log)
         stage("reading the model")
         planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, options))
         stage("starting the browser")
@@ -250,6 +252,14 @@ def with_wasm(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*names, "wasm"]))
 
 
+def _planner(origin: Origin, options: SessionOptions, changes: ModelChanges, log: SessionLog) -> AnyPlanner:
+    from py_ort.compiler.package.format import is_package
+
+    if is_package(origin.source):
+        return PackagedPlans(origin, changes, log)
+    return Planner(origin, changes, _plan_cache(options, changes))
+
+
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
     """Changed models are not kept: their file does not tell what they compute. One to be written is compiled."""
     if changes or options.optimized_model_filepath or options.config_entries.get("session.plan_cache", "1") == "0":
@@ -297,7 +307,7 @@ def _load_into_page(
 
 
 def _shape_plans(
-    planner: Planner, compiled: Planned, providers: list[str], runtime: PageRuntime, options: SessionOptions
+    planner: AnyPlanner, compiled: Planned, providers: list[str], runtime: PageRuntime, options: SessionOptions
 ) -> ShapePlans | None:
     mode = options.config_entries.get(SHAPES_ENTRY, "1")
     if mode not in ("0", "1", "first"):
@@ -305,7 +315,11 @@ def _shape_plans(
     level = options.graph_optimization_level
     if mode == "0" or runtime.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
         return None
-    if not worthwhile(compiled.inputs, compiled):
+    if isinstance(planner, PackagedPlans):
+        if not planner.has_shapes():
+            return None
+        mode = "first"  # they are there already
+    elif not worthwhile(compiled.inputs, compiled):
         return None
 
     def create(planned: Planned) -> Loaded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from py_ort.boundary import typed_errors
@@ -95,6 +95,10 @@ class Planner:
         if key is not None and self._unchanged():
             self._to_store = key, compiled, loaded
         return compiled
+
+    def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Whether there can be a plan for these shapes of inputs alone."""
+        return True
 
     def reject(self, planned: Planned, why: Exception) -> bool:
         """Forget a plan that the page refused; return whether `plan` gives another one: this one was in the cache."""

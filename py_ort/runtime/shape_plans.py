@@ -19,6 +19,7 @@ from py_ort.exceptions import PyOrtError, WorkerEnded
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
+    from py_ort.runtime.packaged import PackagedPlans
     from py_ort.runtime.page_runtime import Loaded
     from py_ort.runtime.planning import Planned, Planner
 
@@ -65,7 +66,7 @@ class ShapePlans:
 
     def __init__(
         self,
-        planner: Planner,
+        planner: Planner | PackagedPlans,
         providers: Sequence[str],
         options: CompileOptions,
         create: Callable[[Planned], Loaded],
@@ -140,6 +141,8 @@ class ShapePlans:
                 self._seen.popitem(last=False)
             busy = self._working is not None and self._working.is_alive()
             if busy or self._closed or shapes in self._made or self._seen[shapes] < sightings:
+                return
+            if not self._planner.offers(dict(shapes)):
                 return
             self._working = threading.Thread(target=self._make, args=(shapes,), name="py_ort-shapes", daemon=True)
             self._working.start()

@@ -1,0 +1,191 @@
+"""The format of a `.pyort` file: plans for several targets, and the weights that they share.
+
+    8 bytes magic | u32 size of header | u32 its CRC-32 | header: JSON, spaces up to a multiple of 64 | data
+
+Numbers are little-endian. In the data, plans, weights and placements start at multiples of 64; offsets count from where
+the data begin. The data may go on in further files, whose names and sizes the header tells. web/src/package reads this,
+too: `Header` and what it is made of are declared there as well, and a test compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+
+from py_ort.compiler.load.files import open_file
+from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.exceptions import InvalidProtobuf, NotImplemented
+from py_ort.typed_json import read
+
+MAGIC = b"PYORT\r\n\x1a"
+#: Raised when a file means something else than before.
+VERSION = 1
+ALIGNMENT = 64
+PREFIX = struct.Struct("<8sII")
+#: A header is smaller; so that nobody makes us ask for all of the memory.
+_LARGEST_HEADER = 1 << 28
+
+
+class Form(IntEnum):
+    """How a weight's bytes in the file become those that its plan wants.
+
+    The wasm kernels read matrices in panels of eight columns, zero-filled, the WebGPU kernels row by row: the file has
+    them once.
+    """
+
+    AS_IS = 0
+    #: A float32 matrix [rows, groups, columns], to be [groups, ceil(columns / 8), rows, 8].
+    MATRIX = 1
+    #: A float32 matrix [columns, rows], to be [ceil(columns / 8), rows, 8].
+    TRANSPOSED = 2
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """One plan.
+
+    Attributes:
+        providers: Those that it has nodes for, best first.
+        shapes: Those of the inputs that it was made for; none: for all that the model takes.
+        offset: Where it lies in the data.
+        size: Its bytes.
+        weights: For each weight of the plan its offset in the data, its size there, and its `Form`.
+        placement: Offset and size of the placement of nodes, as JSON.
+    """
+
+    providers: list[str]
+    shapes: dict[str, list[int]]
+    offset: int
+    size: int
+    weights: list[tuple[int, int, int]]
+    placement: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """A further file, beside the first.
+
+    Attributes:
+        name: Its name, without a folder.
+        size: Its bytes.
+    """
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself.
+
+    Attributes:
+        version: Of the format.
+        plan_version: `PlanVersion` of its plans.
+        producer: Who wrote it: "py_ort" and a version.
+        name: The model's.
+        inputs: As `InferenceSession.get_inputs` gives them.
+        outputs: Likewise.
+        metadata: What the model says about itself.
+        plans: The preferred one first.
+        size: Bytes of the data, in this file and its parts.
+        parts: Files in which the data go on.
+    """
+
+    version: int
+    plan_version: int
+    producer: str
+    name: str
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    metadata: ModelMetadata
+    plans: list[PlanEntry]
+    size: int
+    parts: list[PartEntry] = field(default_factory=list)
+
+    def tobytes(self) -> bytes:
+        """Return all that comes before the data."""
+        text = json.dumps(asdict(self), separators=(",", ":")).encode()
+        text += b" " * (-(PREFIX.size + len(text)) % ALIGNMENT)
+        return PREFIX.pack(MAGIC, len(text), zlib.crc32(text)) + text
+
+    def check(self, reads_plans: int) -> None:
+        """See that this py_ort can use the file, whose numbers fit each other.
+
+        Args:
+            reads_plans: The version of plans that the core reads.
+
+        Raises:
+            NotImplemented: It is for another version.
+            InvalidProtobuf: It is damaged.
+        """
+        if self.plan_version != reads_plans:
+            raise NotImplemented(
+                f"the file has plans of version {self.plan_version}, written by {self.producer}, and this py_ort reads "
+                f"version {reads_plans}: export the model again with this py_ort, or install the one that wrote it"
+            )
+        regions = [(plan.offset, plan.size) for plan in self.plans]
+        regions += [(offset, size) for plan in self.plans for offset, size, _ in plan.weights]
+        regions += [plan.placement for plan in self.plans]
+        if any(not 0 <= offset <= offset + size <= self.size for offset, size in regions):
+            raise InvalidProtobuf("the .pyort file is damaged: something in it is said to lie behind its end")
+
+
+def begins(data: bytes | bytearray | memoryview) -> bool:
+    """Whether a file that begins so is a `.pyort` file."""
+    return bytes(data[: len(MAGIC)]) == MAGIC
+
+
+def is_package(source: str | os.PathLike[str] | bytes) -> bool:
+    """Whether a model is a `.pyort` file, by its first bytes. What cannot be opened is not."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return begins(source)
+    try:
+        with open_file(source) as file:
+            return begins(file.read(16))
+    except OSError:
+        return False
+
+
+def read_header(data: bytes | bytearray | memoryview) -> tuple[Header, int]:
+    """Read the header at the beginning of a file; return it and where the data begin.
+
+    Raises:
+        InvalidProtobuf: It is none, or damaged.
+        NotImplemented: It is of another version of the format.
+    """
+    if len(data) < PREFIX.size or not begins(data):
+        raise InvalidProtobuf("this is no .pyort file")
+    _, size, checksum = PREFIX.unpack_from(data)
+    text = bytes(data[PREFIX.size : PREFIX.size + size]) if size <= _LARGEST_HEADER else b""
+    if len(text) != size or zlib.crc32(text) != checksum:
+        raise InvalidProtobuf("the .pyort file is cut off, or its header is damaged")
+    try:
+        told = json.loads(text)
+        if isinstance(told, Mapping) and told.get("version") != VERSION:
+            raise NotImplemented(
+                f"the .pyort file is of version {told.get('version')}, written by {told.get('producer')}, and this "
+                f"py_ort reads version {VERSION}: export the model again with this py_ort"
+            )
+        header = read(Header, told)
+    except (ValueError, TypeError, RecursionError) as e:
+        raise InvalidProtobuf(f"the header of the .pyort file is not what it should be: {e}") from None
+    return header, PREFIX.size + size
+
+
+def choose(plans: Sequence[PlanEntry], providers: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> int | None:
+    """Return the number of the plan for these providers and shapes; None if there is none.
+
+    Args:
+        plans: Those of a file.
+        providers: Canonical names, in order.
+        shapes: Those of the inputs, {}: any.
+    """
+    wanted = {name: list(shape) for name, shape in shapes.items()}
+    fitting = (i for i, plan in enumerate(plans) if plan.providers == list(providers) and plan.shapes == wanted)
+    return next(fitting, None)

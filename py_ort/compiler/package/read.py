@@ -1,0 +1,166 @@
+"""Reads `.pyort` files: what a session needs of one plan, its weights as the plan wants them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from py_ort.compiler.layout.packing import panels
+from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
+from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.package.format import ALIGNMENT, Form, Header, choose, read_header
+from py_ort.compiler.placement.report import Placement
+from py_ort.compiler.plan.node_arg import NodeArg
+from py_ort.exceptions import InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.schema.gen.Plan import Plan
+from py_ort.schema.gen.PlanVersion import PlanVersion
+from py_ort.wire.parts import LazyPart, Part
+
+
+@dataclass
+class ExportedModel:
+    """A plan of a file, as sessions want it; see `py_ort.runtime.planning.Planned`."""
+
+    plan: bytes
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+    metadata: ModelMetadata
+    placement: Placement
+    _parts: Sequence[Part]
+    overridable: list[NodeArg] = field(default_factory=list)
+
+    def parts(self) -> Sequence[Part]:
+        """Return the weights' blob."""
+        return self._parts
+
+
+class Package:
+    """A `.pyort` file, mapped; or one's bytes.
+
+    Args:
+        source: Path or bytes.
+
+    Attributes:
+        header: What it says of itself.
+
+    Raises:
+        NoSuchFile: It, or a part of it, is not there.
+        InvalidProtobuf: It is damaged.
+        NotImplemented: It is for another version of py_ort.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            first, folder = memoryview(source).cast("B"), None
+        else:
+            try:
+                with open_file(source) as file:
+                    first = contents_of(file)
+            except OSError as e:
+                raise NoSuchFile(f"{os.fspath(source)!r} cannot be opened: {e.strerror}") from e
+            folder = DataFolder.of(source)
+        self.header, start = read_header(first)
+        self.header.check(PlanVersion.current)
+        self._data = [first[start:], *_further(self.header, folder)]
+        sizes = [piece.nbytes for piece in self._data]
+        if sum(sizes) != self.header.size or any(size % ALIGNMENT for size in sizes[:-1]):
+            raise InvalidProtobuf(f"the .pyort file has {sum(sizes)} bytes of data, not {self.header.size}")
+
+    def planned(self, providers: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> ExportedModel:
+        """Return the plan for these providers and shapes.
+
+        Args:
+            providers: Canonical names, in order.
+            shapes: Those of the inputs, {}: any.
+
+        Raises:
+            NotImplemented: The file has none.
+            InvalidProtobuf: It is damaged.
+        """
+        number = choose(self.header.plans, providers, shapes)
+        if number is None:
+            for_shapes = f" for the shapes {dict(shapes)}" if shapes else ""
+            there = "; ".join(sorted({", ".join(plan.providers) for plan in self.header.plans}))
+            raise NotImplemented(
+                f"the .pyort file has no plan for {', '.join(providers)}{for_shapes}, but for: {there}. Ask for those "
+                "providers, or export the model again for these"
+            )
+        entry, header = self.header.plans[number], self.header
+        plan = bytes(self._bytes(entry.offset, entry.size))
+        try:
+            placement = Placement.from_json(json.loads(bytes(self._bytes(*entry.placement))))
+            parts = list(self._parts(plan, entry.weights))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
+            raise InvalidProtobuf(f"the .pyort file is damaged: {e}") from e
+        return ExportedModel(plan, header.inputs, header.outputs, header.metadata, placement, parts)
+
+    def _bytes(self, offset: int, size: int) -> memoryview:
+        for piece in self._data:
+            if offset < piece.nbytes or not size:
+                if offset + size <= piece.nbytes:
+                    return piece[offset : offset + size]
+                rest = self._data[self._data.index(piece) + 1 :]
+                return memoryview(b"".join((piece[offset:], *rest))[:size])
+            offset -= piece.nbytes
+        raise ValueError("something lies behind its end")
+
+    def _parts(self, plan: bytes, places: Sequence[tuple[int, int, int]]) -> Iterator[Part]:
+        """Yield the blob that the plan's offsets refer to."""
+        root = Plan.GetRootAs(plan, 0)
+        weights = [root.Weights(i) for i in range(root.WeightsLength())]
+        if len(weights) != len(places):
+            raise ValueError(f"{len(places)} weights for a plan of {len(weights)}")
+        written = 0
+        for weight, (offset, size, form) in sorted(zip(weights, places, strict=True), key=lambda w: w[0].Offset()):
+            if weight.Offset() < written or weight.Size() == 0:
+                continue  # shares the room of an earlier one
+            if weight.Offset() > written:
+                yield bytes(weight.Offset() - written)
+            yield self._weight(offset, size, Form(form), weight)
+            written = weight.Offset() + weight.Size()
+        if written < root.WeightsSize():
+            yield bytes(root.WeightsSize() - written)
+
+    def _weight(self, offset: int, size: int, form: Form, weight: object) -> Part:
+        wanted: int = weight.Size()  # type: ignore[attr-defined]
+        if form == Form.AS_IS:
+            if size != wanted:
+                raise ValueError(f"a weight of {wanted} bytes has {size}")
+            return self._bytes(offset, size)
+        dims = [weight.Dims(i) for i in range(weight.DimsLength())]  # type: ignore[attr-defined]
+        groups, count, rows, width = (1, *dims)[-4:]
+        columns = size // max(groups * rows * 4, 1)
+        if size != groups * rows * columns * 4 or not 0 <= count * width - columns < width:
+            raise ValueError(f"a weight of the shape {dims} has {size} bytes")
+
+        def packed() -> memoryview:
+            plain = np.frombuffer(self._bytes(offset, size), np.float32)
+            transposed = form == Form.TRANSPOSED
+            matrix = (
+                plain.reshape(columns, rows).T if transposed else plain.reshape(rows, groups, columns).swapaxes(0, 1)
+            )
+            return memoryview(np.ascontiguousarray(panels(matrix)).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+        return LazyPart(wanted, packed)
+
+
+def _further(header: Header, folder: DataFolder | None) -> Iterator[memoryview]:
+    for part in header.parts:
+        if folder is None:
+            raise NoSuchFile(f"the model goes on in the file {part.name!r}: open it by its path, not by its bytes")
+        try:
+            if Path(part.name).name != part.name:
+                raise OutsideFolder("it is to lie beside the file")
+            with folder.open(part.name) as file:
+                contents = contents_of(file)
+        except (OSError, OutsideFolder) as e:
+            why = e.strerror if isinstance(e, OSError) else e
+            raise NoSuchFile(f"the model goes on in the file {part.name!r}, which cannot be opened: {why}") from e
+        if contents.nbytes != part.size:
+            raise InvalidProtobuf(f"{part.name!r} has {contents.nbytes} bytes, not {part.size}")
+        yield contents

@@ -1,0 +1,191 @@
+"""Writes `.pyort` files: each content once, whichever plans want it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from py_ort.compiler import CompiledModel
+from py_ort.compiler.layout.packing import PANEL
+from py_ort.compiler.load.files import replacing
+from py_ort.compiler.package.format import ALIGNMENT, VERSION, Form, Header, PartEntry, PlanEntry
+from py_ort.compiler.plan.weights import WeightEntry
+from py_ort.schema.gen.PlanVersion import PlanVersion
+
+Place = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a plan of the file is for.
+
+    Attributes:
+        providers: Canonical names, best first.
+        shapes: Of the inputs; {}: all that the model takes.
+    """
+
+    providers: tuple[str, ...]
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shapes = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in self.shapes.items())
+        return " + ".join(self.providers) + (f" for {shapes}" if shapes else "")
+
+
+def write_package(
+    path: Path,
+    producer: str,
+    plans: Sequence[tuple[Target, CompiledModel]],
+    part_size: int,
+    written: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Path]:
+    """Write a file, and further ones beside it where it would be larger than `part_size`.
+
+    Each takes the place of the one that was there when it is whole.
+
+    Args:
+        path: The file.
+        producer: See `Header`.
+        plans: The preferred one first; inputs and outputs are the first one's.
+        part_size: In bytes, a multiple of 64.
+        written: Told how many bytes of how many are on the disk.
+
+    Returns:
+        The files.
+    """
+    data = _Data()
+    entries = []
+    for target, compiled in plans:
+        offset = data.add(compiled.plan)
+        weights = [data.weight(entry) for entry in compiled.weights.entries]
+        shapes = {name: list(shape) for name, shape in target.shapes.items()}
+        entries.append((target, shapes, offset, len(compiled.plan), weights, compiled))
+    placements = [json.dumps(compiled.placement.to_json(), separators=(",", ":")).encode() for _, compiled in plans]
+    plan_entries = [
+        PlanEntry(list(target.providers), shapes, offset, size, weights, (data.add(text), len(text)))
+        for (target, shapes, offset, size, weights, _), text in zip(entries, placements, strict=True)
+    ]
+    first = plans[0][1]
+    name, size = path.stem, data.size
+    inputs, outputs = list(first.inputs), list(first.outputs)
+    parts: list[PartEntry] = []
+    if size > part_size:
+        starts = range(part_size, size, part_size)
+        parts = [PartEntry(f"{path.name}.{i}", min(part_size, size - at)) for i, at in enumerate(starts, 1)]
+    header = Header(
+        VERSION, PlanVersion.current, producer, name, inputs, outputs, first.metadata, plan_entries, size, parts
+    )
+    files = [path, *(path.parent / part.name for part in parts)]
+    pieces = _Pieces(data.pieces())
+    done = 0
+    for i, file in enumerate(files):
+        with replacing(file, 0o666) as out:  # less the umask: it is to be given away
+            if i == 0:
+                out.write(header.tobytes())
+            for piece in pieces.take(part_size if parts else size):
+                out.write(piece)
+                done += len(piece)
+                written(done, size)
+    _remove_further(path, len(parts))
+    return files
+
+
+class _Data:
+    """The data of a file that is to be written: contents, each with its offset."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._contents: list[Callable[[], bytes | memoryview]] = []
+        self._offsets: dict[bytes, int] = {}
+        self._sizes: set[int] = set()
+
+    def add(self, content: bytes) -> int:
+        """Take a content; return its offset."""
+        return self._place(content, lambda: content)
+
+    def weight(self, entry: WeightEntry) -> Place:
+        """Take a weight, unless its bytes, or those of its matrix in another order, are there already."""
+        if entry.size == 0:
+            return 0, 0, Form.AS_IS
+        for form, matrix in self._matrices(entry):
+            offset = self._offsets.get(_digest(matrix))
+            if offset is not None:
+                return offset, matrix.nbytes, form
+        return self._place(entry.buffer(), entry.buffer), entry.size, Form.AS_IS
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield all of the data, in order."""
+        for content in self._contents:
+            piece = content()
+            yield piece
+            yield bytes(-len(piece) % ALIGNMENT)
+
+    def _place(self, content: bytes | memoryview, again: Callable[[], bytes | memoryview]) -> int:
+        key = _digest(content)
+        if key not in self._offsets:
+            self._offsets[key] = self.size
+            self._sizes.add(len(content))
+            self._contents.append(again)
+            self.size += -(-len(content) // ALIGNMENT) * ALIGNMENT
+        return self._offsets[key]
+
+    def _matrices(self, entry: WeightEntry) -> Iterator[tuple[Form, memoryview]]:
+        """Yield the matrices of which a weight may be the panels, where something of their size is there."""
+        shape = [int(size) for size in entry.tensor.shape]  # type: ignore[arg-type]
+        if entry.tensor.dtype != ir.DataType.FLOAT or len(shape) not in (3, 4) or shape[-1] != PANEL:
+            return
+        groups, count, rows, _ = (1, *shape)[-4:]
+        each = [n for n in range(count * PANEL, (count - 1) * PANEL, -1) if groups * rows * n * 4 in self._sizes]
+        if not each:
+            return
+        packed = np.asarray(entry.tensor.numpy()).reshape(groups, count, rows, PANEL)
+        whole = np.moveaxis(packed, 1, 2).reshape(groups, rows, count * PANEL)
+        for columns in each:
+            if whole[:, :, columns:].view(np.uint32).any():
+                return  # what panels are filled up with is 0
+            plain = whole[:, :, :columns]
+            yield Form.MATRIX, _bytes_of(plain.swapaxes(0, 1))
+            if groups == 1:
+                yield Form.TRANSPOSED, _bytes_of(plain[0].T)
+
+
+class _Pieces:
+    """Cuts pieces where a file ends."""
+
+    def __init__(self, pieces: Iterator[bytes | memoryview]) -> None:
+        self._pieces = pieces
+        self._rest: memoryview = memoryview(b"")
+
+    def take(self, size: int) -> Iterator[memoryview]:
+        """Yield so many bytes, or all that are left."""
+        while size > 0:
+            if not self._rest.nbytes:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    return
+                self._rest = memoryview(piece).cast("B")
+            now, self._rest = self._rest[:size], self._rest[size:]
+            size -= now.nbytes
+            yield now
+
+
+def _remove_further(path: Path, parts: int) -> None:
+    """Parts of an earlier, larger file of this name are no longer anybody's."""
+    number = parts + 1
+    while (old := path.parent / f"{path.name}.{number}").exists():
+        old.unlink()
+        number += 1
+
+
+def _digest(content: bytes | memoryview) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]

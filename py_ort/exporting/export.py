@@ -1,0 +1,93 @@
+"""`py_ort.export`: a model compiled for what pages have, in one file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py_ort import __version__
+from py_ort.boundary import public_function, typed_errors
+from py_ort.compiler.package.format import ALIGNMENT
+from py_ort.compiler.package.write import Target, write_package
+from py_ort.exceptions import InvalidArgument
+
+if TYPE_CHECKING:
+    from py_ort.compiler import CompiledModel
+    from py_ort.runtime.options import SessionOptions
+
+#: A browser's buffers, and many servers, end at 2 GiB.
+_WHOLE = 2**31 - 2**20
+_PART = 2**30
+
+
+@public_function
+def export(
+    model: str | os.PathLike[str] | bytes,
+    output: str | os.PathLike[str],
+    *,
+    providers: Sequence[str] = ("webgpu", "wasm"),
+    shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+    options: SessionOptions | None = None,
+    part_size: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Path]:
+    """Write a model as a `.pyort` file, which pages run without Python and `InferenceSession` opens as well.
+
+    It has a plan for each provider, with wasm for what the provider leaves, and the weights once.
+
+    Args:
+        model: An ONNX file, or its bytes.
+        output: The file to write. What is there is replaced when the new one is whole.
+        providers: What there are plans for, of "webgpu" and "wasm"; the first one that a page has is used there.
+        shapes: More plans, each for one shape of each input ([N, C, H, W] or what the model takes): they have less to
+            resolve in the page. The plans for all shapes are there in any case.
+        options: Of the sessions that this stands for: optimization level, free dimensions, configuration entries.
+        part_size: The largest size of a file in bytes, a multiple of 64. Default: one file up to 2 GiB, parts of 1 GiB
+            beyond. Further parts are called NAME.pyort.1, NAME.pyort.2, …
+        progress: Called with what is done, how much of it and of how much.
+
+    Returns:
+        The files, the one to open first.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be read, is wrong, or has nodes
+            without a kernel.
+        InvalidArgument: An argument is wrong.
+        OSError: The file cannot be written.
+    """
+    from py_ort.compiler import compile_model
+    from py_ort.compiler.load import load_model
+    from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+    from py_ort.runtime.opening import compile_options, with_wasm
+    from py_ort.runtime.options import SessionOptions
+    from py_ort.runtime.origin import Origin
+    from py_ort.runtime.providers.resolution import resolve
+
+    if not providers or isinstance(providers, str):
+        raise InvalidArgument('providers is a list of names: ["webgpu", "wasm"], or one of them')
+    if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
+        raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")
+    path, options = Path(os.fsdecode(output)), options or SessionOptions()
+    report = progress or (lambda stage, done, total: None)
+    wanted = resolve(providers)
+    if wanted.dropped:
+        name, why = next(iter(wanted.dropped.items()))
+        raise InvalidArgument(f"{name} cannot be exported for: {why}")
+    each = [Target(tuple(with_wasm([name])), shape) for name in wanted.providers for shape in ({}, *shapes)]
+    origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+    compiled: list[tuple[Target, CompiledModel]] = []
+    for i, target in enumerate(each):
+        report(f"compiling for {target}", i, len(each))
+        settled = replace(compile_options({}, options), input_shapes={**options.input_shapes, **target.shapes})
+        loaded = load_model(origin.source, folder=origin.folder)  # compiling changes it
+        origin.settle(None, loaded.external)
+        with contextlib.suppress(OSError, ValueError):
+            loaded.identify(origin.digest(None))
+        compiled.append((target, compile_model(loaded, providers=target.providers, options=settled)))
+    with typed_errors("writing the file"):
+        size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
+        return write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))

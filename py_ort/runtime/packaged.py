@@ -1,0 +1,104 @@
+"""Plans out of a `.pyort` file, in the place of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from py_ort.boundary import typed_errors
+from py_ort.compiler.saved.target import SavedModel
+from py_ort.exceptions import NotImplemented
+from py_ort.log import SessionLog
+from py_ort.runtime.model_changes import ModelChanges
+from py_ort.runtime.origin import Origin
+from py_ort.runtime.planning import Planned
+
+if TYPE_CHECKING:
+    from py_ort.compiler import CompileOptions
+    from py_ort.compiler.package.read import Package
+
+
+class PackagedPlans:
+    """The plans of a file, asked for as those of a `Planner`.
+
+    Args:
+        origin: The file.
+        changes: What a session wants changed in the model.
+        log: Told what options come too late.
+
+    Raises:
+        NotImplemented: The model is to be changed.
+    """
+
+    def __init__(self, origin: Origin, changes: ModelChanges, log: SessionLog) -> None:
+        if changes:
+            raise NotImplemented(
+                "an exported model is what it is: other initializers, or fewer outputs, need the ONNX file"
+            )
+        self._origin, self._log = origin, log
+        self._package: Package | None = None
+        self._warned = False
+
+    @typed_errors("reading the .pyort file")
+    def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
+        """Open the file."""
+        self._open()
+        late = [name for name, changed in _decided_by_export(options).items() if changed]
+        if late and not self._warned:
+            self._warned = True
+            self._log.warning("decided when the model was exported, so without effect: %s", ", ".join(late))
+
+    @typed_errors("reading the .pyort file")
+    def plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None = None) -> Planned:
+        """Return the plan for these providers and input shapes.
+
+        Raises:
+            NotImplemented: The file has none, or the optimized model is to be written.
+            NoSuchFile, InvalidProtobuf: It cannot be read.
+            Fail: It is another file by now.
+        """
+        if optimized is not None:
+            raise NotImplemented("optimized_model_filepath: an exported model has no ONNX graph to write")
+        planned = self._open().planned(providers, options.input_shapes)
+        if options.disable_cpu_fallback:
+            from py_ort.compiler.compile import refuse_fallback
+
+            refuse_fallback(planned.placement)
+        return planned
+
+    def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Whether there is a plan for these shapes alone."""
+        return any(plan.shapes == {k: list(v) for k, v in shapes.items()} for plan in self._open().header.plans)
+
+    def has_shapes(self) -> bool:
+        """Whether there are plans for single shapes at all."""
+        return any(plan.shapes for plan in self._open().header.plans)
+
+    def reject(self, planned: Planned, why: Exception) -> bool:
+        """Nothing else can be made of the file."""
+        return False
+
+    def store(self) -> None:
+        """There is nothing to keep."""
+
+    def _open(self) -> Package:
+        from py_ort.compiler.package.read import Package
+
+        if self._package is None:
+            self._package = Package(self._origin.source)
+        return self._package
+
+
+def _decided_by_export(options: CompileOptions) -> dict[str, bool]:
+    from py_ort.compiler.options import CompileOptions
+
+    plain = CompileOptions()
+    return {
+        "graph_optimization_level": options.level() != plain.level(),
+        "free dimension overrides": bool(
+            options.free_dimension_overrides or options.free_dimension_overrides_by_denotation
+        ),
+        "preferredLayout": options.preferred_layout is not None,
+        "forceCpuNodeNames": bool(options.force_cpu_node_names),
+        "session.wide_integers": options.wide_integers,
+    }

@@ -1,0 +1,167 @@
+"""`.pyort` files: what is read is what was compiled, weights are there once, damage is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_models
+from onnx import helper, numpy_helper
+
+import py_ort
+from py_ort.compiler import CompileOptions, compile_model
+from py_ort.compiler.package.format import PREFIX, VERSION, Form, begins, read_header
+from py_ort.compiler.package.read import Package
+from py_ort.exceptions import InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
+from py_ort.wire.parts import LazyPart
+
+WEBGPU, WASM = ["webgpu", "wasm"], ["wasm"]
+RNG = np.random.default_rng(4)
+WEIGHTS = {
+    name: RNG.standard_normal(shape).astype(np.float32)
+    for name, shape in {"w": (12, 4, 3, 3), "g": (12, 6, 3, 3), "m": (12, 13), "t": (7, 13)}.items()
+}
+
+
+def network() -> bytes:
+    """Convolutions, grouped ones among them, then products by matrices that lie both ways; no size fills its panels."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
+        helper.make_node("Conv", ["a", "g"], ["b"], group=2, pads=[1] * 4),
+        helper.make_node("ReduceMean", ["b", "axes"], ["c"], keepdims=0),
+        helper.make_node("MatMul", ["c", "m"], ["d"]),
+        helper.make_node("Gemm", ["d", "t"], ["y"], transB=1),
+    ]
+    constants = [numpy_helper.from_array(array, name) for name, array in (*WEIGHTS.items(), ("axes", np.array([2, 3])))]
+    return small_models.model(
+        nodes, [small_models.floats("x", ["N", 4, 8, 8])], [small_models.floats("y", ["N", 7])], constants, 18
+    )
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("exported") / "net.pyort"
+    assert py_ort.export(network(), file, shapes=[{"x": [2, 4, 8, 8]}]) == [file]
+    return file
+
+
+def blob(parts: object) -> bytes:
+    return b"".join(bytes(p.make()) if isinstance(p, LazyPart) else bytes(p) for p in parts)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("shapes", [{}, {"x": [2, 4, 8, 8]}], ids=["any shape", "one shape"])
+@pytest.mark.parametrize("providers", [WEBGPU, WASM], ids=lambda names: names[0])
+def test_is_what_was_compiled(exported: Path, providers: list[str], shapes: dict[str, list[int]]) -> None:
+    found = Package(exported).planned(providers, shapes)
+    compiled = compile_model(network(), providers=providers, options=CompileOptions(input_shapes=shapes))
+    assert blob(found.parts()) == blob(compiled.parts())
+    assert [(str(i), str(o)) for i, o in zip(found.inputs, found.outputs, strict=True)] == [
+        ("NodeArg(name='x', type='tensor(float)', shape=['N', 4, 8, 8])",
+         "NodeArg(name='y', type='tensor(float)', shape=['N', 7])")
+    ]  # fmt: skip
+    assert found.placement.to_json() == compiled.placement.to_json()
+    assert found.metadata == compiled.metadata
+
+
+def test_weights_are_there_once(exported: Path) -> None:
+    header, _ = read_header(exported.read_bytes())
+    weights = sum(array.nbytes for array in WEIGHTS.values())
+    places = {place[:2] for plan in header.plans for place in plan.weights if place[1]}
+    assert sum(size for _, size in places) < 1.1 * weights
+    assert {form for plan in header.plans for *_, form in plan.weights} >= {Form.AS_IS, Form.MATRIX}
+    assert exported.stat().st_size < weights + sum(plan.size + plan.placement[1] + 3000 for plan in header.plans)
+
+
+def test_in_parts(tmp_path: Path) -> None:
+    files = py_ort.export(network(), tmp_path / "net.pyort", part_size=4096)
+    assert [file.name for file in files[:3]] == ["net.pyort", "net.pyort.1", "net.pyort.2"]
+    assert all(file.stat().st_size == 4096 for file in files[1:-1])
+    assert blob(Package(files[0]).planned(WASM, {}).parts()) == blob(compile_model(network(), providers=WASM).parts())
+    with pytest.raises(NoSuchFile, match=r"net\.pyort\.1.*by its path"):
+        Package(files[0].read_bytes())
+    fewer = py_ort.export(network(), tmp_path / "net.pyort")
+    assert sorted(tmp_path.iterdir()) == fewer, "parts of an earlier file are left"
+
+
+def test_from_bytes(exported: Path) -> None:
+    assert Package(exported.read_bytes()).planned(WASM, {}).plan == Package(exported).planned(WASM, {}).plan
+
+
+def test_no_such_plan(exported: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotImplemented, match=r"no plan for wasm for the shapes \{'x': \[3, 4, 8, 8\]\}"):
+        Package(exported).planned(WASM, {"x": [3, 4, 8, 8]})
+    (file,) = py_ort.export(network(), tmp_path / "wasm.pyort", providers=["wasm"])
+    with pytest.raises(NotImplemented, match="no plan for webgpu, wasm, but for: wasm"):
+        Package(file).planned(WEBGPU, {})
+
+
+def changed(file: Path, change: Callable[[dict], object]) -> bytes:
+    """The file with another header, whose checksum is right."""
+    import zlib
+
+    data = file.read_bytes()
+    magic, size, _ = PREFIX.unpack_from(data)
+    told = json.loads(data[PREFIX.size : PREFIX.size + size])
+    change(told)
+    text = json.dumps(told).encode()
+    return PREFIX.pack(magic, len(text), zlib.crc32(text)) + text + data[PREFIX.size + size :]
+
+
+def test_of_other_versions(exported: Path) -> None:
+    with pytest.raises(NotImplemented, match=rf"is of version {VERSION + 1}, written by py_ort .*export the model"):
+        Package(changed(exported, lambda told: told.update(version=VERSION + 1)))
+    with pytest.raises(NotImplemented, match=r"plans of version 99, written by py_ort .*export the model again"):
+        Package(changed(exported, lambda told: told.update(plan_version=99)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told["plans"][0].update(offset=-64),
+        lambda told: told["plans"][0].update(size=2**60),
+        lambda told: told["plans"][2]["weights"].__setitem__(0, [2**50, 4, 0]),
+        lambda told: told["plans"][2]["weights"].pop(),
+        lambda told: told["plans"][2].update(weights=[[0, 4, 7] for _ in told["plans"][2]["weights"]]),
+        lambda told: told["plans"][2].update(weights=[[0, 64, 1] for _ in told["plans"][2]["weights"]]),
+        lambda told: told.pop("inputs"),
+        lambda told: told.update(size="many"),
+        lambda told: told.update(size=told["size"] + 64),
+        lambda told: told.update(plans={}),
+    ],
+)
+def test_damaged(exported: Path, change: Callable[[dict], object]) -> None:
+    with pytest.raises(InvalidProtobuf):
+        Package(changed(exported, change)).planned(WASM, {})
+
+
+def test_cut_off_or_spoilt(exported: Path) -> None:
+    data = exported.read_bytes()
+    for spoilt in (data[:10], data[:200], data[:-1], data[:40] + b"?" + data[41:]):
+        with pytest.raises(InvalidProtobuf):
+            Package(spoilt)
+    assert not begins(network())
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/part"])
+def test_parts_lie_beside_the_file(exported: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_bytes(bytes(64))
+    (tmp_path / "inner").mkdir()
+    file = tmp_path / "inner/net.pyort"
+    file.write_bytes(changed(exported, lambda told: told.update(parts=[{"name": name, "size": 64}])))
+    with pytest.raises(NoSuchFile, match="cannot be opened"):
+        Package(file)
+
+
+def test_arguments(tmp_path: Path) -> None:
+    file = tmp_path / "x.pyort"
+    for arguments in ({"providers": []}, {"providers": "webgpu"}, {"providers": ["webnn"]}, {"part_size": 100}):
+        with pytest.raises(InvalidArgument):
+            py_ort.export(network(), file, **arguments)
+    with pytest.raises(NoSuchFile):
+        py_ort.export(tmp_path / "none.onnx", file)
+    with pytest.raises(InvalidArgument):
+        py_ort.export(network(), file, shapes=[{"x": [2, 4]}])
+    assert not list(tmp_path.iterdir()), "nothing is left of what failed"
