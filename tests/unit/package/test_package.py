@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from py_ort.compiler import CompileOptions, compile_model
 from py_ort.compiler.package.format import PREFIX, VERSION, Form, begins, read_header
 from py_ort.compiler.package.read import Package
 from py_ort.exceptions import InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
-from py_ort.wire.parts import LazyPart
+from py_ort.wire.parts import LazyPart, Part
 
 WEBGPU, WASM = ["webgpu", "wasm"], ["wasm"]
 RNG = np.random.default_rng(4)
@@ -48,8 +48,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def blob(parts: object) -> bytes:
-    return b"".join(bytes(p.make()) if isinstance(p, LazyPart) else bytes(p) for p in parts)  # type: ignore[attr-defined]
+def blob(parts: Sequence[Part]) -> bytes:
+    return b"".join(bytes(p.make()) if isinstance(p, LazyPart) else bytes(p) for p in parts)
 
 
 @pytest.mark.parametrize("shapes", [{}, {"x": [2, 4, 8, 8]}], ids=["any shape", "one shape"])
