@@ -4,7 +4,7 @@ import { RuntimeError } from '../errors';
 import { elementCount } from '../contract/elements';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
-import type { RunInfo } from '../session/run';
+import type { RunInfo } from '../session/run_options';
 import { Session, type SessionOptions } from '../session/session';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';

@@ -28,7 +28,7 @@ import {
 } from '../schema';
 import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
-import type { RunOptions } from '../session/run';
+import type { RunOptions } from '../session/run_options';
 import { Runtime } from '../session/runtime';
 import { Session, type SessionOptions } from '../session/session';
 import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';

@@ -5,18 +5,6 @@ import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
 
-/** A feed that one node alone reads, and an output of the model that this node makes. */
-export interface FedOutput {
-  /** Among the nodes on the GPU. */
-  readonly node: number;
-  /** Of the node. */
-  readonly input: number;
-  readonly output: number;
-  /** Of the model. */
-  readonly feed: number;
-  readonly name: string;
-}
-
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
 export function boundInPlace(
   plan: PlanInfo,

@@ -6,8 +6,8 @@ import { elementCount } from '../contract/elements';
 import type { Kept, Wanted } from '../jsep/recorder';
 import type { ClosedOutput } from '../jsep/recording';
 import { checkOutputFits } from './gpu_tensors';
-import type { RunOptions } from './run';
-import type { Session } from './session';
+import type { RunOptions } from './run_options';
+import type { SessionState } from './state';
 import { isContainer, type Value } from '../wire/values';
 
 type Maker = (parts: readonly Uint8Array[]) => Value;
@@ -20,7 +20,7 @@ export class Delivery {
   private readonly makers: readonly (readonly [name: string, maker: Maker])[];
 
   constructor(
-    private readonly session: Session,
+    private readonly session: SessionState,
     outputs: readonly ClosedOutput[],
     names: readonly string[],
     private readonly options: Pick<RunOptions, 'bind' | 'outputsOnGpu' | 'copy'>,

@@ -5,11 +5,11 @@ import { RuntimeError } from '../errors';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
-import type { Session } from './session';
+import type { SessionState } from './state';
 import { isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
 
 /** The feeds, with tensors on the GPU as this session can take them: on its device, or on the CPU if it has none. */
-export async function placeFeeds(session: Session, feeds: readonly Value[]): Promise<readonly Value[]> {
+export async function placeFeeds(session: SessionState, feeds: readonly Value[]): Promise<readonly Value[]> {
   const placed = feeds.map((feed, i) => {
     if (isContainer(feed) || !isOnGpu(feed) || fits(session.provider, feed)) return feed;
     return fetchOrFail(session, `input "${session.plan.inputs[i].name}"`, feed);
@@ -28,7 +28,7 @@ function bytesOnGpu({ gpu }: GpuProvider, dtype: DType, dims: readonly number[])
   return storageBytes(elementCount(dims) * gpu.elements.size(dtype));
 }
 
-async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
+async function fetchOrFail(session: SessionState, what: string, tensor: TensorOnGpu): Promise<TensorOnCpu> {
   const { gpuId, dtype, dims } = tensor;
   const owner = await session.runtime.contexts.ownerOf(gpuId);
   if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
@@ -56,7 +56,10 @@ async function fetchOrFail(session: Session, what: string, tensor: TensorOnGpu):
  * Throws unless these places can take outputs of this session; whether the outputs fit them is seen when they are
  * known.
  */
-export async function checkPlaces(session: Session, places: { readonly [name: string]: TensorOnGpu }): Promise<void> {
+export async function checkPlaces(
+  session: SessionState,
+  places: { readonly [name: string]: TensorOnGpu },
+): Promise<void> {
   for (const [name, place] of Object.entries(places)) {
     if (!session.provider)
       throw invalid(`output "${name}" is bound to a GPU buffer, and no node of this session runs on a GPU`);

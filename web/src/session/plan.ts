@@ -2,7 +2,6 @@
 import * as flatbuffers from 'flatbuffers';
 import { type DType, ErrorCode, Plan, Provider, type ValueKind } from '../schema';
 import { RuntimeError } from '../errors';
-import type { FedOutput } from './bound_in_place';
 
 export interface PlanWeight {
   readonly index: number;
@@ -36,6 +35,18 @@ export interface PlanNode {
   readonly opType: string;
   readonly domain: string;
   readonly provider: 'wasm' | 'webgpu';
+}
+
+/** A feed that one node alone reads, and an output of the model that this node makes. */
+export interface FedOutput {
+  /** Among the nodes on the GPU. */
+  readonly node: number;
+  /** Of the node. */
+  readonly input: number;
+  readonly output: number;
+  /** Of the model. */
+  readonly feed: number;
+  readonly name: string;
 }
 
 export interface PlanInfo {

@@ -16,51 +16,10 @@ import { notCapturable } from './capture';
 import { Delivery } from './delivery';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, withNodes } from './node_times';
-import type { Session } from './session';
-import { type Container, isContainer, isOnGpu, type TensorOnCpu, type TensorOnGpu, type Value } from '../wire/values';
-import { type Span, Timeline } from '../timeline';
-
-export interface RunOptions {
-  /** Names; all by default. */
-  readonly outputs?: readonly string[];
-  /** Those of them to leave on the GPU: the caller frees their buffers. */
-  readonly outputsOnGpu?: readonly string[];
-  /**
-   * GPU tensors to write outputs into, by name: of the session's device, and of exactly the output's type and shape.
-   */
-  readonly bind?: { readonly [name: string]: TensorOnGpu };
-  /**
-   * With enableGraphCapture, which capture this run is of. By default there is one for each set of input shapes. A
-   * number from 0 names one that has its shapes from its first run; -1 neither captures nor replays.
-   */
-  readonly graphId?: number;
-  readonly signal?: AbortSignal;
-  /** Copies the bytes of an output that are about to be gone; by default into memory of its own. */
-  readonly copy?: (bytes: Uint8Array) => Uint8Array;
-  /** Time each dispatch; see RunInfo.profile. */
-  readonly profile?: boolean;
-  /** Told of the pipelines that a first run waits for. */
-  readonly onProgress?: (stage: string, done: number, total: number) => void;
-}
-
-export interface RunInfo {
-  readonly run_ms: number;
-  /** Of them, those spent waiting for pipelines and making bind groups. */
-  readonly compile_ms: number;
-  /** Whether the run made no pipeline, buffer or bind group because a recording had them all. */
-  readonly replayed: boolean;
-  readonly segments: number;
-  readonly counters: Counters;
-  /** Each dispatch in order, if asked for. */
-  readonly profile?: readonly ProfileRow[];
-  /** What the worker did when, if a profile was asked for. */
-  readonly timeline?: readonly Span[];
-}
-
-export interface RunResult {
-  readonly outputs: { readonly [name: string]: Value };
-  readonly info: RunInfo;
-}
+import type { RunInfo, RunOptions, RunResult } from './run_options';
+import type { SessionState } from './state';
+import { type Container, isContainer, isOnGpu, type TensorOnCpu, type Value } from '../wire/values';
+import { Timeline } from '../timeline';
 
 /** A run whose GPU work is submitted. */
 export interface SubmittedRun {
@@ -76,7 +35,7 @@ export class SessionRun {
   private readonly names: readonly string[];
 
   constructor(
-    private readonly session: Session,
+    private readonly session: SessionState,
     private readonly feeds: readonly Value[],
     private readonly options: RunOptions,
   ) {

@@ -2,9 +2,9 @@
 // session.run(feeds).
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
-import { type Counters, countersSince, newCounters } from '../gpu/counters';
-import type { CpuMeans, Simd } from '../core/microkernels';
-import { webGpuSettings, type WebGpuOptions, type WebGpuSettings } from '../core/webgpu_options';
+import { countersSince, newCounters } from '../gpu/counters';
+import type { Simd } from '../core/microkernels';
+import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
 import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
 import { inErrorScopes } from '../gpu/scopes';
@@ -12,15 +12,16 @@ import type { CompiledShader } from '../gpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
 import { GpuSession } from '../jsep/gpu_session';
-import { type PlanInfo, readPlan } from './plan';
-import { RecordingCache } from './recordings';
-import { type LoadedCore, Runtime } from './runtime';
-import { type RunOptions, type RunResult, SessionRun } from './run';
+import { readPlan } from './plan';
+import { SessionRun } from './run';
+import type { RunOptions, RunResult } from './run_options';
+import { Runtime } from './runtime';
+import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
 import { fetchedBytes } from '../wire/fetching';
-import { type Span, Timeline } from '../timeline';
+import { Timeline } from '../timeline';
 import { SessionWeights } from './weights';
 
 export interface SessionOptions {
@@ -53,40 +54,8 @@ export interface SessionOptions {
 /** Options of the provider that are Python's. */
 const FOR_THE_COMPILER = ['preferredLayout', 'forceCpuNodeNames'];
 
-export interface SessionInfo {
-  readonly create_ms: number;
-  readonly weights_ms: number;
-  readonly compile_ms: number;
-  readonly counters: Counters;
-  /** What its nodes on the CPU run with. */
-  readonly wasm: CpuMeans;
-  /** What it was made of, on the worker's clock. */
-  readonly timeline: readonly Span[];
-}
-
-export class Session {
-  readonly recordings: RecordingCache | undefined;
-  /** What a `graphId` was captured with: the key of its recording, and that in words. */
-  readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
-  /**
-   * The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made
-   * of weights.
-   */
-  readonly heapUse = { peak: 0, kept: 0 };
+export class Session extends SessionState {
   private released = false;
-
-  private constructor(
-    readonly plan: PlanInfo,
-    readonly info: SessionInfo,
-    readonly runtime: Runtime,
-    readonly loaded: LoadedCore,
-    readonly handle: number,
-    readonly gpuSession: GpuSession | undefined,
-    readonly weights: SessionWeights,
-    readonly webgpu: WebGpuSettings,
-  ) {
-    this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
-  }
 
   static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
     const start = performance.now();
@@ -164,17 +133,6 @@ export class Session {
       if (provider) runtime.contexts.leave(deviceId, provider);
       throw error;
     }
-  }
-
-  get provider(): GpuProvider | undefined {
-    return this.gpuSession?.provider;
-  }
-
-  /** Of a run that is over: what tensors had in the heap before it, have now, and had at most. */
-  noteHeap(before: number, { now, peak }: { readonly now: number; readonly peak: number }): void {
-    const kept = now - before;
-    this.heapUse.peak = Math.max(this.heapUse.peak, peak - before - kept);
-    this.heapUse.kept += kept;
   }
 
   /** Runs the model. Waits for the runs before it; their readback may overlap with this run's work. */

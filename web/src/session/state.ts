@@ -1,0 +1,57 @@
+// What there is of a session from its creation to its release: what its runs work on.
+import type { CpuMeans } from '../core/microkernels';
+import type { WebGpuSettings } from '../core/webgpu_options';
+import type { Counters } from '../gpu/counters';
+import type { GpuProvider } from '../gpu/provider';
+import type { GpuSession } from '../jsep/gpu_session';
+import type { Span } from '../timeline';
+import type { PlanInfo } from './plan';
+import { RecordingCache } from './recordings';
+import type { LoadedCore, Runtime } from './runtime';
+import type { SessionWeights } from './weights';
+
+export interface SessionInfo {
+  readonly create_ms: number;
+  readonly weights_ms: number;
+  readonly compile_ms: number;
+  readonly counters: Counters;
+  /** What its nodes on the CPU run with. */
+  readonly wasm: CpuMeans;
+  /** What it was made of, on the worker's clock. */
+  readonly timeline: readonly Span[];
+}
+
+export class SessionState {
+  readonly recordings: RecordingCache | undefined;
+  /** What a `graphId` was captured with: the key of its recording, and that in words. */
+  readonly captures = new Map<number, { readonly key: string; readonly inputs: string }>();
+  /**
+   * The most bytes that a run's tensors needed in the heap at one time, and what kernels keep there of what they made
+   * of weights.
+   */
+  readonly heapUse = { peak: 0, kept: 0 };
+
+  protected constructor(
+    readonly plan: PlanInfo,
+    readonly info: SessionInfo,
+    readonly runtime: Runtime,
+    readonly loaded: LoadedCore,
+    readonly handle: number,
+    readonly gpuSession: GpuSession | undefined,
+    readonly weights: SessionWeights,
+    readonly webgpu: WebGpuSettings,
+  ) {
+    this.recordings = gpuSession && new RecordingCache(gpuSession.memory.arena);
+  }
+
+  get provider(): GpuProvider | undefined {
+    return this.gpuSession?.provider;
+  }
+
+  /** Of a run that is over: what tensors had in the heap before it, have now, and had at most. */
+  noteHeap(before: number, { now, peak }: { readonly now: number; readonly peak: number }): void {
+    const kept = now - before;
+    this.heapUse.peak = Math.max(this.heapUse.peak, peak - before - kept);
+    this.heapUse.kept += kept;
+  }
+}
