@@ -66,6 +66,7 @@ check: build
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python .ci/lines.py
+	$(BIN)/python .ci/floors.py
 	$(BIN)/python .ci/subjects.py
 	$(BIOME) check --error-on-warnings
 	@echo clang-format --dry-run

@@ -1,0 +1,76 @@
+"""Refuses imports of web/src, of types too, that go up or sideways between its floors, and files that form a cycle.
+
+For Python, `[tool.importlinter]` of pyproject.toml says the same.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+#: From the top down: a folder, or a file of web/src itself, imports what is below it only. Those of one floor do not
+#: know each other.
+FLOORS = [
+    {"index", "bridge_bench", "peer", "report"},
+    {"page", "api"},
+    {"session"},
+    {"jsep", "kernels", "user_kernels", "virtual"},
+    {"core"},
+    {"gpu"},
+    {"wgsl"},
+    {"wire"},
+    {"contract"},
+    {"errors", "timeline"},
+    {"schema"},
+]
+GENERATED = "schema"
+IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"](\.{1,2}(?:/[^'"]*)?)['"]""")
+COMMENT = re.compile(r"^\s*(?://|/?\*).*$", re.MULTILINE)
+
+
+def imports(path: Path) -> Iterator[Path]:
+    """The files that this one imports."""
+    for name in IMPORT.findall(COMMENT.sub("", path.read_text("utf-8"))):
+        at = (path.parent / name).resolve()
+        file = at.with_name(f"{at.name}.ts")
+        yield file if file.is_file() else at / "index.ts"
+
+
+def faults(source: Path) -> list[str]:
+    """What is wrong in this folder.
+
+    Args:
+        source: web/src.
+    """
+    source = source.resolve()
+    floor = {name: i for i, names in enumerate(FLOORS) for name in names}
+
+    def room(path: Path) -> str:
+        return path.relative_to(source).parts[0].partition(".")[0]
+
+    files = [path for path in sorted(source.rglob("*.ts")) if room(path) != GENERATED]
+    found = [f"{name}: in no floor of .ci/floors.py" for name in sorted({room(path) for path in files} - set(floor))]
+    if found:
+        return found
+    graph = {path: {other for other in imports(path) if room(other) != GENERATED} for path in files}
+    for path, others in graph.items():
+        for other in sorted(others):
+            here, there = room(path), room(other)
+            if here != there and floor[here] >= floor[there]:
+                found.append(f"{path.relative_to(source)} imports {other.relative_to(source)}, which is not below it")
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found.append(f"a cycle: {' <- '.join(str(path.relative_to(source)) for path in error.args[1])}")
+    return found
+
+
+def main() -> int:
+    found = faults(Path(__file__).parents[1] / "web/src")
+    print(*(f"web/src: {fault}" for fault in found), sep="\n", end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The check of the floors of web/src (.ci/floors.py)."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def floors():
+    spec = importlib.util.spec_from_file_location("floors", ROOT / ".ci/floors.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SOUND = {
+    "session/run.ts": "import type { A } from '../gpu/device';\nimport { b } from '../errors';\n",
+    "gpu/device.ts": "import {\n  a,\n} from '../schema';\n// import { c } from '../page/page';\n",
+    "gpu/index.ts": "export * from './device';\n",
+    "errors.ts": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        ({}, None),
+        ({"gpu/up.ts": "import type { X } from '../session/run';"}, "gpu/up.ts imports session/run.ts"),
+        ({"core/up.ts": "const x = await import(\n  '../session/run'\n);"}, "core/up.ts imports session/run.ts"),
+        ({"kernels/a.ts": "import { x } from '../jsep/b';", "jsep/b.ts": ""}, "kernels/a.ts imports jsep/b.ts"),
+        ({"errors.ts": "export type { X } from './gpu';"}, "errors.ts imports gpu/index.ts"),
+        ({"gpu/a.ts": "import './b';", "gpu/b.ts": "import {\n  type A,\n} from './a';"}, "a cycle: gpu/"),
+        ({"new/a.ts": ""}, "new: in no floor"),
+    ],
+    ids=["sound", "type", "dynamic", "sideways", "file", "cycle", "unknown"],
+)
+def test_faults(floors, tmp_path, added, fault):
+    for name, text in {**SOUND, **added}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = floors.faults(tmp_path)
+    assert [fault in each for each in found] == ([] if fault is None else [True])
+
+
+def test_ours(floors):
+    assert floors.faults(ROOT / "web/src") == []
