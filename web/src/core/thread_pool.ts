@@ -11,8 +11,8 @@ export interface SideModule {
 }
 
 const STACK = 65536;
-/** The core looks so often whether the others are done before it sleeps. */
-const LOOKS = 20000;
+/** The core spins so often whether the others are done before it sleeps. */
+const SPINS = 20000;
 /** Chunks for each thread: uneven ones even out. */
 const CHUNKS_PER_THREAD = 4;
 
@@ -94,8 +94,8 @@ export class ThreadPool {
     Atomics.add(words, Word.job, 1);
     if (Atomics.load(words, Word.sleeping) > 0) Atomics.notify(words, Word.job);
     workOff(words, 0, () => kernel);
-    for (let looks = LOOKS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
-      if (--looks < 0) Atomics.wait(words, Word.done, done);
+    for (let spins = SPINS, done = 0; (done = Atomics.load(words, Word.done)) < chunks; ) {
+      if (--spins < 0) Atomics.wait(words, Word.done, done);
     }
     Atomics.store(words, Word.claim, CLOSED);
     if (Atomics.exchange(words, Word.failed, 0))

@@ -203,12 +203,12 @@ class Placer {
     this.overlaps = new Overlaps(this.items);
     this.maxBytes = options.maxBytes ?? Infinity;
     const index = new Map(this.items.map(({ id }, i) => [id, i]));
-    const partners = (pairs?: Conflicts) =>
+    const indexed = (pairs?: Conflicts) =>
       tensors.map(({ id }) =>
         [...(pairs?.get(id) ?? [])].flatMap((other) => (index.has(other) ? [index.get(other)!] : [])),
       );
-    this.conflicts = partners(options.conflicts);
-    this.avoid = partners(options.avoid);
+    this.conflicts = indexed(options.conflicts);
+    this.avoid = indexed(options.avoid);
   }
 
   /** Each where the least new memory is needed for it. Without `random` the first of equally good places is taken. */

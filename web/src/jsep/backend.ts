@@ -45,7 +45,7 @@ export class JsepBackend implements JsepFunctions {
 
   copyAsync(id: number, target: number, size: number): Promise<void> | undefined {
     const recorder = this.recorder();
-    if (this.owner().dry) {
+    if (this.owner().dryRun) {
       this.core.heap.fill(0, target, target + size);
       if (size > 0 && !recorder.bytesOf(id)) recorder.nextSegment();
       return undefined;
@@ -109,8 +109,8 @@ export class JsepBackend implements JsepFunctions {
     wants: readonly boolean[],
     words: Uint32Array,
   ): void {
-    const { kernels, provider, unchecked, dry } = this.owner();
-    if (dry && dry.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
+    const { kernels, provider, unchecked, dryRun } = this.owner();
+    if (dryRun && dryRun.calls-- <= 0) throw new RuntimeError(ErrorCode.cancelled, 'it has a very long loop');
     const recorder = this.recorder();
     const instance = kernels.get(id);
     if (!instance) throw new RuntimeError(ErrorCode.fail, `there is no kernel ${id}`);

@@ -28,7 +28,7 @@ export interface Blocks {
 const WORD = 4;
 
 export function copyCommands(given: Blocks, provider: GpuProvider): readonly Command[] {
-  const blocks = inFewest(given);
+  const blocks = merged(given);
   const { size, count, source, target } = blocks;
   const words = [size, source.offset, target.offset, ...(count > 1 ? [source.step, target.step] : [])].every(
     (bytes) => bytes % WORD === 0,
@@ -55,7 +55,7 @@ export function copyCommands(given: Blocks, provider: GpuProvider): readonly Com
 }
 
 /** Blocks that follow each other in both tensors are one. */
-function inFewest(blocks: Blocks): Blocks {
+function merged(blocks: Blocks): Blocks {
   const { size, count, source, target } = blocks;
   return source.step === size && target.step === size ? { ...blocks, size: size * count, count: 1 } : blocks;
 }

@@ -20,7 +20,7 @@ export class GpuSession {
    * Nothing is computed: what the core wants from the GPU is zeros. For finding out what there is to compile, in so
    * many calls of kernels.
    */
-  dry: { calls: number } | undefined;
+  dryRun: { calls: number } | undefined;
 
   /**
    * Whether dispatches are taken as kernels give them; WebGPU finds what is wrong with them, and says it less clearly.

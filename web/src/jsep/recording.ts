@@ -115,7 +115,7 @@ export class Recording {
 
   constructor(
     public key: string,
-    readonly kin = key,
+    readonly gpuKey = key,
   ) {}
 
   /** Where virtual tensor `id` lies; it was born in one of the segments up to `last`. */

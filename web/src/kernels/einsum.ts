@@ -102,7 +102,7 @@ function contract(
   contract(ctx, { operands: [kept, ...others], output }, [pair, ...tensors.slice(2)], sizes, y);
 }
 
-/** Two operands without repeated or lonely labels: a @ b between transposes. */
+/** Two operands without repeated or unshared labels: a @ b between transposes. */
 function asProduct(
   ctx: Context,
   { operands, output }: Terms,
@@ -118,8 +118,8 @@ function asProduct(
   if (operands.length !== 2 || !float || !whole || new Set(output).size < output.length) return false;
   const [a, b] = operands;
   const both = a.filter((label) => b.includes(label));
-  const lonely = [...a, ...b].some((label) => !output.includes(label) && !both.includes(label));
-  if (lonely) return false;
+  const unshared = [...a, ...b].some((label) => !output.includes(label) && !both.includes(label));
+  if (unshared) return false;
   const batch = both.filter((label) => output.includes(label));
   const inner = both.filter((label) => !output.includes(label));
   const rows = a.filter((label) => !b.includes(label));

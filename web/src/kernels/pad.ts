@@ -33,7 +33,7 @@ interface PadSpec extends Spec {
 }
 
 /** Where an index `p: i32` that left the input (of `n` elements) comes back. */
-const COME_BACK: { readonly [mode in Mode]: string } = {
+const INTO_RANGE: { readonly [mode in Mode]: string } = {
   constant: '',
   edge: 'p = clamp(p, 0, n - 1);',
   // Mirrored at both ends, as often as it takes; the ends themselves are not doubled.
@@ -49,7 +49,7 @@ const PAD: Shader<PadSpec> = {
     for (let axis = rank - 1; axis >= 0; axis--) {
       const index = axis > 0 ? `i32(rest % u.dims_${axis})` : 'i32(rest)';
       lines.push(`  { var p = ${index} - u.before_${axis}; let n = u.from_${axis};`);
-      lines.push(mode === 'constant' ? '    inside = inside & (p >= 0) & (p < n);' : `    ${COME_BACK[mode]}`);
+      lines.push(mode === 'constant' ? '    inside = inside & (p >= 0) & (p < n);' : `    ${INTO_RANGE[mode]}`);
       lines.push(`    at += p * u.x_${axis}; }`);
       if (axis > 0) lines.push(`  rest = rest / u.dims_${axis};`);
     }
@@ -158,7 +158,7 @@ const padKernel: Kernel<Mode> = {
     const rank = x.dims.length;
     const pads = ctx.data(1) ?? [];
     const axes = normalizeAxes(ctx.data(3) ?? x.dims.map((_, axis) => axis), rank);
-    if (!(mode in COME_BACK)) throw new KernelError(`Pad: there is no mode "${mode}"`);
+    if (!(mode in INTO_RANGE)) throw new KernelError(`Pad: there is no mode "${mode}"`);
     if (pads.length !== 2 * axes.length)
       throw new KernelError(`Pad: ${pads.length} pads for ${axes.length} axes; there must be two for each`);
     const before = x.dims.map(() => 0);

@@ -6,7 +6,7 @@ import { type MicroKernel, Word, workOff, type WorkerStart } from '../core/share
  * Looks so often whether there is work again before it sleeps: about 20 microseconds. Kernels follow each other
  * closely.
  */
-const LOOKS = 4000;
+const SPINS = 4000;
 
 self.onmessage = ({ data: { memory, address, sets, me } }: MessageEvent<WorkerStart>) => {
   const kernels = sets.flatMap(({ module, names, stack }) => {
@@ -19,9 +19,9 @@ self.onmessage = ({ data: { memory, address, sets, me } }: MessageEvent<WorkerSt
   for (;;) {
     const job = Atomics.load(words, Word.job);
     workOff(words, me, (kernel) => kernels[kernel]);
-    let looks = LOOKS;
-    while (looks > 0 && Atomics.load(words, Word.job) === job) looks--;
-    if (looks > 0) continue;
+    let spins = SPINS;
+    while (spins > 0 && Atomics.load(words, Word.job) === job) spins--;
+    if (spins > 0) continue;
     Atomics.add(words, Word.sleeping, 1);
     Atomics.wait(words, Word.job, job);
     Atomics.sub(words, Word.sleeping, 1);

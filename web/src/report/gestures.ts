@@ -12,7 +12,7 @@ export interface Moves {
   doubleClick(x: number, y: number): void;
 }
 
-const STILL = 4;
+const CLICK_DISTANCE = 4;
 
 export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
   const down = new Map<number, { x: number; y: number }>();
@@ -44,7 +44,7 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
     traveled += Math.abs(dx) + Math.abs(dy);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     if (!other) {
-      if (traveled > STILL) moves.pan(dx, dy);
+      if (traveled > CLICK_DISTANCE) moves.pan(dx, dy);
       return;
     }
     const gap = (a: { x: number; y: number }) => Math.max(Math.hypot(a.x - other.x, a.y - other.y), 1);
@@ -52,7 +52,7 @@ export function follow(canvas: HTMLCanvasElement, moves: Moves): void {
     moves.pan(dx / 2, dy / 2);
   });
   const up = (event: PointerEvent) => {
-    if (down.delete(event.pointerId) && event.type === 'pointerup' && traveled <= STILL)
+    if (down.delete(event.pointerId) && event.type === 'pointerup' && traveled <= CLICK_DISTANCE)
       moves.click(event.offsetX, event.offsetY);
   };
   canvas.addEventListener('pointerup', up);

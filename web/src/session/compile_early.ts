@@ -39,7 +39,7 @@ export async function compileEarly(
     gpuSession.recorder.byShapes = () => core.replayable(run);
     // A loop on the CPU calls no kernels, but pauses.
     const late = setTimeout(() => core.cancel(run), MOST_MS);
-    gpuSession.dry = { calls: CALLS + plan.nodes().length };
+    gpuSession.dryRun = { calls: CALLS + plan.nodes().length };
     try {
       plan.inputs.forEach(({ dtype, dims, onCpu, onGpu }, i) => {
         const count = elementCount(dims!);
@@ -56,13 +56,13 @@ export async function compileEarly(
       runtime.log(1, 'session', `compiled only part of ${plan.modelName || 'the model'} early: ${messageOf(error)}`);
     } finally {
       clearTimeout(late);
-      gpuSession.dry = undefined;
+      gpuSession.dryRun = undefined;
       gpuSession.recorder = undefined;
       core.endRun(run);
     }
   });
   const { provider } = gpuSession;
-  const arena = new Arena(ON_PAPER, provider.gpu.device.limits.maxBufferSize);
+  const arena = new Arena(WITHOUT_BUFFERS, provider.gpu.device.limits.maxBufferSize);
   const last = recording.segments.length - 1;
   const commands = recording.segments.flatMap((_, i) =>
     recording.place(i, arena, provider, i === last ? survivors : undefined),
@@ -78,7 +78,7 @@ const CALLS = 32768;
 const MOST_MS = 10_000;
 
 /** The memory plan decides which pipelines there are, so it is made as for the run, but of no buffers. */
-const ON_PAPER: ConstructorParameters<typeof Arena>[0] = {
+const WITHOUT_BUFFERS: ConstructorParameters<typeof Arena>[0] = {
   acquire: (bytes) => ({ size: storageBytes(bytes) }) as GPUBuffer,
   release() {},
 };

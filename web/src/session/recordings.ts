@@ -25,7 +25,7 @@ export class RecordingCache {
   }
 
   /** The part of the key that says what goes to the GPU. */
-  static kin(feeds: readonly Value[], inputs: readonly PlanInput[]): string {
+  static gpuKey(feeds: readonly Value[], inputs: readonly PlanInput[]): string {
     return RecordingCache.key(feeds.filter((feed, i) => inputs[i].onGpu || isContainer(feed) || isOnGpu(feed)));
   }
 
@@ -33,8 +33,8 @@ export class RecordingCache {
    * The recording for `key`; if there is none, one that differs only in what stays on the CPU (a mask that grows word
    * by word, say), for the core's walk will tell whether that makes a difference on the GPU; or a new empty one.
    */
-  take(key: string, kin = key): Recording {
-    const recording = this.recordings.get(key) ?? this.borrow(key, kin) ?? new Recording(key, kin);
+  take(key: string, gpuKey = key): Recording {
+    const recording = this.recordings.get(key) ?? this.borrow(key, gpuKey) ?? new Recording(key, gpuKey);
     this.recordings.delete(key);
     this.recordings.set(key, recording);
     for (const [oldest] of this.recordings) {
@@ -44,11 +44,11 @@ export class RecordingCache {
     return recording;
   }
 
-  private borrow(key: string, kin: string): Recording | undefined {
+  private borrow(key: string, gpuKey: string): Recording | undefined {
     const all = [...this.recordings.values()];
     // Where it did make a difference, taking each other's recordings would cost more than it brings.
     this.lending &&= !all.some(({ borrowed, diverged }) => borrowed && diverged);
-    const recording = this.lending ? all.findLast((one) => one.kin === kin && !one.closed) : undefined;
+    const recording = this.lending ? all.findLast((one) => one.gpuKey === gpuKey && !one.closed) : undefined;
     if (!recording) return undefined;
     this.recordings.delete(recording.key);
     recording.key = key;

@@ -61,9 +61,11 @@ export class SessionRun {
     const { gpuSession, recordings } = session;
     gpuSession.boundInPlace = boundInPlace(session.plan, gpuSession, this.feeds, this.options.bind);
     const together = [...gpuSession.boundInPlace].map(([kernel, pairs]) => `; ${kernel}: ${pairs.join(' ')}`).join('');
-    const kin =
-      this.options.graphId === undefined ? RecordingCache.kin(this.feeds, session.plan.inputs) + together : undefined;
-    const recording = recordings!.take(this.recordingKey(together), kin);
+    const gpuKey =
+      this.options.graphId === undefined
+        ? RecordingCache.gpuKey(this.feeds, session.plan.inputs) + together
+        : undefined;
+    const recording = recordings!.take(this.recordingKey(together), gpuKey);
     const recorder = new Recorder(
       gpuSession.provider,
       gpuSession.memory,

@@ -29,18 +29,18 @@ const CLOSING: { readonly [opening: string]: string } = { '(': ')', '[': ']', '{
 export function accessThrough(module: string, names: readonly string[]): AccessedText {
   const text = module.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, ' '));
   const tokens = [...text.matchAll(TOKEN)].map((match): Token => ({ text: match[0], start: match.index }));
-  return new Rewriter(text, tokens, partnersOf(tokens), referencesTo(new Set(names), tokens)).rewritten();
+  return new Rewriter(text, tokens, matchingBrackets(tokens), referencesTo(new Set(names), tokens)).rewritten();
 }
 
 /** For each opening bracket the place of the closing one. */
-function partnersOf(tokens: readonly Token[]): Map<number, number> {
-  const partners = new Map<number, number>();
+function matchingBrackets(tokens: readonly Token[]): Map<number, number> {
+  const brackets = new Map<number, number>();
   const open: number[] = [];
   tokens.forEach(({ text }, i) => {
     if (text in CLOSING) open.push(i);
-    else if (open.length > 0 && text === CLOSING[tokens[open.at(-1)!].text]) partners.set(open.pop()!, i);
+    else if (open.length > 0 && text === CLOSING[tokens[open.at(-1)!].text]) brackets.set(open.pop()!, i);
   });
-  return partners;
+  return brackets;
 }
 
 interface Scope {
@@ -107,7 +107,7 @@ class Rewriter {
   constructor(
     private readonly text: string,
     private readonly tokens: readonly Token[],
-    private readonly partners: ReadonlyMap<number, number>,
+    private readonly brackets: ReadonlyMap<number, number>,
     private readonly references: ReadonlySet<number>,
   ) {}
 
@@ -140,7 +140,7 @@ class Rewriter {
   /** What takes the place of an access, and where the text goes on. */
   private access(i: number): { text: string; next: number } {
     const name = this.tokens[i].text;
-    const close = this.partners.get(i + 1);
+    const close = this.brackets.get(i + 1);
     if (
       this.at(i + 1) !== '[' ||
       close === undefined ||
@@ -173,7 +173,7 @@ class Rewriter {
 
   /** The lane that the tokens from `i` on choose, if they do. */
   private lane(i: number): { index: string; next: number } | undefined {
-    const close = this.partners.get(i);
+    const close = this.brackets.get(i);
     if (this.at(i) === '[' && close !== undefined)
       return { index: `u32(${this.between(i + 1, close)})`, next: close + 1 };
     const component =
@@ -187,7 +187,7 @@ class Rewriter {
    */
   private endOfStatement(begin: number): number {
     let i = begin;
-    while (i < this.tokens.length && ![';', ')', '}'].includes(this.at(i))) i = (this.partners.get(i) ?? i) + 1;
+    while (i < this.tokens.length && ![';', ')', '}'].includes(this.at(i))) i = (this.brackets.get(i) ?? i) + 1;
     return i;
   }
 
