@@ -81,3 +81,23 @@ def endless_on_webgpu() -> bytes:
     names = ["a", "b", "c", "d"]
     nodes = [helper.make_node("Einsum", names, ["y"], name="endless", equation="ij,jk,kl,lm->im")]
     return model(nodes, [floats(name, ["n", "n"]) for name in names], [floats("y", ["n", "n"])])
+
+
+RNG = np.random.default_rng(4)
+WEIGHTS = {
+    name: RNG.standard_normal(shape).astype(np.float32)
+    for name, shape in {"w": (12, 4, 3, 3), "g": (12, 6, 3, 3), "m": (12, 13), "t": (7, 13)}.items()
+}
+
+
+def two_products() -> bytes:
+    """Convolutions, grouped ones among them, then products by matrices that lie both ways; no size fills its panels."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
+        helper.make_node("Conv", ["a", "g"], ["b"], group=2, pads=[1] * 4),
+        helper.make_node("ReduceMean", ["b", "axes"], ["c"], keepdims=0),
+        helper.make_node("MatMul", ["c", "m"], ["d"]),
+        helper.make_node("Gemm", ["d", "t"], ["y"], transB=1),
+    ]
+    constants = [numpy_helper.from_array(array, name) for name, array in (*WEIGHTS.items(), ("axes", np.array([2, 3])))]
+    return model(nodes, [floats("x", ["N", 4, 8, 8])], [floats("y", ["N", 7])], constants, 18)

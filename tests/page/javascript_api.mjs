@@ -2,8 +2,7 @@
 import { InferenceSession, Runtime, Tensor } from './py_ort.js';
 
 const runtime = new Runtime();
-const create = (name, options = {}) =>
-  InferenceSession.create(`${name}.plan`, `${name}.weights`, { runtime, ...options });
+const create = (name, options = {}) => InferenceSession.create(`${name}.pyort`, { runtime, ...options });
 const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 const scale = new Tensor('float32', [10, 20, 30]);
 
@@ -200,5 +199,106 @@ export const cases = {
     }
     await session.release();
     if ((await runtime.contexts.all()).has(9)) throw new Error('the device is still open');
+  },
+
+  'from bytes, blobs and parts': async () => {
+    const bytes = await (await fetch('add.pyort')).arrayBuffer();
+    for (const model of [bytes, new Uint8Array(bytes), new Blob([bytes]), new URL('add.pyort', location.href)]) {
+      const session = await InferenceSession.create(model, { runtime });
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+      await session.release();
+    }
+    const parted = await create('parted');
+    const first = await (await fetch('parted.pyort')).blob();
+    await fails(() => InferenceSession.create(first, { runtime }), 'goes on in the file parted.pyort.1: give its URL');
+    await fails(
+      () => InferenceSession.create(first, { runtime, externalData: [] }),
+      'parted.pyort.1, which externalData does not have: it has none',
+    );
+    const externalData = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({
+      path: `parted.pyort.${i}`,
+      data: `parted.pyort.${i}`,
+    }));
+    const given = await InferenceSession.create(first, { runtime, externalData });
+    const image = new Tensor(
+      'float32',
+      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
+      [1, 4, 8, 8],
+    );
+    const [a, b] = [(await parted.run({ x: image })).y, (await given.run({ x: image })).y];
+    equal(a.data, [...b.data]);
+    if (!a.data.some((value) => value !== 0)) throw new Error('all zeros');
+    await parted.release();
+    await given.release();
+  },
+
+  'on wasm alone, the same numbers': async () => {
+    const x = new Tensor(
+      'float32',
+      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
+      [1, 4, 8, 8],
+    );
+    const [gpu, cpu] = [await create('parted'), await create('parted', { executionProviders: ['wasm'] })];
+    equal([gpu.session.provider !== undefined, cpu.session.provider !== undefined], [true, false]);
+    const [a, b] = [(await gpu.run({ x })).y.data, (await cpu.run({ x })).y.data];
+    if (![...a].every((value, i) => Math.abs(value - b[i]) < 1e-4 * (1 + Math.abs(value))))
+      throw new Error(`${a}; ${b}`);
+    await gpu.release();
+    await cpu.release();
+  },
+
+  'what the model says of itself': async () => {
+    const session = await create('strings');
+    equal(
+      [JSON.stringify(session.inputMetadata)],
+      [
+        '[{"name":"x","isTensor":true,"type":"float32","shape":[4]},{"name":"s","isTensor":true,"type":"string","shape":["N"]}]',
+      ],
+    );
+    equal(
+      session.outputMetadata.map(({ name }) => name),
+      session.outputNames,
+    );
+    await session.release();
+  },
+
+  'what is left out is said': async () => {
+    const said = [];
+    const runtime = new Runtime();
+    runtime.log = (severity, _category, text) => severity === 2 && said.push(text);
+    const session = await InferenceSession.create('wasm.pyort', {
+      runtime,
+      executionProviders: ['webnn', 'webgpu', 'cpu'],
+    });
+    equal(said, [
+      'left out: webnn: py_ort has no such provider in a page; webgpu: the model was exported without it (py-ort export --provider webgpu)',
+    ]);
+    await session.release();
+    await fails(
+      () => create('wasm', { executionProviders: ['webgpu'] }),
+      'no execution provider is available: webgpu: the model',
+    );
+    await fails(() => create('add', { executionProviders: ['gpu'] }), 'no execution provider "gpu"');
+  },
+
+  'what is no model': async () => {
+    await fails(
+      () => InferenceSession.create('add.onnx', { runtime }),
+      'add.onnx is an ONNX file.*py-ort export MODEL.onnx.*py-ort serve',
+    );
+    await fails(() => InferenceSession.create('index.html', { runtime }), 'is a page or JSON');
+    await fails(() => create('nowhere'), 'nowhere.pyort answered 404');
+    await fails(() => InferenceSession.create(new Uint8Array(7), { runtime }), 'ended after 7 bytes');
+    await fails(
+      () => InferenceSession.create(7, { runtime }),
+      'a model is a URL, a Blob, an ArrayBuffer or a Uint8Array',
+    );
+    const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    await fails(
+      () => InferenceSession.create(bytes.slice(0, bytes.length - 4000), { runtime }),
+      'broke off|ended after',
+    );
+    bytes[40] ^= 1;
+    await fails(() => InferenceSession.create(bytes, { runtime }), 'damaged: its header has changed');
   },
 };

@@ -12,7 +12,7 @@ import pytest
 import small_models
 from onnx import TensorProto, helper
 
-from py_ort.compiler.compile import compile_model
+import py_ort
 
 pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent
@@ -40,9 +40,10 @@ def javascript() -> Iterator[Any]:
     for file in (ASSETS / "py_ort.js", HERE / "javascript_api.mjs"):
         shutil.copy(file, page.folder / file.name)
     for name, model in {"add": small_models.add(), "strings": strings()}.items():
-        compiled = compile_model(model)
-        (page.folder / f"{name}.plan").write_bytes(compiled.plan)
-        (page.folder / f"{name}.weights").write_bytes(compiled.weights.tobytes())
+        py_ort.export(model, page.folder / f"{name}.pyort")
+    py_ort.export(small_models.add(), page.folder / "wasm.pyort", providers=["wasm"])
+    py_ort.export(small_models.two_products(), page.folder / "parted.pyort", part_size=1024)
+    (page.folder / "add.onnx").write_bytes(small_models.add())
     yield lambda case: page.evaluate("async (case_) => (await import('./javascript_api.mjs')).cases[case_]()", case)
     opened.close()
 

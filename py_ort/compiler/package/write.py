@@ -60,27 +60,26 @@ def write_package(
         The files.
     """
     data = _Data()
+    # A page reads the file from its beginning: it needs its plan before the weights, and no placement.
+    offsets = [data.add(compiled.plan) for _, compiled in plans]
+    first_size = max(part_size, data.size)  # the plans are in the first file
+    # The GPU's matrices first: panels can be made of them.
+    order = sorted(range(len(plans)), key=lambda i: "webgpu" not in plans[i][0].providers)
+    weights = {i: [data.weight(entry) for entry in plans[i][1].weights.entries] for i in order}
     entries = []
-    for target, compiled in plans:
-        offset = data.add(compiled.plan)
-        weights = [data.weight(entry) for entry in compiled.weights.entries]
+    for i, (target, compiled) in enumerate(plans):
         shapes = {name: list(shape) for name, shape in target.shapes.items()}
-        entries.append((target, shapes, offset, len(compiled.plan), weights, compiled))
-    placements = [json.dumps(compiled.placement.to_json(), separators=(",", ":")).encode() for _, compiled in plans]
-    plan_entries = [
-        PlanEntry(list(target.providers), shapes, offset, size, weights, (data.add(text), len(text)))
-        for (target, shapes, offset, size, weights, _), text in zip(entries, placements, strict=True)
-    ]
+        text = json.dumps(compiled.placement.to_json(), separators=(",", ":")).encode()
+        place = data.add(text), len(text)
+        entries.append(PlanEntry(list(target.providers), shapes, offsets[i], len(compiled.plan), weights[i], place))
     first = plans[0][1]
     name, size = path.stem, data.size
     inputs, outputs = list(first.inputs), list(first.outputs)
     parts: list[PartEntry] = []
-    if size > part_size:
-        starts = range(part_size, size, part_size)
+    if size > first_size:
+        starts = range(first_size, size, part_size)
         parts = [PartEntry(f"{path.name}.{i}", min(part_size, size - at)) for i, at in enumerate(starts, 1)]
-    header = Header(
-        VERSION, PlanVersion.current, producer, name, inputs, outputs, first.metadata, plan_entries, size, parts
-    )
+    header = Header(VERSION, PlanVersion.current, producer, name, inputs, outputs, first.metadata, entries, size, parts)
     files = [path, *(path.parent / part.name for part in parts)]
     pieces = _Pieces(data.pieces())
     done = 0
@@ -88,7 +87,7 @@ def write_package(
         with replacing(file, 0o666) as out:  # less the umask: it is to be given away
             if i == 0:
                 out.write(header.tobytes())
-            for piece in pieces.take(part_size if parts else size):
+            for piece in pieces.take(part_size if i else first_size):
                 out.write(piece)
                 done += len(piece)
                 written(done, size)

@@ -6,10 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 import small_models
-from onnx import helper, numpy_helper
 
 import py_ort
 from py_ort.compiler import CompileOptions, compile_model
@@ -19,32 +17,12 @@ from py_ort.exceptions import InvalidArgument, InvalidProtobuf, NoSuchFile, NotI
 from py_ort.wire.parts import LazyPart, Part
 
 WEBGPU, WASM = ["webgpu", "wasm"], ["wasm"]
-RNG = np.random.default_rng(4)
-WEIGHTS = {
-    name: RNG.standard_normal(shape).astype(np.float32)
-    for name, shape in {"w": (12, 4, 3, 3), "g": (12, 6, 3, 3), "m": (12, 13), "t": (7, 13)}.items()
-}
-
-
-def network() -> bytes:
-    """Convolutions, grouped ones among them, then products by matrices that lie both ways; no size fills its panels."""
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
-        helper.make_node("Conv", ["a", "g"], ["b"], group=2, pads=[1] * 4),
-        helper.make_node("ReduceMean", ["b", "axes"], ["c"], keepdims=0),
-        helper.make_node("MatMul", ["c", "m"], ["d"]),
-        helper.make_node("Gemm", ["d", "t"], ["y"], transB=1),
-    ]
-    constants = [numpy_helper.from_array(array, name) for name, array in (*WEIGHTS.items(), ("axes", np.array([2, 3])))]
-    return small_models.model(
-        nodes, [small_models.floats("x", ["N", 4, 8, 8])], [small_models.floats("y", ["N", 7])], constants, 18
-    )
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("exported") / "net.pyort"
-    assert py_ort.export(network(), file, shapes=[{"x": [2, 4, 8, 8]}]) == [file]
+    assert py_ort.export(small_models.two_products(), file, shapes=[{"x": [2, 4, 8, 8]}]) == [file]
     return file
 
 
@@ -56,7 +34,9 @@ def blob(parts: Sequence[Part]) -> bytes:
 @pytest.mark.parametrize("providers", [WEBGPU, WASM], ids=lambda names: names[0])
 def test_is_what_was_compiled(exported: Path, providers: list[str], shapes: dict[str, list[int]]) -> None:
     found = Package(exported).planned(providers, shapes)
-    compiled = compile_model(network(), providers=providers, options=CompileOptions(input_shapes=shapes))
+    compiled = compile_model(
+        small_models.two_products(), providers=providers, options=CompileOptions(input_shapes=shapes)
+    )
     assert blob(found.parts()) == blob(compiled.parts())
     assert [(str(i), str(o)) for i, o in zip(found.inputs, found.outputs, strict=True)] == [
         ("NodeArg(name='x', type='tensor(float)', shape=['N', 4, 8, 8])",
@@ -68,7 +48,7 @@ def test_is_what_was_compiled(exported: Path, providers: list[str], shapes: dict
 
 def test_weights_are_there_once(exported: Path) -> None:
     header, _ = read_header(exported.read_bytes())
-    weights = sum(array.nbytes for array in WEIGHTS.values())
+    weights = sum(array.nbytes for array in small_models.WEIGHTS.values())
     places = {place[:2] for plan in header.plans for place in plan.weights if place[1]}
     assert sum(size for _, size in places) < 1.1 * weights
     assert {form for plan in header.plans for *_, form in plan.weights} >= {Form.AS_IS, Form.MATRIX}
@@ -76,13 +56,15 @@ def test_weights_are_there_once(exported: Path) -> None:
 
 
 def test_in_parts(tmp_path: Path) -> None:
-    files = py_ort.export(network(), tmp_path / "net.pyort", part_size=4096)
+    files = py_ort.export(small_models.two_products(), tmp_path / "net.pyort", part_size=4096)
     assert [file.name for file in files[:3]] == ["net.pyort", "net.pyort.1", "net.pyort.2"]
     assert all(file.stat().st_size == 4096 for file in files[1:-1])
-    assert blob(Package(files[0]).planned(WASM, {}).parts()) == blob(compile_model(network(), providers=WASM).parts())
+    assert blob(Package(files[0]).planned(WASM, {}).parts()) == blob(
+        compile_model(small_models.two_products(), providers=WASM).parts()
+    )
     with pytest.raises(NoSuchFile, match=r"net\.pyort\.1.*by its path"):
         Package(files[0].read_bytes())
-    fewer = py_ort.export(network(), tmp_path / "net.pyort")
+    fewer = py_ort.export(small_models.two_products(), tmp_path / "net.pyort")
     assert sorted(tmp_path.iterdir()) == fewer, "parts of an earlier file are left"
 
 
@@ -93,7 +75,7 @@ def test_from_bytes(exported: Path) -> None:
 def test_no_such_plan(exported: Path, tmp_path: Path) -> None:
     with pytest.raises(NotImplemented, match=r"no plan for wasm for the shapes \{'x': \[3, 4, 8, 8\]\}"):
         Package(exported).planned(WASM, {"x": [3, 4, 8, 8]})
-    (file,) = py_ort.export(network(), tmp_path / "wasm.pyort", providers=["wasm"])
+    (file,) = py_ort.export(small_models.two_products(), tmp_path / "wasm.pyort", providers=["wasm"])
     with pytest.raises(NotImplemented, match="no plan for webgpu, wasm, but for: wasm"):
         Package(file).planned(WEBGPU, {})
 
@@ -142,7 +124,7 @@ def test_cut_off_or_spoilt(exported: Path) -> None:
     for spoilt in (data[:10], data[:200], data[:-1], data[:40] + b"?" + data[41:]):
         with pytest.raises(InvalidProtobuf):
             Package(spoilt)
-    assert not begins(network())
+    assert not begins(small_models.two_products())
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/part"])
@@ -159,9 +141,9 @@ def test_arguments(tmp_path: Path) -> None:
     file = tmp_path / "x.pyort"
     for arguments in ({"providers": []}, {"providers": "webgpu"}, {"providers": ["webnn"]}, {"part_size": 100}):
         with pytest.raises(InvalidArgument):
-            py_ort.export(network(), file, **arguments)
+            py_ort.export(small_models.two_products(), file, **arguments)
     with pytest.raises(NoSuchFile):
         py_ort.export(tmp_path / "none.onnx", file)
     with pytest.raises(InvalidArgument):
-        py_ort.export(network(), file, shapes=[{"x": [2, 4]}])
+        py_ort.export(small_models.two_products(), file, shapes=[{"x": [2, 4]}])
     assert not list(tmp_path.iterdir()), "nothing is left of what failed"

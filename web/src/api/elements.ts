@@ -54,6 +54,13 @@ export function typeOfDtype(dtype: DType): TensorType {
   return found[0] as TensorType;
 }
 
+/** Of a type in ONNX's words; undefined where that is no tensor. */
+export function typeInOnnx(words: string): TensorType | undefined {
+  const element = /^tensor\((.+)\)$/.exec(words)?.[1];
+  const renamed: { [name: string]: string } = { float: 'float32', double: 'float64' };
+  return element === undefined ? undefined : ((renamed[element] ?? element) as TensorType);
+}
+
 /** Takes plain arrays of numbers too. */
 export function toData(
   type: TensorType,

@@ -5,9 +5,15 @@ import { elementCount } from '../contract/elements';
 import { storageBytes } from '../gpu/memory_plan';
 import type { GpuProvider } from '../gpu/provider';
 import type { RunInfo } from '../session/run_options';
+import { ofPackage } from '../session/model_source';
+import { Runtime } from '../session/runtime';
 import { Session, type SessionOptions } from '../session/session';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
-import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';
+import type { Header, NodeArgEntry } from '../package/header';
+import type { ModelFile } from '../package/model_file';
+import { Package } from '../package/package';
+import { choosePlan, type ExternalFile, partOf, type ProviderChoice } from './execution_providers';
+import { dtypeOfType, fromBytes, invalid, type TensorType, toBytes, typeInOnnx, typeOfDtype } from './elements';
 import { Tensor, type TensorLocation } from './tensor';
 
 /** An array for a sequence, null for an optional without an element. */
@@ -16,10 +22,22 @@ export type OnnxValues = { readonly [name: string]: OnnxValue };
 
 export type OutputLocation = Exclude<TensorLocation, 'none'>;
 
-export interface InferenceSessionOptions extends SessionOptions {
+export interface InferenceSessionOptions extends SessionOptions, ProviderChoice {
+  /** The further files of a model in parts, where they are not beside its URL. */
+  readonly externalData?: readonly ExternalFile[];
   /** Where outputs go: all, or by name. Default: the CPU. */
   readonly preferredOutputLocation?: OutputLocation | { readonly [name: string]: OutputLocation };
 }
+
+/** Of an input or output; `shape` has a name, or "" if there is none, where a size is open. */
+export type ValueMetadata =
+  | { readonly name: string; readonly isTensor: false }
+  | {
+      readonly name: string;
+      readonly isTensor: true;
+      readonly type: TensorType;
+      readonly shape: readonly (number | string)[];
+    };
 
 export interface InferenceRunOptions {
   readonly signal?: AbortSignal;
@@ -36,20 +54,43 @@ export class InferenceSession {
 
   private constructor(
     readonly session: Session,
+    private readonly header: Header,
     private readonly locations: InferenceSessionOptions['preferredOutputLocation'],
   ) {}
 
-  /** @param plan and weights are the URLs of what `py-ort compile` or the like wrote. */
-  static async create(plan: string, weights: string, options: InferenceSessionOptions = {}): Promise<InferenceSession> {
-    const { preferredOutputLocation: locations } = options;
-    const session = await Session.load(plan, weights, options);
+  /**
+   * Makes a session of a `.pyort` file, which `py-ort export` writes.
+   *
+   * @param model its URL, or the file itself.
+   */
+  static async create(model: ModelFile, options: InferenceSessionOptions = {}): Promise<InferenceSession> {
+    const runtime = options.runtime ?? new Runtime();
+    const opened = await Package.open(model, partOf(options.externalData));
+    let session: Session;
     try {
-      checkLocations(session, locations);
+      const { number, settings } = await choosePlan(opened, runtime, options);
+      session = await Session.load(ofPackage(await opened.plan(number)), { ...options, ...settings, runtime });
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
+    try {
+      checkLocations(session, options.preferredOutputLocation);
     } catch (error) {
       await session.release();
       throw error;
     }
-    return new InferenceSession(session, locations);
+    return new InferenceSession(session, opened.header, options.preferredOutputLocation);
+  }
+
+  /** What each input takes, as the model says. */
+  get inputMetadata(): readonly ValueMetadata[] {
+    return this.header.inputs.map(metadataOf);
+  }
+
+  /** What each output is, as far as the model says. */
+  get outputMetadata(): readonly ValueMetadata[] {
+    return this.header.outputs.map(metadataOf);
   }
 
   get inputNames(): string[] {
@@ -150,6 +191,12 @@ export class InferenceSession {
     else (target.data as Uint8Array).set(data as Uint8Array);
     return target;
   }
+}
+
+function metadataOf({ name, type, dims }: NodeArgEntry): ValueMetadata {
+  const found = typeInOnnx(type);
+  if (!found) return { name, isTensor: false };
+  return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
 }
 
 function onCpu(what: string, tensor: Tensor): Value {

@@ -30,6 +30,7 @@ import { RuntimeError } from '../errors';
 import type { DeviceOptions } from '../gpu/device';
 import type { RunOptions } from '../session/run_options';
 import { Runtime } from '../session/runtime';
+import { ofUrls } from '../session/model_source';
 import { Session, type SessionOptions } from '../session/session';
 import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
@@ -132,7 +133,7 @@ export class Requests {
     signal: AbortSignal,
   ): Promise<Answer> {
     const sessionOptions = json<SessionOptions>(options);
-    const session = await Session.load(text(plan), text(weights), {
+    const session = await Session.load(ofUrls(text(plan), text(weights)), {
       ...sessionOptions,
       runtime: this.runtime,
       signal,

@@ -1,7 +1,7 @@
-// A model ready to run: a plan and its weights. Works in a plain page: Session.load(planUrl, weightsUrl),
+// A model ready to run: a plan and its weights. Works in a plain page: Session.load(ofUrls(planUrl, weightsUrl)),
 // session.run(feeds).
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../gpu/counters';
 import type { Simd } from '../core/microkernels';
 import { webGpuSettings, type WebGpuOptions } from '../core/webgpu_options';
@@ -12,6 +12,7 @@ import type { CompiledShader } from '../gpu/segment';
 import { checkCapturable } from './capture';
 import { compileEarly } from './compile_early';
 import { GpuSession } from '../jsep/gpu_session';
+import type { ModelSource } from './model_source';
 import { readPlan } from './plan';
 import { SessionRun } from './run';
 import type { RunOptions, RunResult } from './run_options';
@@ -20,7 +21,6 @@ import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { userKernels } from '../user_kernels';
-import { fetchedBytes } from '../wire/fetching';
 import { Timeline } from '../timeline';
 import { SessionWeights } from './weights';
 
@@ -57,13 +57,13 @@ const FOR_THE_COMPILER = ['preferredLayout', 'forceCpuNodeNames'];
 export class Session extends SessionState {
   private released = false;
 
-  static async load(planUrl: string, weightsUrl: string, options: SessionOptions = {}): Promise<Session> {
+  static async load(source: ModelSource, options: SessionOptions = {}): Promise<Session> {
     const start = performance.now();
     const runtime = options.runtime ?? new Runtime();
     const timeline = new Timeline();
     const [loaded, planBytes] = await Promise.all([
       timeline.during('wait for the core', () => runtime.core()),
-      timeline.during('fetch the plan', () => fetchPlan(planUrl)),
+      timeline.during('fetch the plan', () => source.plan()),
     ]);
     const webgpu = webGpuSettings(loaded.core, options.webgpu);
     const { deviceId, device, preserveDevice } = webgpu;
@@ -91,7 +91,7 @@ export class Session extends SessionState {
         options.signal?.throwIfAborted();
         options.onProgress?.(stage, done, total);
       };
-      weights = await SessionWeights.load(weightsUrl, plan, loaded.core, handle, provider, progress('weights'));
+      weights = await SessionWeights.load(source, plan, loaded.core, handle, provider, progress('weights'));
       const weights_ms = performance.now() - weightsStart;
       timeline.add('fetch the weights', 'page', weightsStart, { bytes: plan.weightsSize });
       const prepareStart = performance.now();
@@ -188,13 +188,5 @@ export class Session extends SessionState {
         `the GPU device of this session was lost (${lost}): create the session again`,
       );
     }
-  }
-}
-
-async function fetchPlan(url: string): Promise<Uint8Array> {
-  try {
-    return await fetchedBytes(url);
-  } catch (error) {
-    throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched: ${messageOf(error)}`);
   }
 }

@@ -5,7 +5,9 @@ import type { Core } from '../core/core';
 import { RuntimeError } from '../errors';
 import type { GpuProvider } from '../gpu/provider';
 import { elementCount } from '../contract/elements';
-import { downloadChunks } from '../wire/download';
+import { scatterIntoPanels } from '../package/forms';
+import { Form } from '../package/header';
+import type { ModelSource } from './model_source';
 import type { PlanInfo, PlanWeight } from './plan';
 import { type GpuWeight, GpuWeightStore, HeapWeightStore } from './weight_store';
 
@@ -17,6 +19,7 @@ export class SessionWeights {
   readonly bytes = { gpu: 0, heap: 0, sharedOnGpu: 0, sharedInHeap: 0 };
 
   private constructor(
+    private readonly source: ModelSource,
     private readonly core: Core,
     private readonly session: number,
     private readonly provider: GpuProvider | undefined,
@@ -24,14 +27,14 @@ export class SessionWeights {
 
   /** Loads the weights of a plan whose session the core has just made. */
   static async load(
-    url: string,
+    source: ModelSource,
     plan: PlanInfo,
     core: Core,
     session: number,
     provider: GpuProvider | undefined,
     progress: (done: number, total: number) => void,
   ): Promise<SessionWeights> {
-    const loaded = new SessionWeights(core, session, provider);
+    const loaded = new SessionWeights(source, core, session, provider);
     try {
       const sinks = new Map<PlanWeight, Sink[]>();
       loaded.placeOnGpu(
@@ -42,7 +45,7 @@ export class SessionWeights {
         plan.weights.filter(({ onCpu, size }) => onCpu && size > 0),
         sinks,
       );
-      await fetchInto(url, plan.weightsSize, sinks, progress);
+      await fetchInto(source, plan.weightsSize, sinks, progress);
       loaded.announce(plan.weights);
       return loaded;
     } catch (error) {
@@ -73,7 +76,7 @@ export class SessionWeights {
     );
     missing.forEach((weight, i) => {
       take(weight, made[i]);
-      if (weight.size > 0) addSink(sinks, weight, gpuSink(this.provider!, weight, made[i]));
+      if (weight.size > 0) addSink(sinks, weight, this.gpuSink(weight, made[i]));
     });
   }
 
@@ -92,8 +95,35 @@ export class SessionWeights {
         const text = `no memory for a weight of ${weight.size} bytes (${this.bytes.heap} bytes of weights so far)`;
         throw new RuntimeError(ErrorCode.out_of_memory, text);
       }
-      addSink(sinks, weight, (offset, piece) => this.core.heap.set(piece, address + offset));
+      addSink(sinks, weight, this.heapSink(weight, address));
     }
+  }
+
+  private heapSink(weight: PlanWeight, address: number): Sink {
+    const { form, size } = this.source.place(weight);
+    if (form === Form.asIs) return (offset, piece) => this.core.heap.set(piece, address + offset);
+    return scatterIntoPanels(form, weight.dims, size, () => this.core.view(address, weight.size));
+  }
+
+  /** Takes a weight's bytes, piece by piece, with their offset in the weight. */
+  private gpuSink(weight: PlanWeight, { memory: { buffer, offset: place } }: GpuWeight): Sink {
+    const { gpu } = this.provider!;
+    const { form, size } = this.source.place(weight);
+    if (form === Form.asIs && gpu.elements.same(weight.dtype))
+      return (offset, piece) => gpu.write(buffer, place + offset, piece);
+    // Elements that become wider are gathered first: pieces may end within one.
+    const whole = new Uint8Array(weight.size);
+    const gather: Sink =
+      form === Form.asIs
+        ? (offset, piece) => whole.set(piece, offset)
+        : scatterIntoPanels(form, weight.dims, size, () => whole);
+    let missing = size;
+    return (offset, piece) => {
+      gather(offset, piece);
+      missing -= piece.byteLength;
+      if (missing > 0) return;
+      gpu.write(buffer, place, gpu.elements.same(weight.dtype) ? whole : gpu.elements.widen(weight.dtype, whole));
+    };
   }
 
   /** All bytes are there. */
@@ -122,13 +152,14 @@ function addSink(sinks: Map<PlanWeight, Sink[]>, weight: PlanWeight, sink: Sink)
 
 /** Fetches the parts of the blob that are wanted and gives each weight its bytes. */
 async function fetchInto(
-  url: string,
+  source: ModelSource,
   size: number,
   sinks: ReadonlyMap<PlanWeight, Sink[]>,
   progress: (done: number, total: number) => void,
 ): Promise<void> {
   const wanted = [...sinks]
-    .map(([{ offset, size: bytes }, take]) => ({ start: offset, end: offset + bytes, take }))
+    .map(([weight, take]) => ({ ...source.place(weight), take }))
+    .map(({ offset, size: bytes, take }) => ({ start: offset, end: offset + bytes, take }))
     .sort((a, b) => a.start - b.start);
   // Two weights of a plan may lie in one place of the blob.
   const reach = wanted.map(({ end }) => end);
@@ -137,38 +168,23 @@ async function fetchInto(
   const total = wanted.reduce((sum, { start, end }) => sum + end - start, 0);
   // When one range fails, what others still bring has no place any more.
   let over = false;
-  await downloadChunks(url, size, wanted, (offset, bytes) => {
-    if (over) return;
-    for (let i = firstAbove(reach, offset); i < wanted.length && wanted[i].start < offset + bytes.byteLength; i++) {
-      const { start, end, take } = wanted[i];
-      const [from, to] = [Math.max(start, offset), Math.min(end, offset + bytes.byteLength)];
-      if (from >= to) continue;
-      const piece = bytes.subarray(from - offset, to - offset);
-      for (const sink of take) sink(from - start, piece);
-      done += to - from;
-    }
-    progress(done, total);
-  }).catch((error: unknown) => {
-    over = true;
-    throw error;
-  });
-}
-
-/** Takes a weight's bytes, piece by piece, with their offset in the weight. */
-function gpuSink(
-  { gpu }: GpuProvider,
-  { dtype, size }: PlanWeight,
-  { memory: { buffer, offset: place } }: GpuWeight,
-): Sink {
-  if (gpu.elements.same(dtype)) return (offset, piece) => gpu.write(buffer, place + offset, piece);
-  // Elements that become wider are gathered first: pieces may end within one.
-  const whole = new Uint8Array(size);
-  let missing = size;
-  return (offset, piece) => {
-    whole.set(piece, offset);
-    missing -= piece.byteLength;
-    if (missing === 0) gpu.write(buffer, place, gpu.elements.widen(dtype, whole));
-  };
+  await source
+    .download(size, wanted, (offset, bytes) => {
+      if (over) return;
+      for (let i = firstAbove(reach, offset); i < wanted.length && wanted[i].start < offset + bytes.byteLength; i++) {
+        const { start, end, take } = wanted[i];
+        const [from, to] = [Math.max(start, offset), Math.min(end, offset + bytes.byteLength)];
+        if (from >= to) continue;
+        const piece = bytes.subarray(from - offset, to - offset);
+        for (const sink of take) sink(from - start, piece);
+        done += to - from;
+      }
+      progress(done, total);
+    })
+    .catch((error: unknown) => {
+      over = true;
+      throw error;
+    });
 }
 
 /** The first index whose number is above `value`; the numbers rise. */

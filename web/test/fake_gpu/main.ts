@@ -8,6 +8,7 @@ import { cpuElementSize, dtypeOf, elementCount } from '../../src/contract/elemen
 import type { DTypeName } from '../../src/contract/kernel';
 import { sessionStats } from '../../src/page/stats';
 import { Runtime } from '../../src/session/runtime';
+import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
 import { installFakeGpu } from './gpu';
 
@@ -35,7 +36,7 @@ const url = (path: string): URL => pathToFileURL(path);
 async function tell({ plan, weights, core, software, f16, feeds, runs = 2 }: Job) {
   installFakeGpu({ software, f16 });
   const runtime = new Runtime(url(core));
-  const session = await Session.load(url(plan).href, url(weights).href, { runtime });
+  const session = await Session.load(ofUrls(url(plan).href, url(weights).href), { runtime });
   const zeros = Object.fromEntries(
     Object.entries(feeds).map(([name, { dtype, dims }]) => {
       const type = dtypeOf(dtype);

@@ -3,6 +3,7 @@ import { DType } from '../../src/schema';
 import { dtypeOf, typeName } from '../../src/contract/elements';
 import type { DTypeName } from '../../src/contract/kernel';
 import { Runtime } from '../../src/session/runtime';
+import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
 import type { Tensor } from '../../src/wire/values';
 import type { Feeds } from '../../src/session/feeds';
@@ -20,7 +21,7 @@ const runtime = new Runtime();
 const sessions = new Map<number, Session>();
 
 async function load(plan: string, weights: string) {
-  const session = await Session.load(plan, weights, { runtime, webgpu: { validationMode: 'full' } });
+  const session = await Session.load(ofUrls(plan, weights), { runtime, webgpu: { validationMode: 'full' } });
   sessions.set(session.handle, session);
   return { id: session.handle, info: session.info };
 }

@@ -1,0 +1,87 @@
+// Which of a file's plans a page runs: that of the first provider of the list that there is here.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
+import type { ModelFile } from '../package/model_file';
+import type { FindPart, Package } from '../package/package';
+import type { Runtime } from '../session/runtime';
+import type { SessionOptions } from '../session/session';
+import { invalid } from './elements';
+
+export type ExecutionProviderName = 'webgpu' | 'wasm' | 'cpu';
+
+/** A provider with its options: those of WebGPU by onnxruntime's names. */
+export type ExecutionProvider =
+  | ExecutionProviderName
+  | ({ readonly name: 'webgpu' } & WebGpuOptions)
+  | { readonly name: 'wasm' | 'cpu' };
+
+export interface ProviderChoice {
+  /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */
+  readonly executionProviders?: readonly ExecutionProvider[];
+}
+
+export interface ExternalFile {
+  /** What the model calls it. */
+  readonly path: string;
+  readonly data: ModelFile;
+}
+
+/** Providers of others that are not here, and what is. */
+const ELSEWHERE = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
+
+interface Choice {
+  readonly number: number;
+  /** For `Session.load`. */
+  readonly settings: Pick<SessionOptions, 'webgpu'>;
+}
+
+export async function choosePlan(
+  model: Package,
+  runtime: Runtime,
+  { executionProviders = ['webgpu', 'wasm'], webgpu, opening }: ProviderChoice & SessionOptions,
+): Promise<Choice> {
+  const why: string[] = [];
+  if (executionProviders.length === 0) throw invalid('executionProviders is empty: name "webgpu", "wasm" or both');
+  for (const each of executionProviders) {
+    const { name: given, ...options } = typeof each === 'string' ? { name: each } : each;
+    const name: string = given === 'cpu' ? 'wasm' : given;
+    if (ELSEWHERE.includes(name)) {
+      why.push(`${name}: py_ort has no such provider in a page`);
+      continue;
+    }
+    if (name !== 'webgpu' && name !== 'wasm') throw invalid(`there is no execution provider "${name}"`);
+    const number = model.find(name === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm']);
+    if (number === undefined) {
+      why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
+      continue;
+    }
+    const settings = { webgpu: { ...webgpu, ...options } as WebGpuOptions };
+    if (name === 'webgpu') {
+      try {
+        const { deviceId, device } = webGpuSettings((await runtime.core()).core, settings.webgpu);
+        await runtime.device(deviceId, { ...device, ...opening });
+      } catch (error) {
+        if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
+        why.push(`${name}: ${messageOf(error)}`);
+        continue;
+      }
+    }
+    if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
+    return { number, settings };
+  }
+  throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
+}
+
+/** Finds further files among those that the page gave; undefined: beside the model's URL. */
+export function partOf(externalData: readonly ExternalFile[] | undefined): FindPart | undefined {
+  if (!externalData) return undefined;
+  return (name) => {
+    const found = externalData.find(({ path }) => path === name || path === `./${name}`);
+    if (!found) {
+      const given = externalData.map(({ path }) => path).join(', ') || 'none';
+      throw invalid(`the model goes on in the file ${name}, which externalData does not have: it has ${given}`);
+    }
+    return found.data;
+  };
+}

@@ -1,0 +1,123 @@
+// The header of a .pyort file. py_ort/compiler/package/format.py says what is in it, and a test compares the two.
+import { ErrorCode, PlanVersion } from '../schema';
+import { RuntimeError } from '../errors';
+
+/** What a file begins with. */
+export const MAGIC = new Uint8Array([0x50, 0x59, 0x4f, 0x52, 0x54, 0x0d, 0x0a, 0x1a]);
+/** Magic, size of the header, its CRC-32. */
+export const PREFIX_BYTES = 16;
+export const FORMAT_VERSION = 1;
+const LARGEST_HEADER = 1 << 28;
+
+/** How a weight's bytes in the file become those that its plan wants: `Form` in Python. */
+export const Form = { asIs: 0, matrix: 1, transposed: 2 } as const;
+
+export interface NodeArgEntry {
+  readonly name: string;
+  /** In ONNX's words: "tensor(float)", "seq(tensor(int64))", … */
+  readonly type: string;
+  /** A number, a name or null for each dimension; null when the rank is not known. */
+  readonly dims: readonly (number | string | null)[] | null;
+  readonly keys: readonly (number | string)[] | null;
+}
+
+export interface MetadataEntry {
+  readonly producer_name: string;
+  readonly graph_name: string;
+  readonly domain: string;
+  readonly description: string;
+  readonly graph_description: string;
+  readonly version: number;
+  readonly custom_metadata_map: { readonly [key: string]: string };
+}
+
+export interface PlanEntry {
+  readonly providers: readonly string[];
+  readonly shapes: { readonly [input: string]: readonly number[] };
+  readonly offset: number;
+  readonly size: number;
+  /** Offset, size and form, for each weight of the plan. */
+  readonly weights: readonly (readonly [number, number, number])[];
+  readonly placement: readonly [number, number];
+}
+
+export interface PartEntry {
+  readonly name: string;
+  readonly size: number;
+}
+
+export interface Header {
+  readonly version: number;
+  readonly plan_version: number;
+  readonly producer: string;
+  readonly name: string;
+  readonly inputs: readonly NodeArgEntry[];
+  readonly outputs: readonly NodeArgEntry[];
+  readonly metadata: MetadataEntry;
+  readonly plans: readonly PlanEntry[];
+  readonly size: number;
+  readonly parts: readonly PartEntry[];
+}
+
+/** The size of the header that follows these bytes. What is no .pyort file is refused, with what to do about it. */
+export function headerSize(prefix: Uint8Array, what: string): number {
+  if (!MAGIC.every((byte, i) => prefix[i] === byte)) throw notAPackage(prefix, what);
+  const size = new DataView(prefix.buffer, prefix.byteOffset).getUint32(8, true);
+  if (size > LARGEST_HEADER) throw damaged(what, 'its header is too large');
+  return size;
+}
+
+export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): Header {
+  if (new DataView(prefix.buffer, prefix.byteOffset).getUint32(12, true) !== crc32(text)) {
+    throw damaged(what, 'its header has changed');
+  }
+  const header = JSON.parse(new TextDecoder().decode(text)) as Header;
+  if (header.version !== FORMAT_VERSION || header.plan_version !== PlanVersion.current) {
+    throw new RuntimeError(
+      ErrorCode.not_implemented,
+      `${what} was written by ${header.producer}: it has format ${header.version} and plans of version ` +
+        `${header.plan_version}, and this runtime reads ${FORMAT_VERSION} and ${PlanVersion.current}. Export the ` +
+        'model again with the py_ort of this runtime (`py-ort export`), or use the runtime of that version',
+    );
+  }
+  const regions = header.plans.flatMap((plan) => [[plan.offset, plan.size], ...plan.weights] as const);
+  if (regions.some(([offset, size]) => !(offset >= 0 && size >= 0 && offset + size <= header.size)))
+    throw damaged(what, 'something in it is said to lie behind its end');
+  if (header.parts.some(({ name }) => name === '' || name.startsWith('.') || /[/\\:?#]/.test(name)))
+    throw damaged(what, 'its parts are not said to lie beside it');
+  return header;
+}
+
+/** In words that help. ONNX files are a protobuf whose first field is mostly ir_version. */
+function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
+  const known = new TextDecoder('latin1').decode(prefix);
+  const onnx = prefix[0] === 0x08 && prefix[1] < 0x20;
+  const looks = onnx
+    ? 'is an ONNX file, and a page has no compiler'
+    : known.startsWith('<') || known.startsWith('{')
+      ? 'is a page or JSON: is its URL right?'
+      : known.slice(4, 8) === 'ORTM'
+        ? 'is a file in the ORT format, and a page has no compiler'
+        : 'is no .pyort file';
+  return new RuntimeError(
+    ErrorCode.invalid_graph,
+    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; \`py-ort serve\` does it on ` +
+      'the way',
+  );
+}
+
+export function damaged(what: string, how: string): RuntimeError {
+  return new RuntimeError(ErrorCode.invalid_graph, `${what} is damaged: ${how}`);
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
+  return value;
+});
+
+function crc32(bytes: Uint8Array): number {
+  let crc = ~0;
+  for (let i = 0; i < bytes.length; i++) crc = CRC_TABLE[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
+  return ~crc >>> 0;
+}

@@ -1,0 +1,34 @@
+// A model's file, wherever it is: read once, from its beginning to its end.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { ByteReader } from '../wire/byte_reader';
+import { fetched, interrupted } from '../wire/fetching';
+
+export type ModelFile = string | URL | Blob | ArrayBuffer | Uint8Array;
+
+export interface OpenedFile {
+  /** In words. */
+  readonly what: string;
+  readonly reader: ByteReader;
+  /** Where ranges of it can be had, if they can. */
+  readonly ranges: string | undefined;
+}
+
+/** Opens a file. @param cache keeps what is fetched: see CacheKeeper. */
+export async function openFile(file: ModelFile, fetchFile = (url: string) => fetched(url)): Promise<OpenedFile> {
+  if (typeof file === 'string' || file instanceof URL) {
+    const url = new URL(String(file), globalThis.location?.href).href;
+    const response = await fetchFile(url);
+    const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
+    const ranges = response.headers.get('Accept-Ranges') === 'bytes' ? url : undefined;
+    return { what: url, reader: new ByteReader(stream, (how) => interrupted(url, how)), ranges };
+  }
+  if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
+    const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
+    return { what: 'the model', reader: new ByteReader(blob.stream()), ranges: undefined };
+  }
+  throw new RuntimeError(
+    ErrorCode.invalid_argument,
+    `a model is a URL, a Blob, an ArrayBuffer or a Uint8Array, not ${Object.prototype.toString.call(file)}`,
+  );
+}

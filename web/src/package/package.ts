@@ -1,0 +1,140 @@
+// A .pyort file: the plans in it, and the weights of one of them on their way.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
+import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
+import { type ModelFile, type OpenedFile, openFile } from './model_file';
+
+/** Where a weight lies in the file. */
+export interface WeightPlace {
+  readonly offset: number;
+  readonly size: number;
+  readonly form: number;
+}
+
+/** A plan of the file and its weights, which can be had once. */
+export interface PackagedPlan {
+  readonly providers: readonly string[];
+  readonly plan: Uint8Array;
+  /** In the order of the plan's weights. */
+  readonly places: readonly WeightPlace[];
+  download(wanted: readonly Range[], take: TakeChunk): Promise<void>;
+}
+
+/** Finds a further file of a model. */
+export type FindPart = (name: string) => ModelFile;
+
+/** What is not wanted of a file is skipped, rather than read, from so many bytes on. */
+const WORTH_RANGES = 4 << 20;
+
+export class Package {
+  private constructor(
+    readonly header: Header,
+    private readonly file: OpenedFile,
+    private readonly dataStart: number,
+    private readonly findPart: FindPart,
+    private readonly open: typeof openFile,
+  ) {}
+
+  /** @param findPart by default what lies beside a URL. */
+  static async open(source: ModelFile, findPart?: FindPart, open = openFile): Promise<Package> {
+    const file = await open(source);
+    const { reader, what } = file;
+    try {
+      const prefix = await reader.read(PREFIX_BYTES);
+      const text = await reader.read(headerSize(prefix, what));
+      const beside = (name: string) => {
+        if (typeof source === 'string' || source instanceof URL) return new URL(name, what);
+        throw new RuntimeError(
+          ErrorCode.invalid_argument,
+          `the model goes on in the file ${name}: give its URL, or the file in externalData: [{ path: '${name}', data }]`,
+        );
+      };
+      const header = readHeader(prefix, text, what);
+      return new Package(header, file, reader.position, findPart ?? beside, open);
+    } catch (error) {
+      reader.cancel();
+      throw error;
+    }
+  }
+
+  /** The number of the plan for these providers and any shapes. */
+  find(providers: readonly string[]): number | undefined {
+    const found = this.header.plans.findIndex(
+      (plan) => String(plan.providers) === String(providers) && Object.keys(plan.shapes).length === 0,
+    );
+    return found < 0 ? undefined : found;
+  }
+
+  /** Reads a plan. Once: the rest of the file is its weights. */
+  async plan(number: number): Promise<PackagedPlan> {
+    const { providers, offset, size, weights } = this.header.plans[number];
+    const { reader, what } = this.file;
+    if (offset + size > this.header.size - this.header.parts.reduce((sum, part) => sum + part.size, 0))
+      throw damaged(what, 'its plans are not in its first file');
+    const known = await reader.read(offset + size);
+    return {
+      providers,
+      plan: known.subarray(offset),
+      places: weights.map(([at, bytes, form]) => ({ offset: at, size: bytes, form })),
+      download: (wanted, take) => this.download(known, wanted, take),
+    };
+  }
+
+  /** Nothing more of it is wanted. */
+  close(): void {
+    this.file.reader.cancel();
+  }
+
+  private async download(known: Uint8Array, wanted: readonly Range[], take: TakeChunk): Promise<void> {
+    const { size, parts } = this.header;
+    const first = size - parts.reduce((sum, part) => sum + part.size, 0);
+    if (wanted.some(({ start }) => start < known.byteLength)) take(0, known);
+    let start = first;
+    const further = parts.map((part) => {
+      const from = start;
+      start += part.size;
+      return () => this.further(part.name, from, part.size, wanted, take);
+    });
+    await this.rest(known.byteLength, first, wanted, take);
+    for (const each of further) await each();
+  }
+
+  /** What is still to come of the first file. */
+  private async rest(from: number, end: number, wanted: readonly Range[], take: TakeChunk): Promise<void> {
+    const { reader, ranges } = this.file;
+    const within = cut(wanted, from, end);
+    const useful = within.reduce((sum, range) => sum + range.end - range.start, 0);
+    if (ranges !== undefined && end - from - useful > Math.max(WORTH_RANGES, useful)) {
+      reader.cancel();
+      const moved = within.map((range) => ({ start: range.start + this.dataStart, end: range.end + this.dataStart }));
+      return downloadChunks(ranges, this.dataStart + end, moved, (offset, bytes) =>
+        offset >= this.dataStart ? take(offset - this.dataStart, bytes) : undefined,
+      );
+    }
+    const last = within.reduce((most, range) => Math.max(most, range.end), from);
+    await reader.each(this.dataStart + last, (offset, bytes) => take(offset - this.dataStart, bytes));
+    reader.cancel();
+  }
+
+  private async further(
+    name: string,
+    from: number,
+    size: number,
+    wanted: readonly Range[],
+    take: TakeChunk,
+  ): Promise<void> {
+    const last = cut(wanted, from, from + size).reduce((most, range) => Math.max(most, range.end), from);
+    if (last === from) return;
+    const { reader } = await this.open(this.findPart(name));
+    await reader.each(last - from, (offset, bytes) => take(from + offset, bytes));
+    reader.cancel();
+  }
+}
+
+/** The parts of ranges that lie within these bounds. */
+function cut(wanted: readonly Range[], from: number, end: number): Range[] {
+  return wanted
+    .filter((range) => range.end > from && range.start < end)
+    .map((range) => ({ start: Math.max(range.start, from), end: Math.min(range.end, end) }));
+}

@@ -1,0 +1,43 @@
+// Where a session's plan and its weights come from.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import type { PackagedPlan } from '../package/package';
+import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
+import { fetchedBytes } from '../wire/fetching';
+import type { PlanWeight } from './plan';
+
+/** Where a weight's bytes lie, and how; see Form. */
+export interface WeightSource {
+  readonly offset: number;
+  readonly size: number;
+  readonly form: number;
+}
+
+export interface ModelSource {
+  plan(): Promise<Uint8Array>;
+  /** Of a weight of the plan. */
+  place(weight: PlanWeight): WeightSource;
+  /** Brings the ranges wanted, and perhaps more. @param size of all weights, as the plan has them. */
+  download(size: number, wanted: readonly Range[], take: TakeChunk): Promise<void>;
+}
+
+/** A plan, and a file with its weights as it wants them. */
+export function ofUrls(planUrl: string, weightsUrl: string): ModelSource {
+  return {
+    plan: () =>
+      fetchedBytes(planUrl).catch((error: unknown) => {
+        throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched: ${messageOf(error)}`);
+      }),
+    place: ({ offset, size }) => ({ offset, size, form: 0 }),
+    download: (size, wanted, take) => downloadChunks(weightsUrl, size, wanted, take),
+  };
+}
+
+/** One of the plans of a .pyort file. */
+export function ofPackage(packaged: PackagedPlan): ModelSource {
+  return {
+    plan: async () => packaged.plan,
+    place: ({ index }) => packaged.places[index],
+    download: (_, wanted, take) => packaged.download(wanted, take),
+  };
+}
