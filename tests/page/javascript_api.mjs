@@ -208,7 +208,6 @@ export const cases = {
       equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
       await session.release();
     }
-    const parted = await create('parted');
     const first = await (await fetch('parted.pyort')).blob();
     await fails(() => InferenceSession.create(first, { runtime }), 'goes on in the file parted.pyort.1: give its URL');
     await fails(
@@ -220,6 +219,7 @@ export const cases = {
       data: `parted.pyort.${i}`,
     }));
     const given = await InferenceSession.create(first, { runtime, externalData });
+    const parted = await create('parted');
     const image = new Tensor(
       'float32',
       Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
