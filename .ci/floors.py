@@ -19,6 +19,7 @@ FLOORS = [
     {"core"},
     {"gpu"},
     {"wgsl"},
+    {"package"},
     {"wire"},
     {"contract"},
     {"errors", "timeline"},
