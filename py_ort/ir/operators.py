@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NHWC = "com.ms.internal.nhwc"
 MICROSOFT = "com.microsoft"
 INTERNAL = "com.ms.internal"
+ML = "ai.onnx.ml"
 
 
 class UserKernel(Protocol):

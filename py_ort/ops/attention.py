@@ -103,7 +103,6 @@ OPERATORS = [
     Operator("MultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head, host=(8,), heavy=True),
     Operator("DecoderMaskedMultiHeadAttention", domain=MICROSOFT, infer=_infer_multi_head),
     Operator("GroupQueryAttention", domain=MICROSOFT, infer=_infer_grouped, host=(6,), heavy=True),
-    Operator("EmbedLayerNormalization", domain=MICROSOFT),
 ]
 
 

@@ -17,19 +17,6 @@ from py_ort.ops.pooling import pool
 _SAME_AS_ONNX = ("GatherND", "Pad", "Range", "Trilu")
 
 
-def _infer_tokens(node: ir.Node) -> None:
-    """All of the first input's type."""
-    for output in node.outputs:
-        output.type = node.inputs[0].type if node.inputs[0] is not None else None
-
-
-def _infer_packed_tokens(node: ir.Node) -> None:
-    """The same, but of segments, which are int32."""
-    _infer_tokens(node)
-    for output in node.outputs[2:3]:
-        output.type = ir.TensorType(ir.DataType.INT32)
-
-
 OPERATORS = [
     *(
         Operator(name, domain=MICROSOFT)
@@ -46,10 +33,6 @@ OPERATORS = [
             ),
         )
     ),
-    Operator("CropAndResize", domain=MICROSOFT, host=(3,)),
-    *(Operator(name, domain=MICROSOFT) for name in ("DynamicTimeWarping", "MurmurHash3")),
-    *(Operator(name, domain=MICROSOFT, infer=_infer_tokens) for name in ("BifurcationDetector", "NGramHashMapping")),
-    Operator("VarlenNGramHashMapping", domain=MICROSOFT, infer=_infer_packed_tokens),
 ]
 
 

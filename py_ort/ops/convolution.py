@@ -34,9 +34,8 @@ OPERATORS = [
     Operator("Conv", domain=NHWC, infer=_infer_conv),
     Operator("ConvTranspose", domain=NHWC, infer=_infer_conv),
     Operator("FusedConv", domain=MICROSOFT, infer=_infer_conv, heavy=True),
+    Operator("NhwcConv", domain=MICROSOFT),
     Operator("DeformConv", heavy=True),
-    Operator("ConvInteger", heavy=True),
-    Operator("QLinearConv"),
     Operator("Col2Im", host=(1, 2)),
 ]
 

@@ -14,7 +14,7 @@ from py_ort.ir.symbolic_dims import broadcast
 from py_ort.ir.value_types import like
 from py_ort.schema.scalar_functions import FUNCTIONS
 
-_UNARY = ("Not", "IsInf", "IsNaN", "BitwiseNot", "Identity")
+_UNARY = ("Not", "IsInf", "IsNaN", "BitwiseNot")
 _BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Mean", "Sum")
 _BINARY_EXACT = (
     *("And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
@@ -28,7 +28,7 @@ def _infer_like_input(node: ir.Node) -> None:
 
 
 OPERATORS = [
-    *(Operator(name, layout="elementwise", view=name == "Identity") for name in _UNARY),
+    *(Operator(name, layout="elementwise") for name in _UNARY),
     *(Operator(row.name, layout="elementwise") for row in FUNCTIONS.values() if "" in row.domains),
     *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY),
     *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY_EXACT),
@@ -41,6 +41,8 @@ OPERATORS = [
     Operator("Clip", layout="elementwise", host_if_constant=(1, 2)),
     Operator("Cast", layout="elementwise"),
     Operator("CastLike", layout="elementwise", shape_only=(1,)),
+    *(Operator(name) for name in ("BitCast", "SwiGLU")),
+    Operator("BiasSplitGelu", domain=MICROSOFT),
 ]
 
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute
-from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.operators import ML, Operator, lowering
 
 OPERATORS = [
     Operator("Gather", layout="gather", indices=(1,)),
@@ -18,6 +18,8 @@ OPERATORS = [
     Operator("ScatterElements", indices=(1,)),
     Operator("ScatterND", indices=(1,)),
     Operator("TensorScatter", indices=(2,)),
+    Operator("Scatter"),
+    Operator("ArrayFeatureExtractor", ML),
 ]
 
 

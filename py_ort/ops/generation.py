@@ -37,6 +37,7 @@ def _infer_sequences(node: ir.Node) -> None:
 
 OPERATORS = [
     Operator("NGramRepeatBlock", domain=MICROSOFT, infer=_infer_scores, indices=(0,)),
+    Operator("DynamicTimeWarping", domain=MICROSOFT),
     *(
         Operator(name, domain=MICROSOFT, infer=_infer_sequences)
         for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")

@@ -1,8 +1,6 @@
-"""Operators that cut and join along axes: Concat, Split, Slice, Pad, Tile."""
+"""Operators that cut and join along axes: Concat, Split, Slice, Pad."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -10,7 +8,7 @@ import onnx_ir as ir
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, set_attributes
 from py_ort.ir.operators import Operator, lowering
-from py_ort.ir.symbolic_dims import refine_concat, refine_slice, refine_tile
+from py_ort.ir.symbolic_dims import refine_concat, refine_slice
 
 OPERATORS = [
     Operator("Concat", refine=refine_concat, layout="concat"),
@@ -18,7 +16,6 @@ OPERATORS = [
     Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice"),
     Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", grows=True),
     Operator("CenterCropPad", host=(1,)),
-    Operator("Tile", refine=refine_tile, host=(1,), layout="vector", grows=True),
     Operator("ReverseSequence", indices=(1,)),
 ]
 
@@ -84,21 +81,3 @@ def pad_attributes(node: ir.Node, build: Builder) -> None:
     node.resize_inputs(3)
     node.replace_input_with(1, build.constant(np.array(list(pads), np.int64)))
     node.replace_input_with(2, build.constant(np.array(value, dtype)))
-
-
-@lowering("Tile", before=6)
-def tile_one_axis(node: ir.Node, build: Builder) -> Any:
-    """Tile-1 repeated along one axis, both given as tensors."""
-    data, tiles, axis = node.inputs
-    known = dims(data)
-    if known is None:
-        return None
-    length = build.constant(np.array([len(known)], np.int64))
-    repeats = build.op(
-        "OneHot",
-        build.op("Cast", axis, to=7),
-        length,
-        build.op("Concat", np.array([1]), build.op("Cast", tiles, to=7), axis=0),
-        axis=-1,
-    )
-    return build.op("Tile", data, build.op("Reshape", repeats, [-1]))

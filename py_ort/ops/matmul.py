@@ -48,8 +48,6 @@ OPERATORS = [
     Operator("FusedMatMul", domain=MICROSOFT, infer=_infer_packed, heavy=True),
     Operator("FusedGemm", domain=MICROSOFT, infer=_infer_packed, heavy=True),
     Operator("Einsum", heavy=True),
-    Operator("MatMulInteger", heavy=True),
-    Operator("QLinearMatMul"),
     Operator("Det", heavy=True),
     Operator("Inverse", domain=MICROSOFT, infer=lambda node: like(node.outputs[0], node.inputs[0])),
 ]

@@ -49,7 +49,7 @@ OPERATORS = [
         for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
     ),
     *(Operator(name, domain=MICROSOFT, infer=_infer_like_input) for name in ("GroupNorm", "SkipGroupNorm")),
-    Operator("QEmbedLayerNormalization", domain=MICROSOFT),
+    *(Operator(name, domain=MICROSOFT) for name in ("EmbedLayerNormalization", "QEmbedLayerNormalization")),
     # These two live in ai.onnx in onnxruntime's own exports.
     Operator("SimplifiedLayerNormalization", infer=_infer_simplified),
     Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified),

@@ -1,4 +1,4 @@
-"""Quantized numbers."""
+"""Quantized numbers, and what computes with them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ OPERATORS = [
     Operator("QuantizeLinear", layout="quantized"),
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
+    *(Operator(name, heavy=True) for name in ("MatMulInteger", "ConvInteger")),
+    *(Operator(name) for name in ("QLinearMatMul", "QLinearConv")),
     *(
         Operator(f"QLinear{name}", domain=MICROSOFT, infer=_infer_quantized)
         for name in ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
     ),
-    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearConcat")),
+    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearConcat", "QLinearWhere")),
     *(Operator(name, domain=MICROSOFT) for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")),
     *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
     Operator("MatMulNBits", domain=MICROSOFT, heavy=True),

@@ -1,4 +1,4 @@
-"""Operators that only rename axes: Reshape, Squeeze, Transpose, Expand, and what asks for a shape."""
+"""Operators that give a tensor another shape: Reshape, Transpose, Expand, Tile, and what asks for a shape."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import onnx_ir as ir
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, ints, rank, remove, set_attributes
 from py_ort.ir.operators import Operator, lowering
-from py_ort.ir.symbolic_dims import infer_expand, infer_reshape
+from py_ort.ir.symbolic_dims import infer_expand, infer_reshape, refine_tile
 
 OPERATORS = [
+    Operator("Identity", layout="elementwise", view=True),
     Operator("Reshape", host=(1,), layout="reshape", infer=infer_reshape, view=True),
     Operator("Flatten", view=True),
     Operator("Squeeze", host=(1,), layout="squeeze", view=True),
     Operator("Unsqueeze", host=(1,), layout="unsqueeze", view=True),
     Operator("Transpose", layout="transpose"),
     Operator("Expand", host=(1,), layout="expand", infer=infer_expand, grows=True),
+    Operator("Tile", refine=refine_tile, host=(1,), layout="vector", grows=True),
+    Operator("DepthToSpace", layout="channels"),
+    Operator("SpaceToDepth", layout="channels"),
+    Operator("Trilu", host=(1,)),
     Operator("Shape", shape_only=(0,), layout="shape"),
     Operator("Size", shape_only=(0,), layout="size"),
 ]
@@ -90,3 +95,28 @@ def flattened(x: ir.Value, axis: int, build: Builder) -> ir.Value:
 def _may_be_empty(value: ir.Value | None) -> bool:
     found = dims(value)
     return found is None or any(d == 0 for d in found) or array(value) is not None
+
+
+@lowering("Tile", before=6)
+def tile_one_axis(node: ir.Node, build: Builder) -> Any:
+    """Tile-1 repeated along one axis, both given as tensors."""
+    data, tiles, axis = node.inputs
+    known = dims(data)
+    if known is None:
+        return None
+    length = build.constant(np.array([len(known)], np.int64))
+    repeats = build.op(
+        "OneHot",
+        build.op("Cast", axis, to=7),
+        length,
+        build.op("Concat", np.array([1]), build.op("Cast", tiles, to=7), axis=0),
+        axis=-1,
+    )
+    return build.op("Tile", data, build.op("Reshape", repeats, [-1]))
+
+
+@lowering("SpaceToDepth", before=28)
+def space_to_depth_mode(node: ir.Node, build: Builder) -> None:
+    """There was one order only."""
+    if rank(node.inputs[0]) is not None:
+        set_attributes(node, mode="DCR")

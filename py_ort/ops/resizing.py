@@ -1,4 +1,4 @@
-"""Resize and its old forms, grids, and what moves channels to space."""
+"""Resize and its old forms, and grids."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, rank, set_attributes
-from py_ort.ir.operators import Operator, lowering
+from py_ort.ir.graph import array, attribute, dims, set_attributes
+from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import refine_resize
 
 OPERATORS = [
     Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", heavy=True),
     Operator("GridSample", layout="channels", heavy=True),
     Operator("AffineGrid", host=(1,)),
-    Operator("DepthToSpace", layout="channels"),
-    Operator("SpaceToDepth", layout="channels"),
+    Operator("CropAndResize", domain=MICROSOFT, host=(3,)),
     Operator("ImageDecoder"),
 ]
 
@@ -99,10 +98,3 @@ def grid_sample_modes(node: ir.Node, build: Builder) -> None:
     """The interpolations had other names."""
     mode = attribute(node, "mode", "bilinear")
     set_attributes(node, mode={"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode))
-
-
-@lowering("SpaceToDepth", before=28)
-def space_to_depth_mode(node: ir.Node, build: Builder) -> None:
-    """There was one order only."""
-    if rank(node.inputs[0]) is not None:
-        set_attributes(node, mode="DCR")

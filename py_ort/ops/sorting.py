@@ -9,10 +9,7 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, set_attributes
 from py_ort.ir.operators import Operator, lowering
 
-OPERATORS = [
-    Operator("TopK", host=(1,)),
-    Operator("Trilu", host=(1,)),
-]
+OPERATORS = [Operator("TopK", host=(1,))]
 
 
 @lowering("TopK", before=10)

@@ -1,4 +1,4 @@
-"""Fourier transforms."""
+"""Fourier transforms, their windows and weights."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from py_ort.ir.operators import Operator, lowering
 OPERATORS = [
     Operator("DFT", host=(1, 2), heavy=True),
     Operator("STFT", host=(1, 3), heavy=True),
+    *(Operator(name, host=(0,)) for name in ("BlackmanWindow", "HammingWindow", "HannWindow")),
+    Operator("MelWeightMatrix", host=(0, 1, 2, 3, 4)),
 ]
 
 

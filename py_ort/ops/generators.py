@@ -21,10 +21,6 @@ OPERATORS = [
     Operator("EyeLike", shape_only=(0,)),
     *(Operator(name, pure=False) for name in _RANDOM),
     *(Operator(name, pure=False, shape_only=(0,)) for name in ("RandomNormalLike", "RandomUniformLike")),
-    Operator("BlackmanWindow", host=(0,)),
-    Operator("HammingWindow", host=(0,)),
-    Operator("HannWindow", host=(0,)),
-    Operator("MelWeightMatrix", host=(0, 1, 2, 3, 4)),
 ]
 
 

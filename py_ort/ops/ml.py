@@ -1,4 +1,4 @@
-"""Labels as numbers and back: ai.onnx.ml's LabelEncoder."""
+"""The operators of ai.onnx.ml: features, linear and vector machines, trees. Always on the CPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ import onnx_ir as ir
 from py_ort.ir.builder import Builder
 from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import attribute, set_attributes
-from py_ort.ir.operators import lowering
+from py_ort.ir.operators import ML, Operator, lowering
+
+_FEATURES = ("Binarizer", "FeatureVectorizer", "Imputer", "Normalizer", "Scaler")
+_LABELS = ("CategoryMapper", "LabelEncoder", "OneHotEncoder")
+_MACHINES = ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor")
+_TREES = ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
+
+OPERATORS = [Operator(name, ML) for name in (*_FEATURES, *_LABELS, *_MACHINES, *_TREES)]
 
 
-@lowering("LabelEncoder", before=2, domain="ai.onnx.ml")
+@lowering("LabelEncoder", before=2, domain=ML)
 def keys_and_values(node: ir.Node, build: Builder) -> None:
     """There was one list of classes, whose places were the numbers; the input's type said which way it goes."""
     classes = attribute(node, "classes_strings")
@@ -31,7 +38,7 @@ _DEFAULTS = {"values_floats": ("default_float", -0.0), "values_int64s": ("defaul
 _DEFAULT_TEXT = ("default_string", "_Unused")
 
 
-@lowering("LabelEncoder", before=4, domain="ai.onnx.ml")
+@lowering("LabelEncoder", before=4, domain=ML)
 def keys_that_are_none(node: ir.Node, build: Builder) -> None:
     """A NaN was equal to no other one: it becomes the default."""
     keys = attribute(node, "keys_floats") or []
