@@ -116,7 +116,11 @@ class Case:
         ]
         graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=name) for name in results])
         opset = 26 if self.expected == "onnx" else 21
-        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+        opsets = [
+            helper.make_opsetid("", opset),
+            helper.make_opsetid(MICROSOFT, 1),
+            helper.make_opsetid("ai.onnx.ml", 4),
+        ]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         feeds = {name: x for name, x in zip(names, arrays, strict=True) if x is not None}
         if self.expected == "onnx":

@@ -6,7 +6,6 @@ what they pack of constants. Tables of operators with micro-kernels run on those
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -20,35 +19,36 @@ from onnx import helper, numpy_helper
 
 HERE = Path(__file__).parent
 ASSETS = HERE.parents[1] / "py_ort/assets"
-sys.path[:0] = [str(HERE), str(HERE / "wasm"), str(HERE.parents[1] / "wasm_build/test")]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "wasm_build/test")]
 
 from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
+from tables import OWN, SHARED  # noqa: E402
 
 #: Columns of wider tensors are for WebGPU only.
-APART = ("case", "conftest", "columns")
-SHARED = sorted(f.stem for f in HERE.glob("*.py") if f.stem not in APART and not f.stem.startswith("test_"))
-OWN = sorted(file.stem for file in (HERE / "wasm").glob("*.py"))
+TABLES = {name: cases for name, cases in SHARED.items() if name != "columns"} | OWN
 KERNELS = {(entry["domain"], entry["op_type"]) for entry in json.loads((ASSETS / "kernels.wasm.json").read_text())}
 CASES: dict[str, Case] = {
     f"{table}/{case.id}": case
-    for table in [*SHARED, *OWN]
-    for case in importlib.import_module(table).CASES
+    for table, cases in TABLES.items()
+    for case in cases
     if (case.domain, case.op) in KERNELS or table in OWN
 }
 BATCH = 400
 #: Tables whose operators run micro-kernels.
 WITH_MICROKERNELS = (
     "activations",
-    "attention",
-    "blocks",
+    "attention/",
     "channels_last",
-    "conv",
+    "convolution",
+    "elementwise_chain",
     "fused",
+    "matmul",
     "normalization",
-    "packed",
-    "pool",
-    "product",
+    "pooling",
+    "quantization/",
+    "softmax",
     "special_numbers",
+    "wasm/packed",
 )
 
 
@@ -73,7 +73,7 @@ def _model(
 
 #: Case, whether all inputs but the first are constants, and which micro-kernels run.
 RUNS = [(name, constants, "fixed") for name in CASES for constants in (False, True)]
-RUNS += [(name, True, "relaxed") for name in CASES if name.split("/")[0] in WITH_MICROKERNELS]
+RUNS += [(name, True, "relaxed") for name in CASES if name.startswith(WITH_MICROKERNELS)]
 IDS = [
     "-".join((name, "constant" if constants else "fed", *(["relaxed"] * (simd == "relaxed"))))
     for name, constants, simd in RUNS
@@ -103,8 +103,8 @@ def _has_relaxed() -> bool:
 
 def test_ids_are_unique() -> None:
     """A table with two cases of one id would lose one of them."""
-    for table in OWN:
-        ids = [case.id for case in importlib.import_module(table).CASES]
+    for table, cases in OWN.items():
+        ids = [case.id for case in cases]
         assert len(ids) == len(set(ids)), table
 
 

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from case import TOLERANCES, Case, check_signs
+from tables import SHARED
 
-HERE = Path(__file__).parent
-#: What is no table.
-APART = ("case", "conftest")
-TABLES = sorted(file.stem for file in HERE.glob("*.py") if file.stem not in APART and not file.stem.startswith("test_"))
-CASES = {f"{table}/{case.id}": case for table in TABLES for case in importlib.import_module(table).CASES}
+CASES = {f"{table}/{case.id}": case for table, cases in SHARED.items() for case in cases}
 #: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
 TWOFOLD = (
-    "product/MatMul",
-    "product/Gemm",
-    "pool/Global",
+    "matmul/MatMul",
+    "matmul/Gemm",
+    "pooling/Global",
     "normalization",
-    "sequence_models/Attention",
-    "reduce",
-    "movement/Concat",
-    "blocks/MatMulNBits",
+    "softmax",
+    "attention/standard/Attention",
+    "reduction",
+    "joining/Concat",
+    "quantization/blocks/MatMulNBits",
     "experts",
-    "attention/GroupQueryAttention",
+    "attention/microsoft/GroupQueryAttention",
     "fused/Attention",
     "fused/Conv",
-    "fused/ElementwiseChain",
+    "elementwise_chain",
     "columns/Conv",
     "special_numbers",
 )
@@ -41,13 +37,15 @@ HARDWARE = {
 }
 #: Families with shorter shaders for adapters whose compiler is slow.
 COMPACT = {
-    f"{name}@compact": case for name, case in CASES.items() if name.startswith(("product/", "conv/", "columns/Conv"))
+    f"{name}@compact": case
+    for name, case in CASES.items()
+    if name.startswith(("matmul/", "convolution/", "columns/Conv"))
 }
 
 
 def test_ids_are_unique() -> None:
     """A table with two cases of one id would lose one of them."""
-    assert len(CASES) == sum(len(importlib.import_module(table).CASES) for table in TABLES)
+    assert len(CASES) == sum(map(len, SHARED.values()))
 
 
 @pytest.mark.browser

@@ -110,27 +110,6 @@ CASES = [
         Case("Einsum", [r(*shape) for shape in shapes], {"equation": equation}, tolerance="normal")
         for equation, *shapes in EINSUMS
     ),
-    Case(
-        "MatMulInteger",
-        [r(3, 5, 7, dtype="uint8"), r(7, 4, dtype="int8"), np.array([3], np.uint8), r(4, dtype="int8")],
-        tolerance="exact",
-    ),
-    Case("MatMulInteger", [r(2, 3, 6, 8, dtype="int8"), r(3, 8, 12, dtype="int8")], tolerance="exact"),
-    Case("MatMulInteger", [r(1, 5, dtype="uint8"), r(5, 8, dtype="uint8"), np.array(9, np.uint8)], tolerance="exact"),
-    Case(
-        "QLinearMatMul",
-        [
-            r(9, 8, dtype="uint8"),
-            np.array(0.02, np.float32),
-            np.array(7, np.uint8),
-            r(8, 12, dtype="uint8"),
-            np.array(0.05, np.float32),
-            np.array(120, np.uint8),
-            np.array(0.3, np.float32),
-            np.array(99, np.uint8),
-        ],
-        tolerance="exact",
-    ),
     *(
         Case(
             "Det",

@@ -1,4 +1,4 @@
-"""Operators that go where indices say: gathers, scatters, TopK, OneHot, cumulative sums."""
+"""Gathers and scatters."""
 
 import numpy as np
 from case import Case, i64, r
@@ -56,21 +56,6 @@ def _scatters(reduction: str, dtype: str) -> list[Case]:
     return cases
 
 
-TOPS = [
-    Case("TopK", [r(*shape, **numbers), i64(k)], {"axis": axis, "largest": largest}, outputs=2, tolerance="exact")
-    for shape, k, axis, numbers in [
-        ((3, 10), 4, 1, {"dtype": "int32", "low": 0, "high": 5}),
-        ((10, 3), 4, 0, {}),
-        ((2, 7, 3), 7, 1, {"dtype": "int64", "low": -3, "high": 3}),
-        ((20_000,), 5, 0, {}),
-        ((2, 9000), 300, 1, {}),
-        ((1, 5000), 1000, 1, {}),
-        ((4,), 0, 0, {}),
-    ]
-    for largest in (0, 1)
-]
-
-
 def _cached(cache: np.ndarray, update: np.ndarray, places: np.ndarray) -> np.ndarray:
     result = cache.copy()
     for batch, place in enumerate(places):
@@ -89,32 +74,4 @@ CASES = [
         for dtype in ("float32", "int64")
         for case in _scatters(reduction, dtype)
     ),
-    *TOPS,
-    *(
-        Case(
-            op,
-            [r(*shape), np.array(axis, np.int64)],
-            {"exclusive": exclusive, "reverse": reverse},
-            expected=by,
-            host=[1],
-        )
-        for op, by in (("CumSum", None), ("CumProd", "onnx"))
-        for shape, axis in [((5,), 0), ((3, 4), 1), ((2, 3, 4), -2)]
-        for exclusive in (0, 1)
-        for reverse in (0, 1)
-    ),
-    *(
-        Case(
-            "OneHot",
-            [np.array([[1, -1, 7], [0, 2, 3]]), np.array(5, np.int64), np.array([0, 2], np.float32)],
-            {"axis": axis},
-        )
-        for axis in (-1, 0, 1)
-    ),
-    *(Case("Range", [np.array(x, np.float32) for x in limits]) for limits in [(0, 5, 0.5), (10, 0, -3)]),
-    Case("Range", [np.array(x, np.int64) for x in (10, -3, -4)]),
-    Case("Range", [np.array(x, np.int32) for x in (3, 3, 1)]),
-    Case("ConstantOfShape", [i64(2, 3)]),
-    Case("EyeLike", [r(3, 4)], {"k": 1}),
-    Case("EyeLike", [r(3, 4)], {"dtype": 7}),
 ]

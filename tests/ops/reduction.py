@@ -1,4 +1,4 @@
-"""Reductions, and the places of extremes."""
+"""Reductions, the places of extremes, cumulative sums and products."""
 
 import numpy as np
 from case import Case, i64, r
@@ -84,4 +84,17 @@ CASES = [
     *EDGES,
     *ARGS,
     Case("ArgMax", [r(1, 5000)], {"axis": 1}),
+    *(
+        Case(
+            op,
+            [r(*shape), np.array(axis, np.int64)],
+            {"exclusive": exclusive, "reverse": reverse},
+            expected=by,
+            host=[1],
+        )
+        for op, by in (("CumSum", None), ("CumProd", "onnx"))
+        for shape, axis in [((5,), 0), ((3, 4), 1), ((2, 3, 4), -2)]
+        for exclusive in (0, 1)
+        for reverse in (0, 1)
+    ),
 ]

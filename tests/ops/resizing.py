@@ -1,4 +1,4 @@
-"""Resize."""
+"""Resize, and images sampled on grids."""
 
 from typing import Any
 
@@ -77,4 +77,27 @@ CASES = [
     _resize(X, sizes=[7, 8], mode="nearest", axes=[2, 3], keep_aspect_ratio_policy="not_larger"),
     _resize(X, sizes=[7, 8], mode="linear", axes=[3, 2], keep_aspect_ratio_policy="not_smaller"),
     _resize(r(1, 1, 5, 5, dtype="uint8"), scales=[1, 1, 2, 2], mode="nearest"),
+    *(
+        Case(
+            "GridSample",
+            [r(2, 3, 5, 6), r(2, 4, 3, 2, low=-1.5, high=1.5)],
+            {"mode": mode, "padding_mode": padding, "align_corners": align},
+            tolerance="loose",
+        )
+        for mode in ("linear", "nearest", "cubic")
+        for padding in ("zeros", "border", "reflection")
+        for align in (0, 1)
+    ),
+    Case("GridSample", [r(1, 2, 3, 4, 5), r(1, 2, 3, 2, 3, low=-1.2, high=1.2)], {"mode": "linear"}, tolerance="loose"),
+    *(
+        Case(
+            "AffineGrid",
+            [r(2, axes, axes + 1), i64(2, 3, *size)],
+            {"align_corners": aligned},
+            host=[1],
+            tolerance="normal",
+        )
+        for axes, size in [(2, (5, 6)), (2, (2, 70)), (3, (2, 3, 4))]
+        for aligned in (0, 1)
+    ),
 ]

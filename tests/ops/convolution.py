@@ -1,10 +1,10 @@
-"""Convolutions, transposed ones and quantized ones, channels second and channels last."""
+"""Convolutions and transposed ones, channels second and channels last; DeformConv and Col2Im."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from case import Case, r
+from case import Case, i64, r
 
 NHWC = "com.ms.internal.nhwc"
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -58,10 +58,6 @@ def _both(
         return Case(op, inputs, {**attributes, **extra, **layout}, expected, tolerance="loose", domain=NHWC, name=name)
 
     return [plain, make(False), make(True)]
-
-
-def _quantized(*shape: int, dtype: str = "uint8") -> Any:
-    return r(*shape, dtype=dtype)
 
 
 K3 = {"kernel_shape": [3, 3]}
@@ -168,48 +164,27 @@ CASES = [
         {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "group": 2},
         tolerance="loose",
     ),
-    Case(
-        "ConvInteger",
-        [_quantized(1, 2, 5, 6), _quantized(3, 2, 3, 3), np.array(7, np.uint8)],
-        {**K3, "pads": [1, 1, 1, 1]},
-        tolerance="exact",
+    *(
+        Case(
+            "DeformConv",
+            [r(2, 4, 6, 7), r(6, 4 // group, 3, 2), r(2, 2 * offsets * 6, 5, 6), bias, mask],
+            {"group": group, "offset_group": offsets, "pads": [1, 0, 0, 0]},
+            "onnx",
+            tolerance="normal",
+        )
+        for group, offsets, bias, mask in (
+            (1, 1, None, None),
+            (2, 2, r(6), r(2, 2 * 6, 5, 6)),
+            (1, 2, r(6), r(2, 2 * 6, 5, 6)),
+        )
     ),
+    Case("Col2Im", [r(1, 12, 20), i64(5, 6), i64(2, 2)], {}, "onnx", tolerance="normal", host=(1, 2)),
     Case(
-        "QLinearConv",
-        [
-            _quantized(1, 4, 6, 7),
-            np.array(0.02, np.float32),
-            np.array(90, np.uint8),
-            _quantized(6, 2, 3, 3, dtype="int8"),
-            r(6, low=0.01, high=0.1),
-            np.zeros(6, np.int8),
-            np.array(0.5, np.float32),
-            np.array(100, np.uint8),
-            r(6, dtype="int32"),
-        ],
-        {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]},
-        tolerance="exact",
-    ),
-    # Outputs in fours of a channel, channels in fours of a group; and a single axis.
-    Case(
-        "QLinearConv",
-        [
-            _quantized(2, 6, 8, 6),
-            np.array(0.02, np.float32),
-            np.array(90, np.uint8),
-            _quantized(8, 3, 3, 3, dtype="int8"),
-            np.array(0.03, np.float32),
-            np.array(2, np.int8),
-            np.array(0.5, np.float32),
-            np.array(100, np.uint8),
-        ],
-        {"group": 2, "pads": [1, 1, 1, 1]},
-        tolerance="exact",
-    ),
-    Case(
-        "ConvInteger",
-        [_quantized(2, 3, 9), _quantized(4, 3, 2)],
-        {"dilations": [2], "kernel_shape": [2]},
-        tolerance="exact",
+        "Col2Im",
+        [r(2, 6, 12), i64(5, 5), i64(1, 3)],
+        {"strides": [2, 1], "pads": [0, 1, 1, 0]},
+        "onnx",
+        tolerance="normal",
+        host=(1, 2),
     ),
 ]

@@ -1,10 +1,10 @@
-"""Pools, channels second and channels last."""
+"""Pools, channels second and channels last, and of regions."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from case import Case, r
+from case import Case, i64, r
 
 NHWC = "com.ms.internal.nhwc"
 WINDOWS: list[Mapping[str, Any]] = [
@@ -39,6 +39,21 @@ def _both(op: str, x: tuple[int, ...] | np.ndarray, attributes: Mapping[str, Any
 #: Whole channels, and whole windows of others.
 HIDDEN = np.where(np.indices((1, 8, 4, 6))[1] < 3, -np.inf, np.where(np.indices((1, 8, 4, 6))[3] < 4, -np.inf, 1))
 
+
+def unpool_indices() -> np.ndarray:
+    """Places in [1, 2, 4, 6] for [1, 2, 2, 3] elements: one in each window."""
+    rng = np.random.default_rng(3)
+    places = [
+        (c * 4 + 2 * y + rng.integers(2)) * 6 + 2 * x + rng.integers(2)
+        for c in range(2)
+        for y in range(2)
+        for x in range(3)
+    ]
+    return np.array(places, np.int64).reshape(1, 2, 2, 3)
+
+
+UNPOOL = {"kernel_shape": [2, 2], "strides": [2, 2]}
+REGIONS = np.array([[0, 0, 4, 5], [1, 1, 7, 6], [2.5, 0.5, 6, 8]], np.float32)
 CASES = [
     *(
         case
@@ -74,5 +89,37 @@ CASES = [
         [r(1, 3, 5, 6, 7)],
         {"kernel_shape": [3, 2, 2], "strides": [2, 1, 2], "pads": [1, 0, 0, 1, 1, 1]},
         tolerance="normal",
+    ),
+    Case("MaxUnpool", [r(1, 2, 2, 3), unpool_indices()], UNPOOL, host=(2,)),
+    Case("MaxUnpool", [r(1, 2, 2, 3), unpool_indices(), i64(1, 2, 5, 7)], UNPOOL, "onnx", host=(2,)),
+    *(
+        Case(
+            "RoiAlign",
+            [r(2, 3, 9, 9), REGIONS, i64(0, 1, 0)],
+            {
+                "mode": mode,
+                "coordinate_transformation_mode": coordinates,
+                "sampling_ratio": samples,
+                "output_height": 3,
+                "output_width": 2,
+                "spatial_scale": 0.8,
+            },
+            tolerance="normal",
+        )
+        for mode in ("avg", "max")
+        for coordinates in ("half_pixel", "output_half_pixel")
+        for samples in (0, 2)
+    ),
+    *(
+        Case(
+            "MaxRoiPool",
+            [
+                r(2, 3, 9, 11),
+                np.array([[0, 1, 1, 6, 7], [1, 0, 2, 10, 8], [1, 4, 4, 4, 4], [0, 9, 7, 30, 30]], np.float32),
+            ],
+            {"pooled_shape": pooled, "spatial_scale": scale},
+            tolerance="exact",
+        )
+        for pooled, scale in [([2, 3], 1.0), ([4, 4], 0.55)]
     ),
 ]

@@ -1,0 +1,29 @@
+"""The tables of this folder: every module with a list `CASES`, by its path ("elementwise/unary").
+
+A family's table has the family's name, as its module in `py_ort/ops` and its folders of kernels have; other tables are
+about something that many operators have. Those of wasm/ are for the CPU kernels only, the rest for both providers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from case import Case
+
+HERE = Path(__file__).parent
+#: What is no table.
+APART = ("case", "conftest", "tables")
+
+
+def _tables(paths: list[Path]) -> dict[str, list[Case]]:
+    names = [path.relative_to(HERE).with_suffix("").as_posix() for path in paths]
+    return {
+        name: importlib.import_module(name.replace("/", ".")).CASES
+        for name in sorted(names)
+        if name not in APART and not name.startswith("test_")
+    }
+
+
+OWN = _tables(list((HERE / "wasm").rglob("*.py")))
+SHARED = _tables([path for path in HERE.rglob("*.py") if HERE / "wasm" not in path.parents])
