@@ -7,7 +7,6 @@
 //   node build.mjs --tests                               the unit tests, into build/web-tests/
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
@@ -29,25 +28,25 @@ const { values: args } = parseArgs({
 // TypeScript of py_ort/schema/scalar_functions.py.
 execFileSync(process.env.PYTHON || 'python3', [path.join(root, 'py_ort/schema/scalar_code.py')], { stdio: 'inherit' });
 
-/** Every file of src/kernels, and every folder's index.ts, default-exports an array of kernels. */
+/**
+ * The files of src/kernels that default-export an array of kernels, by family: each with its path there as its source
+ * ("matmul/gemm", "convolution/conv"), whose last part is its stem.
+ */
 async function kernelFiles(only) {
   const folder = path.join(web, 'src/kernels');
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const files = entries
-    .filter((entry) => entry.isDirectory() || (entry.name.endsWith('.ts') && !entry.name.startsWith('_')))
-    .map((entry) => ({
-      stem: entry.name.replace(/\.ts$/, ''),
-      file: path.join(folder, entry.name, entry.isDirectory() ? 'index.ts' : ''),
-    }))
-    .map(({ stem, file }) => ({ stem, file: file.replace(/\/$/, '') }))
-    .filter(({ stem, file }) => existsSync(file) && (!only || only.includes(stem)))
-    .sort((a, b) => (a.stem < b.stem ? -1 : 1));
-  const missing = only?.filter((stem) => !files.some((file) => file.stem === stem)) ?? [];
+  const files = [];
+  for (const name of await readdir(folder, { recursive: true })) {
+    const file = path.join(folder, name);
+    if (!name.endsWith('.ts') || !/^export default /m.test(await readFile(file, 'utf8'))) continue;
+    files.push({ file, source: name.replace(/(\/index)?\.ts$/, '').replaceAll(path.sep, '/') });
+  }
+  const stem = ({ source }) => path.posix.basename(source);
+  const missing = only?.filter((wanted) => !files.some((file) => stem(file) === wanted)) ?? [];
   if (missing.length > 0) throw new Error(`no kernel file for ${missing}`);
-  return files.map(({ file }) => file);
+  return files.filter((file) => !only || only.includes(stem(file))).sort((a, b) => (a.source < b.source ? -1 : 1));
 }
 
-/** The module virtual:kernels: the list of all kernels. */
+/** The module virtual:kernels: the list of all kernels, and the source of each. */
 function kernelList(only) {
   return {
     name: 'kernels',
@@ -55,10 +54,15 @@ function kernelList(only) {
       build.onResolve({ filter: /^virtual:kernels$/ }, () => ({ path: 'kernels', namespace: 'virtual' }));
       build.onLoad({ filter: /.*/, namespace: 'virtual' }, async () => {
         const files = await kernelFiles(only);
-        const imports = files.map((file, i) => `import k${i} from ${JSON.stringify(file)};`);
+        const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);
         const list = files.map((_, i) => `...k${i}`);
+        const sources = files.map(({ source }, i) => `...k${i}.map(() => ${JSON.stringify(source)})`);
         return {
-          contents: `${imports.join('\n')}\nexport const kernels = [${list}];\n`,
+          contents: [
+            ...imports,
+            `export const kernels = [${list}];`,
+            `export const sources = /* @__PURE__ */ (() => [${sources}])();`,
+          ].join('\n'),
           resolveDir: web,
           loader: 'ts',
         };
@@ -76,19 +80,20 @@ async function manifest() {
     write: false,
     plugins: [kernelList()],
     mainFields: ['module', 'main'],
-    stdin: { contents: `export { kernels } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
+    stdin: { contents: `export { kernels, sources } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
-  const { kernels } = await import(
+  const { kernels, sources } = await import(
     `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
   );
   // To a kernel both are floats in which it does not compute.
   const withBfloat = (names) => (names.includes('float16') ? [...names, 'bfloat16'] : names);
-  return kernels.map(({ domain = '', op, types, requires, features }) => ({
+  return kernels.map(({ domain = '', op, types, requires, features }, i) => ({
     domain,
     op_type: op,
     types: types.map(withBfloat),
     requires,
     features,
+    source: sources[i],
   }));
 }
 

@@ -196,8 +196,8 @@ export interface Requirement {
 
 /**
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
- * tensors where attributes say so (kernels/_columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added to the
- * product.
+ * tensors where attributes say so (kernels/shared/columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added
+ * to the product.
  */
 export type Feature = 'columns' | 'bias' | 'residual';
 

@@ -4,7 +4,7 @@ import { DType } from '../../schema';
 import type { Context, Tensor } from '../../contract/kernel';
 import { foldWalk } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
-import { multiply, readsTransposed } from '../product/multiply';
+import { multiply, readsTransposed } from '../matmul/product/multiply';
 import { attentionSoftmax } from './softmax';
 import { flashAttention } from './flash_attention';
 import { type Attention, type Heads, headsOf } from './spec';

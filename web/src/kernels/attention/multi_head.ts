@@ -13,7 +13,7 @@ import {
 } from '../../contract/kernel';
 import { type Lanes, load, stored } from '../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { multiply } from '../product/multiply';
+import { multiply } from '../matmul/product/multiply';
 import { appendHeads, attend } from './core';
 import { type Heads, headsOf, headsWithin } from './spec';
 import { type Mask, maskOf, maskOfKeys } from './mask';

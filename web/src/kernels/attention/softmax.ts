@@ -2,7 +2,7 @@
 import type { Context, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { inLanes, type Lanes, load, stored } from '../../wgsl/lanes';
 import { mathFunctions } from '../../wgsl/math';
-import { type RowLayout, rowMain, rowsOf } from '../_rows';
+import { type RowLayout, rowMain, rowsOf } from '../shared/rows';
 import {
   MASKED,
   type Masking,

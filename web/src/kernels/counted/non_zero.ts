@@ -3,7 +3,7 @@
 import type { Context, Kernel, Shader, Spec, StorageType, Tensor } from '../../contract/kernel';
 import { DType } from '../../schema';
 import { ALL, BOOL, computeType, HOST, linearMain, linearWorkgroups, load, normalizeAxis } from '../../wgsl';
-import { gather } from '../gather';
+import { gather } from '../gathering/gather';
 import { COUNT, countOf, INTERNAL_DOMAIN } from './count';
 import { FAN, prefixSums } from './sums';
 

@@ -10,9 +10,9 @@ import {
   type Tensor,
 } from '../../contract/kernel';
 import { type Activation, readActivation } from '../../wgsl/activation';
-import { permuted } from '../_permute';
-import { matrixShapes, multiplyMatrices } from '../product/matrices';
-import { readsTransposed } from '../product/multiply';
+import { permuted } from '../shared/permute';
+import { matrixShapes, multiplyMatrices } from './product/matrices';
+import { readsTransposed } from './product/multiply';
 import { multiplyIntegers } from './integers';
 
 interface MatMulAttributes {

@@ -1,7 +1,7 @@
 // Products of integer matrices: one thread for each element.
 import type { Context, Shader, Spec, Tensor } from '../../contract/kernel';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
-import { foldBatch, type MatrixShapes, operandOffsets } from '../product/matrices';
+import { foldBatch, type MatrixShapes, operandOffsets } from './product/matrices';
 
 interface IntegerSpec extends Spec {
   readonly batch: number;

@@ -15,9 +15,9 @@ import { bindingCount } from '../../wgsl/large';
 import { linearMain, linearWorkgroups } from '../../wgsl/linear';
 import { stridesOf } from '../../wgsl/shape';
 import { stridedCopy } from '../../wgsl/strided_copy';
-import { permuted, permuteInto } from '../_permute';
-import { multiply } from '../product/multiply';
-import { dequantizeLinear, dynamicQuantizeLinear } from '../quantize';
+import { permuted, permuteInto } from '../shared/permute';
+import { multiply } from '../matmul/product/multiply';
+import { dequantizeLinear, dynamicQuantizeLinear } from '../quantization/quantize_linear';
 import { type GateFunction, gateFunctions } from './activations';
 import { type Cell, GATES, STEP, type StepSpec } from './step';
 

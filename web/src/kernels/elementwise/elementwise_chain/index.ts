@@ -1,0 +1,76 @@
+// ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (program.ts). With
+// `reduction`, one of the Reduce operators, what they give is reduced along `axes` right away, and goes through the
+// program `finish` (reduced.ts).
+import type { Context, Kernel, Spec, Tensor } from '../../../contract/kernel';
+import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } from '../../../wgsl';
+import { DType } from '../../../schema';
+import { columnsOf } from '../../shared/columns';
+import { computeColumns } from './columns';
+import { forDevice, type Instruction, parse, type Program, programFunctions } from './program';
+import { reduceProgram, type Reduction } from './reduced';
+
+interface ChainSpec extends Spec {
+  readonly program: readonly Instruction[];
+}
+
+interface Chain extends Program {
+  /** None where nothing is reduced. */
+  readonly reduced?: Reduction;
+  /** [first, count] of each input; empty: all. */
+  readonly columns: readonly number[];
+}
+
+const shader = elementwiseShader<ChainSpec>('elementwise_chain', ({ program, operands }) =>
+  programFunctions([{ name: 'apply', program, inputs: operands.map(({ name }) => `T_${name}`), result: 'R' }]),
+);
+
+/** The program of one or more tensors, which are broadcast, into `y`. */
+function computeProgram(ctx: Context, { instructions, numbers }: Program, inputs: readonly Tensor[], y: Tensor): void {
+  elementwise(ctx, shader, Object.fromEntries(inputs.map((input, i) => [`x${i}`, input])), y, {
+    spec: { program: instructions },
+    uniforms: numbers.length > 0 ? { number: numbers } : {},
+    f32: ['number'],
+  });
+}
+
+const elementwiseChain: Kernel<Chain> = {
+  op: 'ElementwiseChain',
+  domain: 'com.ms.internal',
+  types: [[...FLOATS, 'int32', 'int64', 'bool']],
+  features: ['columns'],
+  attributes(given) {
+    const [op, finish] = [given.text('reduction', ''), given.text('finish', '')];
+    const reduced = op
+      ? {
+          op,
+          axes: given.integers('axes'),
+          keepdims: given.integer('keepdims', 1) !== 0,
+          finish: finish ? parse(finish) : undefined,
+        }
+      : undefined;
+    return { ...parse(given.text('program', '')), reduced, columns: given.integers('x_columns') };
+  },
+  resolve(ctx, { columns: given, reduced, ...own }) {
+    const chain = forDevice(own, ctx.device);
+    const inputs = ctx.inputs.map((_, i) => ctx.input(i));
+    const dtype = inputs.find(({ storage }) => computeType(storage) === 'f32')?.dtype ?? DType.float32;
+    if (given.length > 0) {
+      const columns = inputs.map((input, i) => columnsOf(input, given.slice(2 * i, 2 * i + 2)));
+      return computeColumns(
+        ctx,
+        chain,
+        inputs,
+        columns,
+        ctx.output(0, [...inputs[0].dims.slice(0, -1), columns[0].count], dtype),
+      );
+    }
+    if (!reduced)
+      return computeProgram(ctx, chain, inputs, ctx.output(0, broadcastDims(...inputs.map(({ dims }) => dims)), dtype));
+    const finish = reduced.finish && forDevice(reduced.finish, ctx.device);
+    reduceProgram(ctx, chain, { ...reduced, finish }, inputs, dtype, (program, x, y) =>
+      computeProgram(ctx, program, [x], y),
+    );
+  },
+};
+
+export default [elementwiseChain];

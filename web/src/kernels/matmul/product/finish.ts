@@ -1,0 +1,68 @@
+// WGSL of the end of a product: scale, bias, residual, activation, store.
+import { activated, activationText } from '../../../wgsl/activation';
+import { stored } from '../../../wgsl/lanes';
+import type { FinishSpec } from './spec';
+
+export interface FinishText {
+  /** Functions at module scope. */
+  readonly functions: string;
+  /** Statements that declare bias_J of the columns of group J (4 columns from 4 * `column`). */
+  bias(j: number, column: string): string;
+  /** Statements that store `sum` (vec4<f32>), where `row` is placed and `at` known. */
+  store(sum: string, j: number, row: string, column: string): string;
+}
+
+export function finishText(spec: FinishSpec): FinishText {
+  const { bVec, bias, residual, residualColumns, compact, scaled, activation, storage } = spec;
+  const residualAt = (column: string) =>
+    residualColumns
+      ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first
+          + column_base + ${column}]`
+      : `residual[at + ${column}]`;
+  const guarded = (has: string, name: string, value: string) =>
+    compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
+  /** The residual's text, and what must come before the statement that has it. */
+  const own = (value: string) => {
+    if (!residual) return { before: '', value: undefined };
+    return compact
+      ? { before: `${guarded('has_residual', 'own_residual', value)} `, value: 'own_residual' }
+      : { before: '', value };
+  };
+  return {
+    functions: activationText(activation, 4),
+    bias(j, column) {
+      if (bias !== 'row') return '';
+      if (bVec === 4) return guarded('has_bias', `bias_${j}`, `vec4<f32>(bias[column_base + ${column}])`);
+      const lanes = [0, 1, 2, 3].map((t) => `f32(bias[column_base + min((${column}) * 4u + ${t}u, u.n - 1u)])`);
+      return guarded('has_bias', `bias_${j}`, `vec4<f32>(${lanes.join(', ')})`);
+    },
+    store(sum, j, row, column) {
+      const terms = [scaled ? `u.alpha * ${sum}` : sum];
+      if (bias === 'row') terms.push(`${scaled ? 'u.beta * ' : ''}bias_${j}`);
+      if (bias === 'any') {
+        const lanes = [0, 1, 2, 3].map(
+          (t) => `f32(bias[(${row}) * u.bias_row + min((${column}) * 4u + ${t}u, u.n - 1u) * u.bias_column])`,
+        );
+        terms.push(`${scaled ? 'u.beta * ' : ''}vec4<f32>(${lanes.join(', ')})`);
+      }
+      if (bVec === 4) {
+        const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
+        return `if (${column} < u.n / 4u) {
+            ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), value))}; }`;
+      }
+      const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
+      const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);
+      // A loop where the columns end: four guarded stores make the shader four times as long.
+      const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
+      return `{ ${before}let value = ${activated(activation, terms.join(' + '), ownResidual)};
+    if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
+    else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
+    },
+  };
+}
+
+/** WGSL of 4 elements of b: row `row` (statements add u.ldb), group `column` of 4 columns. */
+export function loadB(bVec: 1 | 4, row: string, column: string): string {
+  if (bVec === 4) return `vec4<f32>(b[${row} + ${column}])`;
+  return `vec4<f32>(${[0, 1, 2, 3].map((t) => `f32(b[${row} + (${column}) * 4u + ${t}u])`).join(', ')})`;
+}

@@ -1,0 +1,191 @@
+// A product on a GPU: a workgroup computes a tile of y from tiles of a and b in workgroup memory; the next tiles are on
+// their way into registers meanwhile. Where there would be too few workgroups, k is cut: the slices of a workgroup are
+// done by different threads of it, those of different workgroups (z counts them) are added up by another launch
+// (parts.ts).
+import type { Shader } from '../../../contract/kernel';
+import { finishText, loadB } from './finish';
+import { leftText, type LeftText } from './left';
+import { type HardwareSpec, leftName } from './spec';
+
+const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
+
+export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
+  const slices = spec.slices > 1 ? `_slices_${spec.slices}` : '';
+  const how = `${spec.transposed ? '_transposed' : ''}${slices}${spec.split ? '_split' : ''}`;
+  const variant = `${spec.tileRows}x${spec.tileColumns}x${spec.tileDepth}${how}`;
+  return { name: `${NAMES[spec.left]}__hw_${variant}`, wgsl: text };
+}
+
+function text(spec: HardwareSpec): string {
+  const left = leftText(spec);
+  const finish = finishText(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
+  const { tileRows, tileColumns, tileDepth, rows, slices, split, transposed } = spec;
+  const sliced = slices > 1;
+  const quads = tileDepth / 4;
+  const across = tileColumns / 4;
+  const threads = (tileRows / rows) * across;
+  const slotsOfA = Math.ceil((tileRows * quads) / threads);
+  const slotsOfB = Math.ceil((tileDepth * across) / threads);
+  const each = (count: number, line: (i: number) => string, separator = '\n  ') =>
+    Array.from({ length: count }, (_, i) => line(i)).join(separator);
+  const slot = (i: number) => (i === 0 ? 'thread' : `thread + ${i * threads}u`);
+  const fetches = [
+    each(slotsOfA, (i) => fetchA(left, spec, i, `(${slot(i)}) % ${quads}u`)),
+    each(slotsOfB, (i) =>
+      transposed
+        ? fetchTransposed(
+            i,
+            `(${slot(i)}) / ${tileColumns}u`,
+            `group.y * ${tileColumns}u + (${slot(i)}) % ${tileColumns}u`,
+          )
+        : fetchB(spec, left, i, `(${slot(i)}) / ${across}u`, `group.y * ${across}u + (${slot(i)}) % ${across}u`),
+    ),
+  ].join('\n  ');
+  // All slices go on as long as the deepest: threads wait for each other. The others load zeros.
+  const more = sliced ? 'done < slice_depth' : 'k_0 < end';
+  const [inA, inB] = sliced ? ['tiles_a + ', 'tiles_b + '] : ['', ''];
+  const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
+  return `${finish.functions}
+var<workgroup> tile_a: array<vec4<f32>, ${slices * tileRows * quads}>;
+var<workgroup> tile_b: array<vec4<f32>, ${slices * tileDepth * across}>;
+
+@compute @workgroup_size(${slices * threads})
+fn main(@builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) ${sliced ? 'invocation' : 'thread'}: u32) {
+  ${sliced ? `let slice = invocation / ${threads}u; let thread = invocation % ${threads}u;` : ''}
+  ${split ? 'let part = group.z % u.parts; let z = group.z / u.parts;' : 'let z = group.z;'}
+  ${left.base}
+  let depth = ${spec.left === 'phases' ? 'u.depth * taps_x * taps_y' : 'u.total_depth'};
+  ${range(spec)}
+  ${each(slotsOfA, (i) => left.row(i, `min(group.x * ${tileRows}u + (${slot(i)}) / ${quads}u, u.m - 1u)`))}
+  ${each(slotsOfA, (i) => `var next_a_${i} = vec4<f32>(0.0);`)}
+  ${each(slotsOfB, (i) => `var next_b_${i} = vec4<f32>(0.0);`)}
+  let column = thread % ${across}u;
+  let row_0 = thread / ${across}u * ${rows}u;
+  ${each(rows, (i) => `var sum_${i} = vec4<f32>(0.0);`)}
+  var k_0 = begin;
+  ${
+    sliced
+      ? `let tiles_a = slice * ${tileRows * quads}u; let tiles_b = slice * ${tileDepth * across}u; var done = 0u;`
+      : ''
+  }
+  ${fetches}
+  loop {
+    ${each(slotsOfA, (i) => `${guard(tileRows * quads, i)}{ tile_a[${inA}${slot(i)}] = next_a_${i}; }`, '\n    ')}
+    ${each(
+      slotsOfB,
+      (i) =>
+        guard(tileDepth * across, i) +
+        (transposed ? storeTransposed(i, inB, slot(i), tileColumns) : `{ tile_b[${inB}${slot(i)}] = next_b_${i}; }`),
+      '\n    ',
+    )}
+    workgroupBarrier();
+    k_0 += ${tileDepth}u;
+    ${sliced ? `done += ${tileDepth}u;` : ''}
+    if (${more}) {
+  ${fetches}
+    }
+    // Unrolled by two: the whole of it is a little quicker still, but slow to compile.
+    for (var quad = 0u; quad < ${quads}u; quad += 2u) {
+    ${each(
+      2,
+      (t) => `{ let q = quad + ${t}u;
+      ${each(rows, (i) => `let a_${i} = tile_a[${inA}(row_0 + ${i}u) * ${quads}u + q];`, '\n      ')}
+      ${each(4, (s) => `let b_${s} = tile_b[${inB}(q * 4u + ${s}u) * ${across}u + column];`, '\n      ')}
+      ${each(
+        rows,
+        (i) => each(4, (s) => `sum_${i} = fma(vec4<f32>(a_${i}[${s}]), b_${s}, sum_${i});`, ' '),
+        '\n      ',
+      )}
+    }`,
+      '\n    ',
+    )}
+    }
+    workgroupBarrier();
+    if (!(${more})) { break; }
+  }
+  ${sliced ? addSlices(spec, threads) : ''}
+  let wide_column = group.y * ${across}u + column;
+  ${finish.bias(0, 'wide_column')}
+  ${each(
+    rows / slices,
+    (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
+  ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
+  if (placed) { ${finish.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`,
+  )}
+}
+`;
+}
+
+/** Statements that declare the first k and the end of k of a thread, and of all slices how deep they are. */
+function range({ split, slices, tileDepth }: HardwareSpec): string {
+  const begin = split ? 'part * u.part_depth' : '0u';
+  const end = split ? 'min(depth, begin + u.part_depth)' : 'depth';
+  if (slices === 1) return `let begin = ${begin};\n  let end = ${end};`;
+  return `let part_begin = ${begin};
+  let part_end = ${end.replace('begin', 'part_begin')};
+  let slice_depth = (part_end - part_begin + ${slices * tileDepth - 1}u) / ${slices * tileDepth}u * ${tileDepth}u;
+  let begin = part_begin + slice * slice_depth;
+  let end = min(part_end, begin + slice_depth);`;
+}
+
+/**
+ * Statements that declare total_I: the sums of all slices in those rows of the thread that its own slice finishes. The
+ * tiles are not needed any more: half of the rows go into the memory of each. (So tileRows and tileColumns are at most
+ * twice tileDepth.)
+ */
+function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
+  const half = rows / 2;
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const place = (slice: string, row: string) => `[((${slice}) * ${half}u + ${row}) * ${threads}u + thread]`;
+  const all = (tile: string, row: string) =>
+    numbers(slices)
+      .map((slice) => `tile_${tile}${place(`${slice}u`, row)}`)
+      .join(' + ');
+  return [
+    ...numbers(rows).map((i) => `tile_${i < half ? 'a' : 'b'}${place('slice', `${i % half}u`)} = sum_${i};`),
+    'workgroupBarrier();',
+    ...numbers(rows / slices).map(
+      (i) => `var total_${i}: vec4<f32>; { let row = slice * ${rows / slices}u + ${i}u;
+    if (row < ${half}u) { total_${i} = ${all('a', 'row')}; } else { total_${i} = ${all('b', `(row - ${half}u)`)}; } }`,
+    ),
+  ].join('\n  ');
+}
+
+/** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
+function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad: string): string {
+  const a = leftName({ inPlace });
+  if (aVec === 4) {
+    return `{ let k = k_0 / 4u + ${quad}; ${left.decode('k', '(u.depth / 4u)')}
+    ${left.tap(i)}
+    next_a_${i} = select(vec4<f32>(0.0), vec4<f32>(${a}[at_${i} + channel]),
+      ${left.masked ? `in_${i} && ` : ''}k * 4u < end); }`;
+  }
+  return `for (var lane = 0u; lane < 4u; lane++) { let k = k_0 + (${quad}) * 4u + lane; ${left.decode('k', 'u.depth')}
+    ${left.tap(i)}
+    next_a_${i}[lane] = select(0.0, f32(${a}[at_${i} + channel]), ${left.masked ? `in_${i} && ` : ''}k < end); }`;
+}
+
+/** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */
+function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftText, i: number, row: string, column: string): string {
+  const where =
+    kind === 'phases'
+      ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`
+      : 'let b_at = b_base + k * u.ldb;';
+  return `{ let k = k_0 + ${row}; ${where}
+    next_b_${i} = select(vec4<f32>(0.0), ${loadB(bVec, 'b_at', `(${column})`)}, k < end); }`;
+}
+
+/** The same where b is [n, k]: next_b_I is elements k_0 + 4 * `quad` and on of column `column`. */
+function fetchTransposed(i: number, quad: string, column: string): string {
+  return `{ let k = k_0 / 4u + ${quad};
+    next_b_${i} = select(vec4<f32>(0.0), vec4<f32>(b[b_base + min(${column}, u.n - 1u) * u.ldb + k]), k * 4u < end); }`;
+}
+
+/** Neighboring threads have neighboring columns: their stores do not meet in a bank. */
+function storeTransposed(i: number, first: string, slot: string, tileColumns: number): string {
+  const lane = (s: number) =>
+    `tile_b[${first}((${slot}) / ${tileColumns}u * 4u + ${s}u) * ${tileColumns / 4}u
+        + (${slot}) % ${tileColumns}u / 4u][(${slot}) % 4u] = next_b_${i}[${s}];`;
+  return `{ ${[0, 1, 2, 3].map(lane).join(' ')} }`;
+}

@@ -1,0 +1,135 @@
+// Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
+import { type Context, KernelError, type Tensor } from '../../../contract/kernel';
+import type { Activation } from '../../../wgsl/activation';
+import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../wgsl/shape';
+import { multiply } from './multiply';
+
+export interface MatrixShapes {
+  /** Of both operands seen as [...batch, m, k] and [...batch, k, n]. */
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly batch: readonly number[];
+  readonly aDims: readonly number[];
+  readonly bDims: readonly number[];
+  /** Of the result, where operands of one axis leave none. */
+  readonly output: readonly number[];
+}
+
+export function matrixShapes(a: readonly number[], b: readonly number[]): MatrixShapes {
+  if (a.length === 0 || b.length === 0) throw new KernelError('a matrix product of a scalar');
+  const aDims = a.length === 1 ? [1, ...a] : a;
+  const bDims = b.length === 1 ? [...b, 1] : b;
+  const [m, k] = aDims.slice(-2);
+  const [rows, n] = bDims.slice(-2);
+  if (k !== rows) throw new KernelError(`a matrix product of [${a}] and [${b}]: ${k} columns against ${rows} rows`);
+  const batch = broadcastDims(aDims.slice(0, -2), bDims.slice(0, -2));
+  return {
+    m,
+    n,
+    k,
+    batch,
+    aDims,
+    bDims,
+    output: [...batch, ...(a.length === 1 ? [] : [m]), ...(b.length === 1 ? [] : [n])],
+  };
+}
+
+/** The leading axes folded: as few as strides tell apart. Strides in matrices. */
+export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
+  const strides = [broadcastStrides(aDims.slice(0, -2), batch), broadcastStrides(bDims.slice(0, -2), batch)];
+  const {
+    dims,
+    strides: [a, b],
+  } = foldWalk({ dims: batch, strides });
+  return { dims, a, b };
+}
+
+export interface MatricesEnd {
+  readonly alpha?: number;
+  readonly activation?: Activation;
+  /** One number for each column. */
+  readonly bias?: Tensor;
+  /** Of y's shape. */
+  readonly residual?: Tensor;
+  /** b's matrices are [n, k] (see readsTransposed). */
+  readonly transposed?: boolean;
+}
+
+/** y = activate(alpha * a @ b + bias + residual) */
+export function multiplyMatrices(
+  ctx: Context,
+  a: Tensor,
+  b: Tensor,
+  y: Tensor,
+  shapes: MatrixShapes,
+  { alpha = 1, activation, bias, residual, transposed = false }: MatricesEnd = {},
+): void {
+  if (y.size === 0) return;
+  const { m, n, k } = shapes;
+  if (bias && bias.size !== n) throw new KernelError(`a product of ${n} columns with a bias of shape [${bias.dims}]`);
+  checkResidual(residual, y);
+  const batch = foldBatch(shapes);
+  const common = {
+    left: 'matrix' as const,
+    a,
+    b,
+    y,
+    n,
+    depth: k,
+    taps: 1,
+    lda: k,
+    ldb: transposed ? k : n,
+    ldy: n,
+    alpha,
+    activation,
+    bias,
+    residual,
+    transposed,
+  };
+  const z = batch.dims.reduce((product, dim) => product * dim, 1);
+  // One matrix on the right: the left ones are one tall matrix.
+  if (batch.dims.length <= 1 && (batch.b[0] ?? 0) === 0 && (batch.a[0] ?? 1) === 1) {
+    multiply(ctx, { ...common, m: m * z, z: 1 });
+    return;
+  }
+  multiply(ctx, {
+    ...common,
+    m,
+    z,
+    batch: batch.dims.length,
+    strides: {
+      plain: { batch: batch.dims },
+      a: { a_batch: batch.a.map((stride) => stride * m * k) },
+      b: {
+        b_batch: batch.b.map((stride) => stride * k * n),
+        y_batch: stridesOf(batch.dims).map((stride) => stride * m * n),
+      },
+    },
+  });
+}
+
+/** A residual is not broadcast: it has the product's shape. */
+export function checkResidual(residual: Tensor | undefined, y: Tensor): void {
+  if (residual && `${residual.dims}` !== `${y.dims}`)
+    throw new KernelError(`a product of shape [${y.dims}] with a residual of shape [${residual.dims}]`);
+}
+
+/**
+ * WGSL of a thread for each element of y: its `row` and `column`, and where they begin in a and b (`at_a`, `at_b`), of
+ * uniforms by foldBatch.
+ */
+export function operandOffsets(batch: number): string {
+  const axes = Array.from({ length: batch }, (_, i) => batch - 1 - i);
+  return `let column = i % u.n;
+  let row = i / u.n % u.m;
+  var rest = i / u.n / u.m;
+  var at_a = row * u.k;
+  var at_b = column;
+  ${axes
+    .map(
+      (axis) => `let index_${axis} = rest % u.batch_${axis}; rest = rest / u.batch_${axis};
+  at_a += index_${axis} * u.a_batch_${axis}; at_b += index_${axis} * u.b_batch_${axis};`,
+    )
+    .join('\n  ')}`;
+}

@@ -1,0 +1,268 @@
+// Chooses how a product is computed, and dispatches it.
+import { DType } from '../../../schema';
+import type { Binding, Context, Dispatch, Uniforms } from '../../../contract/kernel';
+import { ACTIVATION_F32, activationUniforms, piecewise } from '../../../wgsl/activation';
+import { inLanes } from '../../../wgsl/lanes';
+import { linearWorkgroups } from '../../../wgsl/linear';
+import { hardwareProduct } from './hardware';
+import { sumOfParts } from './parts';
+import { cutProduct } from './parts_of_operands';
+import type { Product } from './product';
+import { softwareProduct } from './software';
+import { SOFTWARE_THREADS, softwareTile } from './software_tile';
+import type { HardwareSpec, ProductSpec, SoftwareSpec } from './spec';
+import { VECTOR_COLUMNS, vectorProduct } from './vector';
+
+/** Whether `multiply` can read a right operand as [n, k], without a transpose before. */
+export function readsTransposed(ctx: Context, m: number, k: number): boolean {
+  return !ctx.device.software && m > FEW_ROWS && k > 0 && k % 4 === 0;
+}
+
+export function multiply(ctx: Context, p: Product): void {
+  if (p.y.size === 0) return;
+  const cut = cutProduct(ctx, p);
+  if (cut) {
+    for (const part of cut) multiply(ctx, part);
+    return;
+  }
+  const multipleOf4 = (numbers: readonly number[]) => numbers.every((number) => number % 4 === 0);
+  const values = (uniforms: Uniforms = {}) => Object.values(uniforms).flat() as number[];
+  const aVec = multipleOf4([p.depth, p.lda, p.aFirst ?? 0, ...values(p.strides?.a)]) && p.depth > 0 ? 4 : 1;
+  const residual = p.residual && p.residualColumns;
+  const rows = [p.ldy, p.yFirst ?? 0, ...(residual ? [residual.pitch, residual.first] : [])];
+  const bVec = multipleOf4([p.n, ...(p.transposed ? [] : [p.ldb]), ...rows, ...values(p.strides?.b)]) ? 4 : 1;
+  const scaled = (p.alpha ?? 1) !== 1 || (p.beta ?? 1) !== 1;
+  const inPlace = p.a.id === p.y.id;
+  // One tensor is bound, so one way to read it.
+  const vec: Pick<ProductSpec, 'aVec' | 'bVec'> = inPlace && aVec !== bVec ? { aVec: 1, bVec: 1 } : { aVec, bVec };
+  const spec: ProductSpec = {
+    left: p.left,
+    ...vec,
+    ...(inPlace && { inPlace }),
+    batch: p.batch ?? 0,
+    bias: p.bias && (p.biasStrides ? 'any' : 'row'),
+    residual: p.residual !== undefined,
+    scaled,
+    activation: p.activation?.kind,
+    storage: p.y.storage,
+    ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
+  };
+  if (ctx.device.software) software(ctx, p, spec);
+  else if (p.left === 'matrix' && p.m <= FEW_ROWS && !inPlace) vector(ctx, p, spec);
+  else hardware(ctx, p, spec);
+}
+
+/** The bindings and uniforms of the end of a product. */
+function ending(
+  p: Product,
+  spec: ProductSpec,
+): Pick<Dispatch, 'inputs' | 'inPlace'> & { uniforms: Uniforms; f32: string[] } {
+  const inputs: { [name: string]: Binding } = {};
+  if (p.bias) inputs.bias = spec.bias === 'any' ? p.bias : inLanes(p.bias, spec.bVec);
+  // What lies in y is read there: a tensor that is written may be bound once only.
+  if (p.residual && spec.residualColumns !== 'y') inputs.residual = inLanes(p.residual, spec.bVec);
+  const uniforms: { [name: string]: number | readonly number[] } = {
+    m: p.m,
+    n: p.n,
+    ldy: p.ldy / spec.bVec,
+    a_first: (p.aFirst ?? 0) / spec.aVec,
+    y_first: (p.yFirst ?? 0) / spec.bVec,
+    ...activationUniforms(p.activation),
+  };
+  if (spec.residualColumns)
+    Object.assign(uniforms, {
+      ld_residual: p.residualColumns!.pitch / spec.bVec,
+      residual_first: p.residualColumns!.first / spec.bVec,
+    });
+  if (spec.scaled) Object.assign(uniforms, { alpha: p.alpha ?? 1, beta: p.beta ?? 1 });
+  if (spec.bias === 'any') Object.assign(uniforms, { bias_row: p.biasStrides![0], bias_column: p.biasStrides![1] });
+  for (const [key, value] of Object.entries(p.strides?.a ?? {})) uniforms[key] = divided(value, spec.aVec);
+  for (const [key, value] of Object.entries(p.strides?.b ?? {}))
+    uniforms[key] = divided(value, p.transposed && key === 'b_batch' ? 4 : spec.bVec);
+  // Each thread adds what lies where its own results go.
+  const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
+  return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
+}
+
+function divided(value: number | readonly number[], by: number): number | readonly number[] {
+  return typeof value === 'number' ? value / by : value.map((item) => item / by);
+}
+
+/** With batch and activation in the form that most products share: each further form is one more shader to compile. */
+function asUsual(p: Product): Product {
+  const activation = piecewise(p.activation);
+  if (p.left !== 'matrix' || p.batch) return { ...p, activation };
+  return {
+    ...p,
+    activation,
+    batch: 1,
+    strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } },
+  };
+}
+
+function software(ctx: Context, given: Product, spec: ProductSpec): void {
+  const { bVec } = spec;
+  // Stores of single elements, written out for a tile, take long to compile everywhere.
+  const compact = ctx.device.slowCompiler || bVec === 1;
+  const p = compact ? asUsual(given) : given;
+  const { rows, columns, along } = softwareTile(p, compact, ctx.device);
+  // Reading b is all that counts for a single row.
+  const aVec = rows === 1 && !spec.inPlace ? 1 : spec.aVec;
+  const step = p.left === 'matrix' || p.depth > 3 ? 4 : (Math.max(1, p.depth) as 1 | 2 | 3);
+  const full: SoftwareSpec = {
+    ...spec,
+    aVec,
+    rows,
+    columns,
+    step,
+    along,
+    batch: p.batch ?? 0,
+    activation: p.activation?.kind,
+    ...(compact && { compact, scaled: true, bias: spec.bias ?? 'row', residual: true }),
+    tail: aVec === 1 && step === 4,
+    share: along === 'rows' && step > 1 && ctx.device.subgroups,
+  };
+  // What is not there is never read, but something must be bound.
+  const end = ending(
+    { ...p, bias: p.bias ?? (full.bias && p.b), residual: p.residual ?? (full.residual ? p.b : undefined) },
+    full,
+  );
+  const rowBlocks = Math.ceil(p.m / rows);
+  const columnBlocks = Math.ceil(p.n / (4 * columns));
+  ctx.dispatch({
+    shader: softwareProduct(full),
+    spec: full,
+    inputs: { ...(!full.inPlace && { a: inLanes(p.a, aVec) }), b: inLanes(p.b, bVec), ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, bVec) },
+    uniforms: {
+      ...end.uniforms,
+      ...(compact && {
+        has_bias: p.bias ? 1 : 0,
+        has_residual: p.residual ? 1 : 0,
+        tile_rows: rows,
+        tile_columns: columns,
+      }),
+      depth: p.depth,
+      steps: Math.ceil(p.depth / step),
+      lda: p.lda / aVec,
+      ldb: p.ldb / bVec,
+    },
+    f32: end.f32,
+    workgroups:
+      along === 'rows'
+        ? [Math.ceil(rowBlocks / SOFTWARE_THREADS), columnBlocks, p.z]
+        : [Math.ceil(columnBlocks / SOFTWARE_THREADS), rowBlocks, p.z],
+  });
+}
+
+/** Rows for which reading b is all that counts. */
+const FEW_ROWS = 8;
+/** Workgroups that keep a large GPU busy; with fewer, k is cut into parts, if those stay worth a workgroup's while. */
+const BUSY = 128;
+const WANTED = 384;
+const LEAST_DEPTH = 96;
+const MOST_PARTS = 8;
+/** Slices of k in a workgroup: as many as there may be threads, with tiles half as deep. */
+const SLICES = { slices: 4, tileDepth: 16 } as const;
+/** Slices deeper than this are worth another launch, for parts of k in workgroups of their own. */
+const DEEP_SLICE = 1536;
+/** Share of a tile's columns that may lie beyond the matrix. */
+const MOST_WASTE = 0.4;
+/** From the widest on: a wider tile loads less, more tiles give the GPU more to do. */
+const TILES = [
+  { tileRows: 64, tileColumns: 64, tileDepth: 32, rows: 4 },
+  { tileRows: 32, tileColumns: 64, tileDepth: 32, rows: 4 },
+  { tileRows: 32, tileColumns: 32, tileDepth: 32, rows: 4 },
+] as const;
+
+function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
+  const count = ({ tileRows, tileColumns }: (typeof TILES)[number]) =>
+    Math.ceil(p.m / tileRows) * Math.ceil(p.n / tileColumns) * p.z;
+  const waste = (columns: number) => 1 - p.n / (Math.ceil(p.n / columns) * columns);
+  const chosen =
+    TILES.find((candidate) => count(candidate) >= BUSY && waste(candidate.tileColumns) <= MOST_WASTE) ??
+    TILES[TILES.length - 1];
+  const totalDepth = p.depth * p.taps;
+  const wanted =
+    count(chosen) >= BUSY
+      ? 1
+      : Math.max(1, Math.min(Math.floor(WANTED / count(chosen)), Math.floor(totalDepth / LEAST_DEPTH), MOST_PARTS));
+  const tile = wanted > 1 ? { ...chosen, ...SLICES } : { ...chosen, slices: 1 };
+  const cut = totalDepth > DEEP_SLICE * tile.slices ? Math.ceil(wanted / tile.slices) : 1;
+  const partDepth = Math.ceil(totalDepth / cut / tile.tileDepth) * tile.tileDepth;
+  const parts = Math.max(1, Math.ceil(totalDepth / partDepth));
+  const transposed = p.transposed ?? false;
+  const full: HardwareSpec = { ...spec, ...tile, split: parts > 1, transposed };
+  const wideB = transposed ? 4 : spec.bVec;
+  const end = ending(p, spec);
+  const workgroups = [Math.ceil(p.m / tile.tileRows), Math.ceil(p.n / tile.tileColumns), p.z * parts] as const;
+  const common = { depth: p.depth, total_depth: totalDepth, lda: p.lda / spec.aVec, ldb: p.ldb / wideB };
+  const operands = { a: inLanes(p.a, spec.aVec), b: inLanes(p.b, wideB) };
+  if (parts === 1) {
+    ctx.dispatch({
+      shader: hardwareProduct(full),
+      spec: full,
+      inputs: { ...(full.inPlace ? { b: operands.b } : operands), ...end.inputs },
+      inPlace: end.inPlace,
+      outputs: { y: inLanes(p.y, spec.bVec) },
+      uniforms: { ...end.uniforms, ...common },
+      f32: end.f32,
+      workgroups,
+    });
+    return;
+  }
+  const quads = Math.ceil(p.n / 4);
+  const sums = ctx.temp([p.z * parts, p.m, quads * 4], DType.float32);
+  const bare: HardwareSpec = {
+    ...full,
+    bias: undefined,
+    residual: false,
+    residualColumns: undefined,
+    inPlace: undefined,
+    scaled: false,
+    activation: undefined,
+    storage: 'f32',
+  };
+  ctx.dispatch({
+    shader: hardwareProduct(bare),
+    spec: bare,
+    inputs: operands,
+    outputs: { y: { tensor: sums, vec: spec.bVec } },
+    uniforms: {
+      ...ending({ ...p, activation: undefined }, bare).uniforms,
+      ...common,
+      parts,
+      part_depth: partDepth,
+      ld_part: (quads * 4) / spec.bVec,
+    },
+    workgroups,
+  });
+  ctx.dispatch({
+    shader: sumOfParts(spec),
+    spec,
+    inputs: { parts: { tensor: sums, vec: 4 }, ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, parts, count: p.z * p.m * quads, ...(p.left === 'phases' ? common : {}) },
+    f32: end.f32,
+    workgroups: linearWorkgroups(p.z * p.m * quads, ctx.device),
+  });
+}
+
+function vector(ctx: Context, p: Product, spec: ProductSpec): void {
+  const rows = p.m === 1 ? 1 : 4;
+  // Rows of a are read by element: their strides too.
+  const full = { ...spec, aVec: 1 as const, rows };
+  const end = ending(p, full);
+  ctx.dispatch({
+    shader: vectorProduct(full),
+    spec: full,
+    inputs: { a: p.a, b: inLanes(p.b, spec.bVec), ...end.inputs },
+    inPlace: end.inPlace,
+    outputs: { y: inLanes(p.y, spec.bVec) },
+    uniforms: { ...end.uniforms, total_depth: p.depth * p.taps, lda: p.lda, ldb: p.ldb / spec.bVec },
+    f32: end.f32,
+    workgroups: [Math.ceil(p.n / VECTOR_COLUMNS), Math.ceil(p.m / rows), p.z],
+  });
+}

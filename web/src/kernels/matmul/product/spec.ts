@@ -1,0 +1,88 @@
+// A product: y[m, n] = activate(alpha * sum over k of a[m, k] * b[k, n] + beta * bias + residual), for each z.
+// Matrix products, convolutions and transposed convolutions are all of them, with different ways to find a[m, k].
+import type { Spec, StorageType } from '../../../contract/kernel';
+import type { ActivationKind } from '../../../wgsl/activation';
+
+/**
+ * Where a[m, k] is, and what z counts:
+ *   matrix   rows of a matrix; z counts batches
+ *   windows  k = (tap, channel), m = (image, y, x): the window of an output pixel; z counts groups
+ *   phases   the same for a transposed convolution: z = (phase, group), where a phase is the output pixels whose
+ *   windows
+ *            have the same taps, so that no tap is wasted
+ */
+export type LeftKind = 'matrix' | 'windows' | 'phases';
+
+/** What the end of a product depends on. */
+export interface FinishSpec {
+  /** Columns of b, bias, residual and y in one load. */
+  readonly bVec: 1 | 4;
+  /** row: one number for each column; any: strides for rows and columns. */
+  readonly bias?: 'row' | 'any';
+  readonly residual?: boolean;
+  /**
+   * Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of
+   * y.
+   */
+  readonly residualColumns?: 'own' | 'y';
+  /**
+   * A short text for slow compilers: stores in loops; u.has_bias and u.has_residual say if these two are there (bound
+   * they are).
+   */
+  readonly compact?: boolean;
+  /** Whether there are alpha and beta. */
+  readonly scaled?: boolean;
+  readonly activation?: ActivationKind;
+  /** Of y. */
+  readonly storage: StorageType;
+}
+
+/** By which name a's elements are read. */
+export function leftName({ inPlace }: { readonly inPlace?: boolean }): 'a' | 'y' {
+  return inPlace ? 'y' : 'a';
+}
+
+/** What the text of a product's shader depends on. */
+export interface ProductSpec extends Spec, FinishSpec {
+  readonly left: LeftKind;
+  /** a is other columns of y, which must not be bound twice. */
+  readonly inPlace?: boolean;
+  /** Elements of `a` in one load: 4 where k's innermost extent is a multiple of 4. */
+  readonly aVec: 1 | 4;
+  /** Batch dimensions that strides tell apart (left: matrix). */
+  readonly batch: number;
+}
+
+/** A product as software adapters like it: no barriers, a wide tile in the registers of each thread. */
+export interface SoftwareSpec extends ProductSpec {
+  readonly rows: number;
+  /** In groups of 4 columns. */
+  readonly columns: number;
+  /** Steps of k that are unrolled. Above 1 with aVec 1 and `tail`, the last ones may lie beyond k. */
+  readonly step: 1 | 2 | 3 | 4;
+  readonly tail: boolean;
+  /** Neighboring threads have neighboring rows (and share b), or neighboring columns. */
+  readonly along: 'rows' | 'columns';
+  /** Whether threads of a subgroup (of at least 4) load one row of b each and hand it round. */
+  readonly share: boolean;
+}
+
+/** A product as GPUs like it: tiles of a and b in workgroup memory. */
+export interface HardwareSpec extends ProductSpec {
+  /** Rows and columns of a workgroup's tile. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  /** Depth of the tiles: a multiple of 4. */
+  readonly tileDepth: number;
+  /** Rows of one thread; it has 4 columns. */
+  readonly rows: number;
+  /**
+   * Parts of k that threads of one workgroup share, each with tiles of its own; their sums are added at the end. A
+   * divisor of `rows`.
+   */
+  readonly slices: number;
+  /** Whether z also counts parts of k, whose sums are left in y as they are. */
+  readonly split: boolean;
+  /** Whether b is [n, k], read 4 elements of k at a time. */
+  readonly transposed: boolean;
+}

@@ -1,0 +1,78 @@
+// A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share
+// out k.
+import type { Shader } from '../../../contract/kernel';
+import { finishText, loadB } from './finish';
+import { leftText } from './left';
+import type { ProductSpec } from './spec';
+
+/** Left operand: a matrix of at most `rows` rows. */
+export interface VectorSpec extends ProductSpec {
+  readonly rows: number;
+}
+
+/** Groups of 4 columns, and parts of k, of a workgroup. */
+const ACROSS = 8;
+const PARTS = 32;
+/** Loads of b on their way at the same time. */
+const AHEAD = 4;
+export const VECTOR_COLUMNS = ACROSS * 4;
+
+export function vectorProduct(spec: VectorSpec): Shader<VectorSpec> {
+  return { name: `gemm__hw_vector_${spec.rows}`, wgsl: text };
+}
+
+function text(spec: VectorSpec): string {
+  const left = leftText(spec);
+  const finish = finishText(spec);
+  const { rows, bVec } = spec;
+  const each = (line: (i: number) => string) => Array.from({ length: rows }, (_, i) => line(i)).join('\n  ');
+  return `${finish.functions}
+var<workgroup> sums: array<vec4<f32>, ${ACROSS * PARTS * rows}>;
+
+@compute @workgroup_size(${ACROSS * PARTS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let z = group.z;
+  ${left.base}
+  let lane = thread % ${ACROSS}u;
+  let part = thread / ${ACROSS}u;
+  let column = group.x * ${ACROSS}u + lane;
+  let row_0 = group.y * ${rows}u;
+  ${each((i) => left.row(i, `min(row_0 + ${i}u, u.m - 1u)`))}
+  ${each((i) => `var sum_${i} = vec4<f32>(0.0);`)}
+  var k = part;
+  for (; k + ${(AHEAD - 1) * PARTS}u < u.total_depth; k += ${AHEAD * PARTS}u) {
+    ${Array.from(
+      { length: AHEAD },
+      (_, t) =>
+        `let b_at_${t} = b_base + (k + ${t * PARTS}u) * u.ldb; let b_${t} = ${loadB(bVec, `b_at_${t}`, 'column')};`,
+    ).join('\n    ')}
+    ${Array.from({ length: AHEAD }, (_, t) =>
+      each((i) => `sum_${i} += f32(a[at_${i} + k + ${t * PARTS}u]) * b_${t};`),
+    ).join('\n    ')}
+  }
+  for (; k < u.total_depth; k += ${PARTS}u) {
+    let b_at = b_base + k * u.ldb;
+    let b_k = ${loadB(bVec, 'b_at', 'column')};
+    ${each((i) => `sum_${i} += f32(a[at_${i} + k]) * b_k;`)}
+  }
+  ${each((i) => `sums[${i * ACROSS * PARTS}u + thread] = sum_${i};`)}
+  workgroupBarrier();
+  for (var half = ${PARTS / 2}u; half > 0u; half = half / 2u) {
+    if (part < half) {
+      ${each(
+        (i) => `sums[${i * ACROSS * PARTS}u + thread] += sums[${i * ACROSS * PARTS}u + thread + half * ${ACROSS}u];`,
+      )}
+    }
+    workgroupBarrier();
+  }
+  if (part == 0u) {
+  ${finish.bias(0, 'column')}
+  ${each(
+    (i) => `{ let row = row_0 + ${i}u;
+  ${left.place('row')}
+  if (placed) { ${finish.store(`sums[${i * ACROSS * PARTS}u + lane]`, 0, 'row', 'column')} } }`,
+  )}
+  }
+}
+`;
+}

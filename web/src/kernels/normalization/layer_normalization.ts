@@ -1,0 +1,238 @@
+// Normalization of rows: LayerNormalization, RMSNormalization and what onnxruntime makes of them (with a residual
+// before: Skip…).
+import type { Attributes } from '../../contract/attributes';
+import {
+  type Context,
+  type DTypeName,
+  type Kernel,
+  KernelError,
+  MICROSOFT_DOMAIN,
+  type Shader,
+  type Spec,
+  type StorageType,
+  type Tensor,
+} from '../../contract/kernel';
+import { DType } from '../../schema';
+import { inLanes, type Lanes, stored } from '../../wgsl/lanes';
+import { inBatches } from '../../wgsl/large';
+import { normalizeAxis, sizeOf } from '../../wgsl/shape';
+import { expanded } from '../shared/expand';
+import { type RowLayout, rowMain, type RowPhase, rowsOf, SPREAD } from '../shared/rows';
+
+interface NormSpec extends Spec {
+  /** Whether the mean is taken away first. */
+  readonly centered: boolean;
+  readonly layout: RowLayout;
+  readonly storage: StorageType;
+  /** Type of scale and bias: they may be wider than x. */
+  readonly scale: StorageType;
+  /** Whether scale and bias have an element for each of x; else one for each position in a row. */
+  readonly whole: boolean;
+  readonly biased: boolean;
+  readonly skip: boolean;
+  readonly skipBias: boolean;
+  /** Which outputs beside y are wanted. */
+  readonly mean: boolean;
+  readonly inverse: boolean;
+  readonly sum: boolean;
+}
+
+const ROOT_MEAN_SQUARE: RowPhase = {
+  accumulators: [{ name: 'squares', type: 'F', start: '0.0' }],
+  step: 'squares += x * x;',
+  merge: 'squares += other_squares;',
+  after: 'let inverse = 1.0 / sqrt(squares / f32(u.length) + u.epsilon);',
+};
+
+const SHADER: Shader<NormSpec> = {
+  name: 'layer_normalization',
+  wgsl({ centered, layout, storage, whole, biased, skip, skipBias, mean, inverse, sum }) {
+    const lanes: Lanes = layout.wide === 'none' ? 1 : 4;
+    const terms = [
+      'F(x_in[at])',
+      ...(skip ? ['F(skip[at % u.skip_size])'] : []),
+      ...(skipBias ? ['F(skip_bias[step])'] : []),
+    ];
+    const place = whole ? 'at' : 'step';
+    const normal = `(${centered ? '(x - mean) - rest' : 'x'}) * inverse
+      * F(scale[${place}])${biased ? ` + F(bias[${place}])` : ''}`;
+    return rowMain({
+      layout,
+      element: `let x = ${terms.join(' + ')};`,
+      phases: centered ? SPREAD : [ROOT_MEAN_SQUARE],
+      write: `y[at] = ${stored(storage, lanes, normal)};${sum ? ` sum[at] = ${stored(storage, lanes, 'x')};` : ''}`,
+      // Infinities have no distance from their mean; where none is taken, it is 0.
+      finish: `${
+        mean ? `means[row] = ${centered ? 'select(mean + rest, mean, abs(mean) > 3.4028234e38)' : '0.0'};` : ''
+      } ${inverse ? 'inverses[row] = inverse;' : ''}`,
+    });
+  },
+};
+
+interface Norm {
+  readonly x: Tensor;
+  readonly scale: Tensor;
+  readonly bias?: Tensor;
+  readonly skip?: Tensor;
+  readonly skipBias?: Tensor;
+  /** Where rows begin. */
+  readonly axis: number;
+  readonly epsilon: number;
+  readonly centered: boolean;
+  /** Indices of the outputs for the mean, the inverse of the spread, and the sum with the skip. */
+  readonly outputs: { readonly mean?: number; readonly inverse?: number; readonly sum?: number };
+}
+
+/** Whether a tensor is what another one of its last axes is, for all of those before. */
+function repeats(small: readonly number[], dims: readonly number[]): boolean {
+  const own = small.slice(small.findIndex((dim) => dim !== 1));
+  return own.length <= dims.length && own.every((dim, i) => dim === dims[dims.length - own.length + i]);
+}
+
+function normalize(ctx: Context, n: Norm): void {
+  const { x, skip, skipBias } = n;
+  const y = ctx.output(0, x.dims);
+  const outer = sizeOf(x.dims.slice(0, n.axis));
+  const length = sizeOf(x.dims.slice(n.axis));
+  if (skipBias && skipBias.size !== length)
+    throw new KernelError(`a bias of shape [${skipBias.dims}] before the normalization of rows of ${length} elements`);
+  if (skip && !repeats(skip.dims, x.dims)) throw new KernelError(`a skip of shape [${skip.dims}] for [${x.dims}]`);
+  const statistics = x.dims.map((dim, axis) => (axis < n.axis ? dim : 1));
+  const extra = (i: number | undefined, dims: readonly number[], dtype: DType) =>
+    i !== undefined && ctx.wants(i) ? ctx.output(i, dims, dtype) : undefined;
+  const means = extra(n.outputs.mean, statistics, DType.float32);
+  const inverses = extra(n.outputs.inverse, statistics, DType.float32);
+  const sum = extra(n.outputs.sum, x.dims, x.dtype);
+  if (x.size === 0) return;
+  // Usually they have a row's shape; whatever else broadcasts is repeated, for a row or, if it must be, for all of x.
+  const affine = [n.scale, n.bias].filter((given) => given !== undefined);
+  const whole = affine.some(
+    ({ size, dims }) => size !== length && sizeOf(dims.slice(0, Math.max(0, n.axis + dims.length - x.dims.length))) > 1,
+  );
+  const [scale, bias] = affine.map((given) =>
+    given.size === length && !whole ? given : expanded(ctx, given, whole ? x.dims : x.dims.slice(n.axis)),
+  );
+  const common = { whole, length, scale, bias, skipBias, centered: n.centered, epsilon: n.epsilon };
+  // What is repeated, for less than all rows, goes with all of them only.
+  if (whole || (skip && skip.size !== x.size))
+    return normalizeRows(ctx, { ...common, rows: outer, x, y, skip, means, inverses, sum });
+  const of = (tensor: Tensor | undefined) => tensor && ctx.reshape(tensor, [outer, tensor.size / outer]);
+  const byRow = { x: of(x)!, y: of(y)!, skip: of(skip), means: of(means), inverses: of(inverses), sum: of(sum) };
+  inBatches(ctx, outer, byRow, (part) => normalizeRows(ctx, { ...common, ...part, rows: part.x.dims[0] }));
+}
+
+interface Normalized extends Pick<Norm, 'x' | 'scale' | 'bias' | 'skip' | 'skipBias' | 'centered' | 'epsilon'> {
+  readonly y: Tensor;
+  readonly rows: number;
+  readonly length: number;
+  readonly whole: boolean;
+  readonly means?: Tensor;
+  readonly inverses?: Tensor;
+  readonly sum?: Tensor;
+}
+
+function normalizeRows(
+  ctx: Context,
+  { x, y, skip, skipBias, scale, bias, means, inverses, sum, ...n }: Normalized,
+): void {
+  const rows = rowsOf(ctx, n.rows, n.length, 1);
+  const lanes = rows.lanes;
+  ctx.dispatch({
+    shader: { ...SHADER, name: `layer_normalization__team_${rows.layout.team}` },
+    spec: {
+      centered: n.centered,
+      layout: rows.layout,
+      storage: x.storage,
+      scale: scale.storage,
+      whole: n.whole,
+      biased: bias !== undefined,
+      skip: skip !== undefined,
+      skipBias: skipBias !== undefined,
+      mean: means !== undefined,
+      inverse: inverses !== undefined,
+      sum: sum !== undefined,
+    },
+    inputs: {
+      x_in: inLanes(x, lanes),
+      scale: inLanes(scale, lanes),
+      ...(bias && { bias: inLanes(bias, lanes) }),
+      ...(skip && { skip: inLanes(skip, lanes) }),
+      ...(skipBias && { skip_bias: inLanes(skipBias, lanes) }),
+    },
+    outputs: {
+      y: inLanes(y, lanes),
+      ...(means && { means }),
+      ...(inverses && { inverses }),
+      ...(sum && { sum: inLanes(sum, lanes) }),
+    },
+    uniforms: { ...rows.uniforms, length: n.length, epsilon: n.epsilon, ...(skip && { skip_size: skip.size / lanes }) },
+    f32: ['epsilon'],
+    workgroups: rows.workgroups,
+  });
+}
+
+interface NormAttributes {
+  readonly axis: number;
+  readonly epsilon: number;
+}
+const attributes =
+  (epsilon: number) =>
+  (a: Attributes): NormAttributes => ({ axis: a.integer('axis', -1), epsilon: a.number('epsilon', epsilon) });
+const FLOATS: readonly DTypeName[] = ['float32', 'float16'];
+
+/** LayerNormalization(x, scale, bias?) and its kin without the mean. */
+function plain(op: string, centered: boolean, domain?: string): Kernel<NormAttributes> {
+  return {
+    op,
+    domain,
+    types: [FLOATS],
+    attributes: attributes(1e-5),
+    resolve(ctx, { axis, epsilon }) {
+      const x = ctx.input(0);
+      const outputs = centered ? { mean: 1, inverse: 2 } : { inverse: 1 };
+      normalize(ctx, {
+        x,
+        scale: ctx.input(1),
+        bias: centered ? ctx.inputs[2] : undefined,
+        axis: normalizeAxis(axis, x.dims.length),
+        epsilon,
+        centered,
+        outputs,
+      });
+    },
+  };
+}
+
+/** SkipLayerNormalization(x, skip, scale, shift?, bias?): the rows of x + skip + bias. */
+function skipping(op: string, centered: boolean): Kernel<NormAttributes> {
+  return {
+    op,
+    domain: MICROSOFT_DOMAIN,
+    types: [FLOATS],
+    attributes: attributes(1e-12),
+    resolve(ctx, { epsilon }) {
+      const x = ctx.input(0);
+      const [bias, skipBias] = centered ? [ctx.inputs[3], ctx.inputs[4]] : [undefined, ctx.inputs[3]];
+      normalize(ctx, {
+        x,
+        skip: ctx.input(1),
+        scale: ctx.input(2),
+        bias,
+        skipBias,
+        axis: x.dims.length - 1,
+        epsilon,
+        centered,
+        outputs: { mean: 1, inverse: 2, sum: 3 },
+      });
+    },
+  };
+}
+
+export default [
+  plain('LayerNormalization', true),
+  plain('RMSNormalization', false),
+  plain('SimplifiedLayerNormalization', false),
+  plain('SimplifiedLayerNormalization', false, MICROSOFT_DOMAIN),
+  skipping('SkipLayerNormalization', true),
+  skipping('SkipSimplifiedLayerNormalization', false),
+];
