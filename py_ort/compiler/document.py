@@ -13,12 +13,11 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from py_ort.compiler.load.maps import AT_THE_BORDER
+from py_ort.compiler.load.maps import at_the_border
 from py_ort.compiler.native_operators import native_operators
 from py_ort.compiler.placement.manifest import Manifest, load_manifests
 from py_ort.ir.functions import function_body
-from py_ort.ir.graph import WITH_SUBGRAPHS
-from py_ort.ir.operators import LOWERINGS, MICROSOFT, NHWC, lowerings, operator, operators, parts
+from py_ort.ir.operators import LOWERINGS, MICROSOFT, NHWC, lowerings, op_types, operator, operators, parts
 from py_ort.ir.schemas import CANONICAL_OPSET
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operators.md"
@@ -116,11 +115,11 @@ def _parts(domain: str, name: str, manifest: Manifest) -> str:
 
 def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest, others: bool) -> str:
     """What becomes of an operator without a kernel on this provider; `others`: another provider has one."""
-    if domain == "" and name in WITH_SUBGRAPHS:
+    if domain == "" and name in op_types("bodies"):
         return "executor"
     if domain == "" and name in ("Constant", "Shape", "Size"):
         return "constant" if name == "Constant" else "shape"
-    if domain == "ai.onnx.ml" and name in AT_THE_BORDER:
+    if domain == "ai.onnx.ml" and name in at_the_border:
         return "border"
     last = schemas[-1] if schemas else None
     entries = lowerings(domain, name)

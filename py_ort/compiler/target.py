@@ -10,8 +10,7 @@ import onnx_ir as ir
 from py_ort.compiler.placement.manifest import Manifest, load_manifests
 from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import InvalidArgument
-from py_ort.ir.graph import EXECUTED
-from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel
+from py_ort.ir.operators import INTERNAL, NHWC, REGISTERED, UserKernel, operator
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Target:
 
     def has(self, domain: str, op_type: str) -> bool | None:
         """Tell who runs an operator: True the first provider, False another one, None nobody."""
-        if domain == "" and op_type in EXECUTED:
+        if operator(domain, op_type).walked:
             return True
         runs = [self.manifests[name].has(domain, op_type) for name in self.providers]
         return True if runs[0] else False if any(runs) else None

@@ -18,8 +18,8 @@ from py_ort.compiler.placement.report import PlacedNode
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
 from py_ort.ir.errors import node_at_fault
-from py_ort.ir.graph import EXECUTED, all_nodes, replace_value, subgraphs
-from py_ort.ir.operators import lowerings
+from py_ort.ir.graph import all_nodes, replace_value, subgraphs
+from py_ort.ir.operators import lowerings, operator
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 
 #: What a page's core can address.
@@ -189,7 +189,7 @@ def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorV
     becomes = tuple(dict.fromkeys((final.provider, final.kernel) for final in finals))
     reasons = tuple(dict.fromkeys((final.kernel, final.reason) for final in finals if final.reason))
     known = schema(node.domain, node.op_type, CANONICAL_OPSET if not node.domain else 1)
-    if node.domain == "" and node.op_type in EXECUTED:
+    if operator(node.domain, node.op_type).walked:
         standing = "control flow"
     elif not finals:
         standing = "gone"

@@ -8,14 +8,16 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ir.graph import attribute, subgraphs
+from py_ort.ir.rules import Rules
 from py_ort.ir.value_types import like
 
 Visit = Callable[[ir.Graph], None]
+_rule = Rules[Callable[[ir.Node, Visit], None]]()
 
 
 def infer_control(node: ir.Node, visit: Visit) -> None:
     """Give the subgraphs' inputs their types, infer inside, and take the outputs' types from there."""
-    _INFER.get(node.op_type, _infer_bodies)(node, visit)
+    (_rule.of(node) or _infer_bodies)(node, visit)
 
 
 def _infer_bodies(node: ir.Node, visit: Visit) -> None:
@@ -36,6 +38,7 @@ def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
     value.shape = ir.Shape([d[0] if all(e == d[0] for e in d) else None for d in zip(*shapes, strict=True)])
 
 
+@_rule("If")
 def _infer_if(node: ir.Node, visit: Visit) -> None:
     _infer_bodies(node, visit)
     branches = subgraphs(node)
@@ -43,6 +46,7 @@ def _infer_if(node: ir.Node, visit: Visit) -> None:
         _merge(output, [branch.outputs[i] for branch in branches])
 
 
+@_rule("Loop")
 def _infer_loop(node: ir.Node, visit: Visit) -> None:
     body = attribute(node, "body")
     carried = len(node.inputs) - 2
@@ -65,6 +69,7 @@ def _infer_loop(node: ir.Node, visit: Visit) -> None:
         like(output, inner, None if inner.shape is None else [None, *inner.shape])
 
 
+@_rule("Scan")
 def _infer_scan(node: ir.Node, visit: Visit) -> None:
     if (
         node.version is not None and node.version < 9
@@ -95,6 +100,3 @@ def _infer_scan(node: ir.Node, visit: Visit) -> None:
         grown = list(inner.shape)
         grown.insert(axis if axis >= 0 else axis + len(grown) + 1, None)
         like(output, inner, grown)
-
-
-_INFER = {"If": _infer_if, "Loop": _infer_loop, "Scan": _infer_scan}

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.operators import op_types
+
 ORIGIN = "py_ort.origin"
-#: ONNX's operators with bodies that the executor walks itself, on whatever provider their nodes are.
-EXECUTED = frozenset({"If", "Loop", "Scan"})
-WITH_SUBGRAPHS = EXECUTED | {"SequenceMap"}  # of ONNX's operators
 
 
 def origins(node: ir.Node) -> tuple[str, ...]:
@@ -127,7 +126,7 @@ def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
 
 def subgraphs(node: ir.Node) -> list[ir.Graph]:
     """Return the graphs among a node's attributes."""
-    if node.domain == "" and node.op_type not in WITH_SUBGRAPHS:
+    if node.domain == "" and node.op_type not in op_types("bodies"):
         return []
     found: list[ir.Graph] = []
     for item in node.attributes.data.values():

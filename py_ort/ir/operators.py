@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -58,10 +58,21 @@ class Operator:
         refine: Adds to what ONNX inferred, where sizes are symbols.
         pure: Equal inputs give equal outputs, so it may be shared; all others are random.
         view: Its output is input 0 under another shape: no element moves, and on a device nothing is launched.
+        moves: Its outputs have elements of input 0 and no others, at other places; views are known to.
+        converts: Its output is input 0 in another type.
+        neutral: The second operand that changes nothing.
+        commutative: Its operands may change places.
+        scales: Inputs that broadcast to input 0.
+        in_chains: ElementwiseChain has it for floats: as an instruction, or as the reduction behind them.
         grows: Its result may be larger than its inputs together, to any size.
         heavy: What it computes is worth bringing its inputs to a GPU.
         optional_outputs: Outputs behind the first may be left out, and are where nothing reads them.
         indices: Inputs that name places along axes.
+        columns: Inputs that may be columns of wider tensors, and the attributes that say which.
+        into: The input that is the tensor to write columns of; kernels that have `columns` have it.
+        skip: The operator of com.microsoft that is this one, of a sum of two tensors.
+        bodies: It has graphs in its attributes; of those of ai.onnx each that does says so.
+        walked: The executor walks these itself, on whatever provider their nodes are.
         kernel: The user's own, where it is one of those.
         expand: Prefer ONNX's own function body over a NotImplemented error; False keeps the operator whole.
     """
@@ -76,10 +87,21 @@ class Operator:
     refine: Callable[[ir.Node], None] | None = None
     pure: bool = True
     view: bool = False
+    moves: bool = False
+    converts: bool = False
+    neutral: float | None = None
+    commutative: bool = False
+    scales: Sequence[int] = ()
+    in_chains: bool = False
     grows: bool = False
     heavy: bool = False
     optional_outputs: bool = False
     indices: Sequence[int] = ()
+    columns: Mapping[int, str] = field(default_factory=dict)
+    into: int | None = None
+    skip: str = ""
+    bodies: bool = False
+    walked: bool = False
     expand: bool = True
     kernel: UserKernel | None = None
 
@@ -176,6 +198,12 @@ def operator(domain: str, op_type: str) -> Operator:
     """Return the declaration of an operator; one without special traits when nothing is declared."""
     key = domain, op_type
     return REGISTERED.get(key) or operators().get(key) or _plain(*key)
+
+
+@cache
+def op_types(trait: str) -> tuple[str, ...]:
+    """Return the names of ai.onnx's operators with a trait: those whose field of this name is set."""
+    return tuple(name for (domain, name), declared in operators().items() if domain == "" and getattr(declared, trait))
 
 
 @cache

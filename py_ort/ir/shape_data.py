@@ -9,7 +9,7 @@ length are unknown, and Resize, Range and Expand have sizes made of the inputs'.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import onnx_ir as ir
 import sympy  # type: ignore[import-untyped]
 
 from py_ort.ir.graph import array, attribute, dims
+from py_ort.ir.rules import Rules
 from py_ort.ir.slicing import sliced
 
 _KEY = "py_ort.shape_data"
@@ -24,6 +25,9 @@ _LIMIT = 64
 _FINEST = 1 << 10  # of which floats are multiples
 
 Element = Any  # int, ir.SymbolicDim or None
+
+rule = Rules[Callable[[ir.Node], "list[Element] | None"]]()
+"""What an operator makes of the elements of its inputs."""
 
 
 def shape_data(value: ir.Value | None) -> list[Element] | None:
@@ -58,11 +62,11 @@ def _fraction(number: float) -> Element:
 
 def follow(node: ir.Node) -> None:
     """Compute the elements of a node's output, where the operator is one of shape arithmetic."""
-    rule = RULES.get(node.op_type) if node.domain == "" else None
-    if rule is None:
+    compute = rule.of(node)
+    if compute is None:
         return
     output = node.outputs[0]
-    found, size = rule(node), dims(output)
+    found, size = compute(node), dims(output)
     fits = size is not None and (not size or (len(size) == 1 and (not isinstance(size[0], int) or size[0] <= _LIMIT)))
     if found is not None and fits and len(found) <= _LIMIT:
         output.meta[_KEY] = [_held(element, output.dtype) for element in found]
@@ -95,6 +99,7 @@ def known(element: Element) -> bool:
     return isinstance(element, int) or (isinstance(element, ir.SymbolicDim) and element.value is not None)
 
 
+@rule("Shape")
 def _shape(node: ir.Node) -> list[Element] | None:
     found = dims(node.inputs[0])
     if found is None:
@@ -102,6 +107,7 @@ def _shape(node: ir.Node) -> list[Element] | None:
     return list(found[attribute(node, "start", 0) : attribute(node, "end", None)])
 
 
+@rule("Size")
 def _size(node: ir.Node) -> list[Element] | None:
     found = dims(node.inputs[0])
     return None if found is None else [product(found)]
@@ -127,10 +133,12 @@ def total(elements: Sequence[Element]) -> Element:
     return result
 
 
+@rule("Identity")
 def _same(node: ir.Node) -> list[Element] | None:
     return elements(node.inputs[0])
 
 
+@rule("Concat")
 def _concat(node: ir.Node) -> list[Element] | None:
     joined: list[Element] = []
     for value in node.inputs:
@@ -144,6 +152,7 @@ def _concat(node: ir.Node) -> list[Element] | None:
     return joined
 
 
+@rule("Gather")
 def _gather(node: ir.Node) -> list[Element] | None:
     data, indices = elements(node.inputs[0]), array(node.inputs[1])
     if data is None or indices is None or indices.ndim > 1 or len(dims(node.inputs[0]) or [0]) != 1:
@@ -152,6 +161,7 @@ def _gather(node: ir.Node) -> list[Element] | None:
     return [data[i] for i in picked] if all(-len(data) <= i < len(data) for i in picked) else None
 
 
+@rule("Slice")
 def _slice(node: ir.Node) -> list[Element] | None:
     data = elements(node.inputs[0])
     parts = [array(v) for v in node.inputs[1:]]
@@ -162,6 +172,7 @@ def _slice(node: ir.Node) -> list[Element] | None:
     return [data[i] for i in sliced(len(data), start, end, step)] if step else None
 
 
+@rule("Add", "Sub", "Mul", "Div")
 def _arithmetic(node: ir.Node) -> list[Element] | None:
     if any(v is None or (v.const_value is None and elements(v) is None) for v in node.inputs):
         return None  # most sums are not of sizes: their constants are not looked at
@@ -213,12 +224,14 @@ def settled(element: Element) -> Element:
     return int(expression) if expression is not None and expression.is_Integer else element
 
 
+@rule("Squeeze", "Unsqueeze", "Reshape")
 def _squeeze(node: ir.Node) -> list[Element] | None:
     before, after = dims(node.inputs[0]), dims(node.outputs[0])
     small = before is not None and after is not None and len(before) <= 1 and len(after) <= 1
     return elements(node.inputs[0]) if small else None
 
 
+@rule("Cast")
 def _cast(node: ir.Node) -> list[Element] | None:
     data, to = elements(node.inputs[0]), ir.DataType(attribute(node, "to"))
     if to in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
@@ -228,6 +241,7 @@ def _cast(node: ir.Node) -> list[Element] | None:
     return [_floor(element) for element in data]
 
 
+@rule("Floor", "Ceil")
 def _rounded(node: ir.Node) -> list[Element] | None:
     data = elements(node.inputs[0])
     return None if data is None else [_floor(element, up=node.op_type == "Ceil") for element in data]
@@ -246,6 +260,7 @@ def _floor(element: Element, *, up: bool = False) -> Element:
     return settled(ir.SymbolicDim(sympy.floor(expression)))
 
 
+@rule("ConstantOfShape")
 def _constant_of_shape(node: ir.Node) -> list[Element] | None:
     count, value = elements(node.inputs[0]), attribute(node, "value")
     if (
@@ -259,6 +274,7 @@ def _constant_of_shape(node: ir.Node) -> list[Element] | None:
     return [int(value.numpy().reshape(-1)[0])] * min(count[0], _LIMIT + 1)
 
 
+@rule("Equal")
 def _equal(node: ir.Node) -> list[Element] | None:
     """Truths as 0, 1, or None: an unknown size still is not a negative number."""
     pairs = _broadcast(*(elements(v) for v in node.inputs))
@@ -280,27 +296,9 @@ def _has_minus(element: ir.SymbolicDim) -> bool:
     return any(term.could_extract_minus_sign() for term in expression.as_ordered_terms())
 
 
+@rule("Where")
 def _where(node: ir.Node) -> list[Element] | None:
     contents = array(node.inputs[0])
     condition = elements(node.inputs[0]) if contents is None else list(np.reshape(contents, -1))
     choices = _broadcast(condition, *(elements(v) for v in node.inputs[1:]))
     return None if choices is None else [None if c is None else x if c else y for c, x, y in choices]
-
-
-RULES = {
-    "Shape": _shape,
-    "Size": _size,
-    "Identity": _same,
-    "Cast": _cast,
-    **dict.fromkeys(("Floor", "Ceil"), _rounded),
-    "Concat": _concat,
-    "Gather": _gather,
-    "Slice": _slice,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _squeeze,
-    "Reshape": _squeeze,
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _arithmetic),
-    "ConstantOfShape": _constant_of_shape,
-    "Equal": _equal,
-    "Where": _where,
-}

@@ -13,10 +13,10 @@ from py_ort.ir.operators import Operator, lowering
 from py_ort.ir.schemas import CANONICAL_OPSET
 
 OPERATORS = [
-    Operator("If", host=(0,), expand=False),
-    Operator("Loop", host=(0, 1), expand=False),
-    Operator("Scan", expand=False),
-    Operator("SequenceMap", expand=True),
+    Operator("If", host=(0,), bodies=True, walked=True, expand=False),
+    Operator("Loop", host=(0, 1), bodies=True, walked=True, expand=False),
+    Operator("Scan", bodies=True, walked=True, expand=False),
+    Operator("SequenceMap", bodies=True),
 ]
 
 

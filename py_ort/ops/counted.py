@@ -25,6 +25,7 @@ class Counted:
         results: How many tensors the counting node finds, besides the count. All are int32.
         host: Its host inputs; the count comes to them.
         shape_only: Inputs of which the counting node reads the shape only.
+        moves: It gives elements of input 0, as `Operator.moves` says.
         serial: A CPU is as quick: it runs there when it may.
     """
 
@@ -32,12 +33,13 @@ class Counted:
     results: int
     host: Sequence[int] = ()
     shape_only: Sequence[int] = ()
+    moves: bool = False
     serial: bool = False
 
 
 COUNTED = {
     "NonZero": Counted(1, 1),
-    "Compress": Counted(2, 1, shape_only=(0,)),
+    "Compress": Counted(2, 1, shape_only=(0,), moves=True),
     "Unique": Counted(1, 3, serial=True),
     "NonMaxSuppression": Counted(5, 2, host=(2, 3, 4), serial=True),
 }
@@ -56,7 +58,12 @@ def _infer_count(node: ir.Node) -> None:
 
 OPERATORS = [
     *(
-        Operator(name, host=(*known.host, known.inputs + known.results), optional_outputs=name == "Unique")
+        Operator(
+            name,
+            host=(*known.host, known.inputs + known.results),
+            moves=known.moves,
+            optional_outputs=name == "Unique",
+        )
         for name, known in COUNTED.items()
     ),
     *(

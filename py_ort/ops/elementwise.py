@@ -14,12 +14,13 @@ from py_ort.ir.symbolic_dims import broadcast
 from py_ort.ir.value_types import like
 from py_ort.schema.scalar_functions import FUNCTIONS
 
-_UNARY = ("Not", "IsInf", "IsNaN", "BitwiseNot")
-_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Mean", "Sum")
-_BINARY_EXACT = (
+_UNARY = ("IsInf", "IsNaN", "BitwiseNot")
+_BINARY = ("Mod", "Mean", "Sum", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+_IN_CHAINS = (
     *("And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Where"),
+    *("Max", "Min", "PRelu", "Where"),
 )
+_COMMUTATIVE = ("And", "Or", "Xor", "Equal", "Max", "Min", "Mean", "Sum", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
 _ACTIVATIONS_OF_MICROSOFT = ("QuickGelu", "FastGelu", "BiasGelu", "BiasAdd", "Gelu")
 
 
@@ -29,9 +30,23 @@ def _infer_like_input(node: ir.Node) -> None:
 
 OPERATORS = [
     *(Operator(name, layout="elementwise") for name in _UNARY),
+    Operator("Not", layout="elementwise", in_chains=True),
     *(Operator(row.name, layout="elementwise") for row in FUNCTIONS.values() if "" in row.domains),
-    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY),
-    *(Operator(name, layout="elementwise", refine=broadcast) for name in _BINARY_EXACT),
+    Operator("Add", layout="elementwise", refine=broadcast, neutral=0, commutative=True, in_chains=True),
+    Operator("Sub", layout="elementwise", refine=broadcast, neutral=0, in_chains=True),
+    Operator("Mul", layout="elementwise", refine=broadcast, neutral=1, commutative=True, in_chains=True),
+    Operator("Div", layout="elementwise", refine=broadcast, neutral=1, in_chains=True),
+    Operator("Pow", layout="elementwise", refine=broadcast, neutral=1),
+    *(
+        Operator(
+            name,
+            layout="elementwise",
+            refine=broadcast,
+            commutative=name in _COMMUTATIVE,
+            in_chains=name in _IN_CHAINS,
+        )
+        for name in (*_BINARY, *_IN_CHAINS)
+    ),
     *(
         Operator(
             name, domain=MICROSOFT, layout="" if name.startswith("Bias") else "elementwise", infer=_infer_like_input
@@ -39,8 +54,8 @@ OPERATORS = [
         for name in _ACTIVATIONS_OF_MICROSOFT
     ),
     Operator("Clip", layout="elementwise", host_if_constant=(1, 2)),
-    Operator("Cast", layout="elementwise"),
-    Operator("CastLike", layout="elementwise", shape_only=(1,)),
+    Operator("Cast", layout="elementwise", converts=True),
+    Operator("CastLike", layout="elementwise", shape_only=(1,), converts=True),
     *(Operator(name) for name in ("BitCast", "SwiGLU")),
     Operator("BiasSplitGelu", domain=MICROSOFT),
 ]

@@ -12,9 +12,9 @@ from py_ort.ir.graph import array, attribute
 from py_ort.ir.operators import ML, Operator, lowering
 
 OPERATORS = [
-    Operator("Gather", layout="gather", indices=(1,)),
-    Operator("GatherElements", indices=(1,)),
-    Operator("GatherND", indices=(1,)),
+    Operator("Gather", layout="gather", moves=True, indices=(1,)),
+    Operator("GatherElements", moves=True, indices=(1,)),
+    Operator("GatherND", moves=True, indices=(1,)),
     Operator("ScatterElements", indices=(1,)),
     Operator("ScatterND", indices=(1,)),
     Operator("TensorScatter", indices=(2,)),

@@ -12,11 +12,11 @@ from py_ort.ir.symbolic_dims import refine_concat, refine_slice
 
 OPERATORS = [
     Operator("Concat", refine=refine_concat, layout="concat"),
-    Operator("Split", host=(1,), layout="axis"),
-    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice"),
+    Operator("Split", host=(1,), layout="axis", moves=True),
+    Operator("Slice", refine=refine_slice, host=(1, 2, 3, 4), layout="slice", moves=True),
     Operator("Pad", host=(1, 3), host_if_constant=(2,), layout="pad", grows=True),
     Operator("CenterCropPad", host=(1,)),
-    Operator("ReverseSequence", indices=(1,)),
+    Operator("ReverseSequence", moves=True, indices=(1,)),
 ]
 
 

@@ -38,21 +38,32 @@ def _infer_simplified(node: ir.Node) -> None:
 OPERATORS = [
     Operator("BatchNormalization", layout="channels", optional_outputs=True),
     Operator("InstanceNormalization", layout="channels", heavy=True),
-    Operator("LayerNormalization", layout="trailing_axes", expand=False, optional_outputs=True),
-    Operator("RMSNormalization", layout="trailing_axes", expand=False),
+    Operator(
+        "LayerNormalization",
+        layout="trailing_axes",
+        expand=False,
+        optional_outputs=True,
+        scales=(1, 2),
+        skip="SkipLayerNormalization",
+    ),
+    Operator(
+        "RMSNormalization",
+        layout="trailing_axes",
+        expand=False,
+        scales=(1,),
+        skip="SkipSimplifiedLayerNormalization",
+    ),
     Operator("GroupNormalization", layout="channels", heavy=True),
     Operator("LpNormalization", layout="axis"),
     Operator("MeanVarianceNormalization"),
     Operator("LRN", layout="channels", heavy=True),
-    *(
-        Operator(name, domain=MICROSOFT, infer=_infer_with_statistics)
-        for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
-    ),
+    Operator("SkipLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3, 4)),
+    Operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_with_statistics, scales=(2, 3)),
     *(Operator(name, domain=MICROSOFT, infer=_infer_like_input) for name in ("GroupNorm", "SkipGroupNorm")),
     *(Operator(name, domain=MICROSOFT) for name in ("EmbedLayerNormalization", "QEmbedLayerNormalization")),
     # These two live in ai.onnx in onnxruntime's own exports.
-    Operator("SimplifiedLayerNormalization", infer=_infer_simplified),
-    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified),
+    Operator("SimplifiedLayerNormalization", infer=_infer_simplified, scales=(1,)),
+    Operator("SimplifiedLayerNormalization", domain=MICROSOFT, infer=_infer_simplified, scales=(1,)),
 ]
 
 

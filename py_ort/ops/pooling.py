@@ -29,7 +29,10 @@ OPERATORS = [
     Operator("AveragePool", layout="pool", infer=_infer_pool, heavy=True),
     Operator("LpPool", layout="pool", infer=_infer_pool, heavy=True),
     *(Operator(name, layout="pool") for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")),
-    *(Operator(name, domain=NHWC, infer=_infer_pool) for name in ("MaxPool", "AveragePool", "LpPool")),
+    *(
+        Operator(name, domain=NHWC, infer=_infer_pool, columns={0: "x_columns"}, into=1)
+        for name in ("MaxPool", "AveragePool", "LpPool")
+    ),
     *(
         Operator(name, domain=NHWC, infer=_infer_global)
         for name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

@@ -14,14 +14,7 @@ from py_ort.ir.operators import Operator, lowering
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
 OPERATORS = [
-    *(
-        Operator(
-            f"Reduce{name}",
-            host=(1,),
-            layout="reduce",
-        )
-        for name in _REDUCTIONS
-    ),
+    *(Operator(f"Reduce{name}", host=(1,), layout="reduce", in_chains=name != "LogSumExp") for name in _REDUCTIONS),
     Operator("ArgMax", layout="reduce_one"),
     Operator("ArgMin", layout="reduce_one"),
     Operator("CumSum", host=(1,), layout="axis_input"),

@@ -13,7 +13,9 @@ from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.symbolic_dims import refine_resize
 
 OPERATORS = [
-    Operator("Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", heavy=True),
+    Operator(
+        "Resize", refine=refine_resize, host=(1, 2, 3), layout="resize", heavy=True, columns={0: "x_columns"}, into=4
+    ),
     Operator("GridSample", layout="channels", heavy=True),
     Operator("AffineGrid", host=(1,)),
     Operator("CropAndResize", domain=MICROSOFT, host=(3,)),

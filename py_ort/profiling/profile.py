@@ -40,6 +40,7 @@ _ROW_NAMES = dict(
         strict=True,
     )
 )
+#: `Operator.bodies`, once more: no compiler is needed to read a profile.
 _CONTROL_FLOW = ("If", "Loop", "Scan", "SequenceMap")
 _PROVIDERS = {"wasm": onnxruntime_name("wasm"), "webgpu": onnxruntime_name("webgpu")}
 

@@ -6,9 +6,7 @@ import onnx_ir as ir
 
 from py_ort.ir.constants import constant_tensor
 from py_ort.ir.graph import all_nodes
-
-#: Operators that leave a single number what it is.
-_SAME = frozenset({"Cast", "Flatten", "Gather", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+from py_ort.ir.operators import operator
 
 
 def accepted_values(model: ir.Model) -> dict[str, list[int]]:
@@ -30,7 +28,7 @@ def accepted_values(model: ir.Model) -> dict[str, list[int]]:
         same, numbers = [value], []
         for each in same:
             for node, index in each.uses():
-                if node.op_type in _SAME and index == 0:
+                if index == 0 and _keeps_number(node):
                     same.append(node.outputs[0])
                 elif node.op_type == "Equal":
                     other = node.inputs[1 - index]
@@ -40,3 +38,9 @@ def accepted_values(model: ir.Model) -> dict[str, list[int]]:
         if numbers:
             found[value.name or ""] = list(dict.fromkeys(numbers))
     return found
+
+
+def _keeps_number(node: ir.Node) -> bool:
+    """Whether a single number stays what it is."""
+    declared = operator(node.domain, node.op_type)
+    return declared.view or declared.converts or (declared.moves and len(node.outputs) == 1)

@@ -13,9 +13,11 @@ import onnx_ir as ir
 
 from py_ort.ir.errors import inconsistent
 from py_ort.ir.graph import all_nodes, array, attribute, dims
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.operators import operator
+from py_ort.ir.rules import Rules
 
 _LARGEST = 2**31 - 1
+_check, _check_indices = Rules[Callable[[ir.Node], None]](), Rules[Callable[[ir.Node], None]]()
 
 
 def check_sizes(model: ir.Model) -> None:
@@ -32,20 +34,24 @@ def check_sizes(model: ir.Model) -> None:
             sizes = dims(output)
             if sizes and any(isinstance(d, int) and not 0 <= d <= largest for d in sizes):
                 raise inconsistent(node, f"its output would have the shape [{', '.join(map(str, sizes))}]")
-        check = _CHECKS.get(node.op_type) if node.domain in ("", MICROSOFT) else None
+        _scales(node)
+        check = _check.of(node)
         if check is not None:
             check(node)
         # A branch may be there for other sizes, and never be taken.
-        if node.domain == "" and node.op_type in _INDEXED and node.graph is model.graph:
-            _indices(node)
+        check = _check_indices.of(node) if node.graph is model.graph else None
+        if check is not None:
+            check(node)
 
 
+@_check("Conv")
 def _conv(node: ir.Node) -> None:
     x, weights = dims(node.inputs[0]), dims(node.inputs[1])
     if x and weights and len(x) > 2 and len(weights) == len(x):
         _channels(node, x[1], each=weights[1], outputs=weights[0])
 
 
+@_check("ConvTranspose")
 def _conv_transpose(node: ir.Node) -> None:
     x, weights = dims(node.inputs[0]), dims(node.inputs[1])
     group = attribute(node, "group", 1)
@@ -69,25 +75,19 @@ def _channels(node: ir.Node, channels: object, *, each: object, outputs: object)
         raise inconsistent(node, f"a bias of {bias[0]} elements does not go with {outputs} output channels")
 
 
-def _broadcast(*indices: int) -> Callable[[ir.Node], None]:
-    """Check that these inputs broadcast to the first one."""
-
-    def check(node: ir.Node) -> None:
-        x = dims(node.inputs[0])
-        for index in indices:
-            own = dims(node.inputs[index]) if index < len(node.inputs) else None
-            if x is None or own is None:
-                continue
-            pairs = zip(reversed(own), reversed(x), strict=False)
-            if len(own) > len(x) or any(
-                isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs
-            ):
-                shapes = [f"[{', '.join(map(str, sizes))}]" for sizes in (own, x)]
-                raise inconsistent(node, f"a scale or bias of shape {shapes[0]} does not broadcast to {shapes[1]}")
-
-    return check
+def _scales(node: ir.Node) -> None:
+    """Scales and biases broadcast to the first input."""
+    for index in operator(node.domain, node.op_type).scales:
+        x, own = dims(node.inputs[0]), dims(node.inputs[index]) if index < len(node.inputs) else None
+        if x is None or own is None:
+            continue
+        pairs = zip(reversed(own), reversed(x), strict=False)
+        if len(own) > len(x) or any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
+            shapes = [f"[{', '.join(map(str, sizes))}]" for sizes in (own, x)]
+            raise inconsistent(node, f"a scale or bias of shape {shapes[0]} does not broadcast to {shapes[1]}")
 
 
+@_check_indices("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
 def _indices(node: ir.Node) -> None:
     x, indices = dims(node.inputs[0]), array(node.inputs[1])
     if not x or indices is None or indices.size == 0 or (indices.ndim == 0 and node.op_type.endswith("ND")):
@@ -102,15 +102,3 @@ def _indices(node: ir.Node) -> None:
         if isinstance(size, int) and (least < -size or most >= size):
             wrong = most if most >= size else least
             raise inconsistent(node, f"index {wrong} is outside of axis {axis}, which has {size} elements")
-
-
-_CHECKS: dict[str, Callable[[ir.Node], None]] = {
-    "Conv": _conv,
-    "ConvTranspose": _conv_transpose,
-    "LayerNormalization": _broadcast(1, 2),
-    "RMSNormalization": _broadcast(1),
-    "SimplifiedLayerNormalization": _broadcast(1),
-    "SkipLayerNormalization": _broadcast(2, 3, 4),
-    "SkipSimplifiedLayerNormalization": _broadcast(2, 3),
-}
-_INDEXED = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")

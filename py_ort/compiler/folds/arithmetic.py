@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.folds.declaration import ANY, FLOATS, INTEGERS, NUMBERS, Arrays, fold, has_nan, is_float, wide
+from py_ort.compiler.folds.declaration import (
+    ANY,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    Arrays,
+    fold,
+    fold_by,
+    fold_wide,
+    has_nan,
+    is_float,
+    wide,
+)
 from py_ort.ir.graph import attribute
 
-_EXACT: dict[str, Callable[..., Any]] = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
-_ROUNDED: dict[str, Callable[[np.ndarray], Any]] = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.rint}
-_ROOTS: dict[str, Callable[[np.ndarray], Any]] = {"Sqrt": np.sqrt, "Reciprocal": np.reciprocal}
-_FUNCTIONS: dict[str, Callable[[np.ndarray], Any]] = {
-    "Exp": np.exp,
-    "Log": np.log,
-    "Sin": np.sin,
-    "Cos": np.cos,
-    "Tanh": np.tanh,
-    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-}
+_UP_TO_32_BITS = tuple(t for t in FLOATS if t != ir.DataType.DOUBLE)
 
+# Integers wrap.
+fold_by(np.add, "Add", NUMBERS)
+fold_by(np.subtract, "Sub", NUMBERS)
+fold_by(np.multiply, "Mul", NUMBERS)
+fold_by(np.negative, "Neg", (*FLOATS, *(t for t in INTEGERS if t.is_signed())))
+fold_by(np.abs, "Abs", NUMBERS)
+fold_by(np.floor, "Floor", FLOATS)
+fold_by(np.ceil, "Ceil", FLOATS)
+fold_by(np.rint, "Round", FLOATS)
 
-@fold(*_EXACT, dtypes=NUMBERS)
-def _sum_or_product(node: ir.Node, inputs: Arrays) -> Any:
-    """Integers wrap."""
-    return _EXACT[node.op_type](*inputs)
+fold_wide(np.sqrt, "Sqrt", FLOATS)
+fold_wide(np.reciprocal, "Reciprocal", FLOATS)
+# Of float64 kernels differ in more than the last bits.
+fold_wide(np.exp, "Exp", _UP_TO_32_BITS)
+fold_wide(np.log, "Log", _UP_TO_32_BITS)
+fold_wide(np.sin, "Sin", _UP_TO_32_BITS)
+fold_wide(np.cos, "Cos", _UP_TO_32_BITS)
+fold_wide(np.tanh, "Tanh", _UP_TO_32_BITS)
+fold_wide(lambda x: 1 / (1 + np.exp(-x)), "Sigmoid", _UP_TO_32_BITS)
 
 
 @fold("Div", dtypes=NUMBERS)
@@ -80,16 +95,6 @@ def _clip(node: ir.Node, inputs: Arrays) -> Any:
     return x if high is None else np.minimum(x, high.reshape(()))
 
 
-@fold("Neg", dtypes=(*FLOATS, *(t for t in INTEGERS if t.is_signed())))
-def _negative(node: ir.Node, inputs: Arrays) -> Any:
-    return np.negative(inputs[0])
-
-
-@fold("Abs", dtypes=NUMBERS)
-def _absolute(node: ir.Node, inputs: Arrays) -> Any:
-    return np.abs(inputs[0])
-
-
 @fold("Sign", dtypes=NUMBERS)
 def _sign(node: ir.Node, inputs: Arrays) -> Any:
     return None if has_nan(inputs[0]) else np.sign(inputs[0])
@@ -99,22 +104,6 @@ def _sign(node: ir.Node, inputs: Arrays) -> Any:
 def _relu(node: ir.Node, inputs: Arrays) -> Any:
     x = inputs[0]
     return None if has_nan(x) else np.where(x < 0, x.dtype.type(0), x)  # -0 stays -0
-
-
-@fold(*_ROUNDED, dtypes=FLOATS)
-def _rounded(node: ir.Node, inputs: Arrays) -> Any:
-    return _ROUNDED[node.op_type](inputs[0])
-
-
-@fold(*_ROOTS, dtypes=FLOATS)
-def _root(node: ir.Node, inputs: Arrays) -> Any:
-    return _ROOTS[node.op_type](wide(inputs[0])).astype(inputs[0].dtype)
-
-
-@fold(*_FUNCTIONS, dtypes=tuple(t for t in FLOATS if t != ir.DataType.DOUBLE))
-def _function(node: ir.Node, inputs: Arrays) -> Any:
-    """Of float64 kernels differ in more than the last bits."""
-    return _FUNCTIONS[node.op_type](wide(inputs[0])).astype(inputs[0].dtype)
 
 
 @fold("Identity", dtypes=ANY)

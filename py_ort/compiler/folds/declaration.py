@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.ir.rules import Rules
+
 Arrays = Sequence[Any]
 """The contents of a node's inputs; None for one that is left out."""
 
@@ -26,14 +28,12 @@ class Fold:
     """How one operator is computed.
 
     Attributes:
-        op_type: Its name, in ai.onnx.
         dtypes: Those of the input `of` for which it is.
         compute: Gives the outputs of a node with these inputs (a tuple if there are several); None, or one of the
             errors that numpy has for wrong inputs: the kernel shall have it.
         of: The input whose dtype counts.
     """
 
-    op_type: str
     dtypes: Sequence[ir.DataType]
     compute: Callable[[ir.Node, Arrays], Any]
     of: int = 0
@@ -58,7 +58,7 @@ def _as_array(item: Any) -> np.ndarray:
     return np.asarray(item, object) if isinstance(item, (str, bytes)) else np.asarray(item)
 
 
-FOLDS: dict[str, Fold] = {}
+FOLDS = Rules[Fold]()
 
 
 def fold(
@@ -67,12 +67,20 @@ def fold(
     """Declare how operators are computed; see `Fold`."""
 
     def declare(compute: Callable[[ir.Node, Arrays], Any]) -> Callable[[ir.Node, Arrays], Any]:
-        for op_type in op_types:
-            assert op_type not in FOLDS, f"{op_type} is folded twice"
-            FOLDS[op_type] = Fold(op_type, dtypes, compute, of)
+        FOLDS(*op_types)(Fold(dtypes, compute, of))
         return compute
 
     return declare
+
+
+def fold_by(function: Callable[..., Any], op_type: str, dtypes: Sequence[ir.DataType]) -> None:
+    """Declare numpy's function of all inputs, which gives the elements that the operator does."""
+    fold(op_type, dtypes=dtypes)(lambda node, inputs: function(*inputs))
+
+
+def fold_wide(function: Callable[..., Any], op_type: str, dtypes: Sequence[ir.DataType]) -> None:
+    """Declare a function that is computed in float64 and rounded once."""
+    fold(op_type, dtypes=dtypes)(lambda node, inputs: function(wide(inputs[0])).astype(inputs[0].dtype))
 
 
 def is_float(contents: np.ndarray) -> bool:

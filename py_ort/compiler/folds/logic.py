@@ -2,53 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.folds.declaration import ANY, BOOL, FLOATS, INTEGERS, NUMBERS, Arrays, fold
+from py_ort.compiler.folds.declaration import ANY, BOOL, FLOATS, INTEGERS, NUMBERS, Arrays, fold, fold_by
 from py_ort.ir.graph import attribute
 
-_COMPARISONS: dict[str, Callable[..., Any]] = {
-    "Greater": np.greater,
-    "GreaterOrEqual": np.greater_equal,
-    "Less": np.less,
-    "LessOrEqual": np.less_equal,
-}
-_TRUTHS: dict[str, Callable[..., Any]] = {"And": np.logical_and, "Or": np.logical_or, "Xor": np.logical_xor}
-_BITS: dict[str, Callable[..., Any]] = {
-    "BitwiseAnd": np.bitwise_and,
-    "BitwiseOr": np.bitwise_or,
-    "BitwiseXor": np.bitwise_xor,
-    "BitwiseNot": np.invert,
-}
+fold_by(np.equal, "Equal", (*NUMBERS, *BOOL))
+fold_by(np.greater, "Greater", NUMBERS)
+fold_by(np.greater_equal, "GreaterOrEqual", NUMBERS)
+fold_by(np.less, "Less", NUMBERS)
+fold_by(np.less_equal, "LessOrEqual", NUMBERS)
 
+fold_by(np.logical_and, "And", BOOL)
+fold_by(np.logical_or, "Or", BOOL)
+fold_by(np.logical_xor, "Xor", BOOL)
+fold_by(np.logical_not, "Not", BOOL)
 
-@fold("Equal", dtypes=(*NUMBERS, *BOOL))
-def _equal(node: ir.Node, inputs: Arrays) -> Any:
-    return np.equal(*inputs)
+fold_by(np.bitwise_and, "BitwiseAnd", INTEGERS)
+fold_by(np.bitwise_or, "BitwiseOr", INTEGERS)
+fold_by(np.bitwise_xor, "BitwiseXor", INTEGERS)
+fold_by(np.invert, "BitwiseNot", INTEGERS)
 
-
-@fold(*_COMPARISONS, dtypes=NUMBERS)
-def _compared(node: ir.Node, inputs: Arrays) -> Any:
-    return _COMPARISONS[node.op_type](*inputs)
-
-
-@fold(*_TRUTHS, dtypes=BOOL)
-def _combined(node: ir.Node, inputs: Arrays) -> Any:
-    return _TRUTHS[node.op_type](*inputs)
-
-
-@fold("Not", dtypes=BOOL)
-def _opposite(node: ir.Node, inputs: Arrays) -> Any:
-    return np.logical_not(inputs[0])
-
-
-@fold(*_BITS, dtypes=INTEGERS)
-def _bits(node: ir.Node, inputs: Arrays) -> Any:
-    return _BITS[node.op_type](*inputs)
+fold_by(np.isnan, "IsNaN", FLOATS)
 
 
 @fold("BitShift", dtypes=tuple(t for t in INTEGERS if not t.is_signed()))
@@ -57,11 +35,6 @@ def _shifted(node: ir.Node, inputs: Arrays) -> Any:
     if np.any(by >= 8 * x.dtype.itemsize):
         return None
     return (np.left_shift if attribute(node, "direction") == "LEFT" else np.right_shift)(x, by)
-
-
-@fold("IsNaN", dtypes=FLOATS)
-def _is_nan(node: ir.Node, inputs: Arrays) -> Any:
-    return np.isnan(inputs[0])
 
 
 @fold("IsInf", dtypes=FLOATS)

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from py_ort.exceptions import InvalidGraph
 from py_ort.ir.graph import origins
+from py_ort.ir.rules import Rules
 
 _TYPES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision"})
 _CONSTANTS = frozenset(
@@ -16,6 +17,7 @@ _CONSTANTS = frozenset(
 )
 _DTYPES = frozenset(map(int, ir.DataType))
 _SMALL = 2**31
+_check = Rules[Callable[[ir.Node], None]]()
 
 
 def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
@@ -37,8 +39,9 @@ def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
             continue
         if item.type == ir.AttributeType.INT:
             _check_number(node, name, item.value)
-    if node.domain == "" and node.op_type in _CHECKS:
-        _CHECKS[node.op_type](node)
+    check = _check.of(node)
+    if check is not None:
+        check(node)
 
 
 def _check_number(node: ir.Node, name: str, value: int) -> None:
@@ -48,24 +51,28 @@ def _check_number(node: ir.Node, name: str, value: int) -> None:
         raise _error(node, f"its attribute {name!r} is {value}, which is no axis")
 
 
+@_check("Constant")
 def _constant(node: ir.Node) -> None:
     given = [name for name in node.attributes if name in _CONSTANTS]
     if len(given) != 1:
         raise _error(node, f"a Constant has one value, not {', '.join(given) or 'none'}")
 
 
+@_check("GatherND")
 def _gather_nd(node: ir.Node) -> None:
     found = node.attributes.get("batch_dims")
     if found is not None and not found.is_ref() and found.value < 0:
         raise _error(node, f"its attribute 'batch_dims' is {found.value}")
 
 
+@_check("Split")
 def _split(node: ir.Node) -> None:
     found = node.attributes.get("num_outputs")
     if found is not None and not found.is_ref() and found.value != len(node.outputs):
         raise _error(node, f"its attribute 'num_outputs' is {found.value}, and it has {len(node.outputs)} outputs")
 
 
+@_check("If")
 def _if(node: ir.Node) -> None:
     for name, item in node.attributes.items():
         if item.type == ir.AttributeType.GRAPH and not item.is_ref() and len(item.value.outputs) != len(node.outputs):
@@ -73,19 +80,11 @@ def _if(node: ir.Node) -> None:
             raise _error(node, f"its attribute {name!r} gives {made} values, and it has {len(node.outputs)} outputs")
 
 
+@_check("Attention")
 def _attention(node: ir.Node) -> None:
     found = node.attributes.get("qk_matmul_output_mode")
     if found is not None and not found.is_ref() and not 0 <= found.value <= 3:
         raise _error(node, f"its attribute 'qk_matmul_output_mode' is {found.value}, and none of 0 to 3")
-
-
-_CHECKS: dict[str, Callable[[ir.Node], None]] = {
-    "Attention": _attention,
-    "Constant": _constant,
-    "GatherND": _gather_nd,
-    "If": _if,
-    "Split": _split,
-}
 
 
 def _error(node: ir.Node, text: str) -> InvalidGraph:

@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
+from py_ort.ir.rules import Rules
 from py_ort.wire.tensors import TYPE_NAMES
 
 _ML = "ai.onnx.ml"
@@ -55,7 +56,7 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
     graph = model.graph
     forms: dict[str, MapForm] = {}
     for node in graph.node:
-        take = AT_THE_BORDER.get(node.op_type) if node.domain == _ML else None
+        take = at_the_border.of(node)
         if take is not None and node.input and node.output:  # else it is refused with all nodes of wrong arity
             take(node, graph, forms)
     if forms and not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
@@ -73,6 +74,11 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
     return forms
 
 
+at_the_border = Rules[Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]]((_ML,))
+"""What becomes of operators whose maps are made, or read, outside of the model."""
+
+
+@at_the_border("ZipMap")
 def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
     output = _find(graph.output, node.output[0])
     if output is None or _readers(graph, output.name) > 0:
@@ -85,12 +91,14 @@ def _zip_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapF
     _become(node, "Identity")
 
 
+@at_the_border("DictVectorizer")
 def _dict_vectorizer(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
     names = _texts(node, "string_vocabulary")
     _take_input(node, graph, forms, names or _attribute(node, "int64_vocabulary", _INTS, ()))
     _become(node, "Identity")
 
 
+@at_the_border("CastMap")
 def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, MapForm]) -> None:
     sparse = _attribute(node, "map_form", _STRING, b"DENSE") == b"SPARSE"
     size = _attribute(node, "max_map", _INT, 1)
@@ -101,14 +109,6 @@ def _cast_map(node: onnx.NodeProto, graph: onnx.GraphProto, forms: dict[str, Map
         raise _invalid(node, f"cast_to is {to!r}, not one of {', '.join(name.decode() for name in _CAST_TO)}")
     _take_input(node, graph, forms, range(size) if sparse else ())
     _become(node, "Cast", to=_CAST_TO[to])
-
-
-#: Operators whose maps are made, or read, outside of the model.
-AT_THE_BORDER: dict[str, Callable[[onnx.NodeProto, onnx.GraphProto, dict[str, MapForm]], None]] = {
-    "ZipMap": _zip_map,
-    "DictVectorizer": _dict_vectorizer,
-    "CastMap": _cast_map,
-}
 
 
 def _take_input(

@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from py_ort.ir.graph import all_nodes, array, attribute, dims, ints, subgraphs
 from py_ort.ir.operators import INTERNAL, NHWC, operator
+from py_ort.ir.rules import Rules
 
 Interval = tuple[int, int]
 
@@ -100,8 +101,11 @@ class IntegerRanges:
             return self._control(node, value)
         if node.domain == INTERNAL:
             return _WIDE.get(value.dtype, unknown) if value.dtype is not None else unknown
-        rule = _RULES.get(node.op_type) if node.domain in _SAME_MEANING else None
-        return rule(self, node, value.index() or 0) if rule is not None else unknown
+        find = rule.of(node)
+        if find is not None:
+            return find(self, node, value.index() or 0)
+        declared = operator(node.domain, node.op_type)
+        return self.of(node.inputs[0]) if declared.moves or declared.view else unknown
 
     def _input(self, value: ir.Value) -> Interval:
         if value not in self._places:
@@ -127,6 +131,8 @@ class IntegerRanges:
 
 
 Rule = Callable[[IntegerRanges, ir.Node, int], Interval]
+rule = Rules[Rule](("", NHWC))  # where a name is ONNX's; com.microsoft's operators are rewritten before
+"""The interval of an output, by its index; what moves elements needs none."""
 
 
 def _reason(value: ir.Value, place: str) -> str:
@@ -138,36 +144,116 @@ def _union(*intervals: Interval) -> Interval:
     return min(i[0] for i in intervals), max(i[1] for i in intervals)
 
 
-def _moves(*inputs: int) -> Rule:
-    """Elements of these inputs, unchanged; of all inputs when none is named."""
-
-    def rule(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
-        chosen = inputs or range(len(node.inputs))
-        return _union(
-            *(ranges.of(node.inputs[i]) for i in chosen if i < len(node.inputs) and node.inputs[i] is not None)
-        )
-
-    return rule
+def _of(ranges: IntegerRanges, *values: ir.Value | None) -> Interval:
+    """Elements of these values, unchanged."""
+    return _union(*(ranges.of(value) for value in values if value is not None))
 
 
-def _or_zero(rule: Rule) -> Rule:
-    return lambda ranges, node, index: _union((0, 0), rule(ranges, node, index))
+def _always(interval: Interval) -> Rule:
+    return lambda ranges, node, index: interval
 
 
-def _always(low: int, high: int) -> Rule:
-    return lambda ranges, node, index: (low, high)
+def _by_intervals(*op_types: str) -> Callable[[Callable[..., Sequence[int]]], Callable[..., Sequence[int]]]:
+    """Declare what gives numbers between whose extremes the results are, of the inputs' intervals."""
+
+    def declare(combine: Callable[..., Sequence[int]]) -> Callable[..., Sequence[int]]:
+        @rule(*op_types)
+        def extremes(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+            found = combine(*(ranges.of(v) for v in node.inputs if v is not None))
+            return min(found), max(found)
+
+        return combine
+
+    return declare
 
 
-def _of_inputs(combine: Callable[..., Sequence[int]]) -> Rule:
-    """The extremes of what `combine` makes of the inputs' intervals."""
-
-    def rule(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
-        found = combine(*(ranges.of(v) for v in node.inputs if v is not None))
-        return min(found), max(found)
-
-    return rule
+rule("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "MaxPool", "NonMaxSuppression")(_always(_POSITIONS))
+rule("EyeLike")(_always((0, 1)))
+rule("Sign")(_always((-1, 1)))
 
 
+@rule("ReduceMean")
+def _first(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return ranges.of(node.inputs[0])
+
+
+@rule("Concat", "Max", "Min")
+def _any_input(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _of(ranges, *node.inputs)
+
+
+@rule("Relu", "Trilu", "CenterCropPad")
+def _first_or_zero(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _union((0, 0), ranges.of(node.inputs[0]))
+
+
+@rule("Pad")
+def _padded(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _union((0, 0), _of(ranges, node.inputs[0], *node.inputs[2:3]))
+
+
+@rule("Where")
+def _chosen(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _of(ranges, *node.inputs[1:])
+
+
+@rule("OneHot")
+def _on_or_off(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return ranges.of(node.inputs[2])
+
+
+@rule("TensorScatter")
+def _updated(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _of(ranges, *node.inputs[:2])
+
+
+@rule("ScatterElements", "ScatterND")
+def _scattered(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    kept = attribute(node, "reduction", "none") in ("none", "max", "min")
+    return _of(ranges, node.inputs[0], node.inputs[2]) if kept else (-_INFINITY, _INFINITY)
+
+
+@rule("Unique")
+def _unique(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
+    return _POSITIONS if index else ranges.of(node.inputs[0])
+
+
+@_by_intervals("Add")
+def _sum(a: Interval, b: Interval) -> list[int]:
+    return [a[0] + b[0], a[1] + b[1]]
+
+
+@_by_intervals("Mul")
+def _product(a: Interval, b: Interval) -> list[int]:
+    return [x * y for x in a for y in b]
+
+
+@_by_intervals("Div")
+def _quotient(a: Interval, b: Interval) -> list[int]:
+    return [*a, -a[0], -a[1]] if b[0] <= 0 else [0, *a]
+
+
+@_by_intervals("Neg")
+def _negative(a: Interval) -> list[int]:
+    return [-a[0], -a[1]]
+
+
+@_by_intervals("Abs")
+def _absolute(a: Interval) -> list[int]:
+    return [0 if a[0] <= 0 <= a[1] else min(map(abs, a)), _largest(a)]
+
+
+@_by_intervals("BitwiseAnd")
+def _common_bits(a: Interval, b: Interval) -> list[int]:
+    return [0, min(a[1], b[1])] if min(a[0], b[0]) >= 0 else [-_INFINITY, _INFINITY]
+
+
+@_by_intervals("BitwiseNot")
+def _complement(a: Interval) -> list[int]:
+    return [-a[1] - 1, -a[0] - 1]
+
+
+@rule("Sub")
 def _sub(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     a, b = (ranges.of(value) for value in node.inputs[:2])
     # ONNX's function bodies make zeros so.
@@ -178,11 +264,13 @@ def _largest(a: Interval) -> int:
     return max(abs(a[0]), abs(a[1]))
 
 
+@_by_intervals("Mod")
 def _modulo(a: Interval, b: Interval) -> list[int]:
     most = min(_largest(a), _largest(b)) if a[0] >= 0 and b[0] >= 0 else _largest(b)
     return [0 if a[0] >= 0 and b[0] >= 0 else -most, most]
 
 
+@_by_intervals("BitwiseOr", "BitwiseXor")
 def _bits(a: Interval, b: Interval) -> list[int]:
     """The union or difference of bits: no more bits than the longer has."""
     if min(a[0], b[0]) < 0:
@@ -190,6 +278,7 @@ def _bits(a: Interval, b: Interval) -> list[int]:
     return [0, (1 << max(a[1], b[1]).bit_length()) - 1]
 
 
+@rule("Clip")
 def _clip(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     low, high = ranges.of(node.inputs[0])
     bounds = [*node.inputs[1:3], None, None]
@@ -199,17 +288,20 @@ def _clip(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     return min(max(low, least), most), min(max(high, least), most)
 
 
+@rule("Range")
 def _range(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     start, limit = ranges.of(node.inputs[0]), ranges.of(node.inputs[1])
     return _union(start, limit)
 
 
+@rule("ConstantOfShape")
 def _constant_of_shape(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     value = attribute(node, "value")
     element = np.int64(0) if value is None else value.numpy().reshape(-1)[0]
     return int(element), int(element)
 
 
+@rule("ReduceSum")
 def _reduce_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     known, axes = dims(node.inputs[0]), ints(node.inputs[1]) if len(node.inputs) > 1 else []
     if known is None or axes is None:
@@ -219,6 +311,7 @@ def _reduce_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     return _times([known[a] for a in axes] if axes else known, ranges.of(node.inputs[0]))
 
 
+@rule("ReduceMax", "ReduceMin")
 def _reduce_extreme(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     """That of no elements is the type's limit."""
     if 0 in (dims(node.inputs[0]) or ()):
@@ -226,6 +319,7 @@ def _reduce_extreme(ranges: IntegerRanges, node: ir.Node, index: int) -> Interva
     return ranges.of(node.inputs[0])
 
 
+@rule("CumSum")
 def _cum_sum(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     known, axis = dims(node.inputs[0]), ints(node.inputs[1])
     if known is None or not axis:
@@ -242,57 +336,12 @@ def _times(sizes: Sequence[Any], each: Interval) -> Interval:
     return each[0] * count, each[1] * count
 
 
+@rule("Cast", "CastLike")
 def _cast(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     value = node.inputs[0]
     return ranges.of(value) if value is not None and value.dtype in _NATURAL else (-_INFINITY, _INFINITY)
 
 
+@rule("TopK")
 def _top_k(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
     return ranges.of(node.inputs[0]) if index == 0 else _POSITIONS
-
-
-def _scatter(ranges: IntegerRanges, node: ir.Node, index: int) -> Interval:
-    kept = attribute(node, "reduction", "none") in ("none", "max", "min")
-    return _moves(0, 2)(ranges, node, index) if kept else (-_INFINITY, _INFINITY)
-
-
-_SAME_MEANING = ("", NHWC)  # where a name of `_RULES` is ONNX's; com.microsoft's are rewritten before
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "MaxPool"), _always(*_POSITIONS)),
-    "NonMaxSuppression": _always(*_POSITIONS),
-    "Unique": lambda ranges, node, index: _POSITIONS if index else ranges.of(node.inputs[0]),
-    **dict.fromkeys(("EyeLike",), _always(0, 1)),
-    **dict.fromkeys(("Sign",), _always(-1, 1)),
-    **dict.fromkeys(("Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand"), _moves(0)),
-    **dict.fromkeys(("Tile", "Slice", "Split", "Gather", "GatherElements", "GatherND", "Compress"), _moves(0)),
-    **dict.fromkeys(("ReduceMean", "ReverseSequence", "DepthToSpace"), _moves(0)),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), _reduce_extreme),
-    "SpaceToDepth": _moves(0),
-    **dict.fromkeys(("Concat", "Max", "Min"), _moves()),
-    **dict.fromkeys(("Trilu", "CenterCropPad"), _or_zero(_moves(0))),
-    "Relu": _or_zero(_moves(0)),
-    "Where": _moves(1, 2),
-    "Pad": lambda ranges, node, index: _union((0, 0), _moves(0, 2)(ranges, node, index)),
-    **dict.fromkeys(("ScatterElements", "ScatterND"), _scatter),
-    "OneHot": _moves(2),
-    "TensorScatter": _moves(0, 1),
-    "TopK": _top_k,
-    "Cast": _cast,
-    "CastLike": _cast,
-    "Clip": _clip,
-    "Range": _range,
-    "ConstantOfShape": _constant_of_shape,
-    "ReduceSum": _reduce_sum,
-    "CumSum": _cum_sum,
-    "Add": _of_inputs(lambda a, b: [a[0] + b[0], a[1] + b[1]]),
-    "Sub": _sub,
-    "Mul": _of_inputs(lambda a, b: [x * y for x in a for y in b]),
-    "Div": _of_inputs(lambda a, b: [*a, -a[0], -a[1]] if b[0] <= 0 else [0, *a]),
-    "Mod": _of_inputs(_modulo),
-    "Neg": _of_inputs(lambda a: [-a[0], -a[1]]),
-    "Abs": _of_inputs(lambda a: [0 if a[0] <= 0 <= a[1] else min(map(abs, a)), _largest(a)]),
-    "BitwiseAnd": _of_inputs(lambda a, b: [0, min(a[1], b[1])] if min(a[0], b[0]) >= 0 else [-_INFINITY, _INFINITY]),
-    "BitwiseOr": _of_inputs(_bits),
-    "BitwiseXor": _of_inputs(_bits),
-    "BitwiseNot": _of_inputs(lambda a: [-a[1] - 1, -a[0] - 1]),
-}

@@ -25,7 +25,7 @@ from py_ort.compiler.placement.report import (
 )
 from py_ort.compiler.target import Target
 from py_ort.exceptions import MissingKernel, NotImplemented
-from py_ort.ir.graph import EXECUTED, all_graphs, all_nodes, dims, origins, subgraphs
+from py_ort.ir.graph import all_graphs, all_nodes, dims, origins, subgraphs
 from py_ort.ir.operators import operator
 from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
@@ -102,7 +102,7 @@ def _place_node(
             kernel += " (user kernel)"
         return PlacedNode(node.name or "", node.op_type, node.domain, provider, kernel, reason, names)
 
-    if node.domain == "" and node.op_type in EXECUTED:
+    if operator(node.domain, node.op_type).walked:
         return placed("wasm", CONTROL if providers[0] != "wasm" else "")
     dtypes = _dtypes(node)
     reasons: dict[str, str] = {}

@@ -26,7 +26,7 @@ from py_ort.ir.graph import all_nodes
 
 #: Weights stay quantized.
 _NOT_FOLDED = ("DequantizeLinear",)
-#: Patterns have these, whether they change anything or not.
+#: Patterns of those tools have these, whether they change anything or not.
 _IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
 #: In their order, once it is noted what is known.
 PASSES = (Identity(but=_IN_PATTERNS), BehindConvolutions(), Subexpressions(constants=False), DeadCode())

@@ -13,7 +13,7 @@ from fold_cases import CASES, Case, Draw
 from py_ort.compiler.folds import folds
 from py_ort.ir.graph import tensor_of
 from py_ort.ir.infer import infer_node
-from py_ort.ir.shape_data import RULES, elements
+from py_ort.ir.shape_data import elements, rule
 
 KINDS = [ir.DataType[name] for name in ("INT64", "INT32", "FLOAT", "UINT8", "UINT64")]
 ASKED = {"Shape", "Size"}
@@ -26,7 +26,7 @@ def _case(op_type: str, draw: Draw, dtype: ir.DataType) -> Case:
             return case
 
 
-@pytest.mark.parametrize("op_type", sorted(set(RULES) - ASKED))
+@pytest.mark.parametrize("op_type", sorted(set(rule) - ASKED))
 def test_elements(op_type: str) -> None:
     fold = folds()[op_type]
     followed = 0

@@ -14,11 +14,11 @@ from py_ort.compiler.passes.attention.causal_masks import Running, added_mask, i
 from py_ort.compiler.passes.match import made_by, only_user, same_size, size_at, split_constant
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, rank, scalar
+from py_ort.ir.rules import Rules
 from py_ort.ir.shape_data import product
 
 MASKED = -1e4  # numbers in masks that no score gets over
 _STACKED = 3  # the rank of [batch * heads, positions, size]
-_STEPS = ("MatMul", "Mul", "Div", "Add", "Where", "Cast", "Reshape", "Max")
 
 
 @dataclass
@@ -46,21 +46,26 @@ class Scores:
     nodes: list[ir.Node] = field(default_factory=list)
 
 
+_step = Rules[Callable[[ir.Node], "Scores | None"]]()
+"""What scores are, by the operator that makes them."""
+
+
 def scores_of(value: ir.Value | None, user: ir.Node) -> Scores | None:
     """Take the scores apart; nothing but `user` may read them."""
     if value is None or only_user(value) is not user:
         return None
-    node = made_by(value, *_STEPS)
-    if node is None:
-        return None
-    if node.op_type == "MatMul":
-        constants = any(v is None or v.const_value is not None for v in node.inputs)
-        return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else Scores(node)
-    steps = {"Add": _added, "Where": _chosen, "Cast": _widened, "Reshape": _stacked, "Max": _floored}
-    found = steps.get(node.op_type, _scaled)(node)
-    if found is not None:
+    node = value.producer()
+    step = None if node is None else _step.of(node)
+    found = None if node is None or step is None else step(node)
+    if node is not None and found is not None and found.product is not node:
         found.nodes.append(node)
     return found
+
+
+@_step("MatMul")
+def _product(node: ir.Node) -> Scores | None:
+    constants = any(v is None or v.const_value is not None for v in node.inputs)
+    return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else Scores(node)
 
 
 def factor_of(node: ir.Node) -> tuple[ir.Value, float] | None:
@@ -74,6 +79,7 @@ def factor_of(node: ir.Node) -> tuple[ir.Value, float] | None:
     return (found[0], 1.0 / number) if node.inputs[0] is found[0] and number != 0 else None
 
 
+@_step("Mul", "Div")
 def _scaled(node: ir.Node) -> Scores | None:
     factor = factor_of(node)
     if factor is None:
@@ -99,6 +105,7 @@ def _capped(capped: ir.Node, cap: float) -> Scores | None:
     return found
 
 
+@_step("Add")
 def _added(node: ir.Node) -> Scores | None:
     for at in (0, 1):
         mask = node.inputs[1 - at]
@@ -129,6 +136,7 @@ def _is_mask(mask: ir.Value, scores: ir.Value | None) -> bool:
     )
 
 
+@_step("Where")
 def _chosen(node: ir.Node) -> Scores | None:
     """Where(condition, scores, number), or the other way round."""
     condition = node.inputs[0]
@@ -156,6 +164,7 @@ def _chosen(node: ir.Node) -> Scores | None:
     return None
 
 
+@_step("Cast")
 def _widened(node: ir.Node) -> Scores | None:
     """float16 scores, of which the softmax is taken in float32."""
     if node.inputs[0] is None or node.inputs[0].dtype != ir.DataType.FLOAT16:
@@ -163,6 +172,7 @@ def _widened(node: ir.Node) -> Scores | None:
     return scores_of(node.inputs[0], node) if node.outputs[0].dtype == ir.DataType.FLOAT else None
 
 
+@_step("Reshape")
 def _stacked(node: ir.Node) -> Scores | None:
     """[batch * heads, queries, keys] to [batch, heads, queries, keys], or back."""
     return scores_of(node.inputs[0], node) if stacks(node) else None
@@ -179,6 +189,7 @@ def stacks(node: ir.Node) -> bool:
     return sum(not same_size(a, b) for a, b in zip(three[1:], four[2:], strict=True)) <= 1
 
 
+@_step("Max")
 def _floored(node: ir.Node) -> Scores | None:
     """Max(scores, number), so that masks that add up stay finite."""
     found = split_constant(node)

@@ -20,10 +20,10 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, scalar
+from py_ort.ir.operators import op_types
 from py_ort.ir.shape_data import product
 
 _DEPTH = 8
-_SAME = ("Identity", "Unsqueeze", "Squeeze", "Reshape", "Cast")
 _INTEGERS = (ir.DataType.INT64, ir.DataType.INT32)
 
 
@@ -162,7 +162,7 @@ def _first_of(value: ir.Value | None, count: Any, depth: int = _DEPTH) -> Make |
         return (lambda build: build.constant(np.array([flat[0]], np.int64))) if steady else None
     if isinstance(count, int) and count == 1:
         return lambda build: build.op("Slice", build.op("Reshape", value, [-1]), [0], [1], [0])
-    node = made_by(value, *_SAME, "Range", "Add")
+    node = made_by(value, *op_types("view"), "Cast", "Range", "Add")
     if node is None:
         return None
     if node.op_type == "Range":

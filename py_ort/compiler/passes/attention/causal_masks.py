@@ -16,11 +16,10 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, same_size, size_at
 from py_ort.ir.graph import array, attribute, dims, ints, rank, scalar
+from py_ort.ir.operators import op_types, operator
 from py_ort.ir.shape_data import known, shape_data
 
 _DEPTH = 16
-_SAME = ("Cast", "Identity", "CastLike")
-_SHAPES = ("Unsqueeze", "Reshape", "Expand", "Squeeze")
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,9 @@ def same_offset(offset: Any, past: Any) -> bool:
 def _core(value: ir.Value | None) -> ir.Value | None:
     """The value behind casts and leading axes of size 1, or repeated ones."""
     for _ in range(_DEPTH):
-        node = made_by(value, *_SAME, *_SHAPES)
-        if node is None or (node.op_type in _SHAPES and not _keeps_plane(node.inputs[0], node.outputs[0])):
+        node = made_by(value, *op_types("converts"), *op_types("view"), "Expand")
+        same = node is not None and operator("", node.op_type).converts
+        if node is None or not (same or _keeps_plane(node.inputs[0], node.outputs[0])):
             break
         value = node.inputs[0]
     return value
@@ -171,7 +171,7 @@ def _filled(value: ir.Value | None) -> float | None:
         if contents is not None:
             same = contents.size > 0 and (contents == contents.reshape(-1)[0]).all()
             return float(contents.reshape(-1)[0]) if same else None
-        node = made_by(value, *_SAME, "Expand", "ConstantOfShape")
+        node = made_by(value, *op_types("converts"), "Identity", "Expand", "ConstantOfShape")
         if node is None:
             return None
         if node.op_type == "ConstantOfShape":
@@ -263,14 +263,11 @@ def _positions(value: ir.Value | None) -> tuple[Any, int] | None:
                 return None
             moved, value = node.inputs[at], node.inputs[1 - at]
             continue
-        if node is None or node.domain != "" or node.op_type not in _VIEWS:
+        if node is None or made_by(value, *op_types("view"), "Cast") is None:
             # One number that nobody knows before the run.
             return (Running(value), _ANY_AXIS) if axis == _ANY_AXIS and moved is None and _is_integer(value) else None
         value = node.inputs[0]
     return None
-
-
-_VIEWS = ("Cast", "Identity", "Unsqueeze", "Reshape", "Squeeze")
 
 
 def _from(start: Any, moved: ir.Value | None, axis: int | None) -> tuple[Any, int] | None:

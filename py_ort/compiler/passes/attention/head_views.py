@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import onnx_ir as ir
 from py_ort.compiler.layout.reshape_rules import axis_groups
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, ints, rank
+from py_ort.ir.rules import Rules
 
 _FREE = 2  # the first axes of the tensor in which heads lie: batch and position
 
@@ -59,6 +60,10 @@ class Heads:
         return width
 
 
+_step = Rules[Callable[[ir.Node, _View, ir.Value], "_View | None"]]()
+"""The view that an operator makes of that of its first input."""
+
+
 def heads_of(value: ir.Value | None, perm: Sequence[int] = (0, 1, 2, 3)) -> Heads | None:
     """For a value that is [batch, heads, positions, size] after a transpose by `perm`: where it really lies."""
     view = None if value is None else _view(value, 12)
@@ -78,11 +83,12 @@ def _view(value: ir.Value, depth: int) -> _View | None:
     """The view of the farthest value that this one is a part of."""
     node = value.producer()
     known = rank(value)
-    if node is not None and node.domain == "" and node.op_type in _STEPS and depth > 0 and known is not None:
+    step = None if node is None else _step.of(node)
+    if node is not None and step is not None and depth > 0 and known is not None:
         source = node.inputs[0]
         below = _view(source, depth - 1) if source is not None and source.const_value is None else None
         if below is not None:
-            made = _STEPS[node.op_type](node, below, value)
+            made = step(node, below, value)
             if made is not None:
                 return made
     return _whole(value)
@@ -100,11 +106,13 @@ def _whole(value: ir.Value) -> _View | None:
     return _View(value, (*(_Axis(sizes[i], free=i) for i in range(_FREE)), *axes))
 
 
+@_step("Transpose")
 def _transpose(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     perm = attribute(node, "perm")
     return None if perm is None else _View(view.root, tuple(view.axes[a] for a in perm), view.offset)
 
 
+@_step("Reshape")
 def _reshape(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     target = dims(value)
     groups = None if target is None else axis_groups([axis.size for axis in view.axes], target)
@@ -151,6 +159,7 @@ def _part(view: _View, axis: int, start: int, size: int) -> _View | None:
     return _View(view.root, axes, view.offset + start * cut.stride)
 
 
+@_step("Gather")
 def _gather(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     index = array(node.inputs[1])
     if index is None or index.size != 1 or index.ndim > 1:
@@ -167,6 +176,7 @@ def _gather(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     )
 
 
+@_step("Slice")
 def _slice(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     starts, ends, axes = (ints(v) for v in node.inputs[1:4]) if len(node.inputs) > 3 else (None, None, None)
     steps = ints(node.inputs[4]) if len(node.inputs) > 4 and node.inputs[4] is not None else None
@@ -184,6 +194,7 @@ def _slice(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     return view
 
 
+@_step("Split")
 def _split(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     axis = attribute(node, "axis", 0) % len(view.axes)
     known: list[list[Any]] = [dims(output) or [None] * len(view.axes) for output in node.outputs]
@@ -194,6 +205,7 @@ def _split(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     return _part(view, axis, sum(sizes[:at]), sizes[at])
 
 
+@_step("Squeeze")
 def _squeeze(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
     gone = None if axes is None else [a % len(view.axes) for a in axes]
@@ -202,6 +214,7 @@ def _squeeze(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     return _View(view.root, tuple(axis for i, axis in enumerate(view.axes) if i not in gone), view.offset)
 
 
+@_step("Unsqueeze")
 def _unsqueeze(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     axes = ints(node.inputs[1])
     if axes is None:
@@ -210,14 +223,3 @@ def _unsqueeze(node: ir.Node, view: _View, value: ir.Value) -> _View | None:
     for axis in sorted(a % (len(view.axes) + len(axes)) for a in axes):
         made.insert(axis, _Axis(1))
     return _View(view.root, tuple(made), view.offset)
-
-
-_STEPS = {
-    "Transpose": _transpose,
-    "Reshape": _reshape,
-    "Gather": _gather,
-    "Slice": _slice,
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze,
-}

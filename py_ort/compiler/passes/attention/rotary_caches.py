@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -12,12 +11,14 @@ from py_ort.compiler.layout.forms import reshape_target
 from py_ort.compiler.passes.match import made_by, same_size, size_at
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, dims, ints, rank, scalar
+from py_ort.ir.operators import operator
+from py_ort.ir.rules import Rules
 
-_UNARY = ("Cos", "Sin", "Cast", "Identity", "Neg", "Sqrt", "Exp", "Reciprocal")
-_BY_NUMBER = ("Mul", "Div", "Add", "Sub")
 _DEPTH = 16
 Make = Callable[[Builder], ir.Value]
 """Makes a value in front of a builder's anchor."""
+_rule = Rules[Callable[[ir.Node, bool, int], "Make | None"]]()
+"""The half of what an operator gives, by those of its inputs; what works element by element needs none."""
 
 
 def half_of(value: ir.Value | None, interleaved: bool, depth: int = _DEPTH) -> Make | None:
@@ -31,7 +32,9 @@ def half_of(value: ir.Value | None, interleaved: bool, depth: int = _DEPTH) -> M
     node = value.producer()
     if node is None or node.domain != "" or len(node.outputs) != 1:
         return None
-    rule = _RULES.get(node.op_type)
+    rule = _rule.of(node)
+    if rule is None and operator("", node.op_type).layout == "elementwise":
+        rule = {1: _again, 2: _by_number}.get(len(node.inputs))
     return None if rule is None else rule(node, interleaved, depth - 1)
 
 
@@ -56,10 +59,13 @@ def _by_number(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
         half = half_of(node.inputs[1 - at], interleaved, depth)
         if half is None:
             return None
-        return lambda build: build.op(node.op_type, *((number, half(build)) if at == 0 else (half(build), number)))
+        return lambda build: build.op(
+            node.op_type, *((number, half(build)) if at == 0 else (half(build), number)), **attributes_of(node)
+        )
     return None
 
 
+@_rule("Slice", "Gather", "Squeeze", "Unsqueeze", "Transpose")
 def _on_axes(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     """Slice, Gather, Squeeze, Unsqueeze and Transpose that leave the last axis where it is, and whole."""
     count = rank(node.inputs[0]) or 0
@@ -79,6 +85,7 @@ def _on_axes(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     return _again(node, interleaved, depth)
 
 
+@_rule("Concat")
 def _joined(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     """Concat(f, f): two halves."""
     count = rank(node.outputs[0])
@@ -87,12 +94,14 @@ def _joined(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     return _value(node.inputs[0]) if whole and same and not interleaved else None
 
 
+@_rule("Tile")
 def _tiled(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     repeats = ints(node.inputs[1])
     twice = repeats is not None and repeats[-1] == 2 and set(repeats[:-1]) <= {1}
     return _value(node.inputs[0]) if twice and not interleaved else None
 
 
+@_rule("Reshape")
 def _reshaped(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
     """[…, f, 2] of equal neighbors, made […, 2 f]; or a Reshape of the axes before."""
     known, source = dims(node.outputs[0]), node.inputs[0]
@@ -119,13 +128,3 @@ def _reshaped(node: ir.Node, interleaved: bool, depth: int) -> Make | None:
 
 def _value(value: ir.Value | None) -> Make | None:
     return None if value is None else lambda build: value
-
-
-_RULES: dict[str, Any] = {
-    **dict.fromkeys(_UNARY, _again),
-    **dict.fromkeys(_BY_NUMBER, _by_number),
-    **dict.fromkeys(("Slice", "Gather", "Squeeze", "Unsqueeze", "Transpose"), _on_axes),
-    "Concat": _joined,
-    "Tile": _tiled,
-    "Reshape": _reshaped,
-}

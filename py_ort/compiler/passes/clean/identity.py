@@ -10,8 +10,11 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import same_size
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import add_constant, all_nodes, array, attribute, dims, ints, remove, replace_value, scalar
+from py_ort.ir.operators import operator
+from py_ort.ir.rules import Rules
 
-Rule = Callable[[ir.Node], bool]
+_rule = Rules[Callable[[ir.Node], bool]]()
+"""Whether a node changes nothing."""
 
 
 class Identity(Pass):
@@ -46,11 +49,18 @@ class Identity(Pass):
         return count
 
 
+@_rule("Identity")
+def _always(node: ir.Node) -> bool:
+    return True
+
+
 def _data_input(node: ir.Node) -> int:
     """The input passed on: for commutative operators the constant may come first."""
     return (
         1
-        if node.op_type in ("Add", "Mul") and node.inputs[0] is not None and node.inputs[0].const_value is not None
+        if operator("", node.op_type).commutative
+        and node.inputs[0] is not None
+        and node.inputs[0].const_value is not None
         else 0
     )
 
@@ -79,38 +89,40 @@ def _may_be_renamed(source: ir.Value, output: ir.Value) -> bool:
 def _passes_on(node: ir.Node) -> bool:
     if node.domain != "" or not node.inputs or node.inputs[0] is None:
         return False
-    rule = _RULES.get(node.op_type)
-    return rule is not None and len(node.inputs) > (node.op_type in _OLD_WITH_ATTRIBUTES) and rule(node)
+    rule = _rule.of(node)
+    if rule is None:
+        return operator("", node.op_type).neutral is not None and _by_neutral(node)
+    return rule(node)
 
 
+@_rule("Dropout")
 def _dropout(node: ir.Node) -> bool:
     training = node.inputs[2] if len(node.inputs) > 2 else None
     return training is None or (training.const_value is not None and not scalar(training))
 
 
+@_rule("Cast")
 def _cast(node: ir.Node) -> bool:
     dtype = node.inputs[0].dtype  # type: ignore[union-attr]
     return dtype is not None and int(dtype) == attribute(node, "to")
 
 
-def _neutral(number: float, commutes: bool) -> Rule:
-    def check(node: ir.Node) -> bool:
-        for at in (1, 0) if commutes else (1,):
-            constant, other = node.inputs[at], node.inputs[1 - at]
-            contents = (
-                array(constant)
-                if constant is not None and constant.const_value is not None and constant.const_value.size == 1
-                else None
-            )
-            if contents is None or other is None or contents.reshape(-1)[0] != number or other.const_value is not None:
-                continue
-            known = dims(other)
-            return known is not None and contents.ndim <= len(known) and (at == 1 or _data_input(node) == 1)
-        return False
-
-    return check
+def _by_neutral(node: ir.Node) -> bool:
+    """Whether an operand is the number that changes nothing, and does not widen the other one."""
+    declared = operator("", node.op_type)
+    for at in (1, 0) if declared.commutative else (1,):
+        constant, other = node.inputs[at], node.inputs[1 - at]
+        single = constant is not None and constant.const_value is not None and constant.const_value.size == 1
+        contents = array(constant) if single else None
+        if contents is None or other is None or contents.reshape(-1)[0] != declared.neutral:
+            continue
+        known = None if other.const_value is not None else dims(other)
+        if known is not None and contents.ndim <= len(known) and (at == 1 or _data_input(node) == 1):
+            return True
+    return False
 
 
+@_rule("Reshape", "Expand", "Flatten")
 def _same_shape(node: ir.Node) -> bool:
     before, after = dims(node.inputs[0]), dims(node.outputs[0])
     if before is None or after is None or len(before) != len(after):
@@ -118,21 +130,27 @@ def _same_shape(node: ir.Node) -> bool:
     return all(map(same_size, before, after))
 
 
+@_rule("Transpose")
 def _no_permutation(node: ir.Node) -> bool:
     perm = attribute(node, "perm")
     return perm is not None and list(perm) == sorted(perm)
 
 
+@_rule("Squeeze", "Unsqueeze")
 def _no_axes(node: ir.Node) -> bool:
     return len(node.inputs) > 1 and ints(node.inputs[1]) == []
 
 
+@_rule("Pad")
 def _no_pads(node: ir.Node) -> bool:
-    pads = ints(node.inputs[1])
+    pads = ints(node.inputs[1]) if len(node.inputs) > 1 else None  # which older ones have as attributes
     return pads is not None and not any(pads)
 
 
+@_rule("Slice")
 def _whole(node: ir.Node) -> bool:
+    if len(node.inputs) < 3:  # an older one, which has attributes
+        return False
     step = node.inputs[4] if len(node.inputs) > 4 else None
     starts, ends, steps = ints(node.inputs[1]), ints(node.inputs[2]), ints(step)
     if starts is None or ends is None or (step is not None and steps is None):
@@ -142,34 +160,12 @@ def _whole(node: ir.Node) -> bool:
     return (all(s == 0 for s in starts) and all(e >= 2**31 - 1 for e in ends)) or _same_shape(node)
 
 
+@_rule("Concat")
 def _one_input(node: ir.Node) -> bool:
     return len(node.inputs) == 1
 
 
+@_rule("Tile")
 def _all_one(node: ir.Node) -> bool:
-    repeats = ints(node.inputs[1])
+    repeats = ints(node.inputs[1]) if len(node.inputs) > 1 else None
     return repeats is not None and all(r == 1 for r in repeats)
-
-
-#: Old forms have attributes in the place of their second input; these are left alone.
-_OLD_WITH_ATTRIBUTES = frozenset({"Pad", "Slice", "Tile"})
-_RULES: dict[str, Rule] = {
-    "Identity": lambda node: True,
-    "Dropout": _dropout,
-    "Cast": _cast,
-    "Add": _neutral(0, True),
-    "Sub": _neutral(0, False),
-    "Mul": _neutral(1, True),
-    "Div": _neutral(1, False),
-    "Pow": _neutral(1, False),
-    "Reshape": _same_shape,
-    "Expand": _same_shape,
-    "Flatten": _same_shape,
-    "Transpose": _no_permutation,
-    "Squeeze": _no_axes,
-    "Unsqueeze": _no_axes,
-    "Pad": _no_pads,
-    "Slice": _whole,
-    "Concat": _one_input,
-    "Tile": _all_one,
-}

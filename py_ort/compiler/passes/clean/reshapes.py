@@ -10,9 +10,8 @@ from py_ort.compiler.passes.match import made_by, nodes_of
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, origins, set_attributes
+from py_ort.ir.operators import op_types
 from py_ort.ir.shape_data import known
-
-_RENAMES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 
 
 class Reshapes(Pass):
@@ -23,8 +22,8 @@ class Reshapes(Pass):
         count = 0
         for node in nodes_of(model, "Transpose"):
             count += _transposes(node)
-        for node in nodes_of(model, *_RENAMES):
-            merged: ir.Node | None = node
+        for node in nodes_of(model, *op_types("view")):
+            merged: ir.Node | None = None if node.op_type == "Identity" else node
             while merged is not None and (merged := _reshapes(merged)) is not None:  # there may be another before
                 count += 1
         for node in nodes_of(model, "Reshape"):
@@ -45,7 +44,7 @@ def _transposes(node: ir.Node) -> bool:
 
 def _reshapes(node: ir.Node) -> ir.Node | None:
     """Skip the first of two, when the second says its result without looking at the first's; return the second."""
-    before = made_by(node.inputs[0], *_RENAMES)
+    before = made_by(node.inputs[0], *op_types("view"))
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
         return None
     target = _shape_of(node) or _shape_from(before.inputs[0], node.outputs[0])

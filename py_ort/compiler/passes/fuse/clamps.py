@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from py_ort.ir.graph import attribute, rank, scalar
 
+#: Those that `clamped` knows.
 CLAMPS = ("Relu", "Clip", "Max", "Min")
 #: What Clip takes where a bound is not given: infinities become it.
 _LARGEST = {ir.DataType.FLOAT: 3.4028234663852886e38, ir.DataType.FLOAT16: 65504.0}

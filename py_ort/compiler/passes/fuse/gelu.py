@@ -20,6 +20,7 @@ from py_ort.ir.graph import origins, replace_value
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 _X, _XXX, _XF = (0,), (0, 0, 0), (0, 1)
+#: The formulas above, by their inner function: `approximate`, and what the function is taken of.
 _ARGUMENTS: dict[str, tuple[str, Polynomial]] = {
     "Erf": ("none", {_X: math.sqrt(0.5)}),
     "Tanh": ("tanh", {_X: _ROOT, _XXX: _ROOT * _CUBIC}),

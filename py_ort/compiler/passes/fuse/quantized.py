@@ -18,7 +18,8 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value, scalar
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.operators import MICROSOFT, op_types
+from py_ort.ir.rules import Rules
 
 _BYTES = (ir.DataType.INT8, ir.DataType.UINT8)
 
@@ -62,7 +63,8 @@ class Quantized(Pass):
         if self._target.has(MICROSOFT, "QLinearAdd") is not True:
             return 0
         bounded = sum(_fits_in_bytes(node) for node in nodes_of(model, "Relu", "Clip"))
-        return bounded + sum(self._fuse(node) for node in nodes_of(model, *_RULES, *_MOVES))
+        moves = (*op_types("moves"), *op_types("view"))
+        return bounded + sum(self._fuse(node) for node in nodes_of(model, *_rule, *moves))
 
     def _fuse(self, node: ir.Node) -> bool:
         if len(node.outputs) != 1 or attribute(node, "activation"):
@@ -74,8 +76,7 @@ class Quantized(Pass):
         if result is None:
             return False
         build = Builder(behind, origin=(*origins(node), *origins(behind)))
-        rule = _RULES.get(node.op_type, _move)
-        made = rule(node, result, build)
+        made = (_rule.of(node) or _move)(node, result, build)
         if made is None:
             return False
         op_type, domain, inputs, attributes = made
@@ -165,9 +166,11 @@ def _bias(value: ir.Value | None, x: _Quantized, w: _Quantized) -> ir.Value | No
 
 
 _Made = tuple[str, str, "list[ir.Value | None]", "dict[str, Any]"]
-_Rule = Callable[[ir.Node, _Quantized, Builder], "_Made | None"]
+_rule = Rules[Callable[[ir.Node, _Quantized, Builder], "_Made | None"]]()
+"""The operator on integers."""
 
 
+@_rule("Conv")
 def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     x, w = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0)
     if x is None or w is None or len(node.inputs) > 3:
@@ -181,6 +184,7 @@ def _conv(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     return "QLinearConv", "", inputs, attributes_of(node)
 
 
+@_rule("MatMul")
 def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=1 if rank(node.inputs[1]) == 2 else None)
     if a is None or b is None or len(node.inputs) > 2:
@@ -188,6 +192,7 @@ def _matmul(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     return "QLinearMatMul", "", [*a, *b, result.scale, result.zero_point], {}
 
 
+@_rule("Gemm")
 def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     transposed = bool(attribute(node, "transB", 0))
     a, b = _bytes(node.inputs[0]), _bytes(node.inputs[1], axis=0 if transposed else 1)
@@ -202,6 +207,7 @@ def _gemm(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     return "QGemm", MICROSOFT, [*a, *b, bias, result.scale, result.zero_point], {}
 
 
+@_rule("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool")
 def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     inputs = [_bytes(value) for value in node.inputs]
     if any(item is None or item.data.dtype != result.zero_point.dtype for item in inputs):
@@ -210,11 +216,13 @@ def _elementwise(node: ir.Node, result: _Quantized, build: Builder) -> _Made | N
     return f"QLinear{node.op_type}", MICROSOFT, [*flat, result.scale, result.zero_point], attributes_of(node)
 
 
+@_rule("AveragePool")
 def _pool(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     """Of signed integers onnxruntime's means go through floats."""
     return None if result.zero_point.dtype == ir.DataType.INT8 else _elementwise(node, result, build)
 
 
+@_rule("Concat")
 def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     made = _elementwise(node, result, build)
     if made is None:
@@ -223,6 +231,7 @@ def _concat(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     return "QLinearConcat", MICROSOFT, [scale, zero_point, *flat], made[3]
 
 
+@_rule("MaxPool", "Resize")
 def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     """What only moves or picks numbers does so with integers, if they mean the same behind it."""
     x = _bytes(node.inputs[0])
@@ -233,17 +242,3 @@ def _move(node: ir.Node, result: _Quantized, build: Builder) -> _Made | None:
     if not (np.array_equal(x.steps, result.steps) and np.array_equal(x.zeros, result.zeros)):
         return None
     return node.op_type, "", [x.data, *node.inputs[1:]], attributes_of(node)
-
-
-_RULES: dict[str, _Rule] = {
-    "Conv": _conv,
-    "MatMul": _matmul,
-    "Gemm": _gemm,
-    "Concat": _concat,
-    "AveragePool": _pool,
-    **dict.fromkeys(("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "GlobalAveragePool"), _elementwise),
-}
-_MOVES = (
-    *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather"),
-    *("MaxPool", "Resize", "DepthToSpace", "SpaceToDepth"),
-)

@@ -12,13 +12,9 @@ from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value
-from py_ort.ir.operators import MICROSOFT
+from py_ort.ir.operators import MICROSOFT, op_types, operator
 
 _SUM = 3  # the output that is the sum
-_WITH_SKIP = {
-    "LayerNormalization": "SkipLayerNormalization",
-    "RMSNormalization": "SkipSimplifiedLayerNormalization",
-}
 
 
 class SkipNorm(Pass):
@@ -32,7 +28,7 @@ class SkipNorm(Pass):
 
     def call(self, model: ir.Model) -> int:
         """Take each normalization of a sum of two tensors of one shape."""
-        norms = [norm for norm, fused in _WITH_SKIP.items() if self._target.has(MICROSOFT, fused)]
+        norms = [norm for norm in op_types("skip") if self._target.has(MICROSOFT, operator("", norm).skip)]
         return sum(_fuse(node) for node in nodes_of(model, *norms))
 
 
@@ -71,7 +67,7 @@ def _fuse(node: ir.Node) -> bool:
     shared = total.is_graph_output() or len(total.uses()) > 1
     build = Builder(add if shared else node, origin=(*origins(add), *origins(node)))
     made = build.op(
-        _WITH_SKIP[node.op_type],
+        operator("", node.op_type).skip,
         x,
         skip,
         *node.inputs[1:3],

@@ -10,16 +10,8 @@ from py_ort.compiler.passes.contracts import check_placed
 from py_ort.compiler.passes.match import same_size
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import array, attribute, dims, rank, set_attributes
-from py_ort.ir.operators import INTERNAL, MICROSOFT, NHWC
+from py_ort.ir.operators import INTERNAL, MICROSOFT, operator
 
-POOLS = ("MaxPool", "AveragePool", "LpPool")
-KINDS: dict[tuple[str, str], tuple[dict[int, str], int]] = {
-    (NHWC, "Conv"): ({0: "x_columns", 3: "residual_columns"}, 4),
-    (NHWC, "ConvTranspose"): ({0: "x_columns"}, 4),
-    **{(NHWC, name): ({0: "x_columns"}, 1) for name in POOLS},
-    ("", "Resize"): ({0: "x_columns"}, 4),
-}
-"""For each operator: the inputs that may be columns, by attribute, and the input that is the tensor to write into."""
 _ROWS = (("", "RotaryEmbedding"), (MICROSOFT, "RotaryEmbedding"))
 """Operators that read input 0, [batch, positions, width], as columns, and write none."""
 _CHAIN = (INTERNAL, "ElementwiseChain")
@@ -56,7 +48,7 @@ def reads_columns(node: ir.Node, index: int, graph: ir.Graph, takes: Takes) -> b
         return index == 0 and rank(node.inputs[0]) == 3
     if (node.domain, node.op_type) == _CHAIN:
         return _is_even(node)
-    return index in KINDS.get((node.domain, node.op_type), ({}, 0))[0] and is_suited(node)
+    return index in operator(node.domain, node.op_type).columns and is_suited(node)
 
 
 def _is_even(node: ir.Node) -> bool:
@@ -107,6 +99,6 @@ def take_columns(node: ir.Node, index: int, first: int, count: int) -> None:
         given[2 * index : 2 * index + 2] = [given[2 * index] + first, given[2 * index + 1]]
         set_attributes(node, x_columns=given)
         return
-    name = KINDS[node.domain, node.op_type][0][index] if (node.domain, node.op_type) in KINDS else "x_columns"
+    name = operator(node.domain, node.op_type).columns.get(index, "x_columns")
     inner, size = attribute(node, name) or (0, count)
     set_attributes(node, **{name: [first + inner, size]})

@@ -18,7 +18,6 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.contracts import called
 from py_ort.compiler.passes.placed.column_nodes import (
-    KINDS,
     LANES,
     ColumnPass,
     is_suited,
@@ -28,6 +27,7 @@ from py_ort.compiler.passes.placed.column_nodes import (
 )
 from py_ort.compiler.passes.placed.lifetimes import Lifetimes
 from py_ort.ir.graph import all_graphs, attribute, dims, ints, rank, remove, replace_value, set_attributes
+from py_ort.ir.operators import operator
 
 _WRITERS = 64  # of a tensor that becomes part of a wider one: all their nodes change again
 
@@ -114,7 +114,7 @@ class Columns(ColumnPass):
     def _writes_columns(self, node: ir.Node, graph: ir.Graph) -> bool:
         return (
             node.graph is graph
-            and (node.domain, node.op_type) in KINDS
+            and operator(node.domain, node.op_type).into is not None
             and "y_columns" not in node.attributes
             and self._takes(node)
             and is_suited(node)
@@ -260,7 +260,7 @@ def _write_into(node: ir.Node, before: ir.Value | None) -> None:
             set_attributes(node, into=None)
         return
     if into is None:
-        into = len(node.inputs) if node.op_type == "Concat" else KINDS[node.domain, node.op_type][1]
+        into = len(node.inputs) if node.op_type == "Concat" else operator(node.domain, node.op_type).into or 0
         node.resize_inputs(into + 1)
         set_attributes(node, into=into)
     node.replace_input_with(into, before)

@@ -22,7 +22,7 @@ from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, operator
-from py_ort.schema.scalar_functions import FUNCTIONS
+from py_ort.ir.rules import Rules
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
@@ -31,17 +31,7 @@ _CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
 _READERS = 2  # of what is computed again for each
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
-_LOGIC = frozenset({"And", "Or", "Xor", "Not"})
-_TRUTHS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", *_LOGIC})
-_MANY = frozenset({"Max", "Min"})  # of any number of inputs: one after the other
-_PLAIN = frozenset({"Add", "Sub", "Mul", "Div", "Where", "PRelu", *_MANY, *_TRUTHS})
-_CLASSES = {"IsNaN": (), "IsInf": ("detect_positive", "detect_negative")}  # with their attributes, 1 by default
-_CHEAP = _PLAIN | {"Cast", "Clip"} | {row.name for row in FUNCTIONS.values() if row.cheap}
 _PRODUCTS = (2.0, 3.0)  # exponents of which a power is made of products
-
-_REDUCTIONS = frozenset(
-    f"Reduce{kind}" for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")
-)
 
 ProviderOf = Callable[[ir.Node], str]
 Takes = Callable[[str, Sequence["ir.DataType | None"]], bool]
@@ -84,14 +74,14 @@ class ElementwiseChains(Pass):
 
     def _found(self, node: ir.Node) -> _Chain | None:
         """The best chain that ends with a node."""
-        if node.op_type in _REDUCTIONS:
+        if _is_reduction(node):
             return self._kept(self._reducing(node, node, []))
         if not _fits(node):
             return None
         chain = self._grow(node)
         value = _inputs(chain)[0] if len(_inputs(chain)) == 1 else None
         reduction = None if value is None else value.producer()
-        if value is not None and reduction is not None and reduction.op_type in _REDUCTIONS:
+        if value is not None and reduction is not None and _is_reduction(reduction):
             whole = same_dims(value, node.outputs[0]) and not value.is_graph_output() and _only_in(chain, value)
             found = (
                 self._kept(self._reducing(reduction, node, chain)) if whole and reduction.graph is node.graph else None
@@ -140,7 +130,7 @@ class ElementwiseChains(Pass):
         users = [use.node for use in node.outputs[0].uses()]
         provider = self._provider_of(node)
         return (
-            node.op_type in _PLAIN
+            _is_plain(node)
             and len(users) <= _READERS
             and all(_fits(user) and self._provider_of(user) == provider for user in users)
             and all(same_dims(user.outputs[0], node.outputs[0]) for user in users)
@@ -201,23 +191,61 @@ def _fits(node: ir.Node) -> bool:
     if node.domain != "" or len(node.outputs) != 1 or not node.inputs:
         return False
     kinds = [None if v is None else v.dtype for v in node.inputs]
-    if node.op_type == "Cast":
-        return kinds[0] in (*_INTEGERS, ir.DataType.BOOL) and node.outputs[0].dtype == ir.DataType.FLOAT
-    if node.op_type == "Clip":
-        return kinds[0] in _FLOATS and all(v is None or _bound(v) is not None for v in node.inputs[1:])
-    if node.op_type in _LOGIC:
-        return True
-    if node.op_type == "Where":
-        return kinds[1] in _FLOATS
-    if node.op_type == "Pow":
-        return kinds[0] in _FLOATS and _exponent(node) is not None
-    if node.op_type in _CLASSES:  # what is infinite as float16 need not be so here
-        return kinds[0] == ir.DataType.FLOAT
-    if node.op_type == "Mod" and not attribute(node, "fmod", 0):
-        return False
-    if node.op_type in _PLAIN or node.op_type == "Mod":
-        return kinds[0] in _FLOATS
-    return function_of(node) is not None and kinds[0] in _FLOATS
+    fits = _fit.of(node)
+    if fits is not None:
+        return fits(node, kinds)
+    return (_is_plain(node) or function_of(node) is not None) and kinds[0] in _FLOATS
+
+
+def _is_plain(node: ir.Node) -> bool:
+    """Whether its operator is an instruction as it is."""
+    declared = operator(node.domain, node.op_type)
+    return declared.in_chains and declared.layout == "elementwise"
+
+
+def _is_reduction(node: ir.Node) -> bool:
+    declared = operator(node.domain, node.op_type)
+    return declared.in_chains and declared.layout == "reduce"
+
+
+_fit = Rules[Callable[[ir.Node, "list[ir.DataType | None]"], bool]]()
+"""Whether a node whose inputs are of these types can be an instruction, where floats alone do not say it."""
+
+
+@_fit("Cast")
+def _fits_cast(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return kinds[0] in (*_INTEGERS, ir.DataType.BOOL) and node.outputs[0].dtype == ir.DataType.FLOAT
+
+
+@_fit("Clip")
+def _fits_clip(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return kinds[0] in _FLOATS and all(v is None or _bound(v) is not None for v in node.inputs[1:])
+
+
+@_fit("And", "Or", "Xor", "Not")
+def _fits_truths(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return True
+
+
+@_fit("Where")
+def _fits_where(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return kinds[1] in _FLOATS
+
+
+@_fit("Pow")
+def _fits_power(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return kinds[0] in _FLOATS and _exponent(node) is not None
+
+
+@_fit("IsNaN", "IsInf")
+def _fits_class(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    """What is infinite as float16 need not be so here."""
+    return kinds[0] == ir.DataType.FLOAT
+
+
+@_fit("Mod")
+def _fits_remainder(node: ir.Node, kinds: list[ir.DataType | None]) -> bool:
+    return bool(attribute(node, "fmod", 0)) and kinds[0] in _FLOATS
 
 
 def _exponent(node: ir.Node) -> float | None:
@@ -241,7 +269,9 @@ def _bound(value: ir.Value | None) -> float | None:
 def _worth(node: ir.Node, result: ir.Value) -> bool:
     """Whether the operator may be computed for each element of the result: if it is of that shape, or cheap."""
     made = node.outputs[0]
-    cheap = node.op_type in _CHEAP or (node.op_type == "Pow" and _exponent(node) in _PRODUCTS)
+    row = function_of(node)
+    cheap = _is_plain(node) or node.op_type in ("Cast", "Clip") or (row is not None and row.cheap)
+    cheap = cheap or (node.op_type == "Pow" and _exponent(node) in _PRODUCTS)
     if cheap or same_dims(made, result):
         return True
     small, wide = dims(made), dims(result)
@@ -331,12 +361,12 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
             made = add("Mul", source, source) if exponent in _PRODUCTS else add("Pow", source, _literal(exponent))
             if exponent == 3.0:
                 made = add("Mul", made, source)
-        elif node.op_type in _MANY:
+        elif node.op_type in ("Max", "Min"):  # of any number of inputs: one after the other
             made = source
             for value in node.inputs[1:]:
                 made = add(node.op_type, made, register(value))
-        elif node.op_type in _CLASSES:
-            kinds = [attribute(node, name, 1) for name in _CLASSES[node.op_type]]
+        elif node.op_type == "IsInf":
+            kinds = [attribute(node, name, 1) for name in ("detect_positive", "detect_negative")]
             made = add(node.op_type, source, *map(_literal, kinds))
         elif (row := function_of(node)) is not None:
             made = add(row.name, source, *map(_literal, numbers_of(row, node)))

@@ -1,0 +1,45 @@
+"""Functions of operators: what one part of the compiler knows of each, declared at the function that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
+
+Function = TypeVar("Function")
+
+
+class _Node(Protocol):
+    """A node, of the IR or of a file."""
+
+    @property
+    def domain(self) -> str: ...
+
+    @property
+    def op_type(self) -> str: ...
+
+
+class Rules(dict[str, Function]):
+    """The functions by operator. `@rule("Concat", "Split")` declares one where `rule` is a `Rules`.
+
+    Args:
+        domains: Those whose operators the names are.
+    """
+
+    def __init__(self, domains: Collection[str] = ("",)) -> None:
+        super().__init__()
+        self._domains = domains
+
+    def __call__(self, *op_types: str) -> Callable[[Function], Function]:
+        """Declare the function of these operators."""
+
+        def declare(function: Function) -> Function:
+            for op_type in op_types:
+                assert op_type not in self, f"{op_type} has a rule already"
+                self[op_type] = function
+            return function
+
+        return declare
+
+    def of(self, node: _Node) -> Function | None:
+        """Return the function of a node's operator, or None."""
+        return self.get(node.op_type) if node.domain in self._domains else None

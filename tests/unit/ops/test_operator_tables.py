@@ -1,0 +1,94 @@
+"""What an operator is stands in `py_ort/ops`, and what a part knows of it at a function: tables of names are few."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+
+import py_ort
+from py_ort.compiler.placement import report
+from py_ort.ir.operators import op_types, operator, operators
+from py_ort.ir.rules import Rules
+
+ROOT = Path(py_ort.__file__).parent
+#: Module and name of each table, and why it is one.
+ALLOWED = {
+    "schema/scalar_functions.py FUNCTIONS": "the one table of scalar functions, of which code is made",
+    "compiler/passes/fuse/activation.py _HOSTS": "products whose kernels may end in a function",
+    "compiler/passes/fuse/activation_forms.py _GELUS": "other names of one function",
+    "compiler/passes/fuse/activation_offset.py _HOSTS": "products whose kernels may add before a function",
+    "compiler/passes/fuse/clamps.py CLAMPS": "what `clamped` knows, for the pass that asks it",
+    "compiler/passes/fuse/gelu.py _ARGUMENTS": "formulas of one pattern, by their inner function",
+    "compiler/placement/report.py _VIEWS": "read without loading operators",
+    "profiling/profile.py _CONTROL_FLOW": "read without loading operators",
+    "compiler/saved/source_form.py _IN_PATTERNS": "what the patterns of other tools have",
+}
+MOST = 10
+
+
+def _names() -> set[str]:
+    known = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
+    return known | {name for _, name in operators()}
+
+
+def _tables(text: str, names: set[str]) -> Iterator[str]:
+    """Names that a module assigns at least two operators' names to, in whatever form."""
+    tree = ast.parse(text)
+    classes = [item for node in tree.body if isinstance(node, ast.ClassDef) for item in node.body]
+    for node in (*tree.body, *classes):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        texts = {item.value for item in ast.walk(node.value) if isinstance(item, ast.Constant)}
+        if len(texts & names) > 1:
+            yield ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+
+
+def test_tables_of_operators_are_few() -> None:
+    names = _names()
+    found = {
+        f"{path.relative_to(ROOT).as_posix()} {table}"
+        for path in ROOT.rglob("*.py")
+        if path.relative_to(ROOT).parts[0] != "ops" and "gen" not in path.parts
+        for table in _tables(path.read_text(encoding="utf-8"), names)
+    }
+    assert found == set(ALLOWED)
+    assert len(ALLOWED) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('_A = ("Add", "Mul")', ["_A"]),
+        ('_A: dict[str, int] = {**dict.fromkeys(("Add", "Mul"), 1)}', ["_A"]),
+        ('class A:\n    b = frozenset({"Add", "Mul"})', ["b"]),
+        ('_A = ("Add", "nothing", "Add")', []),
+    ],
+)
+def test_a_table_is_seen(text: str, found: list[str]) -> None:
+    assert list(_tables(text, _names())) == found
+
+
+def test_views_of_the_report_are_those_of_the_operators() -> None:
+    assert set(op_types("view")) == report._VIEWS
+
+
+def test_traits_name_operators() -> None:
+    for (domain, name), declared in operators().items():
+        if declared.skip:
+            assert ("com.microsoft", declared.skip) in operators()
+        assert (declared.into is not None) == bool(declared.columns), (domain, name)
+        assert not declared.walked or declared.bodies, (domain, name)
+
+
+def test_a_rule_is_found_by_domain_and_said_once() -> None:
+    rule = Rules[str](("", "here"))
+    rule("Add", "Mul")("both")
+    nodes = [onnx.helper.make_node("Mul", ["a", "b"], ["y"], domain=domain) for domain in ("", "here", "there")]
+    assert [rule.of(node) for node in nodes] == ["both", "both", None]
+    with pytest.raises(AssertionError, match="Mul has a rule already"):
+        rule("Mul")("again")
+    assert operator("", "Add").commutative
