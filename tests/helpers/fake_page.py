@@ -20,6 +20,7 @@ from py_ort.schema.gen.JsepBuffer import JsepBufferT
 from py_ort.schema.gen.JsepBytes import JsepBytesT
 from py_ort.schema.gen.JsepKernel import JsepKernelT
 from py_ort.schema.gen.Pong import PongT
+from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.schema.gen.RunResult import RunResultT
 from py_ort.schema.gen.SessionCreated import SessionCreatedT
 from py_ort.schema.gen.Stats import StatsT
@@ -122,7 +123,7 @@ class FakePage:
 
     async def _talk(self, port: int, token: str, origin: str, host: bool) -> None:
         hello = HelloT()
-        hello.token, hello.version, hello.userAgent = token, 1, "a fake"
+        hello.token, hello.version, hello.userAgent = token, ProtocolVersion.current, "a fake"
         try:
             url = f"ws://127.0.0.1:{port}/?token={token}"
             async with connect(url, origin=origin, max_size=None) as socket:  # type: ignore[arg-type]

@@ -13,10 +13,11 @@ from py_ort.browser.loop import LoopThread
 from py_ort.exceptions import ConnectionLost, ProtocolError, PyOrtError, Timeout
 from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Hello import HelloT
+from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire import Connection, encode, frames
 
 
-def hello(token: str, version: int = 1) -> bytes:
+def hello(token: str, version: int = ProtocolVersion.current) -> bytes:
     body = HelloT()
     body.token, body.version = token, version
     (frame,) = frames(encode(0, body))
@@ -45,7 +46,7 @@ def run(test) -> None:
 def test_a_page_comes_in():
     async def test(bridge):
         socket, page = await open_page(bridge)
-        assert page.hello.version == 1 and page.lost is None
+        assert page.hello.version == ProtocolVersion.current and page.lost is None
         await socket.close()
 
     run(test)

@@ -14,6 +14,7 @@ from py_ort.browser.bridge import Bridge
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.strangers import MOST, Strangers
 from py_ort.schema.gen.Hello import HelloT
+from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire import encode, frames
 
 #: Far more than there may be.
@@ -170,7 +171,7 @@ async def hello(made: Bridge):
     token = url.rpartition("token=")[2]
     socket = await connect(f"ws://127.0.0.1:{made.port}/?token={token}", origin=made.http.origin)
     body = HelloT()
-    body.token, body.version = token, 1
+    body.token, body.version = token, ProtocolVersion.current
     for frame in frames(encode(0, body)):
         await socket.send(frame)
     return socket, await asyncio.wait_for(future, 10)

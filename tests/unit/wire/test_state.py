@@ -12,6 +12,7 @@ from py_ort.schema.gen.GetStats import GetStatsT
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.Log import LogT
 from py_ort.schema.gen.Progress import ProgressT
+from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.schema.gen.Run import RunT
 from py_ort.schema.gen.RunResult import RunResultT
 from py_ort.schema.gen.Stats import StatsT
@@ -23,7 +24,7 @@ def say(connection: Connection, request: int, body, payload: bytes = b""):
     return connection.receive(frame)
 
 
-def hello(token="secret", version=1) -> HelloT:
+def hello(token="secret", version=ProtocolVersion.current) -> HelloT:
     body = HelloT()
     body.token, body.version, body.userAgent = token, version, "test"
     return body
