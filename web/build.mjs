@@ -1,5 +1,5 @@
 // Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
-// bridge_bench.js, py_ort.js (sessions for any page), report_*.js (what Python writes into the pages that it makes) and
+// bridge_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python writes into the pages that it makes) and
 // kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only
@@ -97,6 +97,24 @@ async function manifest() {
   }));
 }
 
+/** py_ort.mjs and what it loads when it is wanted: the worker of its sessions, and what both share. */
+async function buildPackage(assets) {
+  for (const old of await readdir(assets)) if (/^shared-.*\.mjs/.test(old)) await rm(path.join(assets, old));
+  const { version } = JSON.parse(await readFile(path.join(web, 'package.json'), 'utf8'));
+  await esbuild.build({
+    ...common,
+    minify: args.minify,
+    sourcemap: 'linked',
+    plugins: [kernelList()],
+    define: { PY_ORT_VERSION: JSON.stringify(version) },
+    outdir: assets,
+    outExtension: { '.js': '.mjs' },
+    splitting: true,
+    chunkNames: 'shared-[hash]',
+    entryPoints: { py_ort: 'src/index.ts', session_worker: 'src/api/worker.ts' },
+  });
+}
+
 /** The scripts that Python writes into pages: small, and with the license of what is in them. */
 async function buildReports(assets) {
   let license;
@@ -132,11 +150,11 @@ async function buildAssets() {
       page: 'src/page/page.ts',
       worker: 'src/page/worker.ts',
       peer: 'src/peer/worker.ts',
-      py_ort: 'src/index.ts',
       bridge_bench: 'src/bridge_bench/worker.ts',
       microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
+  await buildPackage(assets);
   await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();

@@ -1,4 +1,4 @@
-"""py_ort.js in a page without Python: tensors on the GPU in and out, as onnxruntime-web has them."""
+"""py_ort.mjs in a page without Python: tensors on the GPU in and out, as onnxruntime-web has them."""
 
 from __future__ import annotations
 
@@ -37,17 +37,28 @@ def javascript() -> Iterator[Any]:
 
     opened = PlainPage()
     page = opened._page
-    for file in (ASSETS / "py_ort.js", HERE / "javascript_api.mjs"):
+    for file in (
+        *ASSETS.glob("*.mjs"),
+        *ASSETS.glob("*.wasm"),
+        ASSETS / "microkernel_worker.js",
+        HERE / "javascript_api.mjs",
+    ):
         shutil.copy(file, page.folder / file.name)
     for name, model in {"add": small_models.add(), "strings": strings()}.items():
         py_ort.export(model, page.folder / f"{name}.pyort")
     py_ort.export(small_models.add(), page.folder / "wasm.pyort", providers=["wasm"])
     py_ort.export(small_models.two_products(), page.folder / "parted.pyort", part_size=1024)
     (page.folder / "add.onnx").write_bytes(small_models.add())
-    yield lambda case: page.evaluate("async (case_) => (await import('./javascript_api.mjs')).cases[case_]()", case)
+    run = """async ([name, proxy]) => {
+        const { cases, env } = await import('./javascript_api.mjs');
+        env.wasm.proxy = proxy;
+        await cases[name]();
+    }"""
+    yield lambda case, proxy: page.evaluate(run, [case, proxy])
     opened.close()
 
 
+@pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
 @pytest.mark.parametrize("case", CASES)
-def test_javascript(javascript: Any, case: str) -> None:
-    javascript(case)
+def test_javascript(javascript: Any, case: str, proxy: bool | None) -> None:
+    javascript(case, proxy)

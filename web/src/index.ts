@@ -1,25 +1,20 @@
-// py_ort.js: sessions in a page of one's own, without Python. core.mjs and core.wasm lie beside it.
+// py_ort.mjs: models in a page of one's own, without Python, by onnxruntime-web's API.
 //
-//   import { InferenceSession, Tensor } from './py_ort.js';
-//   const session = await InferenceSession.create('model.plan', 'model.weights', { webgpu: { enableGraphCapture: true }
-//   }); const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3], [1, 3]) }); console.log(await
-//   y.getData());
+//   import { InferenceSession, Tensor } from './py_ort.mjs';
+//   const session = await InferenceSession.create('model.pyort');
+//   const { y } = await session.run({ x: new Tensor('float32', [1, 2, 3], [1, 3]) });
+//   console.log(y.data);
 //
-// `Session` is the same with bytes instead of typed arrays.
-export {
-  InferenceSession,
-  type InferenceRunOptions,
-  type InferenceSessionOptions,
-  type OnnxValue,
-} from './api/inference_session';
+// Its other files lie beside it, unless `env.wasm.wasmPaths` says where.
+export { env, type Env, type LogLevel, type WebAssemblyFlags, type WebGpuFlags } from './api/env';
+export type { ExecutionProvider, ExecutionProviderName, ExternalFile } from './api/providers';
+export { type Fetches, InferenceSession } from './api/inference_session';
+export type { ValueMetadata } from './api/metadata';
+export type { InferenceRunOptions, InferenceSessionOptions, OutputLocation } from './api/session_options';
 export { Tensor, type GpuBufferOptions, type TensorLocation } from './api/tensor';
 export type { TensorData, TensorType } from './api/elements';
-export { DType, ErrorCode, ValueKind } from './schema';
+export type { OnnxValue, OnnxValues } from './api/values';
+export { ErrorCode } from './schema';
 export { RuntimeError } from './errors';
-export { Runtime } from './session/runtime';
-export { Session, type SessionOptions } from './session/session';
-export type { SessionInfo } from './session/state';
-export type { WebGpuOptions } from './core/webgpu_options';
-export type { RunInfo, RunOptions, RunResult } from './session/run_options';
-export type { Feeds } from './session/feeds';
-export type { Container, TensorOnCpu, TensorOnGpu, Value } from './wire/values';
+export type { ModelFile } from './package/model_file';
+export type { RunInfo } from './session/run_options';

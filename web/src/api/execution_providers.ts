@@ -2,44 +2,24 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
-import type { ModelFile } from '../package/model_file';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';
-import type { SessionOptions } from '../session/session';
+import type { EngineRequest } from './engine';
+import type { ExternalFile } from './providers';
 import { invalid } from './elements';
-
-export type ExecutionProviderName = 'webgpu' | 'wasm' | 'cpu';
-
-/** A provider with its options: those of WebGPU by onnxruntime's names. */
-export type ExecutionProvider =
-  | ExecutionProviderName
-  | ({ readonly name: 'webgpu' } & WebGpuOptions)
-  | { readonly name: 'wasm' | 'cpu' };
-
-export interface ProviderChoice {
-  /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */
-  readonly executionProviders?: readonly ExecutionProvider[];
-}
-
-export interface ExternalFile {
-  /** What the model calls it. */
-  readonly path: string;
-  readonly data: ModelFile;
-}
 
 /** Providers of others that are not here, and what is. */
 const ELSEWHERE = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
 interface Choice {
   readonly number: number;
-  /** For `Session.load`. */
-  readonly settings: Pick<SessionOptions, 'webgpu'>;
+  readonly webgpu: WebGpuOptions;
 }
 
 export async function choosePlan(
   model: Package,
   runtime: Runtime,
-  { executionProviders = ['webgpu', 'wasm'], webgpu, opening }: ProviderChoice & SessionOptions,
+  { executionProviders, webgpu: common, freeDimensions }: EngineRequest,
 ): Promise<Choice> {
   const why: string[] = [];
   if (executionProviders.length === 0) throw invalid('executionProviders is empty: name "webgpu", "wasm" or both');
@@ -51,16 +31,16 @@ export async function choosePlan(
       continue;
     }
     if (name !== 'webgpu' && name !== 'wasm') throw invalid(`there is no execution provider "${name}"`);
-    const number = model.find(name === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm']);
+    const number = model.find(name === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm'], freeDimensions);
     if (number === undefined) {
       why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);
       continue;
     }
-    const settings = { webgpu: { ...webgpu, ...options } as WebGpuOptions };
+    const webgpu = { ...common, ...(name === 'webgpu' ? options : {}) } as WebGpuOptions;
     if (name === 'webgpu') {
       try {
-        const { deviceId, device } = webGpuSettings((await runtime.core()).core, settings.webgpu);
-        await runtime.device(deviceId, { ...device, ...opening });
+        const { deviceId, device } = webGpuSettings((await runtime.core()).core, webgpu);
+        await runtime.device(deviceId, device);
       } catch (error) {
         if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
         why.push(`${name}: ${messageOf(error)}`);
@@ -68,7 +48,7 @@ export async function choosePlan(
       }
     }
     if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
-    return { number, settings };
+    return { number, webgpu };
   }
   throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
 }

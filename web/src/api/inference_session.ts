@@ -1,232 +1,297 @@
-// Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU.
-import { ErrorCode, ValueKind } from '../schema';
-import { RuntimeError } from '../errors';
-import { elementCount } from '../contract/elements';
-import { storageBytes } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
-import type { RunInfo } from '../session/run_options';
-import { ofPackage } from '../session/model_source';
-import { Runtime } from '../session/runtime';
-import { Session, type SessionOptions } from '../session/session';
-import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
-import type { Header, NodeArgEntry } from '../package/header';
+// Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
 import type { ModelFile } from '../package/model_file';
-import { Package } from '../package/package';
-import { choosePlan, type ExternalFile, partOf, type ProviderChoice } from './execution_providers';
-import { dtypeOfType, fromBytes, invalid, type TensorType, toBytes, typeInOnnx, typeOfDtype } from './elements';
-import { Tensor, type TensorLocation } from './tensor';
-
-/** An array for a sequence, null for an optional without an element. */
-export type OnnxValue = Tensor | readonly OnnxValue[] | null;
-export type OnnxValues = { readonly [name: string]: OnnxValue };
-
-export type OutputLocation = Exclude<TensorLocation, 'none'>;
-
-export interface InferenceSessionOptions extends SessionOptions, ProviderChoice {
-  /** The further files of a model in parts, where they are not beside its URL. */
-  readonly externalData?: readonly ExternalFile[];
-  /** Where outputs go: all, or by name. Default: the CPU. */
-  readonly preferredOutputLocation?: OutputLocation | { readonly [name: string]: OutputLocation };
-}
-
-/** Of an input or output; `shape` has a name, or "" if there is none, where a size is open. */
-export type ValueMetadata =
-  | { readonly name: string; readonly isTensor: false }
-  | {
-      readonly name: string;
-      readonly isTensor: true;
-      readonly type: TensorType;
-      readonly shape: readonly (number | string)[];
-    };
-
-export interface InferenceRunOptions {
-  readonly signal?: AbortSignal;
-  /** See RunOptions.graphId. */
-  readonly graphId?: number;
-}
+import type { RunInfo } from '../session/run_options';
+import { invalid } from './elements';
+import type { Engine, Listener } from './engine';
+import { env, noteDevice, severityOf, withoutEffect } from './env';
+import { metadataOf, type ValueMetadata } from './metadata';
+import { Profile } from './profile';
+import {
+  deviceSource,
+  engineRequest,
+  type InferenceRunOptions,
+  type InferenceSessionOptions,
+  type OutputLocation,
+  runOptionsWithoutEffect,
+  sessionOptionsWithoutEffect,
+  severityFor,
+} from './session_options';
+import type { Tensor } from './tensor';
+import { Loans, type OnnxValue, type OnnxValues, result } from './values';
+import { WorkerEngine } from './worker_engine';
 
 /** Names of outputs; or tensors to write them into, null where the session makes one. */
 export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
 
+/** The numbers of devices that pages gave. 0 is the runtime's own. */
+const devices: (GPUDevice | GPUAdapter)[] = [];
+
 export class InferenceSession {
   /** What the last run made and how long it took. */
   lastRun: RunInfo | undefined;
+  private profile: Profile | undefined;
+  private readonly warned = new Set<string>();
 
   private constructor(
-    readonly session: Session,
-    private readonly header: Header,
-    private readonly locations: InferenceSessionOptions['preferredOutputLocation'],
-  ) {}
+    private readonly engine: Engine,
+    private readonly options: InferenceSessionOptions,
+    private readonly warn: (text: string) => void,
+  ) {
+    if (options.enableProfiling) this.startProfiling();
+  }
 
   /**
    * Makes a session of a `.pyort` file, which `py-ort export` writes.
    *
    * @param model its URL, or the file itself.
    */
-  static async create(model: ModelFile, options: InferenceSessionOptions = {}): Promise<InferenceSession> {
-    const runtime = options.runtime ?? new Runtime();
-    const opened = await Package.open(model, partOf(options.externalData));
-    let session: Session;
+  static async create(model: ModelFile, options?: InferenceSessionOptions): Promise<InferenceSession>;
+  /** The same of a part of a buffer. */
+  static async create(
+    buffer: ArrayBuffer,
+    byteOffset: number,
+    byteLength?: number,
+    options?: InferenceSessionOptions,
+  ): Promise<InferenceSession>;
+  static async create(
+    model: ModelFile,
+    second: InferenceSessionOptions | number = {},
+    byteLength?: number,
+    last: InferenceSessionOptions = {},
+  ): Promise<InferenceSession> {
+    const options = typeof second === 'number' ? last : second;
+    const source = typeof second === 'number' ? part(model, second, byteLength) : model;
+    const listener = listenerOf(options);
+    const warn = (text: string) => listener.log(2, 'session', text);
+    const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
+    if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
+    const engine = await startEngine(source, options, listener);
     try {
-      const { number, settings } = await choosePlan(opened, runtime, options);
-      session = await Session.load(ofPackage(await opened.plan(number)), { ...options, ...settings, runtime });
+      checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {
-      opened.close();
+      await engine.release();
       throw error;
     }
-    try {
-      checkLocations(session, options.preferredOutputLocation);
-    } catch (error) {
-      await session.release();
-      throw error;
-    }
-    return new InferenceSession(session, opened.header, options.preferredOutputLocation);
+    return new InferenceSession(engine, options, warn);
+  }
+
+  get inputNames(): readonly string[] {
+    return this.engine.description.inputs.map(({ name }) => name);
+  }
+
+  get outputNames(): readonly string[] {
+    return this.engine.description.outputs.map(({ name }) => name);
   }
 
   /** What each input takes, as the model says. */
   get inputMetadata(): readonly ValueMetadata[] {
-    return this.header.inputs.map(metadataOf);
+    return this.engine.description.inputs.map(metadataOf);
   }
 
   /** What each output is, as far as the model says. */
   get outputMetadata(): readonly ValueMetadata[] {
-    return this.header.outputs.map(metadataOf);
+    return this.engine.description.outputs.map(metadataOf);
   }
 
-  get inputNames(): string[] {
-    return this.session.plan.inputs.map(({ name }) => name);
-  }
-
-  get outputNames(): string[] {
-    return [...this.session.plan.outputs];
+  /** The providers that run the model's nodes, best first. */
+  get executionProviders(): readonly string[] {
+    return this.engine.description.providers;
   }
 
   /** Runs the model. Feeds on the GPU are read in place, and stay their owner's. */
+  async run(feeds: OnnxValues, options?: InferenceRunOptions): Promise<{ [name: string]: OnnxValue }>;
+  async run(feeds: OnnxValues, fetches: Fetches, options?: InferenceRunOptions): Promise<{ [name: string]: OnnxValue }>;
   async run(
     feeds: OnnxValues,
-    fetches: Fetches = this.outputNames,
-    options: InferenceRunOptions = {},
+    second?: Fetches | InferenceRunOptions,
+    third: InferenceRunOptions = {},
   ): Promise<{ [name: string]: OnnxValue }> {
+    if (typeof feeds !== 'object' || feeds === null) throw invalid('feeds are tensors by the names of inputs');
+    const [fetches, options] = this.told(second, third);
+    this.warnOnce(runOptionsWithoutEffect(options));
+    if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
-    const lent: number[] = [];
+    const { keeper } = this.engine;
+    const loans = new Loans(keeper);
     try {
-      const placed = this.places(targets, lent);
-      const outputsOnGpu = names.filter((name) => !targets[name] && this.locationOf(name) === 'gpu-buffer');
-      const { outputs, info } = await this.session.run(this.feeds(feeds, lent), {
-        ...options,
+      const started = performance.now();
+      const { outputs, info } = await this.engine.run(loans.feeds(feeds), {
+        signal: options.signal,
+        graphId: options.graphId,
         outputs: names,
-        outputsOnGpu,
-        bind: placed,
+        outputsOnGpu: names.filter((name) => !targets[name] && this.locationOf(name) === 'gpu-buffer'),
+        bind: loans.places(targets),
+        profile: this.profile !== undefined || kernelsWanted(),
       });
       this.lastRun = info;
+      this.profile?.add(info, started, performance.now());
+      tellKernels(info);
+      // A device that was lost is another one by now, and so is who holds its tensors.
+      const holder = this.engine.keeper;
       return Object.fromEntries(
-        names.map((name) => [name, this.result(outputs[name], name, targets[name] ?? undefined)]),
+        names.map((name) => [name, result(outputs[name], name, holder, targets[name] ?? undefined)]),
       );
     } finally {
-      for (const id of lent) this.session.provider?.buffers.giveBack(id);
+      loans.giveBack();
     }
   }
 
   /** Frees the model. Tensors left on the GPU stay until they are disposed of. */
   release(): Promise<void> {
-    return this.session.release();
+    return this.engine.release();
+  }
+
+  /** Keeps what runs spend their time on, from now on. It costs some. */
+  startProfiling(): void {
+    this.profile ??= new Profile(this.engine.description);
+  }
+
+  /**
+   * Ends it and returns what was kept: events in the form of Chrome's tracing, as onnxruntime's profiles have it.
+   *
+   * @returns an empty list if nothing was kept.
+   */
+  endProfiling(): readonly object[] {
+    const events = this.profile?.events ?? [];
+    this.profile = undefined;
+    return events;
+  }
+
+  /** `run(feeds, fetches, options)` or `run(feeds, options)`: an object of tensors and nulls is of fetches. */
+  private told(
+    second: Fetches | InferenceRunOptions | undefined,
+    third: InferenceRunOptions,
+  ): [Fetches, InferenceRunOptions] {
+    const all = this.outputNames;
+    if (second === undefined || second === null) return [all, third];
+    if (typeof second !== 'object') throw invalid('fetches are names of outputs, or tensors by their names');
+    if (Array.isArray(second)) {
+      if (second.length === 0) throw invalid('fetches is empty: name an output, or leave it out for all');
+      return [second as readonly string[], third];
+    }
+    const keys = Object.keys(second);
+    const isFetches = keys.some((key) => all.includes(key));
+    return isFetches ? [second as Fetches, third] : [all, second as InferenceRunOptions];
   }
 
   private locationOf(name: string): OutputLocation {
-    return (typeof this.locations === 'object' ? this.locations[name] : this.locations) ?? 'cpu';
+    const { preferredOutputLocation: locations } = this.options;
+    return (typeof locations === 'object' ? locations[name] : locations) ?? 'cpu';
   }
 
-  private feeds(feeds: OnnxValues, lent: number[]): { [name: string]: Value } {
-    const given = Object.entries(feeds).filter(([, value]) => value !== null);
-    return Object.fromEntries(given.map(([name, value]) => [name, this.feed(`input "${name}"`, value, lent)]));
+  private warnOnce(names: readonly string[]): void {
+    const fresh = names.filter((name) => !this.warned.has(name));
+    for (const name of fresh) this.warned.add(name);
+    if (fresh.length > 0) this.warn(`run options without effect here: ${fresh.join(', ')}`);
   }
+}
 
-  private feed(what: string, value: OnnxValue, lent: number[]): Value {
-    if (value instanceof Tensor)
-      return value.location === 'gpu-buffer' ? this.onGpu(what, value, lent) : onCpu(what, value);
-    if (!Array.isArray(value)) throw invalid(`${what} takes a Tensor, or an array of them`);
-    const items = (value as readonly OnnxValue[]).map((item, i) => this.feed(`${what}[${i}]`, item, lent));
-    return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
-  }
+function part(buffer: unknown, offset: number, length?: number): Uint8Array {
+  const isBuffer =
+    buffer instanceof ArrayBuffer || (typeof SharedArrayBuffer !== 'undefined' && buffer instanceof SharedArrayBuffer);
+  if (!isBuffer) throw invalid('byteOffset and byteLength are for an ArrayBuffer');
+  const size = buffer.byteLength;
+  const end = offset + (length ?? size - offset);
+  if (!Number.isSafeInteger(offset) || offset < 0 || !(end >= offset && end <= size))
+    throw invalid(`bytes ${offset} to ${end} of a buffer of ${size}`);
+  return new Uint8Array(buffer as ArrayBuffer, offset, end - offset);
+}
 
-  private onGpu(what: string, tensor: Tensor, lent: number[]): TensorOnGpu {
-    const { type, dims, gpuId, gpuBuffer } = tensor;
-    const dtype = dtypeOfType(type);
-    if (gpuId !== undefined) return { dtype, dims, gpuId };
-    const { provider } = this.session;
-    if (!provider) throw invalid(`${what} is a buffer of your own, and no node of this session runs on a GPU`);
-    checkBuffer(what, tensor, gpuBuffer, storageBytes(elementCount(dims) * provider.gpu.elements.size(dtype)));
-    const id = provider.buffers.lend(gpuBuffer);
-    lent.push(id);
-    return { dtype, dims, gpuId: id };
-  }
+function listenerOf(options: InferenceSessionOptions): Listener {
+  const least = severityFor(options);
+  const name = options.logId ? `${options.logId}: ` : '';
+  return {
+    log: (severity, category, text) => {
+      if (severity < least) return;
+      const say = (['debug', 'info', 'warn', 'error', 'error'] as const)[severity] ?? 'error';
+      console[say](`py_ort: ${name}${category}: ${text}`);
+    },
+    onProgress: options.onProgress,
+    signal: options.signal,
+  };
+}
 
-  /** The targets on the GPU. */
-  private places(targets: { readonly [name: string]: Tensor | null }, lent: number[]): { [name: string]: TensorOnGpu } {
-    const found = Object.entries(targets).filter(([, tensor]) => tensor && tensor.location !== 'cpu');
-    return Object.fromEntries(
-      found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!, lent)]),
-    );
-  }
-
-  private result(value: Value, name: string, target?: Tensor): OnnxValue {
-    if (target && target.location !== 'cpu') return target;
-    if (isContainer(value)) {
-      if (target) throw invalid(`output "${name}" is no tensor: nothing can be bound to it`);
-      const items = value.items.map((item) => this.result(item, name));
-      return value.kind === ValueKind.sequence ? items : (items[0] ?? null);
+/** In a worker, if there can be one and nothing speaks against it. */
+async function startEngine(model: ModelFile, options: InferenceSessionOptions, listener: Listener): Promise<Engine> {
+  severityOf(env.logLevel);
+  const request = engineRequest(model, options, (device) => {
+    const known = devices.indexOf(device);
+    return known < 0 ? devices.push(device) : known + 1;
+  });
+  const here = mustBeHere(options);
+  if (!here && env.wasm.proxy !== false) {
+    const script = new URL('session_worker.mjs', request.runtime.core);
+    try {
+      await WorkerEngine.start(script);
+      return await WorkerEngine.create(request, script, listener);
+    } catch (error) {
+      if (!(error instanceof RuntimeError) || !/^the worker of py_ort failed/.test(error.message)) throw error;
+      listener.log(2, 'session', `${messageOf(error)}: the session runs in the page's own thread`);
     }
-    const type = typeOfDtype(value.dtype);
-    if (isOnGpu(value)) return Tensor.kept(type, value.dims, this.session.provider as GpuProvider, value.gpuId);
-    const data = fromBytes(type, value.data);
-    if (!target) return new Tensor(type, data, value.dims);
-    if (target.type !== type || String(target.dims) !== String(value.dims)) {
-      throw invalid(`output "${name}" is ${type}[${value.dims}]; the tensor for it is ${target.type}[${target.dims}]`);
-    }
-    if (Array.isArray(data))
-      data.forEach((text, i) => {
-        (target.data as string[])[i] = text;
-      });
-    else (target.data as Uint8Array).set(data as Uint8Array);
-    return target;
+  } else if (here && env.wasm.proxy) {
+    listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${here}`);
+  }
+  const { LocalEngine, sharedRuntime } = await import('./local_engine');
+  const runtime = sharedRuntime(request.runtime);
+  runtime.log = listener.log;
+  const source = deviceSource(options);
+  if (source) runtime.contexts.offer(request.webgpu.deviceId as number, source);
+  const engine = await LocalEngine.create(request, runtime, listener);
+  if (engine.keeper) {
+    const id = Number(request.webgpu.deviceId ?? 0);
+    noteDevice(async () => (await runtime.device(id)).gpu.device);
+  }
+  return engine;
+}
+
+/** Why a session cannot run in a worker; undefined where it can. */
+function mustBeHere(options: InferenceSessionOptions): string | undefined {
+  if (typeof Worker === 'undefined') return 'there are no workers';
+  if (typeof document === 'undefined' && env.wasm.proxy !== true) return 'this is a worker already';
+  if (deviceSource(options)) return 'it uses a GPU device of the page';
+  const { preferredOutputLocation: locations } = options;
+  const all = typeof locations === 'object' ? Object.values(locations) : [locations];
+  if (env.wasm.proxy !== true && all.includes('gpu-buffer')) return 'it leaves outputs on the GPU, for the page';
+  return undefined;
+}
+
+function kernelsWanted(): boolean {
+  const { profiling, profilingMode } = env.webgpu;
+  return (profiling.mode ?? profilingMode) === 'default';
+}
+
+/** `env.webgpu.profiling.ondata`, or the console, for each kernel. */
+function tellKernels({ profile = [] }: RunInfo): void {
+  if (!kernelsWanted()) return;
+  const tell = env.webgpu.profiling.ondata ?? ((data) => console.log(`py_ort: ${data.kernelName} ${data.programName}`));
+  for (const { kernel, instance = -1, node = '', op_type = '', start_ms, ms } of profile) {
+    if (ms === undefined || start_ms === undefined) continue;
+    tell({
+      version: 1,
+      inputsMetadata: [],
+      outputsMetadata: [],
+      kernelId: instance,
+      kernelType: op_type,
+      kernelName: node,
+      programName: kernel,
+      startTime: Math.round(start_ms * 1e6),
+      endTime: Math.round((start_ms + ms) * 1e6),
+    });
   }
 }
 
-function metadataOf({ name, type, dims }: NodeArgEntry): ValueMetadata {
-  const found = typeInOnnx(type);
-  if (!found) return { name, isTensor: false };
-  return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
-}
-
-function onCpu(what: string, tensor: Tensor): Value {
-  if (tensor.location === 'none') throw invalid(`${what} was disposed of`);
-  return { dtype: dtypeOfType(tensor.type), dims: tensor.dims, data: toBytes(tensor.data) };
-}
-
-function checkBuffer(what: string, { type, dims }: Tensor, { size, usage }: GPUBuffer, bytes: number): void {
-  const missing = (['STORAGE', 'COPY_SRC', 'COPY_DST'] as const).filter((name) => !(usage & GPUBufferUsage[name]));
-  if (missing.length > 0) throw invalid(`${what}: its buffer lacks the usage ${missing.join(', ')}`);
-  if (size < bytes || size % 16 !== 0) {
-    throw invalid(
-      `${what}: ${type}[${dims}] needs a buffer of ${bytes} bytes, or more in steps of 16; this one has ${size}`,
-    );
-  }
-}
-
-function checkLocations(session: Session, locations: InferenceSessionOptions['preferredOutputLocation']): void {
+function checkLocations(engine: Engine, locations: InferenceSessionOptions['preferredOutputLocation']): void {
   const given = typeof locations === 'object' ? locations : { '': locations ?? 'cpu' };
+  const names = engine.description.outputs.map(({ name }) => name);
   for (const [name, location] of Object.entries(given)) {
     if (location !== 'cpu' && location !== 'gpu-buffer') {
       throw invalid(`preferredOutputLocation is "cpu" or "gpu-buffer", not "${String(location)}"`);
     }
-    if (name && !session.plan.outputs.includes(name))
-      throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
-    if (location === 'gpu-buffer' && !session.provider) {
-      throw new RuntimeError(
-        ErrorCode.invalid_argument,
-        'preferredOutputLocation: no node of this model runs on a GPU',
-      );
-    }
+    if (name && !names.includes(name)) throw invalid(`preferredOutputLocation: the model has no output "${name}"`);
+    if (location === 'gpu-buffer' && !engine.keeper)
+      throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
   }
 }

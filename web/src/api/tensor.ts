@@ -4,7 +4,7 @@
 // given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
 // by a run that it is fed to.
 import { elementCount } from '../contract/elements';
-import type { GpuProvider } from '../gpu/provider';
+import type { TensorKeeper } from './keeper';
 import { dtypeOfType, fromBytes, invalid, type TensorData, type TensorType, toData } from './elements';
 
 export type TensorLocation = 'cpu' | 'gpu-buffer' | 'none';
@@ -19,8 +19,8 @@ export interface GpuBufferOptions {
 }
 
 /** A tensor that a session left on the GPU. */
-interface Kept {
-  readonly provider: GpuProvider;
+export interface Kept {
+  readonly keeper: TensorKeeper;
   readonly gpuId: number;
 }
 
@@ -59,21 +59,15 @@ export class Tensor {
   }
 
   /** What a session left on the GPU. */
-  static kept(type: TensorType, dims: readonly number[], provider: GpuProvider, gpuId: number): Tensor {
-    const tensor = Tensor.onGpu(type, dims, provider.buffers.get(gpuId).buffer);
-    tensor.kept = { provider, gpuId };
-    const { elements } = provider.gpu;
-    const dtype = dtypeOfType(type);
-    tensor.download = async () => {
-      provider.gpu.ensureAlive();
-      const narrow = elements.narrow(dtype, await provider.read(gpuId, elementCount(dims) * elements.size(dtype)));
-      return fromBytes(type, narrow);
-    };
-    tensor.onDispose = () => provider.buffers.free(gpuId);
+  static kept(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): Tensor {
+    const tensor = Tensor.onGpu(type, dims, keeper.buffer?.(gpuId));
+    tensor.kept = { keeper, gpuId };
+    tensor.download = async () => fromBytes(type, await keeper.download(gpuId, dtypeOfType(type), dims));
+    tensor.onDispose = () => keeper.free(gpuId);
     return tensor;
   }
 
-  private static onGpu(type: TensorType, dims: readonly number[], buffer: GPUBuffer): Tensor {
+  private static onGpu(type: TensorType, dims: readonly number[], buffer?: GPUBuffer): Tensor {
     checkDims(dims);
     const tensor = Object.create(Tensor.prototype, {
       type: { value: type, enumerable: true },
@@ -100,13 +94,18 @@ export class Tensor {
   }
 
   get gpuBuffer(): GPUBuffer {
-    if (this.place === 'gpu-buffer') return this.buffer!;
+    if (this.place === 'gpu-buffer') {
+      if (this.buffer) return this.buffer;
+      throw invalid(
+        "this tensor is on a worker's GPU device: with env.wasm.proxy = false sessions run in the page, and share its",
+      );
+    }
     throw invalid(this.place === 'none' ? DISPOSED : 'this tensor is on the CPU');
   }
 
-  /** The number that its session knows it by; undefined for a buffer of the caller's. */
-  get gpuId(): number | undefined {
-    return this.kept?.gpuId;
+  /** Who holds it, and the number it has there; undefined for a buffer of the caller's. */
+  get keptBy(): Kept | undefined {
+    return this.kept;
   }
 
   /**

@@ -38,19 +38,21 @@ export class Core {
 
   /**
    * Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets
-   * what the core and its runtime print.
+   * what the core and its runtime print. `wasm`: core.wasm, or where it is, if not beside core.mjs.
    */
-  static async load(url: URL, log: (severity: number, text: string) => void): Promise<Core> {
+  static async load(url: URL, log: (severity: number, text: string) => void, wasm?: URL | Uint8Array): Promise<Core> {
     let module: CoreModule;
     const memory = sharedMemory();
     const shared = typeof memory !== 'string';
     const relaxed = relaxedModule(url, shared);
     try {
-      const binary = shared ? fetchedBytes(new URL('core.wasm', url)) : undefined;
+      const given = wasm instanceof Uint8Array ? Promise.resolve(wasm as Uint8Array<ArrayBuffer>) : undefined;
+      const binary = given ?? (wasm || shared ? fetchedBytes((wasm as URL) ?? new URL('core.wasm', url)) : undefined);
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
         default: (options: CoreOptions) => Promise<CoreModule>;
       };
-      const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory((await binary)!) } : {};
+      const own = binary ? { wasmBinary: await binary } : {};
+      const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory(own.wasmBinary!) } : own;
       module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);

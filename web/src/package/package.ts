@@ -58,12 +58,22 @@ export class Package {
     }
   }
 
-  /** The number of the plan for these providers and any shapes. */
-  find(providers: readonly string[]): number | undefined {
-    const found = this.header.plans.findIndex(
-      (plan) => String(plan.providers) === String(providers) && Object.keys(plan.shapes).length === 0,
+  /**
+   * The number of the plan for these providers: that for the input shapes which these sizes of dimensions give, if
+   * there is one, else that for all shapes.
+   */
+  find(providers: readonly string[], dimensions: { readonly [name: string]: number } = {}): number | undefined {
+    const wanted = Object.fromEntries(
+      this.header.inputs.map(({ name, dims }) => [name, (dims ?? []).map((dim) => dimensions[dim ?? ''] ?? dim)]),
     );
-    return found < 0 ? undefined : found;
+    const fitting = this.header.plans
+      .map((plan, number) => ({ plan, number }))
+      .filter(({ plan }) => String(plan.providers) === String(providers))
+      .filter(({ plan }) =>
+        Object.entries(plan.shapes).every(([name, shape]) => String(wanted[name]) === String(shape)),
+      )
+      .sort((a, b) => Object.keys(b.plan.shapes).length - Object.keys(a.plan.shapes).length);
+    return fitting[0]?.number;
   }
 
   /** Reads a plan. Once: the rest of the file is its weights. */

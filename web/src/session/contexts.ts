@@ -33,6 +33,11 @@ export class DeviceContexts {
     this.registered.set(id, source);
   }
 
+  /** The same for who may have registered it before. */
+  offer(id: number, source: GPUDevice | GPUAdapter): void {
+    if (this.registered.get(id) !== source) this.register(id, source);
+  }
+
   /** The device `id`, opened once; opened anew when it was lost. */
   async open(id: number, options: DeviceOptions = {}): Promise<GpuProvider> {
     const known = this.contexts.get(id);
@@ -71,6 +76,9 @@ export class DeviceContexts {
   }
 
   private async start(id: number, options: DeviceOptions): Promise<GpuProvider> {
+    const source = this.registered.get(id);
+    if (source && !('requestDevice' in source) && (await isLost(source)))
+      throw new RuntimeError(ErrorCode.device_lost, `device ${id}, which the page registered, is lost`);
     const [gpu, modes] = await Promise.all([this.gpu(id, options), this.modes()]);
     return new GpuProvider(gpu, modes);
   }
@@ -140,6 +148,13 @@ function checkSame(id: number, has: DeviceOptions, wanted: DeviceOptions): void 
     const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
     throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);
   }
+}
+
+function isLost(device: GPUDevice): Promise<boolean> {
+  const soon = new Promise<boolean>((resolve) => {
+    setTimeout(() => resolve(false));
+  });
+  return Promise.race([device.lost.then(() => true), soon]);
 }
 
 function invalid(message: string): RuntimeError {

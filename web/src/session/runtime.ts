@@ -1,4 +1,6 @@
 // What the sessions of a page share: the core, the devices, and the turn to use the core.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
 import { webGpuSettings } from '../core/webgpu_options';
 import type { DeviceOptions } from '../gpu/device';
@@ -14,6 +16,13 @@ export interface LoadedCore {
   readonly jsep: JsepBackend;
 }
 
+export interface RuntimeOptions {
+  /** core.wasm, or where it is; default: beside core.mjs. */
+  readonly wasm?: URL | Uint8Array;
+  /** Milliseconds that loading the core may take. */
+  readonly timeout?: number;
+}
+
 export class Runtime {
   private loading: Promise<LoadedCore> | undefined;
   readonly contexts = new DeviceContexts(
@@ -25,20 +34,28 @@ export class Runtime {
     if (severity >= 2) console.warn(`${category}: ${text}`);
   };
 
-  constructor(private readonly coreUrl: URL = new URL('core.mjs', import.meta.url)) {}
+  constructor(
+    private readonly coreUrl: URL = new URL('core.mjs', import.meta.url),
+    private readonly settings: RuntimeOptions = {},
+  ) {}
 
   /** The core, once it is there. */
   loadedCore: LoadedCore | undefined;
 
   core(): Promise<LoadedCore> {
-    this.loading ??= Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text)).then(
-      (core) => (this.loadedCore = { core, jsep: new JsepBackend(core) }),
-    );
+    this.loading ??= this.load();
     // A failure is told to all who wait, and the next call tries again.
     this.loading.catch(() => {
       this.loading = undefined;
     });
     return this.loading;
+  }
+
+  private async load(): Promise<LoadedCore> {
+    const { wasm, timeout } = this.settings;
+    const loading = Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text), wasm);
+    const core = await (timeout ? within(timeout, loading, `the core at ${this.coreUrl}`) : loading);
+    return (this.loadedCore = { core, jsep: new JsepBackend(core) });
   }
 
   /** The device `id`, opened once; opened anew when it was lost. */
@@ -57,4 +74,15 @@ export class Runtime {
     this.lastTurn = turn.catch(() => undefined);
     return turn;
   }
+}
+
+function within<T>(milliseconds: number, work: Promise<T>, what: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () =>
+      reject(
+        new RuntimeError(ErrorCode.fail, `${what} was not loaded within ${milliseconds} ms (env.wasm.initTimeout)`),
+      );
+    const timer = setTimeout(late, milliseconds);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

@@ -1,0 +1,56 @@
+// What a session of the API needs of the thread where its model runs: this one, or a worker's. What goes to a worker
+// can be cloned.
+import type { WebGpuOptions } from '../core/webgpu_options';
+import type { Simd } from '../core/microkernels';
+import type { NodeArgEntry } from '../package/header';
+import type { ModelFile } from '../package/model_file';
+import type { SessionInfo } from '../session/state';
+import type { RunOptions, RunResult } from '../session/run_options';
+import type { Feeds } from '../session/feeds';
+import type { ExecutionProvider, ExternalFile } from './providers';
+import type { TensorKeeper } from './keeper';
+
+/** Where the runtime's files are, and what it starts with. The first session decides. */
+export interface RuntimeSettings {
+  readonly core: string;
+  readonly wasm?: string;
+  readonly wasmBinary?: Uint8Array;
+  readonly initTimeout?: number;
+}
+
+export interface EngineRequest {
+  readonly model: ModelFile;
+  readonly externalData?: readonly ExternalFile[];
+  readonly executionProviders: readonly ExecutionProvider[];
+  readonly webgpu: WebGpuOptions;
+  readonly wasm: { readonly simd?: Simd | 'auto' };
+  readonly threads: number;
+  readonly freeDimensions: { readonly [name: string]: number };
+  readonly cache: boolean;
+  readonly runtime: RuntimeSettings;
+}
+
+export interface EngineDescription {
+  readonly inputs: readonly NodeArgEntry[];
+  readonly outputs: readonly NodeArgEntry[];
+  /** Those that run its nodes, best first. */
+  readonly providers: readonly string[];
+  readonly info: SessionInfo;
+}
+
+export type EngineRunOptions = Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind' | 'graphId' | 'profile' | 'signal'>;
+
+export interface Engine {
+  readonly description: EngineDescription;
+  /** Of outputs left on the GPU; undefined where no node runs on one. */
+  readonly keeper: TensorKeeper | undefined;
+  run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult>;
+  release(): Promise<void>;
+}
+
+/** Told what happens while a session is made and used. */
+export interface Listener {
+  readonly log: (severity: number, category: string, text: string) => void;
+  readonly onProgress?: (stage: string, done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}

@@ -1,0 +1,111 @@
+// A model that runs in this thread. Its file stays known: a device that is lost is opened again, and the model with it.
+import { ErrorCode } from '../schema';
+import { messageOf, RuntimeError } from '../errors';
+import { fetched } from '../wire/fetching';
+import { isContainer, isOnGpu } from '../wire/values';
+import { openFile } from '../package/model_file';
+import { Package } from '../package/package';
+import type { Feeds } from '../session/feeds';
+import { ofPackage } from '../session/model_source';
+import type { RunResult } from '../session/run_options';
+import { Runtime } from '../session/runtime';
+import { Session, type SessionOptions } from '../session/session';
+import { fetchedOnce } from './cache';
+import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
+import { choosePlan, partOf } from './execution_providers';
+import { LocalKeeper } from './local_keeper';
+import type { TensorKeeper } from './keeper';
+
+let shared: Runtime | undefined;
+
+/** The one that all sessions of this thread share. */
+export function sharedRuntime({ core, wasm, wasmBinary, initTimeout }: RuntimeSettings): Runtime {
+  shared ??= new Runtime(new URL(core), {
+    wasm: wasmBinary ?? (wasm ? new URL(wasm) : undefined),
+    timeout: initTimeout,
+  });
+  return shared;
+}
+
+export class LocalEngine implements Engine {
+  private comingBack: Promise<void> | undefined;
+
+  private constructor(
+    readonly session: Session,
+    readonly description: EngineDescription,
+    private readonly again: () => Promise<Session>,
+  ) {
+    this.current = session;
+  }
+
+  private current: Session;
+
+  static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
+    const open = () =>
+      Package.open(request.model, partOf(request.externalData), (file) =>
+        openFile(file, request.cache ? fetchedOnce : (url) => fetched(url)),
+      );
+    const { onProgress, signal } = listener;
+    const load = async (model: Package, number: number, webgpu: SessionOptions['webgpu']): Promise<Session> => {
+      const { wasm, threads } = request;
+      const source = ofPackage(await model.plan(number));
+      return Session.load(source, { runtime, webgpu, wasm, threads, onProgress, signal });
+    };
+    const model = await open();
+    try {
+      const { number, webgpu } = await choosePlan(model, runtime, request);
+      const session = await load(model, number, webgpu);
+      const { inputs, outputs, plans } = model.header;
+      const description = { inputs, outputs, providers: plans[number].providers, info: session.info };
+      return new LocalEngine(session, description, async () => load(await open(), number, webgpu));
+    } catch (error) {
+      model.close();
+      throw error;
+    }
+  }
+
+  get keeper(): TensorKeeper | undefined {
+    const { provider } = this.current;
+    return provider && LocalKeeper.of(provider);
+  }
+
+  /** The device lost, the model is loaded again: from its URL, or from the bytes that the session was made of. */
+  async run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult> {
+    const session = this.current;
+    try {
+      return await session.run(feeds, options);
+    } catch (error) {
+      if (!(error instanceof RuntimeError && error.code === ErrorCode.device_lost)) throw error;
+      await this.comeBack(session, error);
+      const onGpu = Object.values(feeds).some((value) => !isContainer(value) && isOnGpu(value));
+      if (!onGpu && Object.keys(options.bind ?? {}).length === 0) return this.current.run(feeds, options);
+      throw new RuntimeError(
+        ErrorCode.device_lost,
+        `${error.message}. The session is back, on another device; the tensors that were on the lost one are gone`,
+      );
+    }
+  }
+
+  async release(): Promise<void> {
+    await this.current.release();
+  }
+
+  private async comeBack(lost: Session, why: RuntimeError): Promise<void> {
+    if (this.current !== lost) return;
+    this.comingBack ??= (async () => {
+      try {
+        const session = await this.again();
+        this.current = session;
+        await lost.release().catch(() => undefined);
+      } catch (error) {
+        throw new RuntimeError(
+          ErrorCode.device_lost,
+          `${why.message}; and the session could not be made again: ${messageOf(error)}`,
+        );
+      } finally {
+        this.comingBack = undefined;
+      }
+    })();
+    await this.comingBack;
+  }
+}

@@ -1,0 +1,19 @@
+// What a model says of its inputs and outputs.
+import type { NodeArgEntry } from '../package/header';
+import { type TensorType, typeInOnnx } from './elements';
+
+/** Of an input or output; `shape` has a name, or "" if there is none, where a size is open. */
+export type ValueMetadata =
+  | { readonly name: string; readonly isTensor: false }
+  | {
+      readonly name: string;
+      readonly isTensor: true;
+      readonly type: TensorType;
+      readonly shape: readonly (number | string)[];
+    };
+
+export function metadataOf({ name, type, dims }: NodeArgEntry): ValueMetadata {
+  const found = typeInOnnx(type);
+  if (!found) return { name, isTensor: false };
+  return { name, isTensor: true, type: found, shape: (dims ?? []).map((dim) => dim ?? '') };
+}

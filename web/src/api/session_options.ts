@@ -1,0 +1,172 @@
+// Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import type { WebGpuOptions } from '../core/webgpu_options';
+import { deviceOfPage, env, type LogLevel, severityOf } from './env';
+import type { EngineRequest, RuntimeSettings } from './engine';
+import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
+import { invalid } from './elements';
+import type { TensorLocation } from './tensor';
+
+export type OutputLocation = Exclude<TensorLocation, 'none'>;
+
+export interface InferenceSessionOptions {
+  /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */
+  readonly executionProviders?: readonly ExecutionProvider[];
+  /** Where outputs go: all, or by name. Default: the CPU. */
+  readonly preferredOutputLocation?: OutputLocation | { readonly [name: string]: OutputLocation };
+  /** Takes the plan that was exported for these sizes, if there is one. */
+  readonly freeDimensionOverrides?: { readonly [name: string]: number };
+  /** Threads that share the work of a node; default: `env.wasm.numThreads`. */
+  readonly intraOpNumThreads?: number;
+  /** Record the launches of a run, and replay them in the next. */
+  readonly enableGraphCapture?: boolean;
+  /** As if `startProfiling` were called at once. */
+  readonly enableProfiling?: boolean;
+  readonly logId?: string;
+  readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  /** The further files of a model in parts, where they are not beside its URL. */
+  readonly externalData?: readonly ExternalFile[];
+  /** Keep the model in the browser's cache, under its URL: it is then fetched once. Default: no. */
+  readonly cache?: boolean;
+  /** Told of downloads and of shaders that are compiled. */
+  readonly onProgress?: (stage: string, done: number, total: number) => void;
+  /** Ends the loading, and nothing is left of it. */
+  readonly signal?: AbortSignal;
+  readonly graphOptimizationLevel?: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
+  readonly interOpNumThreads?: number;
+  readonly enableCpuMemArena?: boolean;
+  readonly enableMemPattern?: boolean;
+  readonly executionMode?: 'sequential' | 'parallel';
+  readonly optimizedModelFilePath?: string;
+  readonly profileFilePrefix?: string;
+  readonly logVerbosityLevel?: number;
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+export interface InferenceRunOptions {
+  readonly signal?: AbortSignal;
+  /** With enableGraphCapture: which capture this run is of. -1 is none; see `RunOptions.graphId`. */
+  readonly graphId?: number;
+  readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  readonly logVerbosityLevel?: number;
+  readonly terminate?: boolean;
+  readonly tag?: string;
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+type Known<T> = { readonly [key in keyof Required<T>]: 'used' | readonly unknown[] };
+
+/** Options, and of those that do nothing here the values that ask for what happens anyway. */
+const SESSION_OPTIONS: Known<InferenceSessionOptions> = {
+  executionProviders: 'used',
+  preferredOutputLocation: 'used',
+  freeDimensionOverrides: 'used',
+  intraOpNumThreads: 'used',
+  enableGraphCapture: 'used',
+  enableProfiling: 'used',
+  logId: 'used',
+  logSeverityLevel: 'used',
+  externalData: 'used',
+  cache: 'used',
+  onProgress: 'used',
+  signal: 'used',
+  graphOptimizationLevel: ['all'],
+  interOpNumThreads: [0, 1],
+  enableCpuMemArena: [true],
+  enableMemPattern: [true],
+  executionMode: ['sequential'],
+  optimizedModelFilePath: [],
+  profileFilePrefix: [],
+  logVerbosityLevel: [0],
+  extra: [],
+};
+const RUN_OPTIONS: Known<InferenceRunOptions> = {
+  signal: 'used',
+  graphId: 'used',
+  logSeverityLevel: [],
+  logVerbosityLevel: [0],
+  terminate: [false],
+  tag: [],
+  extra: [],
+};
+
+/** Returns the names of options that do nothing here; throws for those that are none. */
+function ignored<T extends object>(what: string, known: Known<T>, given: T): string[] {
+  const names = Object.keys(known);
+  return Object.entries(given)
+    .filter(([name, value]) => {
+      const use = (known as Record<string, 'used' | readonly unknown[] | undefined>)[name];
+      if (use === undefined) throw invalid(`${what} has no option "${name}"; it has ${names.join(', ')}`);
+      return value !== undefined && use !== 'used' && !use.includes(value);
+    })
+    .map(([name]) => name);
+}
+
+export const sessionOptionsWithoutEffect = (given: InferenceSessionOptions) =>
+  ignored('InferenceSession.create', SESSION_OPTIONS, given);
+
+export const runOptionsWithoutEffect = (given: InferenceRunOptions) => ignored('run', RUN_OPTIONS, given);
+
+/** Severity from which on a session's messages are shown. */
+export function severityFor({ logSeverityLevel }: InferenceSessionOptions): number {
+  if (logSeverityLevel === undefined) return severityOf(env.logLevel as LogLevel | undefined);
+  if (![0, 1, 2, 3, 4].includes(logSeverityLevel)) throw invalid(`logSeverityLevel is 0 to 4, not ${logSeverityLevel}`);
+  return logSeverityLevel;
+}
+
+/** The runtime's files, by `env.wasm`. */
+export function runtimeSettings(): RuntimeSettings {
+  const { wasmPaths, wasmBinary, initTimeout } = env.wasm;
+  const base = globalThis.location?.href ?? import.meta.url;
+  const beside = new URL('core.mjs', import.meta.url).href;
+  const at = (url: URL | string) => new URL(String(url), base).href;
+  const binary = wasmBinary && (wasmBinary instanceof Uint8Array ? wasmBinary : new Uint8Array(wasmBinary));
+  const paths =
+    typeof wasmPaths === 'string'
+      ? { core: new URL('core.mjs', at(wasmPaths)).href }
+      : { core: wasmPaths?.mjs ? at(wasmPaths.mjs) : beside, wasm: wasmPaths?.wasm && at(wasmPaths.wasm) };
+  return { ...paths, wasmBinary: binary, initTimeout };
+}
+
+/** What an engine is asked for. */
+export function engineRequest(
+  model: EngineRequest['model'],
+  options: InferenceSessionOptions,
+  deviceId: (device: GPUDevice | GPUAdapter) => number,
+): EngineRequest {
+  const { executionProviders = ['webgpu', 'wasm'], externalData, cache = false, freeDimensionOverrides = {} } = options;
+  const { simd = true, numThreads = 0 } = env.wasm;
+  if (simd === false)
+    throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
+  const { powerPreference, forceFallbackAdapter } = env.webgpu;
+  const source = deviceSource(options);
+  const webgpu = {
+    ...(powerPreference && !source ? { powerPreference } : {}),
+    ...(forceFallbackAdapter && !source ? { forceFallbackAdapter } : {}),
+    ...(source ? { deviceId: deviceId(source) } : {}),
+    ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
+  } as WebGpuOptions;
+  return {
+    model: model instanceof URL ? model.href : model,
+    executionProviders: executionProviders.map((each) => {
+      if (typeof each === 'string') return each;
+      return Object.fromEntries(Object.entries(each).filter(([key]) => key !== 'device')) as ExecutionProvider & object;
+    }),
+    externalData: externalData?.map(({ path, data }) => ({ path, data: data instanceof URL ? data.href : data })),
+    webgpu,
+    wasm: { simd: simd === true ? 'auto' : simd },
+    threads: options.intraOpNumThreads ?? numThreads,
+    freeDimensions: freeDimensionOverrides,
+    cache,
+    runtime: runtimeSettings(),
+  };
+}
+
+/** The device or adapter that the page gives. */
+export function deviceSource({ executionProviders = [] }: InferenceSessionOptions): GPUDevice | GPUAdapter | undefined {
+  const given = executionProviders.find((each) => typeof each === 'object' && isWebGpu(each)) as
+    | { device?: GPUDevice }
+    | undefined;
+  return given?.device ?? deviceOfPage() ?? env.webgpu.adapter;
+}

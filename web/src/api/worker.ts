@@ -1,0 +1,65 @@
+// The worker in which sessions of the API run: see WorkerEngine, which asks.
+import { codeOf, messageOf, RuntimeError } from '../errors';
+import { isContainer, isOnGpu, type Value } from '../wire/values';
+import type { Answer, Question } from './worker_messages';
+import { LocalEngine, sharedRuntime } from './local_engine';
+
+const engines = new Map<number, LocalEngine>();
+const underWay = new Map<number, AbortController>();
+
+const say = (answer: Answer, transfer: Transferable[] = []) => self.postMessage(answer, { transfer });
+
+async function answer(question: Question, signal: AbortSignal): Promise<{ value: unknown; transfer?: Transferable[] }> {
+  const { id } = question;
+  switch (question.ask) {
+    case 'create': {
+      const runtime = sharedRuntime(question.request.runtime);
+      runtime.log = (severity, category, text) => say({ tell: 'log', id, severity, category, text });
+      const engine = await LocalEngine.create(question.request, runtime, {
+        log: runtime.log,
+        signal,
+        onProgress: (stage, done, total) => say({ tell: 'progress', id, stage, done, total }),
+      });
+      engines.set(id, engine);
+      return { value: { description: engine.description, onGpu: engine.keeper !== undefined } };
+    }
+    case 'run': {
+      const result = await engines.get(question.session)!.run(question.feeds, { ...question.options, signal });
+      return { value: result, transfer: Object.values(result.outputs).flatMap(buffersOf) };
+    }
+    case 'download': {
+      const { gpuId, dtype, dims } = question;
+      const bytes = await engines.get(question.session)!.keeper!.download(gpuId, dtype, dims);
+      return { value: bytes, transfer: [bytes.buffer] };
+    }
+    case 'free':
+      engines.get(question.session)?.keeper?.free(question.gpuId);
+      return { value: undefined };
+    case 'release':
+      await engines.get(question.session)?.release();
+      return { value: undefined };
+    case 'abort':
+      underWay.get(question.of)?.abort();
+      return { value: undefined };
+  }
+}
+
+function buffersOf(value: Value): ArrayBuffer[] {
+  if (isContainer(value)) return value.items.flatMap(buffersOf);
+  return isOnGpu(value) ? [] : [value.data.buffer as ArrayBuffer];
+}
+
+self.onmessage = async ({ data: question }: MessageEvent<Question>) => {
+  const abort = new AbortController();
+  underWay.set(question.id, abort);
+  try {
+    const { value, transfer } = await answer(question, abort.signal);
+    say({ tell: 'value', id: question.id, value }, [...new Set(transfer)]);
+  } catch (error) {
+    const place = error instanceof RuntimeError ? error.place : {};
+    say({ tell: 'error', id: question.id, code: codeOf(error), message: messageOf(error), place });
+  } finally {
+    underWay.delete(question.id);
+  }
+};
+say({ tell: 'ready' });

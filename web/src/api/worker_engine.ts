@@ -1,0 +1,137 @@
+// A model that runs in a worker, so that the page's own thread stays free.
+import { type DType, ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { startWorker } from '../core/start_worker';
+import type { Feeds } from '../session/feeds';
+import type { RunResult } from '../session/run_options';
+import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener } from './engine';
+import type { TensorKeeper } from './keeper';
+import type { Answer, Question } from './worker_messages';
+
+type Asked = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;
+
+interface Pending {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly listener?: Partial<Listener>;
+}
+
+/** The worker of all sessions of the page that have one. */
+class SessionWorker {
+  private readonly pending = new Map<number, Pending>();
+  private next = 1;
+  private ended: RuntimeError | undefined;
+  readonly ready: Promise<void>;
+
+  private readonly logs = new Map<number, Listener['log']>();
+
+  constructor(private readonly worker: Worker) {
+    let started = () => {};
+    this.ready = new Promise((resolve, reject) => {
+      started = resolve;
+      worker.onerror = ({ message, filename, lineno }) => {
+        const where = filename ? ` (${filename}:${lineno})` : '';
+        this.ended = new RuntimeError(
+          ErrorCode.fail,
+          `the worker of py_ort failed: ${message || 'its script could not be loaded'}${where}`,
+        );
+        reject(this.ended);
+        for (const { reject: tell } of this.pending.values()) tell(this.ended);
+        this.pending.clear();
+        worker.terminate();
+      };
+    });
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+      if (data.tell === 'ready') started();
+      else if (data.tell === 'log') this.logs.get(data.id)?.(data.severity, data.category, data.text);
+      else this.heard(data);
+    };
+  }
+
+  get gone(): boolean {
+    return this.ended !== undefined;
+  }
+
+  /** Asks; the number that the question got comes with the answer. */
+  ask<T>(question: Asked, listener: Partial<Listener> = {}): { readonly id: number; readonly answer: Promise<T> } {
+    const id = this.next++;
+    const { signal, log } = listener;
+    if (log) this.logs.set(id, log);
+    const answer = new Promise<T>((resolve, reject) => {
+      if (this.ended) return reject(this.ended);
+      signal?.throwIfAborted();
+      this.pending.set(id, { resolve: resolve as (value: unknown) => void, reject, listener });
+      this.worker.postMessage({ ...question, id } as Question);
+    });
+    const abort = () => this.worker.postMessage({ ask: 'abort', of: id, id: this.next++ } as Question);
+    signal?.addEventListener('abort', abort);
+    const done = () => signal?.removeEventListener('abort', abort);
+    answer.then(done, done);
+    return { id, answer };
+  }
+
+  private heard(data: Exclude<Answer, { tell: 'ready' | 'log' }>): void {
+    const pending = this.pending.get(data.id);
+    if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
+    this.pending.delete(data.id);
+    if (data.tell === 'value') return pending?.resolve(data.value);
+    pending?.reject(
+      data.code === ErrorCode.cancelled
+        ? new DOMException(data.message, 'AbortError')
+        : new RuntimeError(data.code, data.message, data.place),
+    );
+  }
+}
+
+let shared: Promise<SessionWorker> | undefined;
+
+/** @throws where no worker can be had: by the page's policy, or because its script is not there. */
+function sharedWorker(url: URL): Promise<SessionWorker> {
+  shared ??= (async () => {
+    const worker = new SessionWorker(startWorker(url, 'py_ort'));
+    await worker.ready;
+    return worker;
+  })();
+  shared.catch(() => {
+    shared = undefined;
+  });
+  return shared;
+}
+
+export class WorkerEngine implements Engine {
+  private constructor(
+    private readonly worker: SessionWorker,
+    private readonly id: number,
+    readonly description: EngineDescription,
+    readonly keeper: TensorKeeper | undefined,
+  ) {}
+
+  /** Starts the worker, if it is not there. @throws where there can be none. */
+  static async start(url: URL): Promise<void> {
+    if (shared && (await shared.catch(() => undefined))?.gone) shared = undefined;
+    await sharedWorker(url);
+  }
+
+  static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
+    const worker = await sharedWorker(url);
+    const { id, answer } = worker.ask<{ description: EngineDescription; onGpu: boolean }>(
+      { ask: 'create', request },
+      listener,
+    );
+    const { description, onGpu } = await answer;
+    const keeper: TensorKeeper = {
+      download: (gpuId: number, dtype: DType, dims: readonly number[]) =>
+        worker.ask<Uint8Array>({ ask: 'download', session: id, gpuId, dtype, dims }).answer,
+      free: (gpuId: number) => void worker.ask({ ask: 'free', session: id, gpuId }).answer.catch(() => undefined),
+    };
+    return new WorkerEngine(worker, id, description, onGpu ? keeper : undefined);
+  }
+
+  run(feeds: Feeds, { signal, ...options }: EngineRunOptions): Promise<RunResult> {
+    return this.worker.ask<RunResult>({ ask: 'run', session: this.id, feeds, options }, { signal }).answer;
+  }
+
+  release(): Promise<void> {
+    return this.worker.ask<void>({ ask: 'release', session: this.id }).answer;
+  }
+}

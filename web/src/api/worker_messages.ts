@@ -1,0 +1,52 @@
+// What the page and the worker of its sessions say to each other.
+import type { DType, ErrorCode } from '../schema';
+import type { ErrorPlace } from '../errors';
+import type { Feeds } from '../session/feeds';
+import type { EngineRequest, EngineRunOptions } from './engine';
+
+/** Each has a number of its own; that of `create` is the session's from then on. */
+export type Question = { readonly id: number } & (
+  | { readonly ask: 'create'; readonly request: EngineRequest }
+  | {
+      readonly ask: 'run';
+      readonly session: number;
+      readonly feeds: Feeds;
+      readonly options: Omit<EngineRunOptions, 'signal'>;
+    }
+  | {
+      readonly ask: 'download';
+      readonly session: number;
+      readonly gpuId: number;
+      readonly dtype: DType;
+      readonly dims: readonly number[];
+    }
+  | { readonly ask: 'free'; readonly session: number; readonly gpuId: number }
+  | { readonly ask: 'release'; readonly session: number }
+  | { readonly ask: 'abort'; readonly of: number }
+);
+
+export type Answer =
+  | { readonly tell: 'ready' }
+  | { readonly tell: 'value'; readonly id: number; readonly value: unknown }
+  | {
+      readonly tell: 'error';
+      readonly id: number;
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly place: ErrorPlace;
+    }
+  | {
+      readonly tell: 'progress';
+      readonly id: number;
+      readonly stage: string;
+      readonly done: number;
+      readonly total: number;
+    }
+  | {
+      readonly tell: 'log';
+      /** Of the session that was made last: the runtime is shared. */
+      readonly id: number;
+      readonly severity: number;
+      readonly category: string;
+      readonly text: string;
+    };
