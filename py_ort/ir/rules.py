@@ -19,7 +19,7 @@ class _Node(Protocol):
 
 
 class Rules(dict[str, Function]):
-    """The functions by operator. `@rule("Concat", "Split")` declares one where `rule` is a `Rules`.
+    """The functions by operator, or by a word for several. With a `Rules` named rule, `@rule("Concat")` declares one.
 
     Args:
         domains: Those whose operators the names are.

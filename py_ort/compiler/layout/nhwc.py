@@ -15,7 +15,7 @@ import onnx_ir as ir
 from py_ort.compiler.layout.attention_rules import ROWS
 from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.compiler.layout.reshape_rules import source_order
-from py_ort.compiler.layout.rules import RULES
+from py_ort.compiler.layout.rules import rule
 from py_ort.compiler.layout.windows import TRANSPARENT, Supports, is_window, to_nhwc
 from py_ort.compiler.passes.contracts import check_channels_first
 from py_ort.compiler.passes.pass_base import Pass
@@ -54,7 +54,7 @@ class Nhwc(Pass):
             if is_window(node, self._supports):
                 to_nhwc(node, forms)
                 replaced.append(node)
-            elif declared.layout in RULES and RULES[declared.layout](node, forms, preferred.get):
+            elif declared.layout in rule and rule[declared.layout](node, forms, preferred.get):
                 replaced.append(node)
             else:
                 _make_plain(node, forms)

@@ -14,23 +14,14 @@ import onnx_ir as ir
 
 from py_ort.compiler.layout.forms import Forms, Perm, identity, inverse, same_memory, without_axes
 from py_ort.ir.graph import array, attribute, dims, ints, rank
+from py_ort.ir.rules import Rules
 
 Wanted = Callable[[ir.Value], "Perm | None"]
 Rule = Callable[[ir.Node, Forms, Wanted], bool]
 FormRule = Callable[[ir.Node, Forms, Perm, ir.Value], bool]
 
-RULES: dict[str, Rule] = {}
-
-
-def rule(*words: str) -> Callable[[Rule], Rule]:
-    """Declare the rule for these words."""
-
-    def declare(function: Rule) -> Rule:
-        for word in words:
-            RULES[word] = function
-        return function
-
-    return declare
+rule = Rules[Rule]()
+"""By the words that operators have as their `layout`."""
 
 
 def single_form(node: ir.Node, forms: Forms, wanted: Wanted) -> tuple[Perm, ir.Value] | None:

@@ -8,7 +8,7 @@ import pytest
 from graphs import check_equal, compiled, operators, parse, random_feeds
 
 from py_ort.compiler import compile_model
-from py_ort.compiler.layout.rules import RULES
+from py_ort.compiler.layout.rules import rule
 from py_ort.compiler.layout.windows import WINDOWS
 from py_ort.compiler.placement import Manifest
 from py_ort.ir.operators import operators as declared_operators
@@ -357,4 +357,4 @@ def test_a_permutation_of_another_rank() -> None:
 
 def test_every_word_has_a_rule() -> None:
     """A word that nobody knows would leave an operator between transposes without an error."""
-    assert {declared.layout for declared in declared_operators().values()} <= {"", *RULES, *WINDOWS}
+    assert {declared.layout for declared in declared_operators().values()} <= {"", *rule, *WINDOWS}
