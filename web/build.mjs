@@ -1,5 +1,6 @@
 // Builds py_ort/assets/: index.html, page.js and worker.js (what Python opens), peer.js (the benchmark's other engine),
-// bridge_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python writes into the pages that it makes) and
+// bridge_bench.js, py_ort.mjs and session_worker.mjs (sessions for any page), report_*.js (what Python writes into the
+// pages that it makes) and
 // kernels.webgpu.json.
 //   node build.mjs [--minify]                            the assets
 //   node build.mjs --page NAME --out DIR [--only STEM]…  a page of test/NAME/main.ts, with some kernels only

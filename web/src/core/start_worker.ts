@@ -1,4 +1,5 @@
-// Workers of modules, also of modules of another origin, such as a CDN's: browsers start none of these, but import them.
+// Workers of modules, also of modules of another origin, such as a CDN's: browsers start none of these, but import
+// them.
 
 export function startWorker(url: URL, name: string): Worker {
   if (url.origin === globalThis.location?.origin || url.protocol === 'blob:')

@@ -101,8 +101,8 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
         : 'is no .pyort file';
   return new RuntimeError(
     ErrorCode.invalid_graph,
-    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; \`py-ort serve\` does it on ` +
-      'the way',
+    `${what} ${looks}. \`py-ort export MODEL.onnx\` writes MODEL.pyort, which a page runs; ` +
+      '`py-ort serve` does it on the way',
   );
 }
 

@@ -47,7 +47,8 @@ export class Package {
         if (typeof source === 'string' || source instanceof URL) return new URL(name, what);
         throw new RuntimeError(
           ErrorCode.invalid_argument,
-          `the model goes on in the file ${name}: give its URL, or the file in externalData: [{ path: '${name}', data }]`,
+          `the model goes on in the file ${name}: give its URL, or the file in ` +
+            `externalData: [{ path: '${name}', data }]`,
         );
       };
       const header = readHeader(prefix, text, what);
