@@ -3,35 +3,29 @@
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/half_precision.h"
+#include "kernels/shared/spatial.h"
 
 namespace py_ort {
 namespace {
 
 class Col2Im {
  public:
-  explicit Col2Im(const KernelInfo& info)
-      : dilations_(info.attributes.integers("dilations")), pads_(info.attributes.integers("pads")),
-        strides_(info.attributes.integers("strides")) {}
+  static Status make(const KernelInfo& info, Col2Im& out) {
+    return SpatialAttributes::read(info.attributes, out.spatial_);
+  }
 
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
     std::vector<int64_t> image, block;
     PY_ORT_TRY(read_integers(*context.input(1), image));
     PY_ORT_TRY(read_integers(*context.input(2), block));
-    const size_t rank = image.size();
-    const auto number = [](const std::vector<int64_t>& values, size_t i, int64_t otherwise) {
-      return i < values.size() ? values[i] : otherwise;
-    };
+    std::vector<WindowAxis> axes;
+    PY_ORT_TRY(slide(spatial_, image, block, axes));
+    int64_t places = 1;
+    for (const WindowAxis& axis : axes) places *= axis.out;
     const int64_t taps = element_count(block);
-    std::vector<int64_t> places(rank);
-    for (size_t i = 0; i < rank && rank == block.size(); ++i)
-      places[i] = (image[i] + number(pads_, i, 0) + number(pads_, i + rank, 0) -
-                   number(dilations_, i, 1) * (block[i] - 1) - 1) /
-                      number(strides_, i, 1) +
-                  1;
-    PY_ORT_ENSURE(x.rank() == 3 && rank == block.size() && taps > 0 && x.dims[1] % taps == 0 &&
-                      x.dims[2] == element_count(places),
-                  "Col2Im's X of shape ", x.dims, " does not fit an image of ", image, " and blocks of ", block);
+    PY_ORT_ENSURE(x.rank() == 3 && x.dims[1] % taps == 0 && x.dims[2] == places, "Col2Im's X of shape ", x.dims,
+                  " does not fit an image of ", image, " and blocks of ", block);
     const int64_t channels = x.dims[1] / taps, pixels = element_count(image), columns = x.dims[2];
     Dims dims{x.dims[0], channels};
     dims.insert(dims.end(), image.begin(), image.end());
@@ -42,10 +36,12 @@ class Col2Im {
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t column = 0; column < columns; ++column) {
         int64_t at = 0, step = 1, tap_rest = tap, column_rest = column;
-        for (size_t i = rank; i-- > 0; step *= image[i], tap_rest /= block[i], column_rest /= places[i]) {
-          const int64_t index = column_rest % places[i] * number(strides_, i, 1) - number(pads_, i, 0) +
-                                tap_rest % block[i] * number(dilations_, i, 1);
-          at = at < 0 || index < 0 || index >= image[i] ? -1 : at + index * step;
+        for (size_t i = axes.size(); i-- > 0;) {
+          const WindowAxis& axis = axes[i];
+          const int64_t index =
+              column_rest % axis.out * axis.stride - axis.pad_begin + tap_rest % axis.kernel * axis.dilation;
+          at = at < 0 || index < 0 || index >= axis.in ? -1 : at + index * step;
+          step *= axis.in, tap_rest /= axis.kernel, column_rest /= axis.out;
         }
         target[static_cast<size_t>(tap * columns + column)] = at;
       }
@@ -67,7 +63,7 @@ class Col2Im {
   }
 
  private:
-  std::vector<int64_t> dilations_, pads_, strides_;
+  SpatialAttributes spatial_;
 };
 
 PY_ORT_KERNEL("", "Col2Im", "float32,float16,bfloat16,float64;int64", WithHalf<Col2Im>);

@@ -25,8 +25,6 @@ class ConvTranspose {
     const Attributes& a = info.attributes;
     out.group_ = a.integer("group", 1);
     out.out_channels_ = a.integer("out_channels", 0);
-    out.output_padding_ = a.integers("output_padding");
-    out.output_shape_ = a.integers("output_shape");
     const std::string layout = a.text("weight_layout", "");
     out.panels_ = layout == "panel8";
     out.hwio_ = layout == "HWIO";
@@ -57,11 +55,14 @@ class ConvTranspose {
     }
     PY_ORT_ENSURE(!bias || bias->count() == job.out_channels, "the bias of shape ", bias->dims, " does not fit ",
                   job.out_channels, " output channels");
-    PY_ORT_TRY(place(image, kernel, job));
+    SpatialPlan plan;
+    PY_ORT_TRY(SpatialPlan::transposed(spatial_, image.batch, image.spatial, kernel, job.out_channels, plan));
+    job.window = plan.window;
+    job.depthwise = !panels_ && group_ == job.channels && group_ == job.out_channels && group_ > 1;
     PY_ORT_ENSURE(!panels_ || w.dims == (Dims{group_, (job.columns() / group_ + 7) / 8, job.channels / group_, 8}),
                   "panel8 weights of shape ", w.dims, " do not fit ", job.channels, " channels and ", job.out_channels,
                   " output channels");
-    const Image result{image.batch, job.out_channels, job.out};
+    const Image result{image.batch, job.out_channels, plan.out};
     PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
                   "the addend of shape ", z->dims, " is not shaped like the result");
     Tensor input, addend;
@@ -89,55 +90,12 @@ class ConvTranspose {
   struct Job {
     Window window{};  // of the convolution that this one is the transpose of: `out` are the input's pixels here, `in`
                       // the output's
-    Dims out;
     int64_t channels = 0, out_channels = 0;
     const float *x = nullptr, *w = nullptr;
     float* y = nullptr;
     int64_t columns() const { return window.taps() * out_channels; }
     bool depthwise = false;
   };
-
-  Status place(const Image& image, const Dims& kernel, Job& job) const {
-    using AutoPad = SpatialAttributes::AutoPad;
-    const size_t rank = image.spatial.size();
-    if (rank < 1 || rank > 3) return not_implemented("ConvTranspose over ", rank, " spatial axes (1 to 3 are)");
-    const auto number = [](const Dims& values, size_t i, int64_t otherwise) {
-      return i < values.size() ? values[i] : otherwise;
-    };
-    const Dims wanted(
-        output_shape_.size() > rank ? output_shape_.end() - static_cast<ptrdiff_t>(rank) : output_shape_.begin(),
-        output_shape_.end());
-    Window& w = job.window;
-    w.batch = static_cast<int32_t>(image.batch);
-    w.pixel_stride = static_cast<int32_t>(job.out_channels);
-    for (int axis = 0; axis < 3; ++axis)
-      w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1, w.pad[axis] = 0;
-    for (size_t i = 0; i < rank; ++i) {
-      const int64_t stride = number(spatial_.strides, i, 1), dilation = number(spatial_.dilations, i, 1);
-      const int64_t full = stride * (image.spatial[i] - 1) + number(output_padding_, i, 0) +
-                           (kernel[i] - 1) * dilation + 1;  // without pads
-      int64_t begin = 0, size = full;
-      if (!wanted.empty() || spatial_.auto_pad == AutoPad::same_upper || spatial_.auto_pad == AutoPad::same_lower) {
-        size = wanted.empty() ? image.spatial[i] * stride : wanted[i];
-        const int64_t pads = std::max<int64_t>(0, full - size);
-        begin = spatial_.auto_pad == AutoPad::same_upper ? pads / 2 : pads - pads / 2;
-        if (wanted.empty()) size = full - pads;  // a kernel smaller than the stride leaves less than asked
-      } else if (spatial_.auto_pad == AutoPad::none) {
-        begin = number(spatial_.pads, i, 0);
-        size = full - begin - number(spatial_.pads, i + rank, 0);
-      }
-      PY_ORT_ENSURE(size > 0 || image.spatial[i] == 0, "the pads leave nothing of spatial axis ", i, " (", full,
-                    " before them)");
-      const size_t axis = i + 3 - rank;
-      w.in[axis] = static_cast<int32_t>(std::max<int64_t>(0, size)),
-      w.out[axis] = static_cast<int32_t>(image.spatial[i]), w.kernel[axis] = static_cast<int32_t>(kernel[i]);
-      w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation),
-      w.pad[axis] = static_cast<int32_t>(begin);
-      job.out.push_back(w.in[axis]);
-    }
-    job.depthwise = !panels_ && group_ == job.channels && group_ == job.out_channels && group_ > 1;
-    return {};
-  }
 
   // To [taps, M] for depthwise, else to panels of K = C/g rows and (tap, output channel) columns for each group.
   Status prepare_weights(const Tensor& w, const Job& job, Tensor& out) const {
@@ -224,7 +182,6 @@ class ConvTranspose {
   }
 
   SpatialAttributes spatial_;
-  Dims output_padding_, output_shape_;
   int64_t group_ = 1, out_channels_ = 0;
   bool panels_ = false, hwio_ = false;
   Activation activation_;

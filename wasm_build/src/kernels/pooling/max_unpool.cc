@@ -22,14 +22,10 @@ class MaxUnpool {
         x.dims == indices.dims && x.rank() >= 3 && static_cast<size_t>(x.rank()) == spatial_.kernel.size() + 2,
         "MaxUnpool got X of shape ", x.dims, ", indices of shape ", indices.dims, " and kernel_shape ",
         spatial_.kernel);
-    const size_t rank = spatial_.kernel.size();
-    Dims own = x.dims;  // of what the indices count in
-    for (size_t i = 0; i < rank; ++i) {
-      const int64_t stride = spatial_.strides.empty() ? 1 : spatial_.strides[i],
-                    pads = spatial_.pads.empty() ? 0 : spatial_.pads[i] + spatial_.pads[i + rank];
-      own[i + 2] = (x.dims[i + 2] - 1) * stride - pads + spatial_.kernel[i];
-      PY_ORT_ENSURE(own[i + 2] >= 0, "MaxUnpool's pads ", spatial_.pads, " leave nothing of X of shape ", x.dims);
-    }
+    std::vector<WindowAxis> axes;
+    PY_ORT_TRY(slide_transposed(spatial_, Dims(x.dims.begin() + 2, x.dims.end()), spatial_.kernel, axes));
+    Dims own{x.dims[0], x.dims[1]};  // of what the indices count in
+    for (const WindowAxis& axis : axes) own.push_back(axis.out);
     Dims dims = own;
     if (wanted) PY_ORT_TRY(read_integers(*wanted, dims));
     PY_ORT_ENSURE(dims.size() == own.size(), "output_shape ", dims, " does not fit X of shape ", x.dims);

@@ -11,6 +11,8 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
   out.strides = attributes.integers("strides");
   out.dilations = attributes.integers("dilations");
   out.pads = attributes.integers("pads");
+  out.output_padding = attributes.integers("output_padding");
+  out.output_shape = attributes.integers("output_shape");
   out.ceil_mode = attributes.integer("ceil_mode", 0) != 0;
   const std::string mode = attributes.text("auto_pad", "NOTSET");
   if (mode == "NOTSET" || mode.empty()) out.auto_pad = AutoPad::none;
@@ -21,50 +23,138 @@ Status SpatialAttributes::read(const Attributes& attributes, SpatialAttributes& 
   return {};
 }
 
-Status SpatialPlan::make(const SpatialAttributes& a, int64_t batch, const Dims& in, const Dims& kernel,
-                         int64_t channels, SpatialPlan& plan, bool is_pool) {
-  using AutoPad = SpatialAttributes::AutoPad;
+namespace {
+
+int64_t number(const Dims& values, size_t i, int64_t otherwise) { return i < values.size() ? values[i] : otherwise; }
+
+// The axes without pads and results.
+Status axes_of(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes) {
   const size_t rank = in.size();
-  if (rank < 1 || rank > 3) return not_implemented("windows over ", rank, " spatial axes (1 to 3 are)");
-  const auto fits = [&](const Dims& values, size_t wanted) { return values.empty() || values.size() == wanted; };
+  const auto fits = [](const Dims& values, size_t wanted) { return values.empty() || values.size() == wanted; };
   PY_ORT_ENSURE(kernel.size() == rank && fits(a.strides, rank) && fits(a.dilations, rank) && fits(a.pads, 2 * rank),
                 "a window of kernel ", kernel, ", strides ", a.strides, ", dilations ", a.dilations, " and pads ",
                 a.pads, " does not fit an image with ", rank, " spatial axes");
+  axes.clear();
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t stride = number(a.strides, i, 1), dilation = number(a.dilations, i, 1);
+    PY_ORT_ENSURE(kernel[i] > 0 && stride > 0 && dilation > 0, "kernel ", kernel, ", strides ", a.strides,
+                  " and dilations ", a.dilations, " must be positive");
+    axes.push_back({in[i], kernel[i], stride, dilation, 0, 0, 0});
+  }
+  return {};
+}
+
+bool is_same(const SpatialAttributes& a) {
+  return a.auto_pad == SpatialAttributes::AutoPad::same_upper || a.auto_pad == SpatialAttributes::AutoPad::same_lower;
+}
+
+// An odd one goes to the end with SAME_UPPER, else to the beginning: also with an output_shape and no auto_pad.
+void split_pads(const SpatialAttributes& a, int64_t pads, WindowAxis& axis) {
+  axis.pad_begin = a.auto_pad == SpatialAttributes::AutoPad::same_upper ? pads / 2 : pads - pads / 2;
+  axis.pad_end = pads - axis.pad_begin;
+}
+
+void given_pads(const SpatialAttributes& a, size_t i, size_t rank, WindowAxis& axis) {
+  if (a.auto_pad != SpatialAttributes::AutoPad::none) return;
+  axis.pad_begin = number(a.pads, i, 0);
+  axis.pad_end = number(a.pads, i + rank, 0);
+}
+
+Status rank_is_known(size_t rank) {
+  return rank < 1 || rank > 3 ? not_implemented("windows over ", rank, " spatial axes (1 to 3 are)") : Status{};
+}
+
+// Images with fewer than 3 axes have leading ones.
+void place_window(const std::vector<WindowAxis>& axes, int64_t batch, int64_t channels, bool transposed,
+                  SpatialPlan& plan) {
+  const size_t rank = axes.size();
   plan.rank = static_cast<int>(rank);
-  plan.out.resize(rank);
+  plan.out.clear();
   Window& w = plan.window;
   w.batch = static_cast<int32_t>(batch);
   w.pixel_stride = static_cast<int32_t>(channels);
-  for (int axis = 0; axis < 3; ++axis)
-    w.in[axis] = w.out[axis] = w.kernel[axis] = w.stride[axis] = w.dilation[axis] = 1,
-    w.pad[axis] = plan.pad_end[axis] = 0;
+  for (int i = 0; i < 3; ++i)
+    w.in[i] = w.out[i] = w.kernel[i] = w.stride[i] = w.dilation[i] = 1, w.pad[i] = plan.pad_end[i] = 0;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t stride = a.strides.empty() ? 1 : a.strides[i], dilation = a.dilations.empty() ? 1 : a.dilations[i];
-    PY_ORT_ENSURE(kernel[i] > 0 && stride > 0 && dilation > 0, "kernel ", kernel, ", strides ", a.strides,
-                  " and dilations ", a.dilations, " must be positive");
-    const int64_t reach = (kernel[i] - 1) * dilation + 1;
-    int64_t pad_begin = 0, pad_end = 0, out = 0;
-    if (a.auto_pad == AutoPad::same_upper || a.auto_pad == AutoPad::same_lower) {
-      out = (in[i] + stride - 1) / stride;
-      const int64_t pads = std::max<int64_t>(0, (out - 1) * stride + reach - in[i]);
-      pad_begin = a.auto_pad == AutoPad::same_upper ? pads / 2 : pads - pads / 2;
-      pad_end = pads - pad_begin;
-    } else {
-      if (a.auto_pad == AutoPad::none && !a.pads.empty()) pad_begin = a.pads[i], pad_end = a.pads[i + rank];
-      const int64_t room = in[i] + pad_begin + pad_end - reach;
-      out = room / stride + 1;
-      PY_ORT_ENSURE(room >= 0 || (is_pool && out >= 0), "a window of ", reach, " is larger than the padded image (",
-                    in[i], " with pads ", pad_begin, " and ", pad_end, ") in spatial axis ", i);
-      if (a.ceil_mode && room % stride > 0 && out * stride < in[i] + pad_begin)
-        ++out;  // a window that would begin behind the image does not count
-    }
-    const size_t axis = i + 3 - rank;
-    w.in[axis] = static_cast<int32_t>(in[i]), w.out[axis] = static_cast<int32_t>(out),
-    w.kernel[axis] = static_cast<int32_t>(kernel[i]);
-    w.stride[axis] = static_cast<int32_t>(stride), w.dilation[axis] = static_cast<int32_t>(dilation);
-    w.pad[axis] = static_cast<int32_t>(pad_begin), plan.pad_end[axis] = static_cast<int32_t>(pad_end);
-    plan.out[i] = out;
+    const WindowAxis& axis = axes[i];
+    const size_t at = i + 3 - rank;
+    w.in[at] = static_cast<int32_t>(transposed ? axis.out : axis.in);
+    w.out[at] = static_cast<int32_t>(transposed ? axis.in : axis.out);
+    w.kernel[at] = static_cast<int32_t>(axis.kernel);
+    w.stride[at] = static_cast<int32_t>(axis.stride), w.dilation[at] = static_cast<int32_t>(axis.dilation);
+    w.pad[at] = static_cast<int32_t>(axis.pad_begin), plan.pad_end[at] = static_cast<int32_t>(axis.pad_end);
+    plan.out.push_back(axis.out);
   }
+}
+
+}  // namespace
+
+Status slide(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes,
+             bool is_pool) {
+  PY_ORT_TRY(axes_of(a, in, kernel, axes));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    WindowAxis& axis = axes[i];
+    const int64_t reach = (axis.kernel - 1) * axis.dilation + 1;
+    if (is_same(a)) {
+      axis.out = (axis.in + axis.stride - 1) / axis.stride;
+      split_pads(a, std::max<int64_t>(0, (axis.out - 1) * axis.stride + reach - axis.in), axis);
+      continue;
+    }
+    given_pads(a, i, axes.size(), axis);
+    const int64_t room = axis.in + axis.pad_begin + axis.pad_end - reach;
+    axis.out = room / axis.stride + 1;
+    PY_ORT_ENSURE(room >= 0 || (is_pool && axis.out >= 0), "a window of ", reach, " is larger than the padded image (",
+                  axis.in, " with pads ", axis.pad_begin, " and ", axis.pad_end, ") in spatial axis ", i);
+    if (a.ceil_mode && room % axis.stride > 0 && axis.out * axis.stride < axis.in + axis.pad_begin)
+      ++axis.out;  // a window that would begin behind the image does not count
+  }
+  return {};
+}
+
+Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes) {
+  PY_ORT_TRY(axes_of(a, in, kernel, axes));
+  const size_t rank = axes.size();
+  // An output_shape may have batch and channels, too.
+  const Dims wanted(
+      a.output_shape.size() > rank ? a.output_shape.end() - static_cast<ptrdiff_t>(rank) : a.output_shape.begin(),
+      a.output_shape.end());
+  PY_ORT_ENSURE(wanted.empty() || wanted.size() == rank, "output_shape ", wanted, " does not fit ", rank,
+                " spatial axes");
+  for (size_t i = 0; i < rank; ++i) {
+    WindowAxis& axis = axes[i];
+    const int64_t full =
+        axis.stride * (axis.in - 1) + number(a.output_padding, i, 0) + (axis.kernel - 1) * axis.dilation + 1;
+    if (!wanted.empty() || is_same(a)) {
+      axis.out = wanted.empty() ? axis.in * axis.stride : wanted[i];
+      const int64_t pads = std::max<int64_t>(0, full - axis.out);
+      split_pads(a, pads, axis);
+      if (wanted.empty()) axis.out = full - pads;  // a kernel smaller than the stride leaves less than asked
+    } else {
+      given_pads(a, i, rank, axis);
+      axis.out = full - axis.pad_begin - axis.pad_end;
+    }
+    PY_ORT_ENSURE(axis.out > 0 || axis.in == 0, "the pads leave nothing of spatial axis ", i, " (", full,
+                  " before them)");
+    axis.out = std::max<int64_t>(0, axis.out);
+  }
+  return {};
+}
+
+Status SpatialPlan::make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
+                         int64_t channels, SpatialPlan& plan, bool is_pool) {
+  PY_ORT_TRY(rank_is_known(in.size()));
+  std::vector<WindowAxis> axes;
+  PY_ORT_TRY(slide(attributes, in, kernel, axes, is_pool));
+  place_window(axes, batch, channels, false, plan);
+  return {};
+}
+
+Status SpatialPlan::transposed(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
+                               int64_t channels, SpatialPlan& plan) {
+  PY_ORT_TRY(rank_is_known(in.size()));
+  std::vector<WindowAxis> axes;
+  PY_ORT_TRY(slide_transposed(attributes, in, kernel, axes));
+  place_window(axes, batch, channels, true, plan);
   return {};
 }
 

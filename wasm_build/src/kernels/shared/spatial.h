@@ -9,23 +9,42 @@ namespace py_ort {
 struct SpatialAttributes {
   enum class AutoPad : uint8_t { none, valid, same_upper, same_lower };
   Dims kernel, strides, dilations, pads;  // as given; empty: ones (pads: zeros)
+  Dims output_padding, output_shape;      // of transposed windows; empty: zeros, or whatever the window reaches
   AutoPad auto_pad = AutoPad::none;
   bool ceil_mode = false;
 
   static Status read(const Attributes& attributes, SpatialAttributes& out);
 };
 
-// The window of an operator over one image, with every number known.
+// A window along one axis, with every number known.
+struct WindowAxis {
+  int64_t in, kernel, stride, dilation, pad_begin, pad_end;
+  int64_t out;  // its places; of a transposed window, what it spreads to
+};
+
+// The one place for pads and output sizes, along any number of axes. `kernel`: of the weights, or of the attributes for
+// pools. Windows of pools may be larger than the image: then there is none, or one with what there is.
+Status slide(const SpatialAttributes& attributes, const Dims& in, const Dims& kernel, std::vector<WindowAxis>& axes,
+             bool is_pool = false);
+
+// The same for windows that spread each element of `in`: ConvTranspose, MaxUnpool.
+Status slide_transposed(const SpatialAttributes& attributes, const Dims& in, const Dims& kernel,
+                        std::vector<WindowAxis>& axes);
+
+// The window of an operator over one image, as micro-kernels take it.
 struct SpatialPlan {
   int rank = 0;     // spatial axes: 1 to 3
   Window window{};  // images with fewer than 3 axes have leading ones
   int32_t pad_end[3] = {};
   Dims out;  // spatial sizes of the result
 
-  // `kernel`: of the weights, or of the attributes for pools. channels: floats between pixels. Windows of pools may be
-  // larger than the image: then there is none, or one with what there is.
+  // By `slide`; channels: floats between pixels.
   static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
                      int64_t channels, SpatialPlan& plan, bool is_pool = false);
+  // By `slide_transposed`. The window is that of the convolution which this one is the transpose of: its `out` are the
+  // input's pixels, its `in` the result's. channels: floats between pixels of the result.
+  static Status transposed(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
+                           int64_t channels, SpatialPlan& plan);
 };
 
 // The sizes of an image [batch, channels, spatial…], or [batch, spatial…, channels].
