@@ -1,4 +1,8 @@
-"""Arithmetic of sliding windows, shared by convolutions and pools."""
+"""Arithmetic of sliding windows: pads and sizes of convolutions and pools, wherever a model's sizes are known.
+
+Sizes that only a run knows are worked out by `web/src/kernels/shared/window.ts` and
+`wasm_build/src/kernels/shared/spatial.cc`, and nowhere else; a test holds the three together.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ def explicit_pads(node: ir.Node) -> None:
     if not kernel or not strides or (known is None and any(s != 1 for s in strides)):
         set_attributes(node, pads=None)
         return
-    begins, ends = [], []
+    totals = []
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations or [1] * len(kernel), strict=True)):
         size = known[axis + 2] if known is not None else None
         extent = (k - 1) * d + 1
@@ -49,10 +53,8 @@ def explicit_pads(node: ir.Node) -> None:
         else:
             set_attributes(node, pads=None)
             return
-        small, big = total // 2, total - total // 2
-        begins.append(small if auto == "SAME_UPPER" else big)
-        ends.append(big if auto == "SAME_UPPER" else small)
-    set_attributes(node, pads=begins + ends, auto_pad=None)
+        totals.append(total)
+    set_attributes(node, pads=_halves(totals, auto), auto_pad=None)
 
 
 def conv_transpose_output(node: ir.Node) -> None:
@@ -69,23 +71,25 @@ def conv_transpose_output(node: ir.Node) -> None:
         return
     known = dims(node.inputs[0])
     extra = list(attribute(node, "output_padding") or [0] * len(kernel))
-    begins, ends = [], []
+    totals = []
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True)):
         size = known[axis + 2] if known is not None else None
         if wanted:
             if not isinstance(size, int):
                 return
             total = (size - 1) * s + extra[axis] + (k - 1) * d + 1 - wanted[-len(kernel) :][axis]
-            extra[axis] += max(
-                0, -total
-            )  # a larger output than the window reaches ends in rows that nothing is added to
-            total = max(0, total)
+            # A larger output than the window reaches ends in rows that nothing is added to.
+            extra[axis] += max(0, -total)
         else:  # SAME: output = input * stride, whatever the size
-            total = max(0, (k - 1) * d + 1 + extra[axis] - s)
-        small, big = total // 2, total - total // 2
-        begins.append(small if auto == "SAME_UPPER" else big)
-        ends.append(big if auto == "SAME_UPPER" else small)
-    set_attributes(node, pads=begins + ends, output_padding=extra, auto_pad=None, output_shape=None)
+            total = (k - 1) * d + 1 + extra[axis] - s
+        totals.append(max(0, total))
+    set_attributes(node, pads=_halves(totals, auto), output_padding=extra, auto_pad=None, output_shape=None)
+
+
+def _halves(totals: list[int], auto: str) -> list[int]:
+    """Pads before and after; an odd one goes to the end with SAME_UPPER, else to the beginning."""
+    small, big = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    return small + big if auto == "SAME_UPPER" else big + small
 
 
 def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil: bool = False) -> Dim:
@@ -100,7 +104,8 @@ def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil
             return size + reach + 1 if reach != -1 else size
         return (size + reach) // s + 1
     span = size + before + after - ((k - 1) * d + 1)
-    places = (-(-span // s) if ceil else span // s) + 1
+    # Of a window that is larger than what it slides over, division rounds to zero: there is one place, or none.
+    places = (-(-span // s) if ceil or span < 0 else span // s) + 1
     # The last window must start inside the input or the pad before it.
     if ceil and (places - 1) * s >= size + before:
         places -= 1
