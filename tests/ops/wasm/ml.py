@@ -8,7 +8,6 @@ HOLES = np.array([[1, np.nan, 3], [np.nan, 5, 6]], np.float32)
 
 CASES = [
     Case("Binarizer", [r(3, 4)], {"threshold": 0.3}, domain=ML),
-    Case("ArrayFeatureExtractor", [r(3, 4), np.array([[2, 0]])], domain=ML),
     Case("FeatureVectorizer", [r(3, 2), r(3, 4)], {"inputdimensions": [2, 4]}, domain=ML),
     Case("Imputer", [HOLES], {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": np.nan}, domain=ML),
     *(Case("Normalizer", [r(3, 4)], {"norm": norm}, domain=ML) for norm in ("MAX", "L1", "L2")),

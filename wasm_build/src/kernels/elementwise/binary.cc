@@ -46,4 +46,12 @@ Status run_binary(KernelContext& context, const BinaryLoops& loops, const Tensor
   return {};
 }
 
+Status combine(std::string_view op_type, const Tensor& a, const Tensor& b, Tensor& out) {
+  Broadcast broadcast;
+  PY_ORT_TRY(Broadcast::make({&a.dims, &b.dims}, broadcast));
+  PY_ORT_TRY(Tensor::make(a.dtype, broadcast.dims, out));
+  apply_binary(*arithmetic_loops(op_type), broadcast, a, b, out);
+  return {};
+}
+
 }  // namespace py_ort

@@ -27,6 +27,8 @@ void apply_binary(const BinaryLoops& loops, const Broadcast& broadcast, const Te
 // Add, Sub, Mul, Div, Max, Min, for kernels that combine elements (variadic, scatter). Null when there is no such
 // operator.
 const BinaryLoops* arithmetic_loops(std::string_view op_type);
+// One of them, a op b, in a's dtype.
+Status combine(std::string_view op_type, const Tensor& a, const Tensor& b, Tensor& out);
 
 namespace detail {
 // Functors without a state ignore `extra`.

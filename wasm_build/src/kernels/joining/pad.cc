@@ -1,4 +1,4 @@
-// Pad, CenterCropPad, ReverseSequence, Compress: copies by a table of offsets per axis.
+// Pad, CenterCropPad: copies by a table of offsets per axis.
 #include <algorithm>
 #include <numeric>
 
@@ -7,15 +7,6 @@
 
 namespace py_ort {
 namespace {
-
-using Map = std::vector<int64_t>;  // per index of the output, the offset in the input; -1: fill
-
-// Every index of an axis, in order.
-Map whole(int64_t size, int64_t stride) {
-  Map map(static_cast<size_t>(size));
-  for (int64_t i = 0; i < size; ++i) map[static_cast<size_t>(i)] = i * stride;
-  return map;
-}
 
 // The axes that an input (or attribute) lists; all when it does not.
 Status listed_axes(const std::vector<int64_t>* given, int64_t rank, std::vector<int64_t>& out) {
@@ -66,9 +57,8 @@ class Pad {
     PY_ORT_ENSURE(pads.size() == 2 * axes.size(), "Pad: ", pads.size(), " pads for ", axes.size(), " axes of shape ",
                   in.dims);
     const Dims strides = strides_of(in.dims);
-    std::vector<Map> maps;
+    std::vector<OffsetMap> maps = whole_axes(in.dims);
     Dims dims = in.dims;
-    for (int64_t d = 0; d < in.rank(); ++d) maps.push_back(whole(in.dim(d), strides[d]));
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], before = pads[i], after = pads[i + axes.size()], size = in.dim(axis);
       dims[axis] = size + before + after;
@@ -108,9 +98,8 @@ class CenterCropPad {
     PY_ORT_TRY(listed_axes(given_ ? &axes_ : nullptr, in.rank(), axes));
     PY_ORT_ENSURE(sizes.size() == axes.size(), "CenterCropPad: shape ", sizes, " for ", axes.size(), " axes");
     const Dims strides = strides_of(in.dims);
-    std::vector<Map> maps;
+    std::vector<OffsetMap> maps = whole_axes(in.dims);
     Dims dims = in.dims;
-    for (int64_t d = 0; d < in.rank(); ++d) maps.push_back(whole(in.dim(d), strides[d]));
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i], size = in.dim(axis), wanted = sizes[i];
       // The first index of the input, seen from the output: half of what is too much or too little, rounded down.
@@ -131,82 +120,8 @@ class CenterCropPad {
   bool given_;
 };
 
-class ReverseSequence {
- public:
-  explicit ReverseSequence(const KernelInfo& info)
-      : batch_axis_(info.attributes.integer("batch_axis", 1)), time_axis_(info.attributes.integer("time_axis", 0)) {}
-  Status operator()(KernelContext& context) const {
-    const Tensor& in = *context.input(0);
-    std::vector<int64_t> lengths;
-    PY_ORT_TRY(read_integers(context.input(1), lengths));
-    int64_t batch = 0, time = 0;
-    PY_ORT_TRY(normalize_axis(batch_axis_, in.rank(), batch));
-    PY_ORT_TRY(normalize_axis(time_axis_, in.rank(), time));
-    PY_ORT_ENSURE(batch != time && static_cast<int64_t>(lengths.size()) == in.dim(batch),
-                  "ReverseSequence: ", lengths.size(), " lengths for axis ", batch, " of shape ", in.dims);
-    Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, in.dtype, in.dims, out));
-    const Dims strides = strides_of(in.dims);
-    for (size_t b = 0; b < lengths.size(); ++b) {
-      const int64_t length = lengths[b];
-      PY_ORT_ENSURE(length >= 0 && length <= in.dim(time), "ReverseSequence: length ", length,
-                    " is out of range for an axis of ", in.dim(time));
-      StridedView from{static_cast<int64_t>(b) * strides[batch], strides}, to = from;
-      Dims part = in.dims;
-      part[batch] = 1;
-      part[time] = length;
-      from.offset += (length - 1) * strides[time];
-      from.strides[time] = -strides[time];
-      strided_copy(in, std::move(from), *out, to, part);
-      part[time] = in.dim(time) - length;
-      to.offset += length * strides[time];
-      strided_copy(in, to, *out, to, part);
-    }
-    return {};
-  }
-
- private:
-  int64_t batch_axis_, time_axis_;
-};
-
-class Compress {
- public:
-  explicit Compress(const KernelInfo& info)
-      : axis_(info.attributes.integer("axis", 0)), flat_(!info.attributes.has("axis")) {}
-  Status operator()(KernelContext& context) const {
-    Tensor in = *context.input(0);
-    if (flat_) in.dims = {in.count()};
-    int64_t axis = 0;
-    PY_ORT_TRY(normalize_axis(axis_, in.rank(), axis));
-    const Dims strides = strides_of(in.dims);
-    const auto condition = context.input(1)->values<uint8_t>();
-    std::vector<Map> maps;
-    for (int64_t d = 0; d < in.rank(); ++d) maps.push_back(whole(in.dim(d), strides[d]));
-    Map chosen;
-    for (size_t i = 0; i < condition.size(); ++i) {
-      if (!condition[i]) continue;
-      PY_ORT_ENSURE(i < maps[axis].size(), "Compress: the condition chooses index ", i, ", but axis ", axis,
-                    " of shape ", in.dims, " ends before");
-      chosen.push_back(maps[axis][i]);
-    }
-    Dims dims = in.dims;
-    dims[axis] = static_cast<int64_t>(chosen.size());
-    maps[axis] = std::move(chosen);
-    Tensor* out = nullptr;
-    PY_ORT_TRY(context.output(0, in.dtype, std::move(dims), out));
-    mapped_copy(in, maps, nullptr, *out);
-    return {};
-  }
-
- private:
-  int64_t axis_;
-  bool flat_;
-};
-
 PY_ORT_KERNEL("", "Pad", "*;int64;*;int32,int64", OnBytes<Pad>);
 PY_ORT_KERNEL("", "CenterCropPad", "*;int32,int64", CenterCropPad);
-PY_ORT_KERNEL("", "ReverseSequence", "*;int64", ReverseSequence);
-PY_ORT_KERNEL("", "Compress", "*;bool", Compress);
 
 }  // namespace
 }  // namespace py_ort

@@ -184,7 +184,17 @@ void strided_copy(const Tensor& from, StridedView from_view, Tensor& to, Strided
   });
 }
 
-void mapped_copy(const Tensor& from, const std::vector<std::vector<int64_t>>& maps, const Tensor* fill, Tensor& to) {
+std::vector<OffsetMap> whole_axes(const Dims& dims) {
+  const Dims strides = strides_of(dims);
+  std::vector<OffsetMap> maps;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    OffsetMap& map = maps.emplace_back(static_cast<size_t>(dims[axis]));
+    for (size_t i = 0; i < map.size(); ++i) map[i] = static_cast<int64_t>(i) * strides[axis];
+  }
+  return maps;
+}
+
+void mapped_copy(const Tensor& from, const std::vector<OffsetMap>& maps, const Tensor* fill, Tensor& to) {
   if (to.count() == 0) return;
   visit_width(from.dtype, [&]<class T>() {
     const T value = fill ? *elements<T>(*fill) : T{};

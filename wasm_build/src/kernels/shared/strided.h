@@ -41,8 +41,15 @@ struct StridedView {
 // to[i, j, …] = from[i, j, …] for all indices below `dims`.
 void strided_copy(const Tensor& from, StridedView from_view, Tensor& to, StridedView to_view, Dims dims);
 
+// Per index of an axis of the output, the offset in the input, in elements (multiplied by the input's strides);
+// negative: nowhere.
+using OffsetMap = std::vector<int64_t>;
+
+// The map of each axis that keeps every index.
+std::vector<OffsetMap> whole_axes(const Dims& dims);
+
 // to[i, j, …] = from[sum of maps[axis][index]], in C order; a negative entry anywhere means `fill` (element 0 of it, or
-// zero when null). Entries are offsets in elements: already multiplied by the input's strides.
-void mapped_copy(const Tensor& from, const std::vector<std::vector<int64_t>>& maps, const Tensor* fill, Tensor& to);
+// zero when null).
+void mapped_copy(const Tensor& from, const std::vector<OffsetMap>& maps, const Tensor* fill, Tensor& to);
 
 }  // namespace py_ort

@@ -5,7 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "py_ort/tensor.h"
+
 namespace py_ort {
+
+// Tensors of float or double, read and written as double.
+inline double number_at(const Tensor& t, int64_t i) {
+  return t.dtype == DType::float64 ? t.data<double>()[i] : static_cast<double>(t.data<float>()[i]);
+}
+inline void put_number(Tensor& t, int64_t i, double value) {
+  if (t.dtype == DType::float64) t.mutable_data<double>()[i] = value;
+  else t.mutable_data<float>()[i] = static_cast<float>(value);
+}
 
 struct Complex { double re = 0, im = 0; };
 inline Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }

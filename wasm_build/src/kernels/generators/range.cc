@@ -1,0 +1,44 @@
+// Range.
+#include <algorithm>
+#include <cmath>
+
+#include "py_ort/kernel.h"
+#include "kernels/shared/dtypes.h"
+#include "kernels/shared/lanes.h"
+
+namespace py_ort {
+namespace {
+
+struct Range {
+  Status operator()(KernelContext& context) const {
+    const DType dtype = context.input(0)->dtype;
+    Tensor start, limit, delta;
+    PY_ORT_TRY(widened(*context.input(0), start));
+    PY_ORT_TRY(widened(*context.input(1), limit));
+    PY_ORT_TRY(widened(*context.input(2), delta));
+    PY_ORT_ENSURE(start.count() == 1 && limit.count() == 1 && delta.count() == 1, "Range needs scalars, got shapes ",
+                  start.dims, ", ", limit.dims, " and ", delta.dims);
+    Tensor wide, result;
+    PY_ORT_TRY(visit_lane(lane_of(dtype), [&]<class T>() -> Status {
+      const T from = *start.data<T>(), to = *limit.data<T>(), step = *delta.data<T>();
+      PY_ORT_ENSURE(step != 0, "Range from ", from, " to ", to, ": the step is 0");
+      int64_t count = 0;
+      if constexpr (std::is_floating_point_v<T>)
+        count = static_cast<int64_t>(std::ceil((static_cast<double>(to) - from) / step));
+      else if (step > 0) count = to > from ? static_cast<int64_t>((to - from - 1) / step + 1) : 0;
+      else count = from > to ? static_cast<int64_t>((from - to - 1) / (T{0} - step) + 1) : 0;
+      PY_ORT_TRY(Tensor::make(start.dtype, {std::max<int64_t>(count, 0)}, wide));
+      T* out = wide.mutable_data<T>();
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from + static_cast<T>(i) * step);
+      return {};
+    }));
+    PY_ORT_TRY(cast(wide, dtype, result));
+    context.output(0, std::move(result));
+    return {};
+  }
+};
+
+PY_ORT_KERNEL("", "Range", PY_ORT_FLOATS ",int16,int32,int64", Range);
+
+}  // namespace
+}  // namespace py_ort
