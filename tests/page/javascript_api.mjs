@@ -373,7 +373,6 @@ export const cases = {
 
   'what the model says of itself': async () => {
     const session = await create('strings');
-    equal(
     const [first, second] = session.inputMetadata.map((each) => JSON.stringify(each));
     equal([first], ['{"name":"x","isTensor":true,"type":"float32","shape":[4]}']);
     equal([second], ['{"name":"s","isTensor":true,"type":"string","shape":["N"]}']);
