@@ -11,8 +11,8 @@ export type { ExecutionProvider, ExecutionProviderName, ExternalFile } from './a
 export { type Fetches, InferenceSession } from './api/inference_session';
 export type { ValueMetadata } from './api/metadata';
 export type { InferenceRunOptions, InferenceSessionOptions, OutputLocation } from './api/session_options';
-export { Tensor, type GpuBufferOptions, type TensorLocation } from './api/tensor';
-export type { TensorData, TensorType } from './api/elements';
+export { Tensor } from './api/tensor';
+export type * from './api/tensor_types';
 export type { OnnxValue, OnnxValues } from './api/values';
 export { ErrorCode } from './schema';
 export { RuntimeError } from './errors';

@@ -1,6 +1,7 @@
 // What a model says of its inputs and outputs.
 import type { NodeArgEntry } from '../package/header';
-import { type TensorType, typeInOnnx } from './elements';
+import { typeInOnnx } from './elements';
+import type { TensorType } from './tensor_types';
 
 /** Of an input or output; `shape` has a name, or "" if there is none, where a size is open. */
 export type ValueMetadata =

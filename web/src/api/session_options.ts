@@ -6,9 +6,8 @@ import { deviceOfPage, env, type LogLevel, severityOf } from './env';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
 import { invalid } from './elements';
-import type { TensorLocation } from './tensor';
 
-export type OutputLocation = Exclude<TensorLocation, 'none'>;
+export type OutputLocation = 'cpu' | 'gpu-buffer';
 
 export interface InferenceSessionOptions {
   /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */

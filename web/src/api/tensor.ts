@@ -3,138 +3,304 @@
 // Whose the memory is: what a session left on the GPU is its tensor's, until `dispose` or `getData(true)`. A buffer
 // given to fromGpuBuffer stays the caller's; dispose then only calls what the caller gave for that. No tensor is freed
 // by a run that it is fed to.
-import { elementCount } from '../contract/elements';
+import { ErrorCode } from '../schema';
+import { RuntimeError } from '../errors';
+import { elementCount, hasGpuForm } from '../contract/elements';
 import type { TensorKeeper } from './keeper';
-import { dtypeOfType, fromBytes, invalid, type TensorData, type TensorType, toData } from './elements';
+import { imageToTensor, tensorToImage } from './image_tensors';
+import { type ImageSource, pixelsOf, toPng } from './images';
+import { countOf, dtypeOfType, fromBytes, invalid, lengthOf, toData, typeOfData } from './elements';
+import type * as types from './tensor_types';
+import type { TensorConstructor, TensorData, TensorLocation, TensorType, TypedTensor } from './tensor_types';
 
-export type TensorLocation = 'cpu' | 'gpu-buffer' | 'none';
+type Parameters =
+  | types.CpuPinnedConstructorParameters
+  | types.TextureConstructorParameters
+  | types.GpuBufferConstructorParameters
+  | types.MLTensorConstructorParameters;
 
-export interface GpuBufferOptions {
-  readonly dataType?: TensorType;
-  readonly dims: readonly number[];
-  /** Gives the elements; getData needs it. */
-  readonly download?: () => Promise<TensorData>;
-  /** Called by dispose. */
-  readonly dispose?: () => void;
-}
-
-/** A tensor that a session left on the GPU. */
+/** A tensor that a session left on the GPU: who holds it, and the number it has there. */
 export interface Kept {
   readonly keeper: TensorKeeper;
   readonly gpuId: number;
 }
 
-export class Tensor {
-  private place: TensorLocation = 'cpu';
-  private elements: TensorData | undefined;
-  private buffer: GPUBuffer | undefined;
-  private kept: Kept | undefined;
-  private download?: () => Promise<TensorData>;
-  private onDispose?: () => void;
+/** Where the elements are if not on the CPU, and how to get at them. */
+interface Resource {
+  readonly gpuBuffer?: types.GpuBuffer;
+  readonly texture?: WebGLTexture;
+  readonly kept?: Kept;
+  readonly download?: () => Promise<TensorData>;
+  readonly dispose?: () => void;
+}
 
-  /** @param dims by default that of a vector. */
-  constructor(
-    readonly type: TensorType,
-    data: TensorData | readonly (number | bigint | boolean | string)[],
-    readonly dims: readonly number[] = [data.length],
-  ) {
-    dtypeOfType(type);
-    checkDims(dims);
-    this.elements = toData(type, data);
-    if (this.elements.length !== this.size)
-      throw invalid(`a tensor of shape [${dims}] has ${this.size} elements, not ${this.elements.length}`);
+class AnyTensor implements TypedTensor<TensorType> {
+  readonly type: TensorType;
+  readonly dims: readonly number[];
+  private place: TensorLocation;
+  private elements: TensorData | undefined;
+  private resource: Resource = {};
+
+  constructor(first: unknown, second?: unknown, third?: readonly number[]) {
+    if (isParameters(first)) {
+      const { location, type, dims } = first;
+      this.type = type;
+      this.dims = checkedDims(dims);
+      this.place = location;
+      if (location === 'cpu-pinned') this.elements = this.checked(first.data);
+      else this.resource = resourceOf(first);
+      return;
+    }
+    const [type, data, dims] =
+      typeof first === 'string'
+        ? [first as TensorType, second, third]
+        : [typeOfData(first), first, second as readonly number[] | undefined];
+    const elements = toData(type, data);
+    this.type = type;
+    this.dims = checkedDims(dims ?? [countOf(type, elements)]);
+    this.place = 'cpu';
+    this.elements = this.checked(elements);
   }
 
-  /**
-   * A tensor in a buffer of the caller's, of the device that the session is on (Runtime.registerDevice).
-   * It needs the usages STORAGE, COPY_SRC and COPY_DST and a size that is a multiple of 16. On the GPU int64, int16 and
-   * int8 are i32; uint64, uint16, uint8 and bool are u32; float16 is f32 where the device has no shader-f16.
-   */
-  static fromGpuBuffer(buffer: GPUBuffer, { dataType = 'float32', dims, download, dispose }: GpuBufferOptions): Tensor {
-    if (dataType === 'string') throw invalid('strings cannot be on the GPU');
-    const tensor = Tensor.onGpu(dataType, dims, buffer);
-    tensor.download = download;
-    tensor.onDispose = dispose;
-    return tensor;
+  private checked(data: TensorData): TensorData {
+    const { type, dims, size } = this;
+    const elements = toData(type, data);
+    const length = lengthOf(type, size);
+    if (elements.length === length) return elements;
+    const packed = length === size ? '' : `, in ${length} bytes`;
+    throw invalid(`a tensor of ${type}[${dims}] has ${size} elements${packed}, and the data has ${elements.length}`);
+  }
+
+  static async fromImage(image: ImageSource, options: types.TensorFromUrlOptions = {}): Promise<AnyTensor> {
+    const { type, data, dims } = imageToTensor(await pixelsOf(image, options), withDefaults(image, options));
+    return new AnyTensor(type, data, dims);
+  }
+
+  static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {
+    const { width, height, download, dispose } = options;
+    return new AnyTensor({
+      location: 'texture',
+      type: 'float32',
+      dims: [1, height, width, 4],
+      texture,
+      download,
+      dispose,
+    });
+  }
+
+  static fromGpuBuffer(
+    gpuBuffer: types.GpuBuffer,
+    options: types.TensorFromGpuBufferOptions<types.GpuBufferDataTypes>,
+  ): AnyTensor {
+    const { dataType: type = 'float32', dims, download, dispose } = options;
+    return new AnyTensor({ location: 'gpu-buffer', type, dims, gpuBuffer, download, dispose });
+  }
+
+  static fromMLTensor(
+    mlTensor: types.MLTensorHandle,
+    { dataType: type = 'float32', dims }: types.TensorFromMLTensorOptions<types.MLTensorDataTypes>,
+  ): AnyTensor {
+    return new AnyTensor({ location: 'ml-tensor', type, dims, mlTensor });
+  }
+
+  static fromPinnedBuffer(type: Exclude<TensorType, 'string'>, data: TensorData, dims?: readonly number[]): AnyTensor {
+    const elements = toData(type, data);
+    return new AnyTensor({ location: 'cpu-pinned', type, data: elements, dims: dims ?? [countOf(type, elements)] });
   }
 
   /** What a session left on the GPU. */
-  static kept(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): Tensor {
-    const tensor = Tensor.onGpu(type, dims, keeper.buffer?.(gpuId));
-    tensor.kept = { keeper, gpuId };
-    tensor.download = async () => fromBytes(type, await keeper.download(gpuId, dtypeOfType(type), dims));
-    tensor.onDispose = () => keeper.free(gpuId);
-    return tensor;
-  }
-
-  private static onGpu(type: TensorType, dims: readonly number[], buffer?: GPUBuffer): Tensor {
-    checkDims(dims);
-    const tensor = Object.create(Tensor.prototype, {
-      type: { value: type, enumerable: true },
-      dims: { value: [...dims], enumerable: true },
-    }) as Tensor;
-    tensor.place = 'gpu-buffer';
-    tensor.buffer = buffer;
-    return tensor;
+  static kept(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): AnyTensor {
+    const dtype = dtypeOfType(type);
+    const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
+    return Object.assign(tensor, {
+      type,
+      dims: [...dims],
+      place: 'gpu-buffer',
+      resource: {
+        kept: { keeper, gpuId },
+        download: async () => fromBytes(type, await keeper.download(gpuId, dtype, dims)),
+        dispose: () => keeper.free(gpuId),
+      },
+    });
   }
 
   get size(): number {
     return elementCount(this.dims);
   }
 
-  /** Where the elements are; "none" after dispose. */
   get location(): TensorLocation {
     return this.place;
   }
 
-  /** The elements, of a tensor on the CPU. */
   get data(): TensorData {
-    if (this.place === 'cpu') return this.elements!;
-    throw invalid(this.place === 'none' ? DISPOSED : 'this tensor is on the GPU: await getData()');
+    this.ensureValid();
+    if (this.elements) return this.elements;
+    throw invalid(`this tensor is on the GPU, in a ${this.place}: await getData()`);
   }
 
-  get gpuBuffer(): GPUBuffer {
-    if (this.place === 'gpu-buffer') {
-      if (this.buffer) return this.buffer;
-      throw invalid(
-        "this tensor is on a worker's GPU device: with env.wasm.proxy = false sessions run in the page, and share its",
-      );
+  get gpuBuffer(): types.GpuBuffer {
+    this.ensureValid();
+    const { kept, gpuBuffer } = this.resource;
+    if (!kept && !gpuBuffer) throw this.isNotIn('GPU buffer');
+    if (!kept) return gpuBuffer!;
+    if (kept.keeper.buffer) return kept.keeper.buffer(kept.gpuId);
+    throw new RuntimeError(
+      ErrorCode.not_implemented,
+      'the session of this tensor runs in a worker, whose GPU buffers the page cannot have: await getData(), ' +
+        'feed the tensor to the session, or set env.wasm.proxy = false before the session is created, which makes it ' +
+        'run in the page',
+    );
+  }
+
+  get texture(): WebGLTexture {
+    this.ensureValid();
+    if (this.resource.texture) return this.resource.texture;
+    throw this.isNotIn('WebGL texture');
+  }
+
+  get mlTensor(): never {
+    this.ensureValid();
+    throw this.isNotIn('MLTensor');
+  }
+
+  /** Undefined on the CPU, and for a buffer of the caller's. */
+  get kept(): Kept | undefined {
+    return this.place === 'gpu-buffer' ? this.resource.kept : undefined;
+  }
+
+  async getData(releaseData = false): Promise<TensorData> {
+    this.ensureValid();
+    if (!this.elements) {
+      const { download } = this.resource;
+      if (!download) {
+        const made = this.place === 'texture' ? 'fromTexture' : 'fromGpuBuffer';
+        throw invalid(`getData of a ${this.place} of your own needs the option \`download\` of ${made}`);
+      }
+      const data = await download();
+      // Somebody may have disposed of it meanwhile.
+      if (this.location === 'none') return data;
+      this.elements = data;
+      this.place = 'cpu';
     }
-    throw invalid(this.place === 'none' ? DISPOSED : 'this tensor is on the CPU');
+    const { elements } = this;
+    if (releaseData) this.release();
+    return elements;
   }
 
-  /** Who holds it, and the number it has there; undefined for a buffer of the caller's. */
-  get keptBy(): Kept | undefined {
-    return this.kept;
-  }
-
-  /**
-   * The elements, brought to the CPU if they are not there.
-   * @param release whether to free the GPU buffer; the tensor is then on the CPU.
-   */
-  async getData(release = false): Promise<TensorData> {
-    if (this.place !== 'gpu-buffer') return this.data;
-    if (!this.download) throw invalid('getData of a buffer of your own needs the option `download` of fromGpuBuffer');
-    const data = await this.download();
-    // Somebody may have disposed of it meanwhile.
-    if (!release || this.location !== 'gpu-buffer') return data;
-    this.dispose();
-    this.place = 'cpu';
-    this.elements = data;
-    return data;
-  }
-
-  /** Frees what it holds; it is of no use afterwards. */
   dispose(): void {
-    if (this.place === 'gpu-buffer') this.onDispose?.();
+    this.release();
     this.place = 'none';
-    this.elements = this.buffer = this.kept = this.onDispose = this.download = undefined;
+    this.elements = undefined;
+  }
+
+  private release(): void {
+    const { dispose } = this.resource;
+    this.resource = {};
+    dispose?.();
+  }
+
+  reshape(dims: readonly number[]): AnyTensor {
+    this.ensureValid();
+    const wanted = checkedDims(dims);
+    if (elementCount(wanted) !== this.size)
+      throw invalid(`${this.type}[${this.dims}] has ${this.size} elements, and [${dims}] ${elementCount(wanted)}`);
+    if (!this.elements && this.resource.dispose)
+      throw invalid('reshape of a tensor that owns GPU memory: await getData() first, and reshape it on the CPU');
+    const tensor = Object.create(AnyTensor.prototype) as AnyTensor;
+    return Object.assign(tensor, {
+      type: this.type,
+      dims: wanted,
+      place: this.place,
+      elements: this.elements,
+      resource: this.elements ? {} : this.resource,
+    });
+  }
+
+  toImageData(options?: types.TensorToImageDataOptions): ImageData {
+    return tensorToImage(this, options);
+  }
+
+  toDataURL(options?: types.TensorToDataUrlOptions): string {
+    return toPng(tensorToImage(this, options));
+  }
+
+  private ensureValid(): void {
+    if (this.place === 'none') throw invalid('this tensor was disposed of');
+  }
+
+  private isNotIn(what: string): RuntimeError {
+    return invalid(`this tensor is in no ${what}: its location is "${this.place}"`);
   }
 }
 
-const DISPOSED = 'this tensor was disposed of';
+export const Tensor = AnyTensor as unknown as TensorConstructor;
+export type Tensor = TypedTensor<TensorType>;
 
-function checkDims(dims: readonly number[]): void {
-  const bad = dims.find((dim) => !Number.isInteger(dim) || dim < 0);
-  if (bad !== undefined) throw invalid(`a shape is made of whole numbers: [${dims}]`);
+/** The types around tensors, by onnxruntime-web's names. */
+export declare namespace Tensor {
+  type Type = TensorType;
+  type DataTypeMap = types.DataTypeMap;
+  type ElementTypeMap = types.ElementTypeMap;
+  type DataType = TensorData;
+  type ElementType = types.ElementTypeMap[TensorType];
+  type DataLocation = TensorLocation;
+  type CpuPinnedDataTypes = Exclude<TensorType, 'string'>;
+  type TextureType = WebGLTexture;
+  type TextureDataTypes = 'float32';
+  type GpuBufferType = types.GpuBuffer;
+  type GpuBufferDataTypes = types.GpuBufferDataTypes;
+  type MLTensorType = types.MLTensorHandle;
+  type MLTensorDataTypes = types.MLTensorDataTypes;
+}
+
+/** A tensor that a session left on the GPU. */
+export function keptTensor(type: TensorType, dims: readonly number[], keeper: TensorKeeper, gpuId: number): Tensor {
+  return AnyTensor.kept(type, dims, keeper, gpuId);
+}
+
+/** Who holds a tensor on the GPU; undefined for one on the CPU, and for a buffer of the caller's. */
+export function keptBy(tensor: Tensor): Kept | undefined {
+  return (tensor as AnyTensor).kept;
+}
+
+/** Whether a run reads or writes its elements by `data`. */
+export function isOnCpu({ location }: Tensor): boolean {
+  return location === 'cpu' || location === 'cpu-pinned';
+}
+
+function isParameters(first: unknown): first is Parameters {
+  return typeof first === 'object' && first !== null && 'location' in first;
+}
+
+function resourceOf(parameters: Exclude<Parameters, { readonly location: 'cpu-pinned' }>): Resource {
+  const { location, type } = parameters;
+  const dtype = dtypeOfType(type);
+  switch (location) {
+    case 'gpu-buffer':
+      if (!hasGpuForm(dtype))
+        throw new RuntimeError(ErrorCode.not_implemented, `${type} has no form on the GPU: keep the tensor on the CPU`);
+      return parameters;
+    case 'texture':
+      if (type !== 'float32') throw invalid(`a texture holds float32, not ${type}`);
+      return parameters;
+    case 'ml-tensor':
+      throw new RuntimeError(
+        ErrorCode.not_implemented,
+        'there is no WebNN here: read the MLTensor with MLContext.readTensor, and make a tensor on the CPU of it',
+      );
+    default:
+      throw invalid(`there is no location "${String(location)}" to make a tensor in`);
+  }
+}
+
+function checkedDims(dims: unknown): readonly number[] {
+  if (!Array.isArray(dims)) throw invalid(`a shape is an array of whole numbers, not ${String(dims)}`);
+  if (dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) return [...dims];
+  throw invalid(`a shape is made of whole numbers: [${dims}]`);
+}
+
+/** An HTMLImageElement gives four channels, as it does in onnxruntime-web. */
+function withDefaults(image: ImageSource, options: types.TensorFromUrlOptions): types.TensorFromUrlOptions {
+  if (typeof HTMLImageElement === 'undefined' || !(image instanceof HTMLImageElement)) return options;
+  return { tensorFormat: 'RGBA', ...options };
 }

@@ -7,7 +7,7 @@ import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/valu
 import type { TensorKeeper } from './keeper';
 import { LocalKeeper } from './local_keeper';
 import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';
-import { Tensor } from './tensor';
+import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';
 
 /** An array for a sequence, null for an optional without an element. */
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
@@ -27,7 +27,7 @@ export class Loans {
 
   /** The places of outputs on the GPU. */
   places(targets: { readonly [name: string]: Tensor | null }): { [name: string]: TensorOnGpu } {
-    const found = Object.entries(targets).filter(([, tensor]) => tensor && !isHere(tensor));
+    const found = Object.entries(targets).filter(([, tensor]) => tensor && !isOnCpu(tensor));
     return Object.fromEntries(
       found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!)]),
     );
@@ -42,17 +42,18 @@ export class Loans {
   }
 
   private feed(what: string, value: OnnxValue): Value {
-    if (value instanceof Tensor) return isHere(value) ? onCpu(what, value) : this.onGpu(what, value);
+    if (value instanceof Tensor) return value.location === 'gpu-buffer' ? this.onGpu(what, value) : onCpu(what, value);
     if (!Array.isArray(value)) throw invalid(`${what} takes a Tensor, or an array of them`);
     const items = (value as readonly OnnxValue[]).map((item, i) => this.feed(`${what}[${i}]`, item));
     return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
   }
 
   private onGpu(what: string, tensor: Tensor): TensorOnGpu {
-    const { type, dims, keptBy } = tensor;
+    const { type, dims } = tensor;
     const dtype = dtypeOfType(type);
-    if (keptBy && (keptBy.keeper === this.keeper || keptBy.keeper.buffer)) return { dtype, dims, gpuId: keptBy.gpuId };
-    if (keptBy) throw invalid(`${what} is on the GPU of another session's worker: take it to the CPU with getData`);
+    const kept = keptBy(tensor);
+    if (kept && (kept.keeper === this.keeper || kept.keeper.buffer)) return { dtype, dims, gpuId: kept.gpuId };
+    if (kept) throw invalid(`${what} is on the GPU of another session's worker: take it to the CPU with getData`);
     const { provider } = this;
     if (!provider) {
       throw invalid(
@@ -71,14 +72,14 @@ export class Loans {
 
 /** An output as a tensor; written into `target`, if there is one. */
 export function result(value: Value, name: string, keeper: TensorKeeper | undefined, target?: Tensor): OnnxValue {
-  if (target && !isHere(target)) return target;
+  if (target && !isOnCpu(target)) return target;
   if (isContainer(value)) {
     if (target) throw invalid(`output "${name}" is no tensor: nothing can be bound to it`);
     const items = value.items.map((item) => result(item, name, keeper));
     return value.kind === ValueKind.sequence ? items : (items[0] ?? null);
   }
   const type = typeOfDtype(value.dtype);
-  if (isOnGpu(value)) return Tensor.kept(type, value.dims, keeper!, value.gpuId);
+  if (isOnGpu(value)) return keptTensor(type, value.dims, keeper!, value.gpuId);
   const data = fromBytes(type, value.data);
   if (!target) return new Tensor(type, data, value.dims);
   if (target.type !== type || String(target.dims) !== String(value.dims)) {
@@ -90,10 +91,6 @@ export function result(value: Value, name: string, keeper: TensorKeeper | undefi
     });
   else (target.data as Uint8Array).set(data as Uint8Array);
   return target;
-}
-
-function isHere({ location }: Tensor): boolean {
-  return location !== 'gpu-buffer';
 }
 
 function onCpu(what: string, tensor: Tensor): Value {

@@ -1,0 +1,326 @@
+// What onnxruntime-web declares of tensors, by its names: element types, where a tensor may be, what makes one.
+/** A global class of the host, or the fallback where its types are not installed (@webgpu/types, a newer lib.dom). */
+type Global<Name extends string, Fallback> = typeof globalThis extends { [name in Name]: { prototype: infer T } }
+  ? T
+  : Fallback;
+
+export type GpuBuffer = Global<'GPUBuffer', { readonly size: number; readonly mapState: string }>;
+/** A Float16Array, where the host's types know it. */
+type Float16 = Global<'Float16Array', never>;
+export type MLTensorHandle = Global<'MLTensor', { destroy(): void }>;
+
+/**
+ * The array that holds a tensor's elements, by type. int4 and uint4 are packed as in ONNX, two to a byte, the first
+ * in the low bits. The types from bfloat16 on have no array in JavaScript: they are bits, those below a byte packed.
+ */
+export interface DataTypeMap {
+  float32: Float32Array;
+  uint8: Uint8Array;
+  int8: Int8Array;
+  uint16: Uint16Array;
+  int16: Int16Array;
+  int32: Int32Array;
+  int64: BigInt64Array;
+  string: string[];
+  /** 0 or 1. */
+  bool: Uint8Array;
+  /** A Float16Array where the browser has one, else a Uint16Array of bits, which is taken everywhere. */
+  float16: Uint16Array | Float16;
+  float64: Float64Array;
+  uint32: Uint32Array;
+  uint64: BigUint64Array;
+  uint4: Uint8Array;
+  int4: Int8Array;
+  bfloat16: Uint16Array;
+  float8e4m3fn: Uint8Array;
+  float8e4m3fnuz: Uint8Array;
+  float8e5m2: Uint8Array;
+  float8e5m2fnuz: Uint8Array;
+  float8e8m0: Uint8Array;
+  float4e2m1: Uint8Array;
+  uint2: Uint8Array;
+  int2: Int8Array;
+}
+
+export type TensorType = keyof DataTypeMap;
+export type TensorData = DataTypeMap[TensorType];
+
+export interface ElementTypeMap extends Record<Exclude<TensorType, 'int64' | 'uint64' | 'string' | 'bool'>, number> {
+  int64: bigint;
+  uint64: bigint;
+  string: string;
+  bool: boolean;
+}
+
+/** "none" after dispose; "cpu" also once getData has brought the elements there. */
+export type TensorLocation = 'none' | 'cpu' | 'cpu-pinned' | 'texture' | 'gpu-buffer' | 'ml-tensor';
+
+/** The types that have a form on the GPU (see fromGpuBuffer). */
+export type GpuBufferDataTypes =
+  | 'float32'
+  | 'float16'
+  | 'bfloat16'
+  | 'int64'
+  | 'int32'
+  | 'int16'
+  | 'int8'
+  | 'uint64'
+  | 'uint32'
+  | 'uint16'
+  | 'uint8'
+  | 'bool';
+
+interface Shaped<T> {
+  readonly type: T;
+  readonly dims: readonly number[];
+}
+
+/** Of memory that is not the CPU's. */
+interface ResourceOptions<T extends TensorType> {
+  /** Gives the elements; getData needs it. */
+  download?(): Promise<DataTypeMap[T]>;
+  /** Called once by dispose, or by getData(true). */
+  dispose?(): void;
+}
+
+type NumericType = Exclude<TensorType, 'string'>;
+export type MLTensorDataTypes =
+  | 'float32'
+  | 'float16'
+  | 'int8'
+  | 'uint8'
+  | 'int32'
+  | 'uint32'
+  | 'int64'
+  | 'uint64'
+  | 'bool'
+  | 'uint4'
+  | 'int4';
+
+export interface CpuPinnedConstructorParameters<T extends NumericType = NumericType> extends Shaped<T> {
+  readonly location: 'cpu-pinned';
+  readonly data: DataTypeMap[T];
+}
+
+export interface TextureConstructorParameters<T extends 'float32' = 'float32'> extends Shaped<T>, ResourceOptions<T> {
+  readonly location: 'texture';
+  readonly texture: WebGLTexture;
+}
+
+export interface GpuBufferConstructorParameters<T extends GpuBufferDataTypes = GpuBufferDataTypes>
+  extends Shaped<T>,
+    ResourceOptions<T> {
+  readonly location: 'gpu-buffer';
+  readonly gpuBuffer: GpuBuffer;
+}
+
+export interface MLTensorConstructorParameters<T extends MLTensorDataTypes = MLTensorDataTypes>
+  extends Shaped<T>,
+    ResourceOptions<T> {
+  readonly location: 'ml-tensor';
+  readonly mlTensor: MLTensorHandle;
+}
+
+export interface TensorFromGpuBufferOptions<T extends GpuBufferDataTypes> extends ResourceOptions<T> {
+  /** Default: float32. */
+  readonly dataType?: T;
+  readonly dims: readonly number[];
+}
+
+export interface TensorFromMLTensorOptions<T extends MLTensorDataTypes> extends ResourceOptions<T> {
+  readonly dataType?: T;
+  readonly dims: readonly number[];
+}
+
+/** The order of channels. */
+export type ImageFormat = 'RGB' | 'RGBA' | 'BGR' | 'RBG';
+export type ImageTensorLayout = 'NHWC' | 'NCHW';
+
+/** One number for all channels, or one for each. */
+export type PerChannel = number | readonly [number, number, number] | readonly [number, number, number, number];
+
+export interface OptionsFormat {
+  /** Of the tensor that becomes an image, or of a texture. Default: RGB, of textures RGBA. */
+  readonly format?: ImageFormat;
+}
+
+export interface OptionsTensorFormat {
+  /** Of the tensor to make. Default: RGB; of an HTMLImageElement RGBA, as in onnxruntime-web. */
+  readonly tensorFormat?: ImageFormat;
+}
+
+export interface OptionsTensorDataType {
+  /** Default: float32. uint8 elements are rounded, and those out of range become 0 or 255. */
+  readonly dataType?: 'float32' | 'uint8';
+}
+
+export interface OptionsTensorLayout {
+  /** Default: NCHW. */
+  readonly tensorLayout?: ImageTensorLayout;
+}
+
+export interface OptionsDimensions {
+  /** In pixels. */
+  readonly height?: number;
+  readonly width?: number;
+}
+
+export interface OptionResizedDimensions {
+  /** In pixels; the image is scaled. Default: its own height. */
+  readonly resizedHeight?: number;
+  readonly resizedWidth?: number;
+}
+
+export interface OptionsNormalizationParameters {
+  /**
+   * From images: element = (pixel + bias) / mean. To images: pixel = (element - bias) * mean. Pixels are 0 to 255; the
+   * numbers belong to red, green, blue and alpha in this order, whatever the format's is. Default: bias 0, mean 255;
+   * from images to uint8 without `norm` pixels are taken as they are.
+   */
+  readonly norm?: { readonly bias?: PerChannel; readonly mean?: PerChannel };
+}
+
+export interface TensorFromImageDataOptions
+  extends OptionResizedDimensions,
+    OptionsTensorFormat,
+    OptionsTensorLayout,
+    OptionsTensorDataType,
+    OptionsNormalizationParameters {}
+export interface TensorFromImageElementOptions extends TensorFromImageDataOptions {}
+export interface TensorFromImageBitmapOptions extends TensorFromImageDataOptions {}
+/** `height` and `width` are taken and without effect, as in onnxruntime-web: an image knows its own. */
+export interface TensorFromUrlOptions extends TensorFromImageDataOptions, OptionsDimensions {}
+
+export interface TensorToImageDataOptions extends OptionsTensorLayout, OptionsFormat, OptionsNormalizationParameters {}
+export interface TensorToDataUrlOptions extends TensorToImageDataOptions {}
+
+export interface TensorFromTextureOptions<T extends 'float32'> extends OptionsFormat, ResourceOptions<T> {
+  readonly height: number;
+  readonly width: number;
+}
+
+export interface ConversionUtils {
+  /** The tensor as a PNG in a data URL; in pages only, since workers have no canvas that makes one. */
+  toDataURL(options?: TensorToDataUrlOptions): string;
+  /** The tensor as pixels: its first image, of three or four channels. Without an alpha channel it is opaque. */
+  toImageData(options?: TensorToImageDataOptions): ImageData;
+}
+
+/** A tensor whose type is known. */
+export interface TypedTensor<T extends TensorType> extends ConversionUtils {
+  readonly type: T;
+  readonly dims: readonly number[];
+  /** How many elements. */
+  readonly size: number;
+  /** The elements, of a tensor on the CPU; else an error. */
+  readonly data: DataTypeMap[T];
+  readonly location: TensorLocation;
+  readonly texture: WebGLTexture;
+  /** The buffer, of a tensor on the GPU whose session runs in this thread; else an error. */
+  readonly gpuBuffer: GpuBuffer;
+  readonly mlTensor: MLTensorHandle;
+  /**
+   * The elements. Those that are not on the CPU are brought there, and the tensor's location is "cpu" from then on.
+   *
+   * @param releaseData whether to free the memory they came from; else that is up to dispose.
+   */
+  getData(releaseData?: boolean): Promise<DataTypeMap[T]>;
+  /** Frees what the tensor holds; it is of no use afterwards. */
+  dispose(): void;
+  /** A tensor of other dims on the same elements; an error where a session keeps them on the GPU. */
+  reshape(dims: readonly number[]): TypedTensor<T>;
+}
+
+export interface TensorFactory {
+  /**
+   * A tensor of an image: [1, channels, height, width], or [1, height, width, channels] with tensorLayout NHWC.
+   *
+   * @param image its pixels, or something that shows them; a string is a URL.
+   */
+  fromImage(
+    image: ImageData,
+    options?: TensorFromImageDataOptions,
+  ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
+  fromImage(
+    image: HTMLImageElement,
+    options?: TensorFromImageElementOptions,
+  ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
+  fromImage(
+    image: ImageBitmap | HTMLCanvasElement | OffscreenCanvas | HTMLVideoElement,
+    options?: TensorFromImageBitmapOptions,
+  ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
+  fromImage(
+    image: string | URL | Blob,
+    options?: TensorFromUrlOptions,
+  ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>>;
+  /**
+   * A tensor in a WebGL texture of [1, height, width, 4]. Only its own context can read a texture: a session needs
+   * `download`, which gives the elements.
+   */
+  fromTexture<T extends 'float32' = 'float32'>(
+    texture: WebGLTexture,
+    options: TensorFromTextureOptions<T>,
+  ): TypedTensor<'float32'>;
+  /**
+   * A tensor in a buffer of the caller's, of the device that the session is on (Runtime.registerDevice). It stays the
+   * caller's. It needs the usages STORAGE, COPY_SRC and COPY_DST, and a size that is a multiple of 16; what lies behind
+   * the elements is not read.
+   */
+  fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(
+    buffer: GpuBuffer,
+    options: TensorFromGpuBufferOptions<T>,
+  ): TypedTensor<T>;
+  /** Not implemented: there is no WebNN here. */
+  fromMLTensor<T extends MLTensorDataTypes>(
+    tensor: MLTensorHandle,
+    options: TensorFromMLTensorOptions<T>,
+  ): TypedTensor<T>;
+  /** A tensor on this array; by default a vector. */
+  fromPinnedBuffer<T extends NumericType>(type: T, buffer: DataTypeMap[T], dims?: readonly number[]): TypedTensor<T>;
+}
+
+export interface TensorConstructor extends TensorFactory {
+  /**
+   * @param data an array of the type's own, which the tensor shares, or plain values.
+   * @param dims by default a vector of all elements.
+   */
+  new (type: 'string', data: readonly string[], dims?: readonly number[]): TypedTensor<'string'>;
+  new (type: 'bool', data: Uint8Array | readonly boolean[], dims?: readonly number[]): TypedTensor<'bool'>;
+  new (type: 'uint8', data: Uint8ClampedArray, dims?: readonly number[]): TypedTensor<'uint8'>;
+  new <T extends 'uint64' | 'int64'>(
+    type: T,
+    data: DataTypeMap[T] | readonly bigint[] | readonly number[],
+    dims?: readonly number[],
+  ): TypedTensor<T>;
+  new <T extends Exclude<TensorType, 'string' | 'bool' | 'uint64' | 'int64'>>(
+    type: T,
+    data: DataTypeMap[T] | readonly number[],
+    dims?: readonly number[],
+  ): TypedTensor<T>;
+  /** The type is that of the array. */
+  new (data: Float32Array, dims?: readonly number[]): TypedTensor<'float32'>;
+  new (data: Int8Array, dims?: readonly number[]): TypedTensor<'int8'>;
+  new (data: Uint8Array, dims?: readonly number[]): TypedTensor<'uint8'>;
+  new (data: Uint8ClampedArray, dims?: readonly number[]): TypedTensor<'uint8'>;
+  new (data: Uint16Array, dims?: readonly number[]): TypedTensor<'uint16'>;
+  new (data: Int16Array, dims?: readonly number[]): TypedTensor<'int16'>;
+  new (data: Int32Array, dims?: readonly number[]): TypedTensor<'int32'>;
+  new (data: BigInt64Array, dims?: readonly number[]): TypedTensor<'int64'>;
+  new (data: readonly string[], dims?: readonly number[]): TypedTensor<'string'>;
+  new (data: readonly boolean[], dims?: readonly number[]): TypedTensor<'bool'>;
+  new (data: Float64Array, dims?: readonly number[]): TypedTensor<'float64'>;
+  new (data: Uint32Array, dims?: readonly number[]): TypedTensor<'uint32'>;
+  new (data: BigUint64Array, dims?: readonly number[]): TypedTensor<'uint64'>;
+  new (data: Float16, dims?: readonly number[]): TypedTensor<'float16'>;
+  /** A tensor in memory that is there already. */
+  new <T extends NumericType>(parameters: CpuPinnedConstructorParameters<T>): TypedTensor<T>;
+  new (parameters: TextureConstructorParameters): TypedTensor<'float32'>;
+  new <T extends GpuBufferDataTypes>(parameters: GpuBufferConstructorParameters<T>): TypedTensor<T>;
+  new <T extends MLTensorDataTypes>(parameters: MLTensorConstructorParameters<T>): TypedTensor<T>;
+  new (
+    type: TensorType,
+    data: TensorData | readonly number[] | readonly string[] | readonly bigint[] | readonly boolean[],
+    dims?: readonly number[],
+  ): TypedTensor<TensorType>;
+  new (data: TensorData, dims?: readonly number[]): TypedTensor<TensorType>;
+}
