@@ -29,7 +29,7 @@ export function toPng(image: ImageData): string {
   if (typeof document === 'undefined')
     throw new RuntimeError(
       ErrorCode.not_implemented,
-      'toDataURL needs a document, which workers lack: toImageData gives the pixels, and OffscreenCanvas a Blob of them',
+      'toDataURL needs a document, which workers lack: there toImageData gives the pixels',
     );
   const canvas = document.createElement('canvas');
   canvas.width = image.width;
