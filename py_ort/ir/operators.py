@@ -196,8 +196,8 @@ def operators() -> Mapping[tuple[str, str], Operator]:
 
 def operator(domain: str, op_type: str) -> Operator:
     """Return the declaration of an operator; one without special traits when nothing is declared."""
-    key = domain, op_type
-    return REGISTERED.get(key) or operators().get(key) or _plain(*key)
+    own = REGISTERED.get((domain, op_type)) if REGISTERED else None
+    return own or _declared(domain, op_type)
 
 
 @cache
@@ -207,8 +207,8 @@ def op_types(trait: str) -> tuple[str, ...]:
 
 
 @cache
-def _plain(domain: str, op_type: str) -> Operator:
-    return Operator(op_type, domain)
+def _declared(domain: str, op_type: str) -> Operator:
+    return operators().get((domain, op_type)) or Operator(op_type, domain)
 
 
 def lowerings(domain: str, op_type: str) -> list[Lowering]:
