@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from py_ort.browser.websocket import WebSocket
 from py_ort.exceptions import BrowserError, ConnectionLost, ProtocolError, PyOrtError, Timeout, WorkerEnded
@@ -23,6 +23,7 @@ from py_ort.schema.gen.OpenDevice import OpenDeviceT
 from py_ort.schema.gen.Ping import PingT
 from py_ort.wire import Answer, Connection, LogLine, Prepared, ProgressReport
 from py_ort.wire.framing import Buffer
+from py_ort.wire.json_fields import DeviceDescription, DeviceOptions
 
 _log = logging.getLogger("py_ort.browser")
 #: How long a lost websocket waits for the launcher to say why (the browser died, the page crashed).
@@ -262,7 +263,7 @@ class Page:
         else:
             self.on_stuck(request.name, False)
 
-    async def device(self, device_id: int, options: dict[str, Any], timeout: float | None = None) -> dict[str, Any]:
+    async def device(self, device_id: int, options: DeviceOptions, timeout: float | None = None) -> DeviceDescription:
         """Open a WebGPU device unless it is open; return what the page says of it.
 
         Raises:
@@ -271,7 +272,7 @@ class Page:
         """
         body = OpenDeviceT()
         body.deviceId, body.options = device_id, json.dumps(options)
-        return (await self.request(body, timeout=timeout)).told()
+        return cast(DeviceDescription, (await self.request(body, timeout=timeout)).told())
 
     def look_after(self) -> None:
         """See that nobody waits for an answer that cannot come. Called now and then while it is busy."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.exceptions import NoAdapter
 from py_ort.runtime.providers.options import for_adapter
+from py_ort.wire.json_fields import DeviceDescription
 
 #: Seconds that a page has to answer, beyond those after which it gives up by itself and says what it waited for.
 _GRACE = 10.0
@@ -26,7 +26,7 @@ async def open_device(
     settings: Mapping[str, str],
     browser: BrowserOptions | None = None,
     timeout: float | None = None,
-) -> dict[str, Any]:
+) -> DeviceDescription:
     """Open a device in a page unless it is open; return what the page says of it.
 
     Args:
@@ -57,7 +57,7 @@ async def open_device(
 
 async def acquire_with_device(
     browser: BrowserOptions, device_id: int = 0, settings: Mapping[str, str] | None = None
-) -> tuple[Lease, Page, dict[str, Any]]:
+) -> tuple[Lease, Page, DeviceDescription]:
     """Return a share of a browser, its worker, and what that says of its device; see `open_device`."""
     for last in (False, True):
         lease = await pool().acquire(browser)

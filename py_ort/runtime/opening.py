@@ -35,6 +35,7 @@ from py_ort.runtime.planning import Planned, Planner
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
 from py_ort.uninterrupted import NotYet, check, uninterrupted, wait_for
+from py_ort.wire.json_fields import SessionInfo
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions, NodeArg
@@ -65,14 +66,14 @@ class Opened:
 
     runtime: PageRuntime
     session: Loaded
-    load: Callable[[], tuple[Loaded, dict[str, Any]]]
+    load: Callable[[], tuple[Loaded, SessionInfo]]
     providers: list[str]
     inputs: list[NodeArg]
     outputs: list[NodeArg]
     overridable: list[NodeArg]
     metadata: ModelMetadata
     placement: Placement
-    created: dict[str, Any]
+    created: SessionInfo
     times: dict[str, float]
     shape_plans: ShapePlans | None = None
     account: Account = field(default_factory=Account)
@@ -221,7 +222,7 @@ def _open_session(
         share.give_back()
         raise
 
-    def load_again() -> tuple[Loaded, dict[str, Any]]:
+    def load_again() -> tuple[Loaded, SessionInfo]:
         log.info("the session is loaded again, into another worker")
         with typed_errors("opening the providers"):
             loop_thread().call(runtime.reopen(options.create_timeout))
@@ -290,10 +291,10 @@ def _load_into_page(
     compiled: Planned,
     options: SessionOptions,
     progress: Progress = lambda stage, done, total: None,
-) -> tuple[Loaded, dict[str, Any]]:
+) -> tuple[Loaded, SessionInfo]:
     while True:
         with typed_errors("loading the plan into the page"):
-            threads = {"threads": options.intra_op_num_threads}
+            threads = options.intra_op_num_threads
             loading = runtime.load(compiled.plan, compiled.parts(), threads, timeout=options.create_timeout)
         with loading:
             for report in loading.reports():

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from py_ort.browser.loading import Loading
 from py_ort.browser.loop import loop_thread, soon
@@ -38,6 +38,7 @@ from py_ort.schema.gen.ReleaseGraph import ReleaseGraphT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Answer, Layout
+from py_ort.wire.json_fields import BoundOutput, DeviceDescription, RunInfo, RunOptions, SessionInfo, SessionOptions
 from py_ort.wire.parts import Part
 from py_ort.wire.prepared_runs import PreparedRuns
 from py_ort.wire.tensors import on_gpu as describe_on_gpu
@@ -83,7 +84,7 @@ class PageRuntime:
     log: SessionLog = field(default_factory=SessionLog)
     providers: list[str] = field(default_factory=list)
     device_id: int = 0
-    device: dict[str, Any] = field(default_factory=dict)
+    device: DeviceDescription | None = None
     options: dict[str, dict[str, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     _sessions: set[Loaded] = field(default_factory=set)
@@ -189,17 +190,23 @@ class PageRuntime:
         return adapter_name(self.device) if self.device else ""
 
     def load(
-        self, plan: bytes, weights: Sequence[Part], options: Mapping[str, Any], *, timeout: float | None
-    ) -> Loading[tuple[Loaded, dict[str, Any]]]:
+        self, plan: bytes, weights: Sequence[Part], threads: int, *, timeout: float | None
+    ) -> Loading[tuple[Loaded, SessionInfo]]:
         """Load a plan into the page; it gives the session, and times and counters (`SessionCreated.info`)."""
         body = CreateSessionT()
         webgpu = self.options.get("webgpu", {})
         wasm = self.options.get("wasm", {})
-        mine = {"webgpu": for_page(webgpu), "wasm": wasm, "opening": for_opening(self.wanted)}
-        body.options, body.deviceId = json.dumps({**mine, **options}), self.device_id
+        options: SessionOptions = {
+            "webgpu": for_page(webgpu),
+            "opening": for_opening(self.wanted),
+            "threads": threads,
+        }
+        if "simd" in wasm:
+            options["wasm"] = {"simd": wasm["simd"]}
+        body.options, body.deviceId = json.dumps(options), self.device_id
         page = self.page
 
-        async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, dict[str, Any]]:
+        async def load(plan_url: str, weights_url: str, progress: Progress) -> tuple[Loaded, SessionInfo]:
             body.plan, body.weights = plan_url, weights_url
             unwanted = lambda answer: _post_release(Loaded(page, answer.body.session))  # noqa: E731
             answer = await page.request(body, timeout=timeout, progress=progress, unwanted=unwanted)
@@ -208,7 +215,7 @@ class PageRuntime:
             self._sessions.add(loaded)
             if self._released:
                 self._release_sessions()
-            return loaded, answer.told()
+            return loaded, cast(SessionInfo, answer.told())
 
         return Loading(self.lease.http, plan, weights, load)
 
@@ -261,7 +268,7 @@ class PageRuntime:
 
     def outputs_of(
         self, page: Page, answer: Answer, names: Sequence[str], on_gpu: OnGpu | None = None
-    ) -> tuple[list[Any], dict[str, Any]]:
+    ) -> tuple[list[Any], RunInfo]:
         """Return the outputs in a page's answer, in this order, and `RunResult.info`.
 
         Raises:
@@ -271,7 +278,7 @@ class PageRuntime:
         by_name = {d.name: bound.get(d.name) or self._output(page, d, answer.payload) for d in answer.body.outputs}
         if missing := [name for name in names if name not in by_name]:
             raise ProtocolError(f"the page's answer to a run lacks output {missing[0]!r}")
-        return [by_name[name] for name in names], answer.told()
+        return [by_name[name] for name in names], cast(RunInfo, answer.told())
 
     def _output(self, page: Page, description: Any, payload: memoryview) -> Any:
         if description.location != Location.gpu:
@@ -333,10 +340,16 @@ def _post_release(session: Loaded) -> None:
 
 def _run_options(on_gpu: OnGpu, graph_id: int | None, profile: bool) -> str:
     """`RunOptions` of the page."""
-    bind = {
+    bind: dict[str, BoundOutput] = {
         name: {"gpuId": tensor.live(), "dtype": tensor.dtype, "dims": tensor.shape}
         for name, tensor in on_gpu.items()
         if tensor is not None
     }
-    options = {"bind": bind or None, "graphId": graph_id, "profile": profile or None}
-    return json.dumps({name: value for name, value in options.items() if value is not None})
+    options: RunOptions = {}
+    if bind:
+        options["bind"] = bind
+    if graph_id is not None:
+        options["graphId"] = graph_id
+    if profile:
+        options["profile"] = True
+    return json.dumps(options)

@@ -11,6 +11,7 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import NoAdapter
 from py_ort.runtime.providers.options import for_opening
+from py_ort.wire.json_fields import DeviceOptions
 
 
 def probe(options: BrowserOptions, timeout: float = 60.0) -> dict[str, Any]:
@@ -42,7 +43,7 @@ async def _probe(options: BrowserOptions, timeout: float) -> dict[str, Any]:
         }
         try:
             # The page itself says which step took too long.
-            told = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
+            told: DeviceOptions = {**for_opening(options), "timeoutMs": int(timeout * 1000)}
             if told.get("hardware") == "required":
                 told["hardware"] = "expected"  # what there is instead is worth knowing
             device = await page.device(0, told, timeout + 10)

@@ -21,6 +21,7 @@ from py_ort.runtime.values.maps import maps_of_tensor, tensor_of_map
 from py_ort.runtime.values.output_location import OnGpu
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 from py_ort.suggestion import did_you_mean
+from py_ort.wire.json_fields import RunInfo
 
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
@@ -142,9 +143,9 @@ class Run:
     def outputs(self) -> list[Any]:
         """Return the outputs of a run that is over, in the order of their names."""
         self.over()
-        outputs, self.info = self._received()
+        outputs, told = self._received()
         self._ended = time.perf_counter()
-        self.info["total_ms"] = (self._ended - self._began) * 1000
+        self.info = {**told, "total_ms": (self._ended - self._began) * 1000}
         self._log.debug("run: %.3f ms, of them %.3f in the page", self.info["total_ms"], self.info.get("run_ms", 0.0))
         return [self._as_typed(name, value) for name, value in zip(self._names, outputs, strict=True)]
 
@@ -153,7 +154,7 @@ class Run:
             return maps_of_tensor(self._maps[name], value)
         return SparseTensor.of_dense(value) if name in self._sparse and isinstance(value, np.ndarray) else value
 
-    def _received(self) -> tuple[list[Any], dict[str, Any]]:
+    def _received(self) -> tuple[list[Any], RunInfo]:
         try:
             answer = self.future.result()
         except CancelledError:

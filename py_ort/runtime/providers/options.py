@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from py_ort.exceptions import EngineError, InvalidArgument
 from py_ort.folders import ASSETS
+from py_ort.wire.json_fields import DeviceOptions, Opening
 
 if TYPE_CHECKING:
     from py_ort.browser.options import BrowserOptions
@@ -141,18 +142,18 @@ def for_page(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if key not in _FOR_COMPILER}
 
 
-def for_opening(browser: BrowserOptions) -> dict[str, Any]:
+def for_opening(browser: BrowserOptions) -> Opening:
     """Return how the page shall look for an adapter: whether among GPUs, and for how long."""
-    told: dict[str, Any] = {"timeoutMs": int(browser.launch_timeout * 1000)}
+    told: Opening = {"timeoutMs": int(browser.launch_timeout * 1000)}
     if browser.settled().webgpu == "hardware":
         # "auto" takes what there is.
         told["hardware"] = "required" if browser.webgpu == "hardware" else "expected"
     return told
 
 
-def for_adapter(options: Mapping[str, str], browser: BrowserOptions) -> dict[str, Any]:
+def for_adapter(options: Mapping[str, str], browser: BrowserOptions) -> DeviceOptions:
     """Return what a device is opened with: what `navigator.gpu.requestAdapter` takes, and `for_opening`."""
-    asked = for_opening(browser)
+    asked: DeviceOptions = {**for_opening(browser)}
     if options.get("powerPreference"):
         asked["powerPreference"] = options["powerPreference"]
     if options.get("forceFallbackAdapter") == "1":

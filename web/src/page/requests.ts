@@ -27,13 +27,12 @@ import {
   ErrorCode,
 } from '../schema';
 import { RuntimeError } from '../errors';
-import type { DeviceOptions } from '../gpu/device';
-import type { RunOptions } from '../session/run_options';
 import { Runtime } from '../session/runtime';
 import { ofUrls } from '../session/model_source';
-import { Session, type SessionOptions } from '../session/session';
+import { Session } from '../session/session';
 import { type ReceivedMessage, readValue, TensorWriter } from '../wire/messages';
 import type { Answer, Connection } from './connection';
+import type { DeviceDescription, DeviceOptions, RunInfo, RunOptions, SessionInfo, SessionOptions } from './json_fields';
 import { KernelService } from './kernel_service';
 import { OutputMemory } from './output_memory';
 import { pageStats, sessionStats } from './stats';
@@ -42,6 +41,8 @@ import { pageStats, sessionStats } from './stats';
 type Text = string | Uint8Array | null;
 const text = (value: Text): string => (typeof value === 'string' ? value : '');
 const json = <T>(value: Text): T => (value ? JSON.parse(text(value)) : {}) as T;
+/** What Python is told as JSON. */
+const told = (info: DeviceDescription | SessionInfo | RunInfo): string => JSON.stringify(info);
 const ACK: Answer = { type: Body.Ack, body: new AckT() };
 
 export class Requests {
@@ -124,7 +125,7 @@ export class Requests {
 
   private async openDevice({ deviceId, options }: OpenDeviceT): Promise<Answer> {
     const { gpu } = await this.runtime.device(deviceId, json<DeviceOptions>(options));
-    return { type: Body.DeviceOpened, body: new DeviceOpenedT(JSON.stringify(gpu.description)) };
+    return { type: Body.DeviceOpened, body: new DeviceOpenedT(told(gpu.description)) };
   }
 
   private async createSession(
@@ -142,7 +143,7 @@ export class Requests {
     });
     const id = this.nextSession++;
     this.sessions.set(id, session);
-    return { type: Body.SessionCreated, body: new SessionCreatedT(id, JSON.stringify(session.info)) };
+    return { type: Body.SessionCreated, body: new SessionCreatedT(id, told(session.info)) };
   }
 
   private session(id: number): Session {
@@ -179,9 +180,8 @@ export class Requests {
     });
     const writer = new TensorWriter();
     for (const [name, value] of Object.entries(result.outputs)) writer.add(name, value);
-    // For profiles: what lies before and after on Python's clock is the bridge.
     const info = result.info.timeline ? { ...result.info, received_ms, answered_ms: performance.now() } : result.info;
-    const answer = new RunResultT(writer.descriptions, JSON.stringify(info));
+    const answer = new RunResultT(writer.descriptions, told(info));
     return { type: Body.RunResult, body: answer, payload: writer.payload, sent: memory.giveBack };
   }
 
@@ -248,6 +248,6 @@ export class Requests {
     const writer = new TensorWriter();
     tensors.forEach((tensor, i) => writer.add(String(i), tensor));
     const info = { run_ms: performance.now() - start, replayed: false, segments: 1, counters };
-    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, JSON.stringify(info)) };
+    return { type: Body.RunResult, body: new RunResultT(writer.descriptions, told(info)) };
   }
 }

@@ -1,0 +1,127 @@
+"""What is JSON in messages: one type for each field. A test compares them with those of web/src/page/json_fields.ts.
+
+They are open by nature: options that a user's provider names, and what a page tells of itself, which grows with what
+there is to tell. All else in a message is FlatBuffers (`schema/messages.fbs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+
+class Opening(TypedDict, total=False):
+    """How to look for an adapter: `hardware` is "expected" or "required"; timeoutMs: in milliseconds."""
+
+    hardware: str
+    timeoutMs: float
+
+
+class DeviceOptions(Opening, total=False):
+    """OpenDevice.options: besides, what `navigator.gpu.requestAdapter` takes."""
+
+    powerPreference: str
+    forceFallbackAdapter: bool
+
+
+class DeviceDescription(TypedDict):
+    """DeviceOpened.info: features by WebGPU's names, limits as they are with this device."""
+
+    vendor: str
+    architecture: str
+    device: str
+    description: str
+    software: bool
+    features: list[str]
+    limits: dict[str, float]
+
+
+class CpuOptions(TypedDict, total=False):
+    """`simd`: "auto", "relaxed" or "fixed"."""
+
+    simd: str
+
+
+class SessionOptions(TypedDict, total=False):
+    """CreateSession.options: those of both providers by their names, and how many threads (0: as many as there are)."""
+
+    webgpu: Mapping[str, str]
+    wasm: CpuOptions
+    threads: int
+    opening: Opening
+
+
+class Counters(TypedDict):
+    """What a request made and did; `walks` are of the plan, by the core."""
+
+    pipelines: int
+    buffers: int
+    bind_groups: int
+    dispatches: int
+    submits: int
+    uploads: int
+    downloads: int
+    suspensions: int
+    walks: int
+
+
+class CpuMeans(TypedDict):
+    """With what nodes run on the CPU, and why on one thread only, although there should be more."""
+
+    simd: str
+    threads: int
+    without_threads: NotRequired[str]
+
+
+class SessionInfo(TypedDict):
+    """SessionCreated.info. A span of `timeline` is [name, "page" | "node" | "gpu", start, end, arguments]."""
+
+    create_ms: float
+    weights_ms: float
+    compile_ms: float
+    counters: Counters
+    wasm: CpuMeans
+    timeline: Sequence[Sequence[Any]]
+
+
+class BoundOutput(TypedDict):
+    """A GPU tensor to write an output into."""
+
+    gpuId: int
+    dtype: int
+    dims: Sequence[int]
+
+
+class RunOptions(TypedDict, total=False):
+    """Run.options: outputs in tensors that there are, which capture a run is of, whether to profile it."""
+
+    bind: Mapping[str, BoundOutput]
+    graphId: int
+    profile: bool
+
+
+class Dispatch(TypedDict):
+    """A dispatch of a profiled run; without timestamps there are no times."""
+
+    kernel: str
+    workgroups: Sequence[int]
+    ms: NotRequired[float]
+    start_ms: NotRequired[float]
+    instance: NotRequired[int]
+    node: NotRequired[str]
+    op_type: NotRequired[str]
+    node_index: NotRequired[int]
+
+
+class RunInfo(TypedDict):
+    """RunResult.info. With a profile, also each dispatch and all times on the worker's `performance.now()`."""
+
+    run_ms: float
+    compile_ms: NotRequired[float]
+    replayed: bool
+    segments: int
+    counters: Counters
+    profile: NotRequired[Sequence[Dispatch]]
+    timeline: NotRequired[Sequence[Sequence[Any]]]
+    received_ms: NotRequired[float]
+    answered_ms: NotRequired[float]

@@ -1,0 +1,69 @@
+"""What is JSON in messages has one type in Python and one in the page, with the same fields."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NotRequired, get_origin, get_type_hints, is_typeddict
+
+import pytest
+
+from py_ort.wire import json_fields
+
+WEB = Path(__file__).parents[3] / "web"
+#: What the compiler says of a field: whether there is one, and whether it may be left out.
+REQUIRED, OPTIONAL = "false", "true"
+
+
+def types() -> Iterator[type]:
+    """Those that Python declares."""
+    return (
+        kind for kind in vars(json_fields).values() if is_typeddict(kind) and kind.__module__ == json_fields.__name__
+    )
+
+
+def _problems(folder: Path, fields: dict[str, dict[str, str]]) -> str:
+    """What TypeScript says if the page's types must have exactly these fields."""
+    lines = [f"import type * as page from {json.dumps(str(WEB / 'src/page/json_fields'))};"]
+    lines.append("type Fields<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? true : false };")
+    lines.append("type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;")
+    for name, wanted in fields.items():
+        members = " ".join(f"{field}: {optional};" for field, optional in wanted.items())
+        lines.append(f"export const {name}: Same<Fields<page.{name}>, {{ {members} }}> = true;")
+    (folder / "fields.ts").write_text("\n".join(lines))
+    config = {
+        "extends": str(WEB / "tsconfig.json"),
+        "compilerOptions": {"noEmit": True, "types": []},
+        "files": [
+            str(folder / "fields.ts"),
+            str(WEB / "src/virtual.d.ts"),
+            str(WEB / "node_modules/@webgpu/types/dist/index.d.ts"),
+        ],
+        "include": [],
+    }
+    (folder / "tsconfig.json").write_text(json.dumps(config))
+    command = [WEB / "node_modules/.bin/tsc", "--project", folder]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _declared() -> dict[str, dict[str, str]]:
+    return {kind.__name__: {field: _optional(kind, field) for field in get_type_hints(kind)} for kind in types()}
+
+
+def _optional(kind: Any, field: str) -> str:
+    left_out = get_origin(get_type_hints(kind, include_extras=True)[field]) is NotRequired
+    return OPTIONAL if left_out or field in kind.__optional_keys__ else REQUIRED
+
+
+def test_both_sides_have_the_same_fields(tmp_path: Path) -> None:
+    assert _problems(tmp_path, _declared()) == ""
+
+
+@pytest.mark.parametrize("field", ["walked", "run_ms"], ids=["a field more", "one that may be missing"])
+def test_a_difference_is_seen(tmp_path: Path, field: str) -> None:
+    fields = _declared()
+    fields["RunInfo"][field] = OPTIONAL
+    line = 4 + list(fields).index("RunInfo")
+    assert f"fields.ts({line}," in _problems(tmp_path, fields)

@@ -1,0 +1,38 @@
+// What is JSON in messages: one type for each field. Python's are py_ort/wire/json_fields.py; a test compares them.
+import type * as cpu from '../core/microkernels';
+import type * as counters from '../gpu/counters';
+import type * as device from '../gpu/device';
+import type * as profiler from '../gpu/profiler';
+import type * as run from '../session/run_options';
+import type * as session from '../session/session';
+import type * as state from '../session/state';
+import type * as values from '../wire/values';
+
+/** OpenDevice.options. */
+export type DeviceOptions = device.DeviceOptions;
+export type Opening = NonNullable<SessionOptions['opening']>;
+
+/** DeviceOpened.info. */
+export type DeviceDescription = device.DeviceDescription;
+
+/** CreateSession.options. */
+export type SessionOptions = Pick<session.SessionOptions, 'webgpu' | 'wasm' | 'threads' | 'opening'>;
+export type CpuOptions = NonNullable<SessionOptions['wasm']>;
+
+/** SessionCreated.info. */
+export type SessionInfo = state.SessionInfo;
+export type Counters = counters.Counters;
+export type CpuMeans = cpu.CpuMeans;
+
+/** Run.options. */
+export type RunOptions = Pick<run.RunOptions, 'bind' | 'graphId' | 'profile'>;
+export type BoundOutput = values.TensorOnGpu;
+
+/** RunResult.info: of a session's run, or of a single kernel, of which compile_ms is not known. */
+export type RunInfo = Omit<run.RunInfo, 'compile_ms'> &
+  Partial<Pick<run.RunInfo, 'compile_ms'>> & {
+    /** Of a profiled run, on the worker's clock: what lies before and after on Python's is the bridge. */
+    readonly received_ms?: number;
+    readonly answered_ms?: number;
+  };
+export type Dispatch = profiler.ProfileRow;
