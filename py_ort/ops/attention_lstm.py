@@ -28,7 +28,7 @@ _NUMBERS = {
 
 @lowering("AttnLSTM", domain=MICROSOFT)
 def attn_lstm(node: ir.Node, build: Builder) -> Any:
-    """Each direction is a Loop, which does one step of an LSTM and looks into the memory in each turn."""
+    """Each direction is a Loop, which does one step of an LSTM and looks into the memory in each iteration."""
     given = [*node.inputs, *[None] * (14 - len(node.inputs))]
     if any(value is None for value in given[8:12]):
         return None
@@ -101,7 +101,7 @@ class _Way:
         nothing = build.op("Expand", np.array(0, np.float32), build.op("Concat", batch, width, axis=0))
         keys = build.op("MatMul", self.memory, self.weights[9])
 
-        def turn(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+        def iteration(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
             h, c, found = states
             now = build.op("Concat", build.op("Gather", x, number, axis=0), found, axis=1)
             now = build.op("Unsqueeze", now, np.array([0]))
@@ -117,7 +117,7 @@ class _Way:
 
         trips = build.op("Squeeze", steps, np.array([0]))
         states = [empty if h is None else h, empty if c is None else c, nothing]
-        (h, c, _), (y,) = loop(build, trips, states, turn)
+        (h, c, _), (y,) = loop(build, trips, states, iteration)
         return y, h, c
 
     def _found(self, build: Builder, h: Any, keys: Any) -> Any:

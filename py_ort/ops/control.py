@@ -24,7 +24,7 @@ _DECLARED = "py_ort.declared"
 
 
 def declared_shapes(node: ir.Node) -> list[list[int | ir.SymbolicDim] | None]:
-    """Return what the model says of the shapes of a body's outputs: without a turn nothing else is known of them."""
+    """Return what the model says of the shapes of a body's outputs: nothing else is known if it never runs."""
     found: list[list[int | ir.SymbolicDim] | None] = node.meta.get(_DECLARED, [])
     return found
 
@@ -45,8 +45,8 @@ def handed_in(node: ir.Node, index: int) -> ir.Value | None:
 
 
 @lowering("Loop")
-def turns_as_declared(node: ir.Node, build: Builder) -> None:
-    """A body may declare the number of the turn, or the condition, as a vector: the executor hands in scalars."""
+def iterations_as_declared(node: ir.Node, build: Builder) -> None:
+    """A body may declare the number of the iteration, or the condition, as a vector: the executor hands in scalars."""
     body: ir.Graph = attribute(node, "body")
     for value in body.inputs[:2]:
         if rank(value) != 1 or not value.uses():
@@ -63,9 +63,9 @@ def turns_as_declared(node: ir.Node, build: Builder) -> None:
 
 @lowering("Scan", before=9)
 def batched_scan(node: ir.Node, build: Builder) -> Any:
-    """Scan-8 ran over a batch of sequences: a Scan over the batch, of which each turn is a Scan over its sequence.
+    """Scan-8 ran over a batch of sequences: a Scan over the batch, of which each iteration is a Scan over its sequence.
 
-    A sequence that has a length is cut to it, and what the turns give is filled up with zeros again.
+    A sequence that has a length is cut to it, and what the iterations give is filled up with zeros again.
     """
     lengths, values = node.inputs[0], list(node.inputs[1:])
     body: ir.Graph = attribute(node, "body")
@@ -80,12 +80,12 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
         inputs.append(
             ir.Value(name=f"{body.name}_batch_{i}", type=value.type if value is not None else None, shape=shape)
         )
-    turn = ir.Graph(inputs, [], nodes=[], name=f"{body.name}_batch")
+    iteration = ir.Graph(inputs, [], nodes=[], name=f"{body.name}_batch")
     sequences: list[ir.Value | None] = list(inputs[: len(values)])
     if lengths is not None:
-        start, length = _constant(turn, [0]), _add(turn, "Reshape", inputs[-1], _constant(turn, [1]))
-        missing = _add(turn, "Sub", _add(turn, "Shape", inputs[states], start=0, end=1), length)
-        sequences[states:] = [_add(turn, "Slice", each, start, length, start) for each in sequences[states:]]
+        start, length = _constant(iteration, [0]), _add(iteration, "Reshape", inputs[-1], _constant(iteration, [1]))
+        missing = _add(iteration, "Sub", _add(iteration, "Shape", inputs[states], start=0, end=1), length)
+        sequences[states:] = [_add(iteration, "Slice", each, start, length, start) for each in sequences[states:]]
     attributes = [ir.AttrGraph("body", body), ir.AttrInt64("num_scan_inputs", scanned)]
     if directions:
         attributes.append(ir.AttrInt64s("scan_input_directions", list(directions)))
@@ -93,14 +93,16 @@ def batched_scan(node: ir.Node, build: Builder) -> Any:
     inner.version = CANONICAL_OPSET
     node.attributes.pop("body")
     for i, output in enumerate(inner.outputs):
-        output.name = f"{body.name}_turn_{i}"
-    turn.append(inner)
-    turn.outputs.extend(inner.outputs)
+        output.name = f"{body.name}_iteration_{i}"
+    iteration.append(inner)
+    iteration.outputs.extend(inner.outputs)
     if lengths is not None:
-        pads = _add(turn, "Concat", start, missing, axis=0)
-        turn.outputs[states:] = [_add(turn, "Pad", each, pads, None, start) for each in inner.outputs[states:]]
+        pads = _add(iteration, "Concat", start, missing, axis=0)
+        iteration.outputs[states:] = [
+            _add(iteration, "Pad", each, pads, None, start) for each in inner.outputs[states:]
+        ]
     return build.op(
-        "Scan", *batches, outputs=len(node.outputs), body=ir.AttrGraph("body", turn), num_scan_inputs=len(batches)
+        "Scan", *batches, outputs=len(node.outputs), body=ir.AttrGraph("body", iteration), num_scan_inputs=len(batches)
     )
 
 

@@ -172,14 +172,14 @@ def _rotated(rows: _Rows, build: Builder, given: _Inputs, interleaved: int) -> _
         positions = build.op("Where", first, build.op("Add", start, following), each)
     positions = build.op("Cast", positions, to=_INT64)
 
-    def turn(x: Any, heads: int) -> Any:
+    def rotated(x: Any, heads: int) -> Any:
         angles = (given[7], given[8])
         known = dims(given[7])
         part = known[1] if known is not None and isinstance(known[1], int) else rows.size // 2
         kept = {"num_heads": heads, "rotary_embedding_dim": 2 * part} if 2 * part != rows.size else {"num_heads": heads}
         return build.op("RotaryEmbedding", x, positions, *angles, domain=MICROSOFT, interleaved=interleaved, **kept)
 
-    return replace(rows, query=turn(rows.query, rows.heads), key=turn(rows.key, rows.kv_heads))
+    return replace(rows, query=rotated(rows.query, rows.heads), key=rotated(rows.key, rows.kv_heads))
 
 
 def _scale(build: Builder, scale: Any, rows: _Rows, channels: bool) -> Any:

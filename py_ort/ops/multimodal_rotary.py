@@ -55,10 +55,10 @@ def _streams(node: ir.Node) -> np.ndarray:
 
 def _table(build: Builder, cache: Any, ids: list[Any], columns: list[np.ndarray], back: np.ndarray) -> Any:
     """The cache's rows [batch, positions, pairs], each column from the row of its own position."""
-    taken = [
+    parts = [
         build.op("Gather", build.op("Gather", cache, mine, axis=1), rows, axis=0)
         for mine, rows in zip(columns, ids, strict=True)
         if mine.size
     ]
-    table = build.op("Concat", *taken, axis=2) if len(taken) > 1 else taken[0]
+    table = build.op("Concat", *parts, axis=2) if len(parts) > 1 else parts[0]
     return table if np.array_equal(back, np.arange(back.size)) else build.op("Gather", table, back, axis=2)

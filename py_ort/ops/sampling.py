@@ -16,22 +16,22 @@ _FACTOR, _MODULUS = 16807, 2**31 - 1
 _NUMBERS = float(_MODULUS - 1)
 
 
-def uniform(build: Builder, seed: Any, turns: Any, rows: Any) -> Any:
-    """Numbers in [0, 1) for each turn and row, [turns, rows] of float64: two of the generator's make one.
+def uniform(build: Builder, seed: Any, iterations: Any, rows: Any) -> Any:
+    """Numbers in [0, 1) for each iteration and row, [iterations, rows] of float64: two of the generator's make one.
 
-    `seed`: [1] of int32, or None; `turns` a scalar, `rows` [1], of int64.
+    `seed`: [1] of int32, or None; `iterations` a scalar, `rows` [1], of int64.
     """
     state = np.array([0]) if seed is None else build.op("Cast", seed, to=_INT64)
     state = build.op("Mod", build.op("Reshape", state, np.array([], np.int64)), np.array(_MODULUS))
     state = build.op("Max", state, np.array(1))
-    count = build.op("Mul", build.op("Mul", turns, build.op("Squeeze", rows, np.array([0]))), np.array(2))
+    count = build.op("Mul", build.op("Mul", iterations, build.op("Squeeze", rows, np.array([0]))), np.array(2))
 
     def step(build: Builder, number: Any, states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
         after = build.op("Mod", build.op("Mul", states[0], np.array(_FACTOR)), np.array(_MODULUS))
         return build.constant(np.array(True)), [after], [after]
 
     _, (numbers,) = loop(build, count, [state], step)
-    pairs = build.op("Concat", build.op("Reshape", turns, np.array([-1])), rows, np.array([2]), axis=0)
+    pairs = build.op("Concat", build.op("Reshape", iterations, np.array([-1])), rows, np.array([2]), axis=0)
     pairs = build.op("Reshape", build.op("Sub", numbers, np.array(1)), pairs)
     pairs = build.op("Cast", pairs, to=_DOUBLE)
     sums = build.op("ReduceSum", build.op("Mul", pairs, np.array([1, _NUMBERS])), np.array([2]), keepdims=0)

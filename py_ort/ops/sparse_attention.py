@@ -37,8 +37,8 @@ def sparse_attention(node: ir.Node, build: Builder) -> Any:
     keys = build.op("Div", _range(build, total), np.array(size, np.int32))
     mine = build.op("Transpose", build.op("Gather", mine, keys, axis=3), perm=[1, 0, 2, 3])
     # Heads by turns.
-    turns = build.op("Div", np.array([heads]), build.op("Shape", rows, start=0, end=1))
-    repeats = build.op("Concat", np.array([1]), turns, np.array([1, 1]), axis=0)
+    repeats_each = build.op("Div", np.array([heads]), build.op("Shape", rows, start=0, end=1))
+    repeats = build.op("Concat", np.array([1]), repeats_each, np.array([1, 1]), axis=0)
     mine = build.op("Tile", mine, repeats)
     kind = query.dtype.numpy()
     lowest = np.finfo(kind).min if kind.type in (np.float32, np.float16) else -1e30

@@ -308,7 +308,7 @@ def _attention(g: RandomGraph, x: str, shape: Shape) -> str:
 
 
 @_motif("interleaved_heads")
-def _heads_by_turns(g: RandomGraph, x: str, shape: Shape) -> str:
+def _interleaved_heads(g: RandomGraph, x: str, shape: Shape) -> str:
     rows, (n, h, _) = _rows(g, x, shape, 8)
     wide = g.op("MatMul", [rows, g.floats(8, 24)], (n, h, 24))
     five = g.op("Reshape", [wide, g.ints(0, 0, 2, 3, 4)], (n, h, 2, 3, 4))

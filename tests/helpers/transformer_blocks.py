@@ -49,14 +49,14 @@ class Block(GraphWriter):
         return self.op("LayerNormalization", x, self.weights(width), self.weights(width), axis=-1)
 
     def gelu(self, x: str) -> str:
-        bent = self.op("Add", self.op("Erf", self.op("Div", x, self.constant(2**0.5))), self.constant(1.0))
-        return self.op("Mul", self.op("Mul", x, bent), self.constant(0.5))
+        activated = self.op("Add", self.op("Erf", self.op("Div", x, self.constant(2**0.5))), self.constant(1.0))
+        return self.op("Mul", self.op("Mul", x, activated), self.constant(0.5))
 
     def gelu_new(self, x: str) -> str:
         """GPT-2's, by tanh."""
         cube = self.op("Mul", self.constant(0.044715), self.op("Pow", x, self.constant(3.0)))
-        bent = self.op("Tanh", self.op("Mul", self.constant((2 / np.pi) ** 0.5), self.op("Add", x, cube)))
-        return self.op("Mul", self.op("Mul", self.constant(0.5), x), self.op("Add", self.constant(1.0), bent))
+        activated = self.op("Tanh", self.op("Mul", self.constant((2 / np.pi) ** 0.5), self.op("Add", x, cube)))
+        return self.op("Mul", self.op("Mul", self.constant(0.5), x), self.op("Add", self.constant(1.0), activated))
 
     def stack(self, x: str) -> str:
         """[batch, heads, places, size] → [batch * heads, places, size]."""

@@ -114,11 +114,11 @@ class _Names:
     """Identifiers for dimension names, which may hold any character; different names stay different."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}
+        self._used: dict[str, str] = {}
 
     def of(self, name: str) -> str:
         plain = re.sub(r"\W", "_", name)
         plain = plain if plain and not plain[0].isdigit() else f"d_{plain}"
-        while self._taken.setdefault(plain, name) != name:
+        while self._used.setdefault(plain, name) != name:
             plain += "_"
         return plain
