@@ -1,4 +1,5 @@
 // The cases of test_javascript_api.py: py_ort.mjs in a page of one's own.
+import { equal, fails } from './javascript_checks.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
 export { env };
@@ -6,22 +7,6 @@ export { env };
 const create = (name, options) => InferenceSession.create(`${name}.pyort`, options);
 const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 const scale = new Tensor('float32', [10, 20, 30]);
-
-function equal(actual, expected) {
-  if (actual.length === expected.length && [...actual].join() === expected.join()) return;
-  throw new Error(`expected ${expected}, got ${[...actual]}`);
-}
-
-async function fails(work, words) {
-  const error = await Promise.resolve()
-    .then(work)
-    .then(
-      () => undefined,
-      (e) => e,
-    );
-  if (!error) throw new Error(`no error, where one should say: ${words}`);
-  if (!new RegExp(words).test(error.message)) throw error;
-}
 
 /** What goes to the console until `stop`. */
 function listening(method) {

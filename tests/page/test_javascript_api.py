@@ -42,6 +42,7 @@ def javascript() -> Iterator[Any]:
         *ASSETS.glob("*.wasm"),
         ASSETS / "microkernel_worker.js",
         HERE / "javascript_api.mjs",
+        HERE / "javascript_checks.mjs",
     ):
         shutil.copy(file, page.folder / file.name)
     for name, model in {"add": small_models.add(), "strings": strings()}.items():

@@ -262,9 +262,12 @@ export interface TensorFactory {
     options: TensorFromTextureOptions<T>,
   ): TypedTensor<'float32'>;
   /**
-   * A tensor in a buffer of the caller's, of the device that the session is on (Runtime.registerDevice). It stays the
+   * A tensor in a buffer of the caller's, of the device that the session is on (`env.webgpu.device`). It stays the
    * caller's. It needs the usages STORAGE, COPY_SRC and COPY_DST, and a size that is a multiple of 16; what lies behind
    * the elements is not read.
+   *
+   * Elements lie in it as on the CPU: int8 and uint8 have a byte each; int16, uint16, float16 and bfloat16 two, with or
+   * without shader-f16. Only int64 is i32 there, uint64 u32, and bool u32, 0 or 1: four bytes each.
    */
   fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(
     buffer: GpuBuffer,

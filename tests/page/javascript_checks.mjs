@@ -1,0 +1,24 @@
+// What the cases of pages say when they fail.
+
+export function equal(actual, expected) {
+  if (actual.length === expected.length && [...actual].join() === [...expected].join()) return;
+  throw new Error(`expected ${[...expected]}, got ${[...actual]}`);
+}
+
+/** `actual` may be off by `most`. */
+export function near(actual, expected, most) {
+  if (actual.length === expected.length && [...actual].every((value, i) => Math.abs(value - expected[i]) <= most))
+    return;
+  throw new Error(`expected ${[...expected]}, give or take ${most}, got ${[...actual]}`);
+}
+
+export async function fails(work, words) {
+  const error = await Promise.resolve()
+    .then(work)
+    .then(
+      () => undefined,
+      (e) => e,
+    );
+  if (!error) throw new Error(`no error, where one should say: ${words}`);
+  if (!new RegExp(words).test(error.message)) throw error;
+}

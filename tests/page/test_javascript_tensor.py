@@ -1,0 +1,93 @@
+"""Tensor of py_ort.mjs: every type, GPU buffers filled by hand, images; against onnxruntime-web in the same page."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_models
+from onnx import TensorProto, helper
+
+import py_ort
+from py_ort.bench.peer import find_dist
+from py_ort.compiler.compile import compile_model
+from py_ort.exceptions import EngineError
+
+pytestmark = pytest.mark.browser
+HERE = Path(__file__).resolve().parent
+CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_tensor.mjs").read_text(), re.MULTILINE)
+ASSETS = HERE.parents[1] / "py_ort/assets"
+FLOATS = ["float32", "float16", "bfloat16"]
+INTEGERS = ["int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
+ON_GPU = [*FLOATS, *INTEGERS, "bool"]
+AS_BITS = ["int4", "uint4", "bfloat16", "float8e4m3fn", "float8e5m2"]
+
+
+def five(name: str, elem_type: int) -> object:
+    return helper.make_tensor_value_info(name, elem_type, [5])
+
+
+def type_of(name: str) -> int:
+    """ONNX's number of one of JavaScript's types."""
+    return TensorProto.DataType.Value({"float32": "FLOAT"}.get(name, name.upper()))
+
+
+def where(type_name: str) -> bytes:
+    """y = c ? x : z of a type, and f, the same as floats."""
+    elem_type = type_of(type_name)
+    nodes = [helper.make_node("Where", ["c", "x", "z"], ["y"]), helper.make_node("Cast", ["y"], ["f"], to=1)]
+    inputs = [five("c", TensorProto.BOOL), five("x", elem_type), five("z", elem_type)]
+    return small_models.model(nodes, inputs, [five("y", elem_type), five("f", TensorProto.FLOAT)])
+
+
+def reading(type_name: str) -> bytes:
+    """y = x of a type, and f, the same as floats."""
+    elem_type = type_of(type_name)
+    nodes = [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Cast", ["x"], ["f"], to=1)]
+    outputs = [five("y", elem_type), five("f", TensorProto.FLOAT)]
+    return small_models.model(nodes, [five("x", elem_type)], outputs, opset=21)
+
+
+@pytest.fixture(scope="module")
+def javascript() -> Iterator[Any]:
+    """Runs a case of javascript_tensor.mjs."""
+    from plain_page import PlainPage
+
+    try:
+        peer = find_dist() / "ort.wasm.min.mjs"
+    except EngineError:
+        peer = None
+    opened = PlainPage()
+    page = opened._page
+    files = [*ASSETS.glob("*.mjs"), *ASSETS.glob("*.wasm"), ASSETS / "microkernel_worker.js"]
+    for file in (*files, HERE / "javascript_tensor.mjs", HERE / "javascript_checks.mjs"):
+        shutil.copy(file, page.folder / file.name)
+    if peer:
+        shutil.copy(peer, page.folder / "onnxruntime_web.mjs")
+    for name in ON_GPU:
+        py_ort.export(where(name), page.folder / f"where_{name}.pyort")
+    for name in AS_BITS:
+        py_ort.export(reading(name), page.folder / f"read_{name}.pyort")
+    run = "async (name) => (await import('./javascript_tensor.mjs')).cases[name]()"
+
+    def evaluate(case: str) -> None:
+        if "onnxruntime-web" in case and not peer:
+            pytest.skip("onnxruntime-web is not installed, and npm cannot fetch it")
+        page.evaluate(run, case)
+
+    yield evaluate
+    opened.close()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tensor(javascript: Any, case: str) -> None:
+    javascript(case)
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_the_models_of_gpu_buffers_run_on_the_gpu(name: str) -> None:
+    assert {node.provider for node in compile_model(where(name)).placement.nodes} == {"webgpu"}
