@@ -26,7 +26,7 @@ class ScalarFunction:
         name: What programs and attributes call it: the operator's name, but for variants of one operator.
         formula: Of x and the parameters.
         parameters: Two at most, with ONNX's defaults. They are float attributes of the operator, in this order
-            `activation_params` of what the function ends, and numbers of an instruction.
+            numbers of an instruction.
         domains: Those in which it is an operator by itself.
         types: The elements that the operator takes; on a GPU only floats where `integer` is empty.
         variant_of: The operator that it is with an attribute of a certain value: (operator, attribute, value).
@@ -80,8 +80,6 @@ FUNCTIONS: dict[str, ScalarFunction] = {
             {"low": -math.inf, "high": math.inf},
             domains=(),  # whose bounds are inputs
             ends=True,
-            # Where the bounds are the wrong way round, ONNX wants the upper one.
-            wgsl="or_nan(min(max(x, F(low)), F(high)), x)",
         ),
         _F("LeakyRelu", "alpha * x if x < 0 else x", {"alpha": 0.01}, ends=True, gate=True, cheap=True),
         _F("ThresholdedRelu", "x if x > alpha else 0", _ALPHA, ends=True, gate=True),
@@ -107,7 +105,6 @@ FUNCTIONS: dict[str, ScalarFunction] = {
             "x * clamp(x * 0.16666666666666666 + 0.5, 0, 1)",
             ends=True,
             cheap=True,
-            wgsl="x * clamp(x * 0.16666666666666666 + 0.5, F(0.0), F(1.0))",
         ),
         _F("Tanh", "tanh(x)", ends=True, gate=True),
         _F("ScaledTanh", "alpha * tanh(beta * x)", {"alpha": 1.0, "beta": 1.0}, domains=(), gate=True),

@@ -42,9 +42,12 @@ fn nan() -> f32 { return bitcast<f32>(nan_bits); }`,
   relu: { wgsl: 'fn relu(x: F) -> F { return select(x, F(0.0), bitcast<U>(x) - U(0x80000001u) <= U(0x7f7fffffu)); }' },
   // 0 for -0.
   plain_zero: { wgsl: 'fn plain_zero(x: F) -> F { return select(x, F(0.0), x == F(0.0)); }' },
+  // What is within the bounds stays, also -0; where they are the wrong way round, the upper one counts. By comparisons:
+  // WGSL's clamp takes ten times as long on SwiftShader, which looks for NaNs in each of its parts.
   bounded: {
     needs: ['or_nan'],
-    wgsl: 'fn bounded(x: F, low: F, high: F) -> F { return or_nan(clamp(x, low, high), x); }',
+    wgsl: `fn bounded(x: F, low: F, high: F) -> F {
+  let y = select(x, low, x < low); return or_nan(select(y, high, y > high), x); }`,
   },
   sign_: { needs: ['or_nan'], wgsl: 'fn sign_(x: F) -> F { return or_nan(sign(x), x); }' },
   exp_: { needs: ['or_nan'], wgsl: 'fn exp_(x: F) -> F { return or_nan(exp(x), x); }' },
