@@ -187,7 +187,7 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
         DeadCode(),
     ]
     if level >= Level.EXTENDED:
-        products = [Residual("MatMul", "Gemm")] if target.product_residuals else []
+        products = [Residual(target, "MatMul", "Gemm")] if target.launches else []
         passes += [
             TransposedNorms(),
             RotaryEmbedding(target),
@@ -205,12 +205,12 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
             PackedGates(target),
             ConvAffine(),
             *([ScaleShift()] if level >= Level.LAYOUT else []),
-            Residual(),
+            Residual(target, "Conv"),
             SkipNorm(target),
             *products,
-            Activation(),
-            ActivationOffset(),
-            Residual(),
+            Activation(target),
+            ActivationOffset(target),
+            Residual(target, "Conv"),
             *products,
         ]
     return [*passes, DeadCode()]

@@ -68,13 +68,17 @@ class Target:
     @property
     def matmul_bias(self) -> bool:
         """Whether MatMul takes a bias, wherever it may run."""
-        return all(self.manifests[name].offers("bias", "", "MatMul") for name in self.providers)
+        return self.takes("bias", "MatMul")
+
+    def takes(self, feature: str, op_type: str) -> bool:
+        """Tell whether an operator of ai.onnx has a feature ("epilogue", "residual"), wherever it may run."""
+        manifests = [self.manifests[name] for name in self.providers]
+        return all(m.offers(feature, "", op_type) for m in manifests if m.has("", op_type))
 
     @property
-    def product_residuals(self) -> bool:
-        """Whether MatMul and Gemm take a tensor that is added to the product, and it pays: a launch less on a GPU."""
-        manifests = [self.manifests[name] for name in self.providers]
-        return all(m.offers("residual", "", "MatMul") for m in manifests) and manifests[0].launches
+    def launches(self) -> bool:
+        """Whether kernels are launched on a device, where each one less counts."""
+        return self.manifests[self.first].launches
 
     def has_channels_last(self, node: ir.Node) -> bool:
         """Tell of a node in NCHW whether the first provider that can run it at all has its NHWC form."""

@@ -7,6 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import epilogue_of_activation
 from py_ort.ir.graph import attribute, attributes_of, dims, rank, set_attributes
 from py_ort.ir.operators import MICROSOFT, NHWC, Operator, in_parts, lowering
 from py_ort.ir.spatial import conv_transpose_output, explicit_pads, fill_spatial, infer_window
@@ -65,8 +66,12 @@ def nhwc_conv(node: ir.Node, build: Builder) -> Any:
 
 @lowering("FusedConv", domain=MICROSOFT)
 def fused_conv(node: ir.Node, build: Builder) -> Any:
-    """com.microsoft's fused convolution is our Conv with an activation."""
-    result = build.op("Conv", *node.inputs, **attributes_of(node))
+    """com.microsoft's fused convolution is our Conv with an epilogue."""
+    kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}
+    residual = len(node.inputs) > 3 and node.inputs[3] is not None
+    numbers = attribute(node, "activation_params", ())
+    epilogue = epilogue_of_activation(attribute(node, "activation", ""), numbers, residual)
+    result = build.op("Conv", *node.inputs, epilogue=epilogue.program or None, **kept)
     made = result.producer()
     conv(made, build)
     return result

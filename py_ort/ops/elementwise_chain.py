@@ -1,9 +1,7 @@
 """ElementwiseChain: several elementwise operators as one node; `passes/placed/elementwise_chains.py` makes it.
 
-Attribute `program` has an instruction for each, separated by `;`: operator, registers, numbers with `#`
-("Mul 0 1;LeakyRelu 2 #0.1"). Registers are the inputs (broadcast), then the results; all are floats, truths 0 and 1;
-the last one is the output. Names are ONNX's; attributes, and constant inputs of Clip and Pow, are the numbers; Max and
-Min have two registers, Mod is C's fmod. Functions of one number are those of `py_ort/schema/scalar_functions.py`.
+Attribute `program` (`py_ort/ir/programs.py`) is given the inputs, broadcast. Names are ONNX's; attributes, and constant
+inputs of Clip and Pow, are the numbers; Max and Min have two registers, Mod is C's fmod.
 
 With `reduction` (a Reduce operator), `axes` (from 0) and `keepdims`, the last register is reduced at once, and never
 written as a tensor; what the reduction gives goes through the program `finish`, if there is one (register 0: the

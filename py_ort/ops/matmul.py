@@ -7,6 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import epilogue_of_activation
 from py_ort.ir.graph import attribute, attributes_of, dims, set_attributes
 from py_ort.ir.operators import MICROSOFT, Operator, lowering
 from py_ort.ir.value_types import like
@@ -61,11 +62,12 @@ def legacy_gemm(node: ir.Node, build: Builder) -> None:
 
 @lowering("FusedGemm", domain=MICROSOFT)
 def fused_gemm(node: ir.Node, build: Builder) -> Any:
-    """com.microsoft's fused product is our Gemm with an activation."""
-    kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation_")}
+    """com.microsoft's fused product is our Gemm with an epilogue."""
+    kept = {name: item for name, item in attributes_of(node).items() if not name.startswith("activation")}
     parameters = [
         attribute(node, name)
         for name in ("activation_alpha", "activation_beta", "activation_gamma")
         if name in node.attributes
     ]
-    return build.op("Gemm", *node.inputs, activation_params=[float(p) for p in parameters] or None, **kept)
+    epilogue = epilogue_of_activation(attribute(node, "activation", ""), parameters, residual=False)
+    return build.op("Gemm", *node.inputs, epilogue=epilogue.program or None, **kept)

@@ -16,6 +16,7 @@ import onnx_ir as ir
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.load import load_model
 from py_ort.compiler.placement import PlacedNode
+from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import dims, origins, subgraphs
 
 #: Characters of a name, an attribute, a dimension's formula: whatever is longer tells nobody anything.
@@ -220,6 +221,8 @@ def _attributes(node: ir.Node) -> Iterator[str]:
         value = attribute.value
         if attribute.type == ir.AttributeType.TENSOR:
             text = f"{value.dtype.name.lower()}{list(value.shape)}"
+        elif name == "epilogue":
+            text = str(Epilogue.of(node))
         else:
             text = str(
                 list(value[:_MOST_ATTRIBUTE]) if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -59,7 +59,8 @@ def manifests(
         columns: Convolutions, pools, Resize and Concat on the GPU read and write columns.
         integers: There are com.microsoft's operators on integers, on wasm, and MatMulNBits, on webgpu.
     """
-    more = ["bias", "residual"] if matmul_bias else []
+    ends = ["epilogue", "residual"]
+    more = ["bias", *ends] if matmul_bias else ["epilogue"]
     gpu = [{"domain": "", "op_type": name, "types": [FLOATS]} for name in _COMPUTES]
     gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in _MOVES]
     gpu += [{"domain": NHWC, "op_type": name, "types": [FLOATS]} for name in WINDOWS]
@@ -85,7 +86,10 @@ def manifests(
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
     for each, op_type in ((wasm, "QLinearAdd"), (gpu, "MatMulNBits")) if integers else ():
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
+    for entry in (*gpu, *wasm):
+        if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):
+            entry["features"] = ends
     for entry in gpu if columns else ():
         if (entry["domain"], entry["op_type"]) in COLUMNS:
-            entry["features"] = ["columns"]
+            entry["features"] = [*entry.get("features", ()), "columns"]
     return {"webgpu": Manifest.of("webgpu", gpu), "wasm": Manifest.of("wasm", wasm)}

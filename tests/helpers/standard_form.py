@@ -12,6 +12,7 @@ import onnx_ir as ir
 from py_ort.compiler import CompiledModel
 from py_ort.compiler.saved.standard_form import FUSED, StandardForm, get
 from py_ort.ir.operators import INTERNAL, NHWC
+from py_ort.ir.programs import parse_program
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 _NUMBERS = {"IsInf": ("detect_positive", "detect_negative")}
@@ -156,10 +157,9 @@ class _Writer(StandardForm):
 
     def _program(self, proto: onnx.GraphProto, node: ir.Node, program: str, names: list[str]) -> str:
         dtype = node.outputs[0].dtype or ir.DataType.FLOAT
-        for line in program.split(";"):
-            op_type, *words = line.split(" ")
-            operands = [names[int(word)] for word in words if word[0] != "#"]
-            numbers = [float(word[1:]) for word in words if word[0] == "#"]
+        for each in parse_program(program):
+            op_type, numbers = each.op, list(each.numbers)
+            operands = [names[register] for register in each.registers]
             if op_type == "Number":
                 names.append(self.array(proto, np.array(numbers[0], dtype.numpy())))
             elif op_type in FUNCTIONS:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from case import Case, r
+from epilogues import epilogue
 
 NHWC = "com.ms.internal.nhwc"
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -24,7 +25,7 @@ def _gelu_tanh(v: Array) -> Array:
     return 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
 
 
-# name: (activation_params, the function of float64)
+# name: (its first parameters, the function of float64)
 ACTIVATIONS: dict[str, tuple[list[float], Function]] = {
     "Relu": ([], lambda v: np.maximum(v, 0)),
     "Clip": ([-0.5, 0.7], lambda v: np.clip(v, -0.5, 0.7)),
@@ -81,7 +82,7 @@ def _ended(op: str, activation: str) -> Case:
     def expected(*arrays: Array) -> Array:
         return function(sums(*(x.astype(np.float64) for x in arrays))).astype(np.float32)
 
-    extra = {"activation": activation, **({"activation_params": params} if params else {})}
+    extra = epilogue(activation, params)
     domain = NHWC if op.startswith("Conv") else ""
     return Case(op, inputs, {**attributes, **extra}, expected, tolerance="normal", domain=domain)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from case import Case, Input, Random, i64, r
 from channels_last import NHWC, moved
+from epilogues import epilogue
 
 Array = np.ndarray[Any, np.dtype[Any]]
 UP = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
@@ -23,7 +24,7 @@ def columns(
         for k in range(len(cuts) // 2):
             operands[k] = operands[k][..., cuts[2 * k] : cuts[2 * k] + cuts[2 * k + 1]]
         residual = operands.pop(3) if op.startswith("Conv") and len(operands) > 3 else None
-        plain = {name: item for name, item in kept.items() if name != "activation"}
+        plain = {name: item for name, item in kept.items() if name != "epilogue"}
         if op in ("Resize", "Concat"):
             (y,) = Case(op, operands, plain).expectation(operands)
         else:
@@ -31,7 +32,7 @@ def columns(
         if residual is not None:
             first, count = given.get("residual_columns", (0, residual.shape[-1]))
             y = y + residual[..., first : first + count]
-        y = np.maximum(y, 0) if "activation" in kept else y
+        y = np.maximum(y, 0) if "Relu" in kept.get("epilogue", "") else y
         if "y_columns" not in given:
             return y
         first, width = given["y_columns"]
@@ -49,7 +50,9 @@ def columns(
 def conv(inputs: Sequence[Input], channels: int, outputs: int, size: int = 1, *, group: int = 1, **given: Any) -> Case:
     """X, and maybe Z and the tensor to write into; weights and a bias come between."""
     x, *rest = inputs
-    kept: dict[str, Any] = {"pads": [size // 2] * 4, "activation": "Relu", **({"group": group} if group > 1 else {})}
+    residual = len(rest) > 0 and rest[0] is not None
+    kept: dict[str, Any] = {"pads": [size // 2] * 4, **epilogue("Relu", residual="first" if residual else None)}
+    kept |= {"group": group} if group > 1 else {}
     weights = r(outputs, channels // group, size, size, low=-0.5, high=0.5)
     given |= {"into": 4} if "y_columns" in given else {}
     return columns("Conv", [x, weights, r(outputs), *rest], kept, **given)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from case import Case, i64, r
+from epilogues import epilogue
 
 NHWC = "com.ms.internal.nhwc"
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -39,7 +40,7 @@ def _both(
     outputs = w[0] if op == "Conv" else w[1] * group
     perm = (2, 3, 1, 0) if op == "Conv" else (2, 3, 0, 1)
     plain = Case(op, [r(*x), r(*w), r(outputs)], attributes, tolerance="loose")
-    extra = {"activation": activation} if activation else {}
+    extra = epilogue(activation, residual="first" if residual else None)
 
     def make(packed: bool) -> Case:
         def expected(*given: np.ndarray) -> np.ndarray:

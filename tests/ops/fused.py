@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from case import Case, r
+from epilogues import epilogue
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -79,9 +80,12 @@ _IMAGE = [r(1, 5, 6, 8), r(1, 1, 8, 12), r(12), r(1, 5, 6, 12)]
 _LEAST = np.float32(-3.4028234663852886e38)
 
 
-def _ending(activation: str, function: Callable[[Array], Array], inputs: Sequence[Any], **ends: Any) -> Case:
-    expected = _conv(function, bool(ends.get("residual_last")), ends.get("activation_offset", 0.0))
-    attributes = {**_1X1, "activation": activation, **ends}
+def _ending(
+    activation: str, function: Callable[[Array], Array], inputs: Sequence[Any], offset: float = 0.0, last: bool = False
+) -> Case:
+    expected = _conv(function, last, offset)
+    residual: Any = None if len(inputs) < 4 else "last" if last else "first"
+    attributes = {**_1X1, **epilogue(activation, residual=residual, offset=offset or None)}
     return Case("Conv", inputs, attributes, expected, domain="com.ms.internal.nhwc", tolerance="normal")
 
 
@@ -95,11 +99,11 @@ CASES = [
     _packed("masked by large numbers", (2, 2), (8, 8), 9, 48, np.full((2, 1, 1, 9), _LEAST)),
     _packed("masked by infinity", (2, 2), (8, 8), 9, 48, np.full((1, 1, 9, 9), -np.inf, np.float32)),
     _packed("added", (2, 2), (8, 8), 9, 48, r(1, 2, 9, 9)),
-    _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], activation_offset=0.7),
-    _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], activation_offset=-0.2),
-    _ending("Sigmoid", _sigmoid, _IMAGE[:2], activation_offset=1.5),
-    _ending("Tanh", np.tanh, _IMAGE[:2], activation_offset=1.5),
-    _ending("Swish", lambda v: v * _sigmoid(v), _IMAGE, residual_last=1),
+    _ending("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), _IMAGE[:3], offset=0.7),
+    _ending("LeakyRelu", lambda v: np.where(v < 0, 0.01 * v, v), _IMAGE[:3], offset=-0.2),
+    _ending("Sigmoid", _sigmoid, _IMAGE[:2], offset=1.5),
+    _ending("Tanh", np.tanh, _IMAGE[:2], offset=1.5),
+    _ending("Swish", lambda v: v * _sigmoid(v), _IMAGE, last=True),
     _ending("Swish", lambda v: v * _sigmoid(v), _IMAGE),
-    _ending("Relu", lambda v: np.maximum(v, 0), _IMAGE, residual_last=1),
+    _ending("Relu", lambda v: np.maximum(v, 0), _IMAGE, last=True),
 ]

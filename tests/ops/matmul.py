@@ -2,6 +2,7 @@
 
 import numpy as np
 from case import MICROSOFT, Case, r
+from epilogues import epilogue
 
 MATMULS = [
     ((3, 4), (4, 5)),
@@ -55,7 +56,7 @@ def _behind(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, z: np.ndarray
 
 def _with_residual(op: str, *shapes: tuple[int, ...] | None, last: int = 0) -> Case:
     """A, B, bias and what is added."""
-    attributes = {"activation": "LeakyRelu", **({"residual_last": 1} if last else {})}
+    attributes = epilogue("LeakyRelu", residual="last" if last else "first")
     inputs = [None if shape is None else r(*shape) for shape in shapes]
     return Case(op, inputs, attributes, _behind if last else _before, tolerance="loose")
 
@@ -69,7 +70,7 @@ CASES = [
     Case(
         "MatMul",
         [r(2, 9, 16), r(16, 12), r(12)],
-        {"activation": "Relu"},
+        epilogue("Relu"),
         _relu_of_linear,
         tolerance="normal",
         name="bias",

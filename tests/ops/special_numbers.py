@@ -6,6 +6,7 @@ from typing import Any
 import activations
 import numpy as np
 from case import Case, i64, r
+from epilogues import epilogue
 
 NAN, INF = np.nan, np.inf
 F = np.float32
@@ -56,7 +57,7 @@ ODD: list[tuple[str, dict[str, float]]] = [
 def _ended(host: str, activation: str) -> Case:
     """An activation behind a product or a convolution that has a NaN in some of its rows."""
     params, function = activations.ACTIVATIONS[activation]
-    extra = {"activation": activation, **({"activation_params": params} if params else {})}
+    extra = epilogue(activation, params)
     rows = np.array([1, -NAN, 0.5, -2, NAN, INF, -0.25, 3], F)
     if activation in ("Mish", "GeluTanh", "Softplus"):  # whose float64 has no limit here
         rows[5] = 2.5

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from case import MICROSOFT, Case
+from epilogues import epilogue
 
 from py_ort.schema.scalar_functions import FUNCTIONS, ScalarFunction
 
@@ -44,7 +45,7 @@ class Place:
 
 
 def _ended(row: ScalarFunction, numbers: list[float]) -> dict[str, Any]:
-    return {"activation": row.name, **({"activation_params": numbers} if numbers else {})}
+    return epilogue(row.name, numbers)
 
 
 def _gate(row: ScalarFunction, numbers: list[float]) -> dict[str, Any]:

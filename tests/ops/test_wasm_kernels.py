@@ -41,6 +41,7 @@ WITH_MICROKERNELS = (
     "channels_last",
     "convolution",
     "elementwise_chain",
+    "ends",
     "fused",
     "matmul",
     "normalization",

@@ -1,4 +1,4 @@
-// The activations that end a micro-kernel.
+// The functions, and the rest of an epilogue, that end a micro-kernel.
 #pragma once
 
 #include "microkernels/target.h"
@@ -8,10 +8,12 @@
 namespace py_ort::PY_ORT_TARGET {
 
 // The costly ones, out of line and many vectors at a time: they would only swell the loops of the cheap ones.
-[[gnu::noinline]] inline void activate_slowly(const Activation& activation, v128_t* values, int count) {
-  const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(activation.offset);
+[[gnu::noinline]] inline void activate_slowly(const Activation& activation, float more, v128_t* values, int count) {
+  const v128_t a = simd::splat(activation.a), b = simd::splat(activation.b), offset = simd::splat(more);
   switch (activation.kind) {
-    case Activation::none: return;
+    case Activation::none:
+      for (int i = 0; i < count; ++i) values[i] = simd::add(values[i], offset);
+      return;
 #define PY_ORT_CASE(kind, ...)                                                                             \
   case Activation::kind:                                                                                   \
     for (int i = 0; i < count; ++i) values[i] = simd::add(simd::functions::kind(values[i], a, b), offset); \
@@ -21,12 +23,12 @@ namespace py_ort::PY_ORT_TARGET {
   }
 }
 
-// N vectors that the compiler keeps in registers.
+// Function and offset, of N vectors that the compiler keeps in registers. The residual is added where it lies.
 template <int N>
-inline void activate(const Activation& activation, v128_t (&values)[N]) {
-  if (activation.kind == Activation::none) return;
-  if (activation.kind == Activation::clip) {
-    const v128_t low = simd::splat(activation.a), high = simd::splat(activation.b);
+inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
+  if (epilogue.form == Epilogue::identity) return;
+  if (epilogue.form == Epilogue::clamp) {
+    const v128_t low = simd::splat(epilogue.activation.a), high = simd::splat(epilogue.activation.b);
 #pragma clang loop unroll(full)
     for (int i = 0; i < N; ++i) values[i] = simd::at_most(simd::at_least(values[i], low), high);
     return;
@@ -34,15 +36,22 @@ inline void activate(const Activation& activation, v128_t (&values)[N]) {
   v128_t copies[N];  // only these have an address
 #pragma clang loop unroll(full)
   for (int i = 0; i < N; ++i) copies[i] = values[i];
-  activate_slowly(activation, copies, N);
+  activate_slowly(epilogue.activation, epilogue.offset, copies, N);
 #pragma clang loop unroll(full)
   for (int i = 0; i < N; ++i) values[i] = copies[i];
 }
 
+// One vector; the residual is `z`, if any.
+inline v128_t apply(const Epilogue& epilogue, v128_t x, const v128_t* z) {
+  v128_t values[1] = {z && !epilogue.residual_last ? simd::add(x, *z) : x};
+  apply(epilogue, values);
+  return z && epilogue.residual_last ? simd::add(values[0], *z) : values[0];
+}
+
 inline v128_t activate(const Activation& activation, v128_t x) {
-  v128_t values[1] = {x};
-  activate(activation, values);
-  return values[0];
+  if (activation.kind == Activation::none) return x;
+  activate_slowly(activation, -0.0f, &x, 1);
+  return x;
 }
 
 }  // namespace py_ort::PY_ORT_TARGET

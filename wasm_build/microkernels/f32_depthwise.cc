@@ -31,10 +31,13 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
 #pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
     const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
-    if (d.z)
+    const auto add_residual = [&] {
       for (int v = 0; v < V; ++v)
         sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
-    activate(d.activation, sums[p]);
+    };
+    if (d.z && !d.epilogue.residual_last) add_residual();
+    apply(d.epilogue, sums[p]);
+    if (d.z && d.epilogue.residual_last) add_residual();
     for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
   }
 }

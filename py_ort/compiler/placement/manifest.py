@@ -71,7 +71,8 @@ class Manifest:
             an empty entry accepts all.
         requirements: What nodes must be like besides.
         features: What kernels can do besides, by name: "columns" (they read and write columns of wider tensors,
-            `py_ort.compiler.passes.placed.columns`), "bias" and "residual" (of MatMul: tensors added to the product).
+            `py_ort.compiler.passes.placed.columns`), "bias" (of MatMul: input 2 is added),
+            "epilogue" and "residual" (of products: `py_ort.ir.epilogue`).
     """
 
     provider: str

@@ -1,6 +1,6 @@
 """The optimized graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
 
-Fused activations, the residual of a convolution or product, the bias of MatMul. Operators of com.microsoft stay, and
+Epilogues of convolutions and products, the bias of MatMul. Operators of com.microsoft stay, and
 so do those of domains that nobody else knows: such a file needs py_ort. Written between passes and layout, in the first
 opset, from 21 on, that knows all its operators; above 1 GiB the tensors go to a file beside it (`onnx_writer.py`).
 """
@@ -14,12 +14,13 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.saved.onnx_writer import Keep, OnnxWriter, inside
+from py_ort.ir.epilogue import Epilogue, has_epilogue
 from py_ort.ir.schemas import CANONICAL_OPSET, schema
 from py_ort.ir.type_names import type_name
 from py_ort.schema.scalar_functions import FUNCTIONS
 
 #: Attributes of fused operators that ONNX's own forms do not have.
-FUSED = ("activation", "activation_params", "activation_offset", "residual_last")
+FUSED = ("epilogue",)
 _MICROSOFT = "com.microsoft"
 _IR_VERSION = 10
 #: Since this opset, operators got further types, inputs and attributes, and kept their meaning.
@@ -52,7 +53,7 @@ class StandardForm(OnnxWriter):
             self.give(proto, node, self._swish(proto, node, inputs[0], get(node, "alpha", 1.0)))
         elif node.domain == "" and node.op_type == "Attention":
             self._attention(proto, node, inputs)
-        elif node.domain == "" and (get(node, "activation") or len(inputs) > _inputs_of(node.op_type)):
+        elif node.domain == "" and (has_epilogue(node) or len(inputs) > _inputs_of(node.op_type)):
             self.give(proto, node, self.fused(proto, node, inputs, self._kept(node)))
         else:
             self._since = max(self._since, _since(node))
@@ -74,14 +75,13 @@ class StandardForm(OnnxWriter):
         result = self.emit(proto, node.op_type, inputs, **attributes)
         if bias:
             result = self.emit(proto, "Add", [result, bias])
-        last = bool(get(node, "residual_last", 0))
-        if z and not last:
-            result = self.emit(proto, "Add", [result, z])
-        result = self.activation(proto, node, result)
-        if z and last:
-            result = self.emit(proto, "Add", [result, z])
-        offset = get(node, "activation_offset", 0.0)
-        return self.emit(proto, "Add", [result, self._number(proto, node, offset)]) if offset else result
+        for step in Epilogue.of(node).steps:
+            if step.kind == "function":
+                result = self.function(proto, node, step.function, list(step.numbers), result)
+            else:
+                more = z if step.kind == "residual" else self._number(proto, node, step.numbers[0])
+                result = self.emit(proto, "Add", [result, more])
+        return result
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
         """Append an Attention: heads cut out of the wider rows they lie in, a mask of one row repeated."""
@@ -113,11 +113,6 @@ class StandardForm(OnnxWriter):
         self._since = max(self._since, _LENGTHS_SINCE if len(inputs) > _LENGTHS else _ATTENTION_SINCE)
         outputs = [self.name(v) for v in node.outputs]
         proto.node.append(onnx.helper.make_node("Attention", inputs, outputs, name=self.node_name(node), **kept))
-
-    def activation(self, proto: onnx.GraphProto, node: ir.Node, x: str) -> str:
-        """Append the activation that is fused into a node, if there is one; return the result's name."""
-        name = get(node, "activation")
-        return self.function(proto, node, name, list(get(node, "activation_params", ())), x) if name else x
 
     def function(self, proto: onnx.GraphProto, node: ir.Node, name: str, parameters: list[float], x: str) -> str:
         """Append a scalar function of a node's type, with its first parameters; return the result's name."""

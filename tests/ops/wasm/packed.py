@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 from case import Case, r
+from epilogues import epilogue
 
 from py_ort.compiler.layout.packing import conv_panels, panels, transposed_panels
 
@@ -55,7 +56,7 @@ def _conv(
         return np.maximum(_last(plain) + z, 0)
 
     out = conv(_array(*x), weights, np.zeros(w[0], np.float32)).shape
-    attributes = {**common, "weight_layout": "panel8", "out_channels": w[0], "activation": "Relu"}
+    attributes = {**common, "weight_layout": "panel8", "out_channels": w[0], **epilogue("Relu", residual="first")}
     inputs = [r(x[0], *x[2:], x[1]), conv_panels(weights, group), r(w[0]), r(out[0], *out[2:], out[1])]
     return Case("Conv", inputs, attributes, expected, tolerance="loose", domain=NHWC, name=name)
 

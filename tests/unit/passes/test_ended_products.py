@@ -9,6 +9,7 @@ from graphs import check_equal, compiled, operators, parse
 
 from py_ort.compiler.canonical.canonicalize import canonicalize
 from py_ort.compiler.passes.fuse.activation_forms import ActivationForms
+from py_ort.ir.epilogue import Epilogue
 
 _RANDOM = np.random.default_rng(7)
 
@@ -165,5 +166,4 @@ def test_bounds_that_are_not_given(
     (host,) = compiled(model).model.graph
     largest = float(np.finfo(dtype).max)
     wanted = [{"largest": largest, "least": -largest}.get(bound, bound) for bound in bounds]
-    assert host.attributes["activation"].value == "Clip"
-    assert list(host.attributes["activation_params"].value) == wanted
+    assert Epilogue.of(host) == Epilogue().then("Clip", wanted)

@@ -46,7 +46,7 @@ def test_levels(level, expected):
         assert found["Conv"] == found["Identity"] == found["Relu"] == 1
     else:
         assert found == expected
-    fused = any(node.attributes.get("activation") for node in result.model.graph)
+    fused = any(node.attributes.get("epilogue") for node in result.model.graph)
     assert fused == (level in ("extended", "layout", "all"))
     check_equal(network(), result, feeds=random_feeds(network(), {"H": 6, "W": 5}), tolerance=1e-3)
 

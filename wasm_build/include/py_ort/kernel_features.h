@@ -19,7 +19,7 @@ struct FeatureRegistration {
 };
 }  // namespace detail
 
-// PY_ORT_FEATURES("", "MatMul", "bias,residual"), beside its PY_ORT_KERNEL.
+// PY_ORT_FEATURES("", "MatMul", "bias,epilogue,residual"), beside its PY_ORT_KERNEL.
 #define PY_ORT_FEATURES(domain, op_type, names)                     \
   static const ::py_ort::detail::FeatureRegistration PY_ORT_CONCAT( \
       features_, __COUNTER__)(::py_ort::KernelFeatures{domain, op_type, names})

@@ -13,15 +13,23 @@
 
 namespace py_ort {
 
-// What is done to a sum before it is stored: a function of py_ort/schema/scalar_functions.py with its parameters, and a
-// number added to that.
+// A function of py_ort/schema/scalar_functions.py with its parameters.
 struct Activation {
 #define PY_ORT_KIND(kind, ...) kind,
   enum Kind : int32_t { none, PY_ORT_ACTIVATIONS(PY_ORT_KIND) };
 #undef PY_ORT_KIND
   Kind kind = none;
   float a = 0, b = 0;
+};
+
+// What is done to a sum before it is stored: the residual Z is added, if there is one, before a function or behind all
+// else, and a number to the function's result.
+struct Epilogue {
+  enum Form : int32_t { identity, clamp, function };  // the first two cost next to nothing
+  Form form = identity;                               // of function and offset
+  Activation activation;
   float offset = -0.0f;  // which leaves even -0 as it is
+  bool residual_last = false;
 };
 
 // A window that slides over a channels-last image [batch, in[0], in[1], in[2], channels]; images with fewer axes have
@@ -33,7 +41,7 @@ struct Window {
   int32_t pixels_out() const { return batch * out[0] * out[1] * out[2]; }
 };
 
-// C[rows, n] = activation(A B + bias + Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
+// C[rows, n] = epilogue(A B + bias, Z). B lies in panels of 8 columns, [ceil(n/8), taps * k, 8], zero-filled.
 // Row r of A has `taps` pieces of k floats. Without a window taps is 1 and the piece begins at a + r * a_stride; with
 // one, rows are the output pixels, and piece t is the pixel below tap t of the window, or `zeros` (k of them) outside
 // of the image.
@@ -49,7 +57,7 @@ struct F32Gemm {
   int32_t z_stride = 0;
   float* c = nullptr;
   int32_t c_stride = 0;
-  Activation activation;
+  Epilogue epilogue;
   int32_t column_pieces = 1;  // units = ceil(rows / 6) * column_pieces
 
   static constexpr int32_t kRows = 6, kColumns = 8, kTilesPerBlock = 8;
@@ -74,7 +82,7 @@ struct F32Winograd {
   const float* bias = nullptr;
   const float* z = nullptr;  // shaped like y
   float* y = nullptr;
-  Activation activation;
+  Epilogue epilogue;
 
   static constexpr int32_t kTiles = 48;
   int32_t rows() const { return (window->out[1] + 1) / 2; }
@@ -85,7 +93,7 @@ struct F32Winograd {
   size_t scratch_bytes() const { return (static_cast<size_t>(k) + n + 8) * 16 * kTiles * sizeof(float) + kGemmScratch; }
 };
 
-// y[pixel, channel] = activation(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel] + Z).
+// y[pixel, channel] = epilogue(sum over taps of x[pixel below tap, channel] * w[tap, channel] + bias[channel], Z).
 // Units: groups of 4 output pixels.
 struct F32Depthwise {
   const Window* window = nullptr;
@@ -96,7 +104,7 @@ struct F32Depthwise {
   const float* bias = nullptr;
   const float* z = nullptr;  // [pixels, channels]
   float* y = nullptr;        // [pixels, channels]
-  Activation activation;
+  Epilogue epilogue;
 
   static constexpr int32_t kPixels = 4;
   int32_t units() const { return (window->pixels_out() + kPixels - 1) / kPixels; }

@@ -196,10 +196,11 @@ export interface Requirement {
 
 /**
  * What a kernel can do besides its operator, which passes ask for. columns: it reads and writes columns of wider
- * tensors where attributes say so (kernels/shared/columns.ts). Of MatMul, bias and residual: inputs 2 and 3 are added
- * to the product.
+ * tensors where attributes say so (kernels/shared/columns.ts). Of products, epilogue: it does what the attribute
+ * `epilogue` says, in the form that wgsl/epilogue.ts recognizes; residual: that may read input 3. Of MatMul, bias:
+ * input 2 is added to the product.
  */
-export type Feature = 'columns' | 'bias' | 'residual';
+export type Feature = 'columns' | 'bias' | 'epilogue' | 'residual';
 
 export interface Kernel<A = unknown> {
   readonly op: string;

@@ -1,9 +1,28 @@
 // WGSL of the functions of py_ort/schema/scalar_functions.py.
+import { KernelError } from '../contract/kernel';
 import { SCALAR_FUNCTIONS, type ScalarFunction } from '../schema/scalar_functions';
 
+/**
+ * All that are made of a product and a clamp, in one text: x, or with `gated` its product, between bounds. NaN and -0
+ * stay as they are.
+ */
+export const PIECEWISE: ScalarFunction = {
+  name: 'Piecewise',
+  kind: 'piecewise',
+  domains: [],
+  types: 'floats',
+  parameters: { scale: 1, shift: -0, low: -Infinity, high: Infinity, gated: 0 },
+  wgsl: 'select(F(1.0), x, gated > 0.5) * bounded(x * scale + F(shift), F(low), F(high))',
+  math: ['bounded'],
+  integer: '',
+  unsigned: '',
+  ends: false,
+  gate: false,
+};
+
 export function scalarFunction(name: string): ScalarFunction {
-  const found = SCALAR_FUNCTIONS.find((row) => row.name === name);
-  if (!found) throw new Error(`no function is called ${name}`);
+  const found = name === PIECEWISE.name ? PIECEWISE : SCALAR_FUNCTIONS.find((row) => row.name === name);
+  if (!found) throw new KernelError(`no function is called ${name}`, true);
   return found;
 }
 

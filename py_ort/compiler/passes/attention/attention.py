@@ -33,6 +33,7 @@ from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, sam
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.infer import infer_unknown
 
@@ -84,7 +85,7 @@ def _product_after(softmax: ir.Node) -> tuple[ir.Node, list[ir.Node]] | None:
         product = only_user(value)
     if product is None or product.domain != "" or product.op_type != "MatMul" or product.inputs[0] is not value:
         return None
-    if len(product.inputs) > 2 or attribute(product, "activation") or product.graph is not softmax.graph:
+    if len(product.inputs) > 2 or has_epilogue(product) or product.graph is not softmax.graph:
         return None
     return product, between
 

@@ -13,7 +13,8 @@ import onnx_ir as ir
 from py_ort.compiler.passes.attention.causal_masks import Running, added_mask, in_rows, same_offset, truths
 from py_ort.compiler.passes.match import made_by, only_user, same_size, size_at, split_constant
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, dims, rank, scalar
+from py_ort.ir.epilogue import has_epilogue
+from py_ort.ir.graph import dims, rank, scalar
 from py_ort.ir.rules import Rules
 from py_ort.ir.shape_data import product
 
@@ -65,7 +66,7 @@ def scores_of(value: ir.Value | None, user: ir.Node) -> Scores | None:
 @_step("MatMul")
 def _product(node: ir.Node) -> Scores | None:
     constants = any(v is None or v.const_value is not None for v in node.inputs)
-    return None if constants or len(node.inputs) > 2 or attribute(node, "activation") else Scores(node)
+    return None if constants or len(node.inputs) > 2 or has_epilogue(node) else Scores(node)
 
 
 def factor_of(node: ir.Node) -> tuple[ir.Value, float] | None:

@@ -17,6 +17,7 @@ from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, dims, origins, rank, set_attributes, set_origins
 from py_ort.ir.operators import MICROSOFT
 
@@ -70,7 +71,7 @@ def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
     product = made_by(value, "MatMul")
     if value is None or product is None or not only_for(value, reader) or product.graph is not reader.graph:
         return None
-    if sum(v is value for v in reader.inputs) > 1 or attribute(product, "activation"):
+    if sum(v is value for v in reader.inputs) > 1 or has_epilogue(product):
         return None
     weights, bias = array(product.inputs[1]), product.inputs[2] if len(product.inputs) > 2 else None
     if weights is None or weights.ndim != 2 or (bias is not None and bias.const_value is None):

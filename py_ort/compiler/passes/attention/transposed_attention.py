@@ -13,6 +13,7 @@ from py_ort.compiler.passes.match import drop, nodes_of, only_user
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, rank, remove
 
 
@@ -45,7 +46,7 @@ def _rewrite(softmax: ir.Node) -> bool:
     values = product.inputs[0]
     if transpose is None or product.inputs[1] is not transpose.outputs[0] or values is None or rank(values) != count:
         return False
-    if values.const_value is not None or attribute(product, "activation") or not scores_of(softmax.inputs[0], softmax):
+    if values.const_value is not None or has_epilogue(product) or not scores_of(softmax.inputs[0], softmax):
         return False
     build = Builder(product)
     perm = [*range(count - 2), count - 1, count - 2]

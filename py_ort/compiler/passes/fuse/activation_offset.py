@@ -1,16 +1,17 @@
-"""f(conv(x)) + number → Conv with activation f, and an offset behind it: what is left of a learned scale and shift."""
+"""f(conv(x)) + number → Conv with both in its epilogue: what is left of a learned scale and shift."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import onnx_ir as ir
 
+from py_ort.compiler.passes.fuse.clamps import Bounds, clamp_of
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_constant
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value, set_attributes, set_origins
+from py_ort.ir.epilogue import Epilogue
+from py_ort.ir.graph import array, attribute, dims, origins, remove, replace_value, set_origins
 
 _HOSTS = ("Conv", "ConvTranspose")
 
@@ -20,33 +21,42 @@ class ActivationOffset(Pass):
 
     after = ("activation",)
 
+    def __init__(self, target: Target) -> None:
+        """`target` tells which kernels have epilogues."""
+        self._hosts = tuple(op_type for op_type in _HOSTS if target.takes("epilogue", op_type))
+
     def call(self, model: ir.Model) -> int:
         """Take each Add of a number to a convolution's activation."""
-        return sum(_fuse(node) for node in nodes_of(model, "Add"))
+        return sum(_fuse(node, self._hosts) for node in nodes_of(model, "Add"))
 
 
-def _fuse(node: ir.Node) -> bool:
+def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
     found = split_constant(node)
     if found is None or found[1].size != 1 or found[1].ndim > len(dims(found[0]) or []):
         return False
     value, offset = found[0], float(found[1].reshape(-1)[0])
-    host = made_by(value, *_HOSTS)
-    if host is None or not only_for(value, node) or "activation_offset" in host.attributes or not np.isfinite(offset):
+    host = made_by(value, *hosts)
+    if host is None or not only_for(value, node) or not np.isfinite(offset):
         return False
-    name = attribute(host, "activation")
-    if not name or (name in ("Relu", "Clip") and not _moved_bounds(host, name, offset)):
+    epilogue = Epilogue.of(host)
+    if not epilogue or epilogue.steps[-1].kind != "function":
         return False
-    if name not in ("Relu", "Clip"):
-        set_attributes(host, activation_offset=offset)
+    bounds = clamp_of(epilogue.steps[-1])
+    if bounds is not None:
+        if not _moved_bounds(host, epilogue, bounds, offset):
+            return False
+    elif epilogue.plus(offset).recognized:
+        epilogue.plus(offset).write(host)
+    else:
+        return False
     set_origins(host, (*origins(host), *origins(node)))
     replace_value(node.outputs[0], value)
     remove(node)
     return True
 
 
-def _moved_bounds(host: ir.Node, name: str, offset: float) -> bool:
+def _moved_bounds(host: ir.Node, epilogue: Epilogue, bounds: Bounds, offset: float) -> bool:
     """clip(x, low, high) + c = clip(x + c, low + c, high + c): the bias takes the first."""
-    low, high = (0.0, math.inf) if name == "Relu" else attribute(host, "activation_params")
     weights, bias = array(host.inputs[1]), host.inputs[2] if len(host.inputs) > 2 else None
     if weights is None or (bias is not None and bias.const_value is None):
         return False
@@ -57,6 +67,5 @@ def _moved_bounds(host: ir.Node, name: str, offset: float) -> bool:
         host.resize_inputs(3)
     host.replace_input_with(2, Builder(host).constant(moved, None if bias is None else bias.name))
     with np.errstate(over="ignore"):  # infinity is as good a bound
-        bounds = [float(np.float32(bound + offset)) for bound in (low, high)]
-    set_attributes(host, activation="Clip", activation_params=bounds)
+        Epilogue(epilogue.steps[:-1]).then("Clip", [float(np.float32(bound + offset)) for bound in bounds]).write(host)
     return True

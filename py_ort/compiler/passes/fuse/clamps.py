@@ -9,7 +9,8 @@ import math
 
 import onnx_ir as ir
 
-from py_ort.ir.graph import attribute, rank, scalar
+from py_ort.ir.epilogue import Epilogue, Step
+from py_ort.ir.graph import rank, scalar
 
 #: Those that `clamped` knows.
 CLAMPS = ("Relu", "Clip", "Max", "Min")
@@ -51,24 +52,26 @@ def _number(value: ir.Value | None) -> float:
     return math.nan if found is None else float(found)
 
 
-def fused_bounds(host: ir.Node) -> Bounds | None:
-    """Between which numbers the activation that is fused into a node keeps its results, if that is all it does."""
-    if attribute(host, "residual_last") or attribute(host, "activation_offset"):
-        return None
-    if attribute(host, "activation") == "Relu":
+def clamping(epilogue: Epilogue, bounds: Bounds) -> Epilogue:
+    """Return it with bounds behind it, which become one with those that it ends with."""
+    *others, last = epilogue.steps or (None,)
+    before = None if last is None else clamp_of(last)
+    if before is None:
+        return epilogue.then(*as_function(bounds))
+    low, high = (max(bounds[0], min(bounds[1], bound)) for bound in before)
+    return Epilogue(tuple(others)).then(*as_function((low, high)))
+
+
+def clamp_of(step: Step) -> Bounds | None:
+    """Return between which numbers a step keeps its results, if that is all it does."""
+    if step.function == "Relu":
         return 0.0, math.inf
-    if attribute(host, "activation") == "Clip":
-        low, high = attribute(host, "activation_params")
+    if step.function == "Clip":
+        low, high = step.numbers
         return low, high
     return None
 
 
-def together(first: Bounds, then: Bounds) -> Bounds:
-    """One pair of bounds for two, one behind the other."""
-    low, high = (max(then[0], min(then[1], bound)) for bound in first)
-    return low, high
-
-
-def as_activation(bounds: Bounds) -> tuple[str, list[float]]:
+def as_function(bounds: Bounds) -> tuple[str, list[float]]:
     """Name and parameters."""
     return ("Relu", []) if bounds == (0.0, math.inf) else ("Clip", list(bounds))

@@ -8,6 +8,7 @@ import onnx_ir as ir
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, per_channel, split_constant, split_mul_add, times
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, dims, origins, rank, remove, replace_value, set_origins
 
 _SMALLEST = 1e-3  # factors below are not divided by
@@ -65,7 +66,7 @@ def after(node: ir.Node) -> bool:
         return False
     x, constant = found
     conv = made_by(x, "Conv", "ConvTranspose", "Gemm")
-    if conv is None or not only_for(x, node) or attribute(conv, "activation") or len(conv.inputs) > 3:
+    if conv is None or not only_for(x, node) or has_epilogue(conv) or len(conv.inputs) > 3:
         return False
     if conv.op_type == "Gemm" and (attribute(conv, "alpha", 1.0) != 1.0 or attribute(conv, "beta", 1.0) != 1.0):
         return False

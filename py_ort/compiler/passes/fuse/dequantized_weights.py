@@ -13,6 +13,7 @@ from py_ort.compiler.passes.match import drop, made_by, nodes_of, only_user, spl
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
@@ -48,7 +49,7 @@ class DequantizedWeights(Pass):
 
 def _fuse(node: ir.Node) -> bool:
     source = made_by(node.inputs[1], "DequantizeLinear")
-    if source is None or len(node.inputs) > 2 or attribute(node, "activation") or (rank(node.inputs[0]) or 0) < 2:
+    if source is None or len(node.inputs) > 2 or has_epilogue(node) or (rank(node.inputs[0]) or 0) < 2:
         return False
     integers = array(source.inputs[0])
     dtype = None if source.inputs[0] is None else source.inputs[0].dtype

@@ -11,7 +11,8 @@ from py_ort.compiler.passes.match import made_by, nodes_of, only_for, split_cons
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.epilogue import has_epilogue
+from py_ort.ir.graph import array, attributes_of, origins, rank, remove, replace_value
 
 
 class Linear(Pass):
@@ -32,7 +33,7 @@ class Linear(Pass):
             return False
         x, contents = found
         product = made_by(x, "MatMul")
-        if product is None or not only_for(x, node) or len(product.inputs) > 2 or attribute(product, "activation"):
+        if product is None or not only_for(x, node) or len(product.inputs) > 2 or has_epilogue(product):
             return False
         weights = array(product.inputs[1])
         bias = node.inputs[0] if node.inputs[1] is x else node.inputs[1]
@@ -66,7 +67,7 @@ def _scaled(node: ir.Node) -> bool:
     if found is None or product is None or not only_for(found[0], node) or len(product.inputs) > 2:
         return False
     weights, factor = array(product.inputs[1]), found[1]
-    if weights is None or weights.ndim != 2 or weights.dtype != factor.dtype or attribute(product, "activation"):
+    if weights is None or weights.ndim != 2 or weights.dtype != factor.dtype or has_epilogue(product):
         return False
     if factor.ndim > (rank(found[0]) or 0) or factor.size != (factor.shape[-1] if factor.ndim else 1):
         return False

@@ -17,6 +17,7 @@ from py_ort.compiler.passes.match import nodes_of, only_user
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import MICROSOFT, op_types
 from py_ort.ir.rules import Rules
@@ -67,7 +68,7 @@ class Quantized(Pass):
         return bounded + sum(self._fuse(node) for node in nodes_of(model, *_rule, *moves))
 
     def _fuse(self, node: ir.Node) -> bool:
-        if len(node.outputs) != 1 or attribute(node, "activation"):
+        if len(node.outputs) != 1 or has_epilogue(node):
             return False
         behind = only_user(node.outputs[0])
         if behind is None or behind.op_type != "QuantizeLinear" or behind.inputs[0] is not node.outputs[0]:

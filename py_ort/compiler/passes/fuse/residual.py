@@ -1,4 +1,4 @@
-"""conv(x) + z, of the same shape → conv with a fourth input z, which is added before its activation or behind it.
+"""conv(x) + z, of the same shape → conv with a fourth input z, which its epilogue adds.
 
 The same for matrix products, whose kernels take it in the same place.
 """
@@ -9,8 +9,10 @@ import onnx_ir as ir
 
 from py_ort.compiler.passes.match import made_by, nodes_of, only_for, same_dims
 from py_ort.compiler.passes.pass_base import Pass
+from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
-from py_ort.ir.graph import attribute, attributes_of, origins, rank, remove, replace_value
+from py_ort.ir.epilogue import Epilogue
+from py_ort.ir.graph import attributes_of, origins, rank, remove, replace_value
 
 
 class Residual(Pass):
@@ -19,9 +21,9 @@ class Residual(Pass):
     after = ("conv_affine",)  # constants go into the bias
     before = ("nhwc",)
 
-    def __init__(self, *hosts: str) -> None:
-        """`hosts`: what takes a residual; Conv if nothing is said. SkipNorm runs before that of products."""
-        self._hosts = hosts or ("Conv",)
+    def __init__(self, target: Target, *hosts: str) -> None:
+        """`hosts`: what shall take a residual, if its kernels can. SkipNorm runs before that of products."""
+        self._hosts = tuple(op_type for op_type in hosts if target.takes("residual", op_type))
 
     def call(self, model: ir.Model) -> int:
         """Take each Add one of whose inputs is a convolution, or product, that nothing else reads."""
@@ -35,12 +37,8 @@ def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
         conv = made_by(x, *hosts)
         if conv is None or x is None or z is None or x is z or z.const_value is not None:
             continue
-        if (
-            not only_for(x, node)
-            or "activation_offset" in conv.attributes
-            or len(conv.inputs) > 3
-            or not same_dims(x, z)
-        ):
+        epilogue = Epilogue.of(conv).plus_residual()
+        if not only_for(x, node) or not epilogue.recognized or len(conv.inputs) > 3 or not same_dims(x, z):
             continue
         if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16) or conv.graph is not node.graph:
             continue
@@ -49,9 +47,7 @@ def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
         inputs = [*conv.inputs, *[None] * (3 - len(conv.inputs)), z]
         # z may be made after the convolution: the new one stands where the sum was.
         build = Builder(node, origin=(*origins(conv), *origins(node)))
-        attributes = attributes_of(conv)
-        if attribute(conv, "activation"):
-            attributes["residual_last"] = 1
+        attributes = {**attributes_of(conv), "epilogue": epilogue.program}
         replace_value(node.outputs[0], build.op(conv.op_type, *inputs, **attributes))
         remove(node)
         remove(conv)

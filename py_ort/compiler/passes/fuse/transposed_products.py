@@ -8,6 +8,7 @@ from py_ort.compiler.passes.match import made_by, nodes_of, only_user, split_con
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.target import Target
 from py_ort.ir.builder import Builder
+from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import attribute, origins, rank, remove, replace_value
 from py_ort.ir.operators import MICROSOFT
 
@@ -40,7 +41,7 @@ def swapped(value: ir.Value | None) -> ir.Value | None:
 
 def _fuse(node: ir.Node) -> bool:
     a, b = node.inputs[:2]
-    if len(node.inputs) > 2 or attribute(node, "activation") or a is None or b is None:
+    if len(node.inputs) > 2 or has_epilogue(node) or a is None or b is None:
         return False
     if (
         a.const_value is not None

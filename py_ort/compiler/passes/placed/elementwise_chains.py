@@ -8,7 +8,7 @@ Runs after placement, as all of a chain must be on one provider; what it makes i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.ir.builder import Builder
 from py_ort.ir.graph import all_graphs, attribute, dims, origins, rank, remove, replace_value, scalar
 from py_ort.ir.operators import INTERNAL, operator
+from py_ort.ir.programs import Instruction, program_text
 from py_ort.ir.rules import Rules
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
@@ -335,18 +336,18 @@ class _Chain:
 
 
 def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
-    """The instructions, in order, separated by semicolons: an operator, registers, and numbers with a #."""
     registers: dict[ir.Value, int] = {value: i for i, value in enumerate(inputs)}
-    lines: list[str] = []
+    instructions: list[Instruction] = []
 
-    def add(*words: object) -> int:
-        lines.append(" ".join(map(str, words)))
-        return len(inputs) + len(lines) - 1
+    def add(op: str, *read: int, numbers: Iterable[float | None] = ()) -> int:
+        known = tuple(number for number in numbers if number is not None)
+        instructions.append(Instruction(op, read, known))
+        return len(inputs) + len(instructions) - 1
 
     def register(value: ir.Value | None) -> int:
         assert value is not None
         if value not in registers:
-            registers[value] = add("Number", _literal(_number(value)))
+            registers[value] = add("Number", numbers=[_number(value)])
         return registers[value]
 
     for node in chain:
@@ -355,10 +356,11 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
             bounds = [_bound(v) if v is not None else None for v in (*node.inputs[1:3], None, None)[:2]]
             largest = _largest(node)
             limits = (-largest if bounds[0] is None else bounds[0], largest if bounds[1] is None else bounds[1])
-            made = add("Clip", source, *map(_literal, limits))
+            made = add("Clip", source, numbers=limits)
         elif node.op_type == "Pow":
             exponent = _exponent(node)
-            made = add("Mul", source, source) if exponent in _PRODUCTS else add("Pow", source, _literal(exponent))
+            squares = exponent in _PRODUCTS
+            made = add("Mul", source, source) if squares else add("Pow", source, numbers=[exponent])
             if exponent == 3.0:
                 made = add("Mul", made, source)
         elif node.op_type in ("Max", "Min"):  # of any number of inputs: one after the other
@@ -366,17 +368,11 @@ def _program(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
             for value in node.inputs[1:]:
                 made = add(node.op_type, made, register(value))
         elif node.op_type == "IsInf":
-            kinds = [attribute(node, name, 1) for name in ("detect_positive", "detect_negative")]
-            made = add(node.op_type, source, *map(_literal, kinds))
+            kinds = [float(attribute(node, name, 1)) for name in ("detect_positive", "detect_negative")]
+            made = add(node.op_type, source, numbers=kinds)
         elif (row := function_of(node)) is not None:
-            made = add(row.name, source, *map(_literal, numbers_of(row, node)))
+            made = add(row.name, source, numbers=numbers_of(row, node))
         else:
             made = add(node.op_type, source, *(register(v) for v in node.inputs[1:]))
         registers[node.outputs[0]] = made
-    return ";".join(lines)
-
-
-def _literal(number: float | None) -> str:
-    assert number is not None
-    # As both readers, C's strtof and JavaScript's Number, know them.
-    return f"#{float(number)!r}".replace("inf", "Infinity").replace("nan", "NaN")
+    return program_text(instructions)

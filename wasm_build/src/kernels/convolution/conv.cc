@@ -4,9 +4,10 @@
 //   3x3, stride 1:  f32_winograd where it pays and the weights are constant
 //   all others:     f32_gemm, its rows gathered below the window (no im2col buffer); one product per group
 #include "kernels/shared/derived.h"
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/kernel_features.h"
 #include "kernels/shared/spatial.h"
 #include "kernels/shared/strided.h"
 #include "kernels/convolution/winograd.h"
@@ -33,12 +34,11 @@ class Conv {
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.layout_ == WeightLayout::panel8 && out.spatial_.kernel.empty())
       return invalid_graph("panel8 weights need the attribute kernel_shape");
-    out.residual_last_ = a.integer("residual_last", 0) != 0;
-    return read_activation(a, out.activation_);
+    return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z = context.input(3);
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z;
     Image image;
     PY_ORT_TRY(Image::of(x, kChannelsLast, image));
     Job job;
@@ -48,35 +48,29 @@ class Conv {
                   job.out_channels, " output channels");
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, kernel, image.channels, job.plan));
     const Image result{image.batch, job.out_channels, job.plan.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
-                  "the addend of shape ", z->dims, " is not shaped like the result: ",
-                  Image::dims(kChannelsLast, result.batch, result.channels, result.spatial));
-    Tensor input, addend;
+    PY_ORT_TRY(
+        epilogue_.residual(context, Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), z));
+    Tensor input, residual;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
-    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, addend));
+    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, residual));
     job.x = input.data<float>();
     job.w = weights->data<float>();
     job.bias = bias ? bias->data<float>() : nullptr;
-    job.z = z && !residual_last_ ? addend.data<float>() : nullptr;
+    job.z = z ? residual.data<float>() : nullptr;
     const auto convolve = [&](Tensor& y) -> Status {
       if (y.count() == 0) return {};
       job.y = y.mutable_data<float>();
-      if (job.depthwise) PY_ORT_TRY(run_depthwise(job));
-      else if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels))
-        PY_ORT_TRY(run_winograd(job, w));
-      else PY_ORT_TRY(run_groups(job));
-      if (z && residual_last_) {
-        const float* more = addend.data<float>();
-        for (int64_t i = 0, count = y.count(); i < count; ++i) job.y[i] += more[i];
-      }
-      return {};
+      if (job.depthwise) return run_depthwise(job);
+      if (group_ == 1 && w.storage->constant() && winograd_pays(job.plan, job.in_channels, job.out_channels))
+        return run_winograd(job, w);
+      return run_groups(job);
     };
     if (!job.z || !kChannelsLast)
       return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve);
-    // The result may lie where the addend does: each element of that is read just before its sum is written.
-    addend = {};
+    // The result may lie where the residual does: each element of that is read just before its sum is written.
+    residual = {};
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, convolve, {3});
   }
 
@@ -161,7 +155,7 @@ class Conv {
     d.channels = static_cast<int32_t>(job.out_channels);
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.out_channels + 8), d.zeros));
     d.x = job.x, d.w = job.w, d.bias = job.bias, d.z = job.z, d.y = job.y;
-    d.activation = activation_;
+    d.epilogue = epilogue_.form();
     if (!run_microkernel(microkernels().f32_depthwise, d))
       return out_of_memory("no memory for the scratch space of a depthwise convolution");
     return {};
@@ -176,7 +170,7 @@ class Conv {
     f.k = static_cast<int32_t>(job.in_channels), f.n = static_cast<int32_t>(job.out_channels);
     PY_ORT_TRY(zero_floats(static_cast<size_t>(job.in_channels), f.zeros));
     f.x = job.x, f.weights = transformed->data<float>(), f.bias = job.bias, f.z = job.z, f.y = job.y;
-    f.activation = activation_;
+    f.epilogue = epilogue_.form();
     if (!run_microkernel(microkernels().f32_winograd, f))
       return out_of_memory("no memory for the scratch space of a convolution");
     return {};
@@ -195,7 +189,7 @@ class Conv {
     g.window = pointwise ? nullptr : &window;
     PY_ORT_TRY(zero_floats(static_cast<size_t>(channels), g.zeros));
     g.c_stride = g.z_stride = static_cast<int32_t>(job.out_channels);
-    g.activation = activation_;
+    g.epilogue = epilogue_.form();
     for (int64_t group = 0; group < group_; ++group) {
       g.a = job.x + group * channels;
       g.b = job.w + group * static_cast<int64_t>(panels_size(channels * g.taps, columns));
@@ -210,8 +204,7 @@ class Conv {
   SpatialAttributes spatial_;
   int64_t group_ = 1, out_channels_ = 0;
   WeightLayout layout_ = WeightLayout::onnx;
-  Activation activation_;
-  bool residual_last_ = false;  // the addend comes behind the activation
+  ProductEpilogue epilogue_;
   Derived<Tensor> weights_, winograd_;
 };
 
@@ -220,6 +213,8 @@ PY_ORT_KERNEL("", "Conv", kTypes, WithHalf<Conv<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedConv", kTypes, WithHalf<Conv<false>>);
 PY_ORT_KERNEL(kMicrosoftDomain, "NhwcConv", kTypes, WithHalf<Conv<true>>);
 PY_ORT_KERNEL(kNhwcDomain, "Conv", kTypes, WithHalf<Conv<true>>);
+PY_ORT_FEATURES("", "Conv", "epilogue,residual");
+PY_ORT_FEATURES(kNhwcDomain, "Conv", "epilogue,residual");
 
 }  // namespace
 }  // namespace py_ort

@@ -3,18 +3,19 @@
 #include <algorithm>
 
 #include "kernels/shared/derived.h"
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "microkernels/activation.h"
 #include "microkernels/window.h"
 #include "kernels/matmul/product.h"
+#include "py_ort/kernel_features.h"
 #include "kernels/shared/spatial.h"
 #include "kernels/shared/strided.h"
 
 namespace py_ort {
 namespace {
 
-using PY_ORT_TARGET::activate;
+using PY_ORT_TARGET::apply;
 using PY_ORT_TARGET::load_some;
 using PY_ORT_TARGET::store_some;
 
@@ -32,11 +33,11 @@ class ConvTranspose {
     PY_ORT_TRY(SpatialAttributes::read(a, out.spatial_));
     if (out.panels_ && (out.out_channels_ <= 0 || out.spatial_.kernel.empty()))
       return invalid_graph("panel8 weights need the attributes out_channels and kernel_shape");
-    return read_activation(a, out.activation_);
+    return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z = context.input(3);
+    const Tensor &x = *context.input(0), &w = *context.input(1), *bias = context.input(2), *z;
     Image image;
     PY_ORT_TRY(Image::of(x, kChannelsLast, image));
     Job job;
@@ -63,25 +64,23 @@ class ConvTranspose {
                   "panel8 weights of shape ", w.dims, " do not fit ", job.channels, " channels and ", job.out_channels,
                   " output channels");
     const Image result{image.batch, job.out_channels, plan.out};
-    PY_ORT_ENSURE(!z || z->dims == Image::dims(kChannelsLast, result.batch, result.channels, result.spatial),
-                  "the addend of shape ", z->dims, " is not shaped like the result");
-    Tensor input, addend;
+    PY_ORT_TRY(
+        epilogue_.residual(context, Image::dims(kChannelsLast, result.batch, result.channels, result.spatial), z));
+    Tensor input, residual;
     const Tensor* weights;
     PY_ORT_TRY(channels_last_of(x, image, kChannelsLast, input));
     PY_ORT_TRY(weights_.get(w, weights, [&](Tensor& out) { return prepare_weights(w, job, out); }));
-    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, addend));
+    if (z) PY_ORT_TRY(channels_last_of(*z, result, kChannelsLast, residual));
     job.x = input.data<float>();
     job.w = weights->data<float>();
     return with_channels_last_output(context, 0, DType::float32, kChannelsLast, result, [&](Tensor& y) -> Status {
       job.y = y.mutable_data<float>();
-      begin(job, bias ? bias->data<float>() : nullptr, z ? addend.data<float>() : nullptr);
-      if (y.count() == 0 || job.channels == 0) return {};
-      PY_ORT_TRY(job.depthwise ? run_depthwise(job) : run_groups(job));
-      if (activation_.kind != Activation::none) {
-        const auto count = static_cast<int32_t>(y.count());
-        for (int32_t i = 0; i < count; i += 4)
-          store_some(job.y + i, activate(activation_, load_some(job.y + i, count - i)), count - i);
-      }
+      const float* const more = z ? residual.data<float>() : nullptr;
+      const bool last = epilogue_.form().residual_last;
+      begin(job, bias ? bias->data<float>() : nullptr, last ? nullptr : more);
+      if (y.count() == 0) return {};
+      if (job.channels > 0) PY_ORT_TRY(job.depthwise ? run_depthwise(job) : run_groups(job));
+      if (!epilogue_.empty()) finish(y, last ? more : nullptr);
       return {};
     });
   }
@@ -128,6 +127,16 @@ class ConvTranspose {
     float* y = job.y;
     for (int64_t pixel = 0; pixel < pixels; ++pixel, y += job.out_channels)
       for (int64_t c = 0; c < job.out_channels; ++c) y[c] = (bias ? bias[c] : 0.0f) + (z ? *z++ : 0.0f);
+  }
+
+  // Function and number, and a residual behind them.
+  void finish(Tensor& y, const float* z) const {
+    float* const to = y.mutable_data<float>();
+    const auto count = static_cast<int32_t>(y.count());
+    for (int32_t i = 0; i < count; i += 4) {
+      const v128_t more = z ? load_some(z + i, count - i) : simd::splat(0);
+      store_some(to + i, apply(epilogue_.form(), load_some(to + i, count - i), z ? &more : nullptr), count - i);
+    }
   }
 
   // Calls add(input pixel, tap, where in y) for input pixels [first, last) and each tap that falls inside of the
@@ -184,13 +193,15 @@ class ConvTranspose {
   SpatialAttributes spatial_;
   int64_t group_ = 1, out_channels_ = 0;
   bool panels_ = false, hwio_ = false;
-  Activation activation_;
+  ProductEpilogue epilogue_;
   Derived<Tensor> weights_;
 };
 
 constexpr const char* kTypes = "float32,float16,bfloat16";
 PY_ORT_KERNEL("", "ConvTranspose", kTypes, WithHalf<ConvTranspose<false>>);
 PY_ORT_KERNEL(kNhwcDomain, "ConvTranspose", kTypes, WithHalf<ConvTranspose<true>>);
+PY_ORT_FEATURES("", "ConvTranspose", "epilogue,residual");
+PY_ORT_FEATURES(kNhwcDomain, "ConvTranspose", "epilogue,residual");
 
 }  // namespace
 }  // namespace py_ort

@@ -1,17 +1,16 @@
 // ElementwiseChain: several elementwise operators over one block of elements after the other, so that what is between
-// them stays in the cache. Its attribute `program` has an instruction for each of them, separated by semicolons: an
-// operator, the registers it reads, and numbers with a # in front. Registers are the inputs, then the instructions'
-// results, the last of which is the output; all are floats, truths 0 and 1. With `reduction`, a Reduce operator, that
-// last one is reduced along `axes`, block by block, and is no tensor; what it gives goes through the program `finish`.
+// them stays in the cache. Its attribute `program` (program.h) has an instruction for each of them. Registers are the
+// inputs, then results; all are floats, truths 0 and 1. With `reduction`, a Reduce operator, the last result is reduced
+// along `axes`, block by block, and is no tensor; what it gives goes through the program `finish`.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/shared/broadcast.h"
 #include "kernels/shared/axes.h"
 #include "kernels/elementwise/pow.h"
+#include "kernels/shared/program.h"
 #include "py_ort/kernel.h"
 #include "kernels/reduction/reduce.h"
 #include "kernels/shared/simd_math.h"
@@ -68,7 +67,7 @@ constexpr Named kNames[] = {
     {"IsInf", Op::is_inf, 1},
 };
 
-struct Instruction {
+struct Step {
   Op op = Op::copy;
   const UnaryFunction* function = nullptr;
   int registers[3] = {};
@@ -148,7 +147,7 @@ v128_t truth(v128_t mask) { return wasm_v128_and(mask, simd::splat(1)); }
 v128_t is_nan(v128_t a) { return wasm_f32x4_ne(a, a); }
 
 // Whole blocks: what is behind the end is computed too, and not read.
-void execute(const Instruction& step, const float* a, const float* b, const float* c, float* y) {
+void execute(const Step& step, const float* a, const float* b, const float* c, float* y) {
   using namespace simd;
   switch (step.op) {
     case Op::function: {
@@ -209,11 +208,9 @@ void execute(const Instruction& step, const float* a, const float* b, const floa
 class Program {
  public:
   static Status make(std::string_view text, Program& out) {
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find(';', at), text.size());
-      PY_ORT_TRY(parse(text.substr(at, end - at), out.steps_.emplace_back()));
-      at = end + 1;
-    }
+    std::vector<Instruction> instructions;
+    PY_ORT_TRY(parse_program(text, instructions));
+    for (const Instruction& instruction : instructions) PY_ORT_TRY(add(instruction, out.steps_.emplace_back()));
     return {};
   }
 
@@ -241,32 +238,23 @@ class Program {
   }
 
  private:
-  static Status parse(std::string_view line, Instruction& out) {
-    int registers = 0, numbers = 0, expected = 1;
-    for (size_t at = 0, word = 0; at < line.size(); ++word) {
-      const size_t end = std::min(line.find(' ', at), line.size());
-      const std::string text(line.substr(at, end - at));
-      at = end + 1;
-      if (word == 0) {
-        const auto* found =
-            std::find_if(std::begin(kNames), std::end(kNames), [&](const Named& n) { return n.name == text; });
-        if (found != std::end(kNames)) {
-          out.op = found->op, expected = found->registers;
-        } else {
-          out.op = Op::function, out.function = find_unary(text);
-          if (!out.function) return not_implemented("ElementwiseChain of ", text);
-        }
-      } else if (text[0] == '#' && numbers < 2) {
-        out.numbers[numbers++] = std::strtof(text.c_str() + 1, nullptr);
-      } else if (registers < 3) {
-        out.registers[registers++] = std::atoi(text.c_str());
-      }
+  static Status add(const Instruction& from, Step& out) {
+    const auto found =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](const Named& n) { return n.name == from.op; });
+    size_t expected = 1;
+    if (found != std::end(kNames)) {
+      out.op = found->op, expected = static_cast<size_t>(found->registers);
+    } else {
+      out.op = Op::function, out.function = find_unary(from.op);
+      if (!out.function) return not_implemented("ElementwiseChain of ", from.op);
     }
-    PY_ORT_ENSURE(registers == expected, "an instruction of ElementwiseChain reads ", expected,
-                  " registers: ", std::string(line));
+    PY_ORT_ENSURE(from.registers.size() == expected, from.op, " of ElementwiseChain reads ", expected,
+                  " registers, not ", from.registers.size());
+    std::copy(from.registers.begin(), from.registers.end(), out.registers);
+    std::copy(from.numbers.begin(), from.numbers.end(), out.numbers);
     return {};
   }
-  std::vector<Instruction> steps_;
+  std::vector<Step> steps_;
 };
 
 class ElementwiseChain {

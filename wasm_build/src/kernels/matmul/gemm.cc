@@ -1,9 +1,9 @@
-// Gemm, and com.microsoft's FusedGemm: activation(alpha A B + beta C); with a residual where Python fused one.
+// Gemm, and com.microsoft's FusedGemm: alpha A B + beta C, with an epilogue.
 #include "kernels/shared/derived.h"
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
-#include "kernels/matmul/residual.h"
+#include "py_ort/kernel_features.h"
 
 namespace py_ort {
 namespace {
@@ -15,8 +15,7 @@ class Gemm {
     out.packed_columns_ = a.integer("packed_n", -1);
     out.alpha_ = a.number("alpha", 1), out.beta_ = a.number("beta", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
-    out.residual_.read(a);
-    return read_activation(a, out.activation_);
+    return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
@@ -39,21 +38,19 @@ class Gemm {
       PY_ORT_ENSURE(c->rank() <= 2 && (rows == 1 || rows == s.m) && (columns == 1 || columns == s.n),
                     "Gemm's C of shape ", c->dims, " does not broadcast to [", s.m, ",", s.n, "]");
     }
-    const Tensor* z = Residual::of(context);
-    PY_ORT_TRY(Residual::check(z, {s.m, s.n}));
+    const Tensor* z;
+    PY_ORT_TRY(epilogue_.residual(context, {s.m, s.n}, z));
     if (z && c && c->rank() > 1 && c->dim(-2) != 1)
       return not_implemented("a residual fused into a Gemm whose C has rows of its own");
     Tensor* y;
-    if (residual_.may_hold_result(z) && (packed_columns_ >= 0 || b.storage->constant()))
+    // Through panels each element of the residual is read just before the result takes its place.
+    if (z && (packed_columns_ >= 0 || b.storage->constant()))
       PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, {s.m, s.n}, y));
     if (y->count() == 0) return {};
     if (z && a.dtype != DType::float32) return not_implemented("a residual fused into a Gemm of ", dtype_name(a.dtype));
     switch (a.dtype) {
-      case DType::float32:
-        PY_ORT_TRY(floats(s, a, b, c, z, *y));
-        residual_.behind(z, *y);
-        return {};
+      case DType::float32: return floats(s, a, b, c, z, *y);
       case DType::float64: return plain<double>(s, a, b, c, *y);
       case DType::int32: return plain<int32_t>(s, a, b, c, *y);
       case DType::uint32: return plain<uint32_t>(s, a, b, c, *y);
@@ -82,8 +79,9 @@ class Gemm {
     ProductEnd end;
     end.c = y.mutable_data<float>();
     end.c_stride = s.n;
-    residual_.before(z, s.n, end);
-    end.activation = activation_;
+    end.z = z ? z->data<float>() : nullptr;
+    end.z_stride = s.n;
+    end.epilogue = epilogue_.form();
     Tensor spread;
     if (c && beta_ != 0) {
       const Matrix<float> from = addend<float>(*c, s);
@@ -115,8 +113,8 @@ class Gemm {
 
   template <class T>
   Status plain(const Shape& s, const Tensor& a, const Tensor& b, const Tensor* c, Tensor& y) const {
-    if (packed_columns_ >= 0 || activation_.kind != Activation::none)
-      return not_implemented("packed operands and activations of a Gemm of ", dtype_name(a.dtype));
+    if (packed_columns_ >= 0 || !epilogue_.empty())
+      return not_implemented("packed operands and epilogues of a Gemm of ", dtype_name(a.dtype));
     T* to = y.mutable_data<T>();
     multiply_plainly(operand<T>(a, transposed_[0]), operand<T>(b, transposed_[1]), to);
     const Matrix<T> plus = c ? addend<T>(*c, s) : Matrix<T>{};
@@ -134,12 +132,12 @@ class Gemm {
   int64_t packed_columns_ = -1;
   float alpha_ = 1, beta_ = 1;
   bool transposed_[2] = {};
-  Activation activation_;
-  Residual residual_;
+  ProductEpilogue epilogue_;
   Derived<Tensor> panels_;
 };
 
 PY_ORT_KERNEL("", "Gemm", "float32,float16,bfloat16,float64,int32,uint32,int64,uint64", WithHalf<Gemm>);
+PY_ORT_FEATURES("", "Gemm", "epilogue,residual");
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedGemm", "float32,float16,bfloat16", WithHalf<Gemm>);
 
 }  // namespace

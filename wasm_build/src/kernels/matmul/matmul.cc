@@ -1,12 +1,11 @@
-// MatMul, with a bias per column and a residual where Python fused them, and com.microsoft's FusedMatMul. With the
+// MatMul, with a bias per column and an epilogue where Python fused them, and com.microsoft's FusedMatMul. With the
 // attribute packed_n the second operand lies in panels (docs/internals.md, section 3).
 #include "kernels/shared/broadcast.h"
 #include "kernels/shared/derived.h"
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/epilogue.h"
 #include "kernels/shared/half_precision.h"
 #include "kernels/matmul/product.h"
 #include "py_ort/kernel_features.h"
-#include "kernels/matmul/residual.h"
 #include "kernels/shared/strided.h"
 
 namespace py_ort {
@@ -59,8 +58,7 @@ class MatMul {
     out.alpha_ = a.number("alpha", 1);
     out.transposed_[0] = a.integer("transA", 0), out.transposed_[1] = a.integer("transB", 0);
     out.batch_transposed_[0] = a.integer("transBatchA", 0), out.batch_transposed_[1] = a.integer("transBatchB", 0);
-    out.residual_.read(a);
-    return read_activation(a, out.activation_);
+    return ProductEpilogue::read(info, out.epilogue_);
   }
 
   Status operator()(KernelContext& context) const {
@@ -85,20 +83,17 @@ class MatMul {
     const Tensor* bias = context.input(2);
     PY_ORT_ENSURE(!bias || bias->count() == right.columns, "a bias of shape ", bias->dims, " does not fit ",
                   right.columns, " columns");
-    const Tensor* z = Residual::of(context);
-    PY_ORT_TRY(Residual::check(z, dims));
+    const Tensor* z;
+    PY_ORT_TRY(epilogue_.residual(context, dims, z));
     Tensor* c;
-    if (residual_.may_hold_result(z) && uses_panels(b, right))
-      PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
+    // Through panels each element of the residual is read just before the result takes its place.
+    if (z && uses_panels(b, right)) PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c, {3}));
     else PY_ORT_TRY(context.output(0, a.dtype, std::move(dims), c));
     if (c->count() == 0) return {};
     if ((bias || z) && a.dtype != DType::float32)
       return not_implemented("a bias or a residual fused into a MatMul of ", dtype_name(a.dtype));
     switch (a.dtype) {
-      case DType::float32:
-        PY_ORT_TRY(floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, z, *c));
-        residual_.behind(z, *c);
-        return {};
+      case DType::float32: return floats(a, left, b, right, batch, bias ? bias->data<float>() : nullptr, z, *c);
       case DType::float64: return plain<double>(a, left, b, right, batch, *c);
       case DType::int32:
       case DType::uint32: return plain<uint32_t>(a, left, b, right, batch, *c);
@@ -137,10 +132,11 @@ class MatMul {
                 const float* bias, const Tensor* z, Tensor& c) const {
     ProductEnd end;
     end.bias = bias;
-    residual_.before(z, right.columns, end);
+    end.z = z ? z->data<float>() : nullptr;
+    end.z_stride = right.columns;
     end.c = c.mutable_data<float>();
     end.c_stride = right.columns;
-    end.activation = activation_;
+    end.epilogue = epilogue_.form();
     const bool one_right = element_count(right.batch) == 1;
     const bool stacked = left.column_step == 1 && left.row_step == left.columns && !batch_transposed_[0];
     const bool one_tall = one_right && stacked && batch.size() == left.batch.size();
@@ -170,8 +166,8 @@ class MatMul {
   template <class T>
   Status plain(const Tensor& a, const Stack& left, const Tensor& b, const Stack& right, const Dims& batch,
                Tensor& c) const {
-    if (packed_columns_ >= 0 || alpha_ != 1 || activation_.kind != Activation::none)
-      return not_implemented("packed operands, alpha and activations of a MatMul of ", dtype_name(a.dtype));
+    if (packed_columns_ >= 0 || alpha_ != 1 || !epilogue_.empty())
+      return not_implemented("packed operands, alpha and epilogues of a MatMul of ", dtype_name(a.dtype));
     return for_batches(left, right, batch, [&](int64_t at_a, int64_t at_b, int64_t i) -> Status {
       multiply_plainly(left.at<T>(a, at_a), right.at<T>(b, at_b), c.mutable_data<T>() + i * left.rows * right.columns);
       return {};
@@ -181,8 +177,7 @@ class MatMul {
   int64_t packed_columns_ = -1;
   float alpha_ = 1;
   bool transposed_[2] = {}, batch_transposed_[2] = {};
-  Activation activation_;
-  Residual residual_;
+  ProductEpilogue epilogue_;
   Derived<Tensor> panels_;
 };
 
@@ -190,7 +185,7 @@ class MatMul {
 PY_ORT_KERNEL("", "MatMul",
               PY_ORT_MATMUL_TYPES ";" PY_ORT_MATMUL_TYPES ";float32,float16,bfloat16;float32,float16,bfloat16",
               WithHalf<MatMul>);
-PY_ORT_FEATURES("", "MatMul", "bias,residual");
+PY_ORT_FEATURES("", "MatMul", "bias,epilogue,residual");
 PY_ORT_KERNEL(kMicrosoftDomain, "FusedMatMul", "float32,float16,bfloat16", WithHalf<MatMul>);
 
 }  // namespace

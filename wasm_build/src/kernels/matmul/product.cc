@@ -7,7 +7,7 @@
 
 namespace py_ort {
 
-using PY_ORT_TARGET::activate;
+using PY_ORT_TARGET::apply;
 using PY_ORT_TARGET::load_some;
 using PY_ORT_TARGET::load_splat;
 using PY_ORT_TARGET::store_some;
@@ -32,8 +32,8 @@ void finish_row(const ProductEnd& end, int64_t row, int64_t n, float alpha) {
     const auto left = static_cast<int32_t>(n - j);
     v128_t x = simd::mul(load_some(c + j, left), simd::splat(alpha));
     if (end.bias) x = simd::add(x, load_some(end.bias + j, left));
-    if (z) x = simd::add(x, load_some(z + j, left));
-    store_some(c + j, activate(end.activation, x), left);
+    const v128_t more = z ? load_some(z + j, left) : x;
+    store_some(c + j, apply(end.epilogue, x, z ? &more : nullptr), left);
   }
 }
 
@@ -137,7 +137,7 @@ Status multiply_panels(const Matrix<float>& a, const float* panels, int64_t n, c
   g.z_stride = static_cast<int32_t>(end.z_stride);
   g.c = end.c;
   g.c_stride = static_cast<int32_t>(end.c_stride);
-  g.activation = end.activation;
+  g.epilogue = end.epilogue;
   return run_gemm(g);
 }
 

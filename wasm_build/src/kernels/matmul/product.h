@@ -28,12 +28,12 @@ struct ProductEnd {
   const float* bias = nullptr;  // per column
   const float* z = nullptr;
   int64_t z_stride = 0;
-  Activation activation;
+  Epilogue epilogue;
 };
 
-// C = activation(A B + bias + Z), B in panels ([ceil(n/8), k, 8]).
+// C = epilogue(A B + bias, Z), B in panels ([ceil(n/8), k, 8]).
 Status multiply_panels(const Matrix<float>& a, const float* panels, int64_t n, const ProductEnd& end);
-// C = activation(alpha A B + bias + Z)
+// C = epilogue(alpha A B + bias, Z)
 Status multiply(const Matrix<float>& a, const Matrix<float>& b, float alpha, const ProductEnd& end);
 // The f32 GEMM as it is, over all workers.
 Status run_gemm(F32Gemm g);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/shared/derived.h"
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/activation.h"
 #include "kernels/matmul/product.h"
 
 namespace py_ort {

@@ -1,5 +1,5 @@
 import type { Tensor } from '../../contract/kernel';
-import type { Activation } from '../../wgsl/activation';
+import type { Program } from '../../wgsl/program';
 import type { Columns } from '../shared/columns';
 import type { Geometry } from '../shared/window';
 
@@ -13,7 +13,7 @@ export interface ConvolutionOperands {
   readonly y: Tensor;
   readonly bias?: Tensor;
   readonly residual?: Tensor;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   readonly geometry: Geometry;
 }
 

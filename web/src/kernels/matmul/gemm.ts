@@ -2,7 +2,8 @@
 // com.microsoft's FusedGemm, which ends in an activation.
 import type { Attributes } from '../../contract/attributes';
 import { type Context, type Kernel, KernelError, MICROSOFT_DOMAIN } from '../../contract/kernel';
-import { type Activation, makeActivation, readActivation } from '../../wgsl/activation';
+import { epilogueOf, readEpilogue, residualOf } from '../../wgsl/epilogue';
+import type { Program } from '../../wgsl/program';
 import { broadcastStrides } from '../../wgsl/shape';
 import { permuted } from '../shared/permute';
 import { checkResidual } from './product/matrices';
@@ -13,21 +14,20 @@ interface GemmAttributes {
   readonly beta: number;
   readonly transA: boolean;
   readonly transB: boolean;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
 }
 
 function attributes(a: Attributes): GemmAttributes {
-  const params = ['activation_alpha', 'activation_beta'].filter((name) => a.has(name)).map((name) => a.number(name, 0));
   return {
     alpha: a.number('alpha', 1),
     beta: a.number('beta', 1),
     transA: a.integer('transA', 0) !== 0,
     transB: a.integer('transB', 0) !== 0,
-    activation: params.length > 0 ? makeActivation(a.text('activation', ''), params) : readActivation(a),
+    epilogue: readEpilogue(a),
   };
 }
 
-function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: GemmAttributes): void {
+function resolve(ctx: Context, { alpha, beta, transA, transB, epilogue }: GemmAttributes): void {
   const a = transA ? permuted(ctx, ctx.input(0), [1, 0]) : ctx.input(0);
   const c = beta === 0 ? undefined : ctx.inputs[2];
   const [m, k] = a.dims;
@@ -37,7 +37,7 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
   if (a.dims.length !== 2 || b.dims.length !== 2 || b.dims[transposed ? 1 : 0] !== k)
     throw new KernelError(`Gemm of [${a.dims}] and [${b.dims}]`);
   const y = ctx.output(0, [m, n]);
-  const residual = ctx.inputs[3];
+  const residual = residualOf(ctx, epilogue);
   checkResidual(residual, y);
   const common = {
     left: 'matrix' as const,
@@ -54,7 +54,7 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
     ldy: n,
     transposed,
     alpha,
-    activation,
+    epilogue,
     residual,
   };
   if (!c) {
@@ -70,6 +70,15 @@ function resolve(ctx: Context, { alpha, beta, transA, transB, activation }: Gemm
   }
 }
 
+function fusedAttributes(a: Attributes): GemmAttributes {
+  const given = ['activation_alpha', 'activation_beta'].filter((name) => a.has(name));
+  const numbers = given.map((name) => a.number(name, 0));
+  return { ...attributes(a), epilogue: epilogueOf(a.text('activation', ''), numbers) };
+}
+
 const gemm: Kernel<GemmAttributes> = { op: 'Gemm', types: [['float32', 'float16']], attributes, resolve };
 
-export default [gemm, { ...gemm, op: 'FusedGemm', domain: MICROSOFT_DOMAIN }];
+export default [
+  { ...gemm, features: ['epilogue', 'residual'] },
+  { ...gemm, op: 'FusedGemm', domain: MICROSOFT_DOMAIN, attributes: fusedAttributes },
+];

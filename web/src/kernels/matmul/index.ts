@@ -9,14 +9,15 @@ import {
   MICROSOFT_DOMAIN,
   type Tensor,
 } from '../../contract/kernel';
-import { type Activation, readActivation } from '../../wgsl/activation';
+import { readEpilogue, residualOf } from '../../wgsl/epilogue';
+import type { Program } from '../../wgsl/program';
 import { permuted } from '../shared/permute';
 import { matrixShapes, multiplyMatrices } from './product/matrices';
 import { readsTransposed } from './product/multiply';
 import { multiplyIntegers } from './integers';
 
 interface MatMulAttributes {
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   readonly alpha: number;
   /** Whether the last two axes of each operand are swapped, and whether its first axis comes just before the last. */
   readonly swap: readonly [boolean, boolean];
@@ -29,7 +30,7 @@ const INTEGERS: readonly DTypeName[] = ['int32', 'uint32', 'int64', 'uint64'];
 function attributes(a: Attributes): MatMulAttributes {
   const flag = (name: string) => a.integer(name, 0) !== 0;
   return {
-    activation: readActivation(a),
+    epilogue: readEpilogue(a),
     alpha: a.number('alpha', 1),
     swap: [flag('transA'), flag('transB')],
     rotate: [flag('transBatchA'), flag('transBatchB')],
@@ -46,7 +47,7 @@ function operand(ctx: Context, x: Tensor, swap: boolean, rotate: boolean): Tenso
   return permuted(ctx, x, perm);
 }
 
-function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttributes): void {
+function resolve(ctx: Context, { epilogue, alpha, swap, rotate }: MatMulAttributes): void {
   const a = operand(ctx, ctx.input(0), swap[0], rotate[0]);
   const rank = ctx.input(1).dims.length;
   const transposed =
@@ -60,26 +61,21 @@ function resolve(ctx: Context, { activation, alpha, swap, rotate }: MatMulAttrib
     transposed ? [...b.dims.slice(0, -2), b.dims[rank - 1], b.dims[rank - 2]] : b.dims,
   );
   const y = ctx.output(0, shapes.output);
+  const residual = residualOf(ctx, epilogue);
   if (y.storage === 'i32' || y.storage === 'u32') {
-    if (activation || alpha !== 1 || ctx.inputs[2] || ctx.inputs[3])
-      throw new KernelError('an integer MatMul with an activation, a factor, a bias or a residual', true);
+    if (epilogue || alpha !== 1 || ctx.inputs[2])
+      throw new KernelError('an integer MatMul with an epilogue, a factor or a bias', true);
     multiplyIntegers(ctx, a, b, y, shapes);
     return;
   }
-  multiplyMatrices(ctx, a, b, y, shapes, {
-    alpha,
-    activation,
-    bias: ctx.inputs[2],
-    residual: ctx.inputs[3],
-    transposed,
-  });
+  multiplyMatrices(ctx, a, b, y, shapes, { alpha, epilogue, bias: ctx.inputs[2], residual, transposed });
 }
 
 export default [
   {
     op: 'MatMul',
     types: [[...FLOATS, ...INTEGERS], [...FLOATS, ...INTEGERS], FLOATS, FLOATS],
-    features: ['bias', 'residual'],
+    features: ['bias', 'epilogue', 'residual'],
     attributes,
     resolve,
   } satisfies Kernel<MatMulAttributes>,

@@ -1,14 +1,8 @@
 // A convolution where each channel has its own window (NHWC). A thread computes neighboring pixels of a row in 4
 // channels, so that pixels and weights are loaded once for several uses.
 import type { Context, Shader, Spec, StorageType } from '../../../contract/kernel';
-import {
-  activated,
-  ACTIVATION_F32,
-  type ActivationKind,
-  activationText,
-  activationUniforms,
-  piecewise,
-} from '../../../wgsl/activation';
+import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
+import type { Instruction } from '../../../wgsl/program';
 import { inLanes, laneType, stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import { type Geometry, windowUniforms } from '../../shared/window';
@@ -21,23 +15,22 @@ interface DepthwiseSpec extends Spec {
   readonly width: number;
   readonly stride: number;
   readonly bias: boolean;
-  readonly residual: boolean;
   /** x or the residual is in y, which must not be bound twice. */
   readonly xInPlace?: boolean;
   readonly inPlace?: boolean;
   /** As in a product's spec (see product/spec.ts). */
   readonly compact?: boolean;
-  readonly activation?: ActivationKind;
+  readonly epilogue?: readonly Instruction[];
   readonly storage: StorageType;
 }
 
 /** w is [kernel_h, kernel_w, 1, channels]. */
 export function depthwise(
   ctx: Context,
-  { x, w, y, bias, residual, activation: given, geometry, columns }: ChannelsLast,
+  { x, w, y, bias, residual, epilogue: given, geometry, columns }: ChannelsLast,
 ): void {
   const { software, slowCompiler } = ctx.device;
-  const activation = slowCompiler ? piecewise(given) : given;
+  const epilogue = slowCompiler ? shared(given) : given;
   const channels = columns.x.count;
   const { x: from, y: to, residual: added = to } = columns;
   const lanes = [channels, from.pitch, from.first, to.pitch, to.first, added.pitch, added.first].every(
@@ -57,10 +50,8 @@ export function depthwise(
     pixels,
     width: unrolled ? geometry.kernel[1] : 0,
     stride: unrolled ? geometry.strides[1] : 0,
-    ...(slowCompiler
-      ? { bias: true, residual: true, compact: true }
-      : { bias: bias !== undefined, residual: residual !== undefined }),
-    activation: activation?.kind,
+    ...(slowCompiler ? { bias: true, compact: true } : { bias: bias !== undefined }),
+    epilogue: epilogue?.instructions,
     storage: y.storage,
     ...(inPlace && { inPlace }),
     ...(xInPlace && { xInPlace }),
@@ -77,7 +68,7 @@ export function depthwise(
       ...(!xInPlace && { x: inLanes(x, lanes) }),
       w: inLanes(w, lanes),
       ...(spec.bias && { bias: inLanes(bias ?? w, lanes) }),
-      ...(spec.residual && !inPlace && { residual: inLanes(residual ?? w, lanes) }),
+      ...(readsResidual(spec.epilogue) && !inPlace && { residual: inLanes(residual ?? w, lanes) }),
     },
     outputs: { y: inLanes(y, lanes) },
     inPlace: added.pitch === to.pitch && added.first === to.first ? { residual: 'y' } : undefined,
@@ -92,10 +83,10 @@ export function depthwise(
       residual_first: added.first / lanes,
       strips,
       ...windowUniforms(geometry),
-      ...activationUniforms(activation),
+      ...epilogueUniforms(epilogue),
       ...(slowCompiler && { has_bias: bias ? 1 : 0, has_residual: residual ? 1 : 0, pixels }),
     },
-    f32: ACTIVATION_F32,
+    f32: EPILOGUE_F32,
     workgroups: linearWorkgroups(count, ctx.device),
   });
 }
@@ -117,11 +108,10 @@ function text({
   width,
   stride,
   bias,
-  residual,
   inPlace,
   xInPlace,
   compact,
-  activation,
+  epilogue,
   storage,
 }: DepthwiseSpec): string {
   const ownResidual = (place: string) =>
@@ -149,7 +139,7 @@ function text({
       (p) => `${pixel(p, `left + i32(kx * u.dilation_w + ${p}u * u.stride_w)`)} sum_${p} += v_${p} * w_0;`,
     )}
     }`;
-  return `${activationText(activation, lanes)}${linearMain(`  let c = i % u.channels;
+  return `${epilogueText(epilogue, lanes)}${linearMain(`  let c = i % u.channels;
   let c_in = u.first + c;
   let out_x = i / u.channels % u.strips * ${pixels}u;
   let line = i / u.channels / u.strips;
@@ -173,14 +163,10 @@ function text({
           type,
           pixels,
           ownResidual('at + p'),
-          stored(storage, lanes, activated(activation, 'sums[p]', 'own_residual')),
+          stored(storage, lanes, ended(epilogue, 'sums[p]', 'own_residual')),
         )
       : each(pixels, (p) => {
-          const value = stored(
-            storage,
-            lanes,
-            activated(activation, `sum_${p}`, residual ? `${type}(${ownResidual(`at + ${p}u`)})` : undefined),
-          );
+          const value = stored(storage, lanes, ended(epilogue, `sum_${p}`, `${type}(${ownResidual(`at + ${p}u`)})`));
           return `if (out_x + ${p}u < u.out_w) { y[(at + ${p}u) * u.y_pitch + u.y_first + c] = ${value}; }`;
         })
   }`)}`;

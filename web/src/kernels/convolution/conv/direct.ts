@@ -1,13 +1,8 @@
 // Convolution and transposed convolution over any number of axes, channels second: one thread for each output, for
 // ranks (and dilations) that nothing quicker covers.
 import type { Context, Shader, Spec, StorageType } from '../../../contract/kernel';
-import {
-  activated,
-  ACTIVATION_F32,
-  type ActivationKind,
-  activationText,
-  activationUniforms,
-} from '../../../wgsl/activation';
+import { ended, EPILOGUE_F32, epilogueText, epilogueUniforms } from '../../../wgsl/epilogue';
+import type { Instruction } from '../../../wgsl/program';
 import { stored } from '../../../wgsl/lanes';
 import { linearMain, linearWorkgroups } from '../../../wgsl/linear';
 import type { ConvolutionOperands } from '../operands';
@@ -16,8 +11,7 @@ interface DirectSpec extends Spec {
   readonly transposed: boolean;
   readonly axes: number;
   readonly bias: boolean;
-  readonly residual: boolean;
-  readonly activation?: ActivationKind;
+  readonly epilogue?: readonly Instruction[];
   readonly storage: StorageType;
 }
 
@@ -29,14 +23,13 @@ export interface Direct extends ConvolutionOperands {
 
 export function convolveDirectly(
   ctx: Context,
-  { x, w, y, bias, residual, activation, transposed, group, geometry }: Direct,
+  { x, w, y, bias, residual, epilogue, transposed, group, geometry }: Direct,
 ): void {
   const spec: DirectSpec = {
     transposed,
     axes: geometry.kernel.length,
     bias: bias !== undefined,
-    residual: residual !== undefined,
-    activation: activation?.kind,
+    epilogue: epilogue?.instructions,
     storage: y.storage,
   };
   const outputs = y.dims[1];
@@ -58,16 +51,16 @@ export function convolveDirectly(
       stride: geometry.strides,
       dilation: geometry.dilations,
       pad: geometry.begins,
-      ...activationUniforms(activation),
+      ...epilogueUniforms(epilogue),
     },
-    f32: ACTIVATION_F32,
+    f32: EPILOGUE_F32,
     workgroups: linearWorkgroups(y.size, ctx.device),
   });
 }
 
 const SHADER: Shader<DirectSpec> = {
   name: 'conv__any_direct',
-  wgsl({ transposed, axes, bias, residual, activation, storage }) {
+  wgsl({ transposed, axes, bias, epilogue, storage }) {
     const all = Array.from({ length: axes }, (_, axis) => axis);
     const outIndex = [...all]
       .reverse()
@@ -79,7 +72,7 @@ const SHADER: Shader<DirectSpec> = {
     const weights = transposed ? '(first + c) * u.group_outputs + output % u.group_outputs' : 'output * u.depth + c';
     const place = (first: string, size: string, index: string) =>
       all.reduce((text, axis) => `(${text}) * u.${size}_${axis} + ${index}_${axis}`, first);
-    return `${activationText(activation, 1)}${linearMain(`  var rest = i;
+    return `${epilogueText(epilogue, 1)}${linearMain(`  var rest = i;
   ${outIndex.join('\n  ')}
   let output = rest % u.outputs;
   let image = rest / u.outputs;
@@ -90,7 +83,7 @@ const SHADER: Shader<DirectSpec> = {
     sum += f32(x[${place('image * u.channels + first + c', 'input', 'in')}]) * f32(w[${place(weights, 'kernel', 'k')}]);
   ${'}'.repeat(axes)}
   }
-  y[i] = ${stored(storage, 1, activated(activation, 'sum', residual ? 'f32(residual[i])' : undefined))};`)}`;
+  y[i] = ${stored(storage, 1, ended(epilogue, 'sum', 'f32(residual[i])'))};`)}`;
   },
 };
 

@@ -9,7 +9,8 @@ import {
   NHWC_DOMAIN,
   type Tensor,
 } from '../../../contract/kernel';
-import { type Activation, readActivation } from '../../../wgsl/activation';
+import { epilogueOf, readEpilogue, residualFirst, residualOf } from '../../../wgsl/epilogue';
+import type { Program } from '../../../wgsl/program';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
 import { readWindow, slide, type WindowAttributes } from '../../shared/window';
 import { channelsLast, channelsSecond, permuted, permuteInto } from '../../shared/permute';
@@ -21,7 +22,7 @@ interface ConvAttributes {
   readonly group: number;
   /** Whether the weights are [kernel_h, kernel_w, channels / group, outputs]. */
   readonly hwio: boolean;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   readonly columns: ColumnAttributes;
 }
 
@@ -36,26 +37,26 @@ function attributes(a: Attributes): ConvAttributes {
     window: readWindow(a),
     group: a.integer('group', 1),
     hwio: layout === 'HWIO',
-    activation: readActivation(a),
+    epilogue: readEpilogue(a),
     columns: readColumns(a),
   };
 }
 
 /** X and Y in N, H, W, C order. */
-function resolveNhwc(ctx: Context, { window, group, hwio, activation, columns }: ConvAttributes): void {
+function resolveNhwc(ctx: Context, { window, group, hwio, epilogue, columns }: ConvAttributes): void {
   const x = ctx.input(0);
   if (x.dims.length !== 4) throw new KernelError(`Conv over ${x.dims.length - 2} axes with channels last`, true);
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 1, 0]);
   const geometry = slide(window, x.dims.slice(1, 3), w.dims.slice(0, 2));
   const { y, at } = outputColumns(ctx, [x.dims[0], ...geometry.output, w.dims[3]], columns);
-  const residual = ctx.inputs[3];
+  const residual = residualOf(ctx, epilogue);
   convolve(ctx, {
     x,
     w,
     y,
     bias: ctx.inputs[2],
     residual,
-    activation,
+    epilogue,
     group,
     geometry,
     columns: { x: columnsOf(x, columns.x), y: at, residual: residual && columnsOf(residual, columns.residual) },
@@ -63,9 +64,9 @@ function resolveNhwc(ctx: Context, { window, group, hwio, activation, columns }:
 }
 
 /** X and Y in N, C, … order: between two transposes, with one axis more where there is only one. */
-function resolve(ctx: Context, { window, group, activation }: ConvAttributes): void {
+function resolve(ctx: Context, { window, group, epilogue }: ConvAttributes): void {
   const [x, w] = [ctx.input(0), ctx.input(1)];
-  const [bias, residual] = [ctx.inputs[2], ctx.inputs[3]];
+  const [bias, residual] = [ctx.inputs[2], residualOf(ctx, epilogue)];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank) throw new KernelError(`Conv of [${x.dims}] with weights [${w.dims}]`);
   if (w.dims[1] * group !== x.dims[1])
@@ -73,7 +74,7 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const y = ctx.output(0, [x.dims[0], w.dims[0], ...geometry.output]);
   if (rank > 4) {
-    convolveDirectly(ctx, { x, w, y, bias, residual, activation, transposed: false, group, geometry });
+    convolveDirectly(ctx, { x, w, y, bias, residual, epilogue, transposed: false, group, geometry });
     return;
   }
   const flat = (tensor: Tensor) =>
@@ -90,7 +91,7 @@ function resolve(ctx: Context, { window, group, activation }: ConvAttributes): v
     y: target,
     bias,
     residual: residual && permuted(ctx, flat(residual), last),
-    activation,
+    epilogue,
     group,
     geometry: wide,
     columns: { x: columnsOf(images), y: columnsOf(target) },
@@ -106,10 +107,29 @@ function withAxis<G extends { readonly [key in keyof G]: readonly number[] }>(ge
   ) as unknown as G;
 }
 
-const conv: Kernel<ConvAttributes> = { op: 'Conv', types: TYPES, attributes, resolve };
+const conv: Kernel<ConvAttributes> = {
+  op: 'Conv',
+  types: TYPES,
+  features: ['epilogue', 'residual'],
+  attributes,
+  resolve,
+};
+
+/** com.microsoft's adds its residual before the activation. */
+const fusedConv: Kernel<ConvAttributes> = {
+  op: 'FusedConv',
+  domain: MICROSOFT_DOMAIN,
+  types: TYPES,
+  attributes: (a) => ({
+    ...attributes(a),
+    epilogue: epilogueOf(a.text('activation', ''), a.numbers('activation_params')),
+  }),
+  resolve: (ctx, { epilogue, ...given }) =>
+    resolve(ctx, { ...given, epilogue: ctx.inputs[3] ? residualFirst(epilogue) : epilogue }),
+};
 
 export default [
   conv,
-  { ...conv, op: 'FusedConv', domain: MICROSOFT_DOMAIN },
-  { ...conv, domain: NHWC_DOMAIN, features: ['columns'], resolve: resolveNhwc },
+  fusedConv,
+  { ...conv, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual'], resolve: resolveNhwc },
 ];

@@ -20,7 +20,7 @@ export function convolve(ctx: Context, c: Convolution): void {
 }
 
 function convolveImages(ctx: Context, c: Convolution): void {
-  const { x, w, y, bias, residual, activation, group, geometry, columns } = c;
+  const { x, w, y, bias, residual, epilogue, group, geometry, columns } = c;
   const images = x.dims[0];
   const channels = columns.x.count;
   const [kernelH, kernelW, depth, outputs] = w.dims;
@@ -49,7 +49,7 @@ function convolveImages(ctx: Context, c: Convolution): void {
     y,
     bias,
     residual,
-    activation,
+    epilogue,
     m: images * geometry.output[0] * geometry.output[1],
     depth,
     lda: columns.x.pitch,

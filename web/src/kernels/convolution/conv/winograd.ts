@@ -3,7 +3,7 @@
 // where compilation is slow: on lavapipe runs would gain 6 %, and the first one take seconds longer.
 import { DType } from '../../../schema';
 import type { Context, DeviceTraits } from '../../../contract/kernel';
-import { ACTIVATION_F32, activationUniforms, piecewise } from '../../../wgsl/activation';
+import { EPILOGUE_F32, epilogueUniforms, shared } from '../../../wgsl/epilogue';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { softwareTile, stepCost, type Tile, windowsCost } from '../../matmul/product/software_tile';
 import type { ChannelsLast } from '../operands';
@@ -116,14 +116,14 @@ export function winograd(
     y,
     bias,
     residual,
-    activation: given,
+    epilogue: given,
     geometry,
     columns: { x: from, y: to, residual: added = to },
   }: ChannelsLast,
 ): void {
   const { device } = ctx;
-  // Few shaders: compilation is dear, and an activation's form is nothing beside the rest.
-  const activation = piecewise(given);
+  // Few shaders: compilation is dear, and an epilogue's form is nothing beside the rest.
+  const epilogue = shared(given);
   const images = x.dims[0];
   const channels = from.count;
   const outputs = w.dims[3];
@@ -150,7 +150,7 @@ export function winograd(
       ...BLOCK,
       threads: THREADS,
       share: device.subgroups,
-      activation: activation?.kind,
+      epilogue: epilogue.instructions,
       storage: y.storage,
       inputIn,
       residualIn,
@@ -184,7 +184,7 @@ export function winograd(
       y_first: to.first / vec,
       residual_pitch: added.pitch / vec,
       residual_first: added.first / vec,
-      ...activationUniforms(activation),
+      ...epilogueUniforms(epilogue),
       has_bias: bias ? 1 : 0,
       has_residual: residual ? 1 : 0,
       tile: 6,
@@ -193,7 +193,7 @@ export function winograd(
       rows: BLOCK.rows,
       sums: BLOCK.rows * BLOCK.columns,
     },
-    f32: ACTIVATION_F32,
+    f32: EPILOGUE_F32,
     workgroups: [shares.across, shares.parts, 1],
   });
 }

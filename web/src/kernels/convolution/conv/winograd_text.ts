@@ -1,7 +1,8 @@
 // WGSL of Winograd's F(4x4, 3x3): the weights' transform, and all the rest in one: a thread takes its tiles of 4x4
 // outputs from the input to the output by way of memory of its own, so that nobody waits for anybody.
 import type { Shader, Spec, StorageType } from '../../../contract/kernel';
-import { activated, type ActivationKind, activationText } from '../../../wgsl/activation';
+import { ended, epilogueText } from '../../../wgsl/epilogue';
+import type { Instruction } from '../../../wgsl/program';
 import { stored } from '../../../wgsl/lanes';
 import { linearMain } from '../../../wgsl/linear';
 
@@ -95,7 +96,7 @@ export interface TilesSpec extends Spec {
   readonly threads: number;
   /** Whether threads of a subgroup (of at least 4) load one row of the weights each and hand it round. */
   readonly share: boolean;
-  readonly activation?: ActivationKind;
+  readonly epilogue: readonly Instruction[];
   readonly storage: StorageType;
   /** The input and the residual may be other columns of y, which must not be bound twice. */
   readonly inputIn: 'x' | 'y';
@@ -109,8 +110,8 @@ const TILE_PLACE = `let tile_x = tile % u.across * 4u;
 export const winogradOfTiles: Shader<TilesSpec> = {
   name: 'conv_winograd__sw_4x4',
   wgsl(spec) {
-    const { rows, columns, threads, share, activation } = spec;
-    return `${share ? 'enable subgroups;\n' : ''}${activationText(activation, 4)}
+    const { rows, columns, threads, share, epilogue } = spec;
+    return `${share ? 'enable subgroups;\n' : ''}${epilogueText(epilogue, 4)}
 @compute @workgroup_size(${threads})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
   @builtin(local_invocation_index) lane: u32${share ? ', @builtin(subgroup_invocation_id) member: u32' : ''}) {
@@ -182,13 +183,13 @@ function multiplied({ rows, columns, share }: TilesSpec): string {
     }`;
 }
 
-function productsToOutput({ rows, columns, activation, storage, residualIn }: TilesSpec): string {
+function productsToOutput({ rows, columns, epilogue, storage, residualIn }: TilesSpec): string {
   const write = (j: number) =>
     `if (tile_y + ${j}u < u.out_h) {
         y[(pixel + ${j}u * u.out_w) * u.y_pitch + u.y_first + column] = ${stored(
           storage,
           4,
-          activated(activation, `w_${j} + own_bias`, `residual_${j}`),
+          ended(epilogue, `w_${j} + own_bias`, `residual_${j}`),
         )}; }`;
   return `for (var sum = 0u; sum < u.sums; sum++) {
     let tile = first_tile + sum / ${columns}u;

@@ -2,7 +2,8 @@
 // phases).
 import type { Attributes } from '../../../contract/attributes';
 import { type Context, type DTypeName, type Kernel, KernelError, NHWC_DOMAIN } from '../../../contract/kernel';
-import { type Activation, readActivation } from '../../../wgsl/activation';
+import { readEpilogue, residualOf } from '../../../wgsl/epilogue';
+import type { Program } from '../../../wgsl/program';
 import { inBatches } from '../../../wgsl/large';
 import { type ColumnAttributes, columnsOf, outputColumns, readColumns } from '../../shared/columns';
 import type { ChannelsLast } from '../operands';
@@ -19,7 +20,7 @@ interface TransposedAttributes {
   readonly group: number;
   /** Whether the weights are [kernel_h, kernel_w, channels, outputs / group]. */
   readonly hwio: boolean;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   readonly columns: ColumnAttributes;
 }
 
@@ -35,7 +36,7 @@ function attributes(a: Attributes): TransposedAttributes {
     outputPadding: a.integers('output_padding'),
     group: a.integer('group', 1),
     hwio: layout === 'HWIO',
-    activation: readActivation(a),
+    epilogue: readEpilogue(a),
     columns: readColumns(a),
   };
 }
@@ -53,7 +54,7 @@ function convolveTransposed(ctx: Context, c: Transposed): void {
 
 function convolveImages(
   ctx: Context,
-  { x, w, y, bias, residual, activation, group, geometry, columns: { x: from, y: to } }: Transposed,
+  { x, w, y, bias, residual, epilogue, group, geometry, columns: { x: from, y: to } }: Transposed,
 ): void {
   const channels = from.count;
   const columns = w.dims[3];
@@ -65,7 +66,7 @@ function convolveImages(
   }
   if (y.size === 0) return;
   if (ctx.device.software && group === 1 && !residual && tiles(geometry)) {
-    convolveTiles(ctx, { x, from, w, y, to, bias, activation });
+    convolveTiles(ctx, { x, from, w, y, to, bias, epilogue });
     return;
   }
   const { output, strides, kernel } = geometry;
@@ -78,7 +79,7 @@ function convolveImages(
     y,
     bias,
     residual,
-    activation,
+    epilogue,
     m: x.dims[0] * across[0] * across[1],
     n: columns,
     depth,
@@ -106,7 +107,7 @@ function convolveImages(
 /** X and Y in N, H, W, C order. */
 function resolveNhwc(
   ctx: Context,
-  { window, outputShape, outputPadding, group, hwio, activation, columns }: TransposedAttributes,
+  { window, outputShape, outputPadding, group, hwio, epilogue, columns }: TransposedAttributes,
 ): void {
   const x = ctx.input(0);
   // The layout pass makes no other.
@@ -115,18 +116,18 @@ function resolveNhwc(
   const w = hwio ? ctx.input(1) : permuted(ctx, ctx.input(1), [2, 3, 0, 1]);
   const geometry = slideTransposed(window, x.dims.slice(1, 3), w.dims.slice(0, 2), { outputShape, outputPadding });
   const dims = [x.dims[0], ...geometry.output, w.dims[3] * group];
+  const residual = residualOf(ctx, epilogue);
   if (dilated) {
     const y = ctx.output(0, dims);
     // Rare: the kernel for channels second, between transposes.
     const target = ctx.temp([y.dims[0], y.dims[3], ...geometry.output], y.dtype);
-    const residual = ctx.inputs[3];
     convolveDirectly(ctx, {
       x: permuted(ctx, x, channelsSecond(4)),
       w: permuted(ctx, w, [2, 3, 0, 1]),
       y: target,
       bias: ctx.inputs[2],
       residual: residual && permuted(ctx, residual, channelsSecond(4)),
-      activation,
+      epilogue,
       transposed: true,
       group,
       geometry,
@@ -140,8 +141,8 @@ function resolveNhwc(
     w,
     y,
     bias: ctx.inputs[2],
-    residual: ctx.inputs[3],
-    activation,
+    residual,
+    epilogue,
     group,
     geometry,
     columns: { x: columnsOf(x, columns.x), y: at },
@@ -149,15 +150,15 @@ function resolveNhwc(
 }
 
 /** X and Y in N, C, … order. */
-function resolve(ctx: Context, { window, outputShape, outputPadding, group, activation }: TransposedAttributes): void {
-  const [x, w, bias, residual] = [ctx.input(0), ctx.input(1), ctx.inputs[2], ctx.inputs[3]];
+function resolve(ctx: Context, { window, outputShape, outputPadding, group, epilogue }: TransposedAttributes): void {
+  const [x, w, bias, residual] = [ctx.input(0), ctx.input(1), ctx.inputs[2], residualOf(ctx, epilogue)];
   const rank = x.dims.length;
   if (rank < 3 || w.dims.length !== rank || w.dims[0] !== x.dims[1])
     throw new KernelError(`ConvTranspose of [${x.dims}] with weights [${w.dims}]`);
   const geometry = slideTransposed(window, x.dims.slice(2), w.dims.slice(2), { outputShape, outputPadding });
   const y = ctx.output(0, [x.dims[0], w.dims[1] * group, ...geometry.output]);
   if (rank !== 4 || geometry.dilations.some((dilation) => dilation !== 1)) {
-    convolveDirectly(ctx, { x, w, y, bias, residual, activation, transposed: true, group, geometry });
+    convolveDirectly(ctx, { x, w, y, bias, residual, epilogue, transposed: true, group, geometry });
     return;
   }
   const target = ctx.temp([x.dims[0], ...geometry.output, y.dims[1]], y.dtype);
@@ -168,7 +169,7 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, acti
     y: target,
     bias,
     residual: residual && permuted(ctx, residual, channelsLast(4)),
-    activation,
+    epilogue,
     group,
     geometry,
     columns: { x: columnsOf(images), y: columnsOf(target) },
@@ -176,6 +177,15 @@ function resolve(ctx: Context, { window, outputShape, outputPadding, group, acti
   permuteInto(ctx, target, channelsSecond(4), y);
 }
 
-const transposed: Kernel<TransposedAttributes> = { op: 'ConvTranspose', types: [FLOATS], attributes, resolve };
+const transposed: Kernel<TransposedAttributes> = {
+  op: 'ConvTranspose',
+  types: [FLOATS],
+  features: ['epilogue', 'residual'],
+  attributes,
+  resolve,
+};
 
-export default [transposed, { ...transposed, domain: NHWC_DOMAIN, features: ['columns'], resolve: resolveNhwc }];
+export default [
+  transposed,
+  { ...transposed, domain: NHWC_DOMAIN, features: ['columns', 'epilogue', 'residual'], resolve: resolveNhwc },
+];

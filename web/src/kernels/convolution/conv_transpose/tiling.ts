@@ -1,7 +1,7 @@
 // A transposed convolution whose windows tile the output (kernel = stride, no pads): each input pixel becomes a tile,
 // so it is one product of pixels by all taps at once, and a copy that puts the tiles' rows in place.
 import type { Context, Tensor } from '../../../contract/kernel';
-import type { Activation } from '../../../wgsl/activation';
+import type { Program } from '../../../wgsl/program';
 import { stridedCopy } from '../../../wgsl/strided_copy';
 import type { Columns } from '../../shared/columns';
 import type { Geometry } from '../../shared/window';
@@ -25,10 +25,10 @@ export interface Tiling {
   readonly y: Tensor;
   readonly to: Columns;
   readonly bias?: Tensor;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
 }
 
-export function convolveTiles(ctx: Context, { x, from, w, y, to, bias, activation }: Tiling): void {
+export function convolveTiles(ctx: Context, { x, from, w, y, to, bias, epilogue }: Tiling): void {
   const [images, height, width] = x.dims;
   const [kernelH, kernelW, , outputs] = w.dims;
   const pixels = images * height * width;
@@ -42,7 +42,7 @@ export function convolveTiles(ctx: Context, { x, from, w, y, to, bias, activatio
     b: permuted(ctx, w, [2, 0, 1, 3]),
     y: product,
     bias: repeated,
-    activation,
+    epilogue,
     m: pixels,
     n: columns,
     depth: from.count,

@@ -13,7 +13,7 @@ import {
   stored,
 } from '../../../wgsl';
 import type { Columns } from '../../shared/columns';
-import { type Instruction, type Program, programFunctions } from './program';
+import { type Instruction, type Program, programFunctions } from '../../../wgsl/program';
 
 interface ColumnsSpec extends Spec {
   readonly program: readonly Instruction[];

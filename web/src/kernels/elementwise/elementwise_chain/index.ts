@@ -1,4 +1,4 @@
-// ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (program.ts). With
+// ElementwiseChain: several elementwise operators in one dispatch, by the attribute `program` (wgsl/program.ts). With
 // `reduction`, one of the Reduce operators, what they give is reduced along `axes` right away, and goes through the
 // program `finish` (reduced.ts).
 import type { Context, Kernel, Spec, Tensor } from '../../../contract/kernel';
@@ -6,7 +6,7 @@ import { broadcastDims, computeType, elementwise, elementwiseShader, FLOATS } fr
 import { DType } from '../../../schema';
 import { columnsOf } from '../../shared/columns';
 import { computeColumns } from './columns';
-import { forDevice, type Instruction, parse, type Program, programFunctions } from './program';
+import { forDevice, type Instruction, parse, type Program, programFunctions } from '../../../wgsl/program';
 import { reduceProgram, type Reduction } from './reduced';
 
 interface ChainSpec extends Spec {

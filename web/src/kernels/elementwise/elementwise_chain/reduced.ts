@@ -30,7 +30,7 @@ import {
   walkUniforms,
 } from '../../../wgsl';
 import { COMBINE, type Combination, finishParts, reductionOf, walksOf, type Wide } from '../../reduction/reduce';
-import { type Instruction, type Program, programFunctions } from './program';
+import { type Instruction, type Program, programFunctions } from '../../../wgsl/program';
 
 interface ReducedSpec extends Spec {
   readonly program: readonly Instruction[];

@@ -3,8 +3,8 @@
 // done by different threads of it, those of different workgroups (z counts them) are added up by another launch
 // (parts.ts).
 import type { Shader } from '../../../contract/kernel';
-import { finishText, loadB } from './finish';
-import { leftText, type LeftText } from './left';
+import { productEpilogue, loadB } from './epilogue';
+import { leftOperand, type LeftOperand } from './left_operand';
 import { type HardwareSpec, leftName } from './spec';
 
 const NAMES = { matrix: 'gemm', windows: 'conv', phases: 'conv_transpose' } as const;
@@ -17,8 +17,8 @@ export function hardwareProduct(spec: HardwareSpec): Shader<HardwareSpec> {
 }
 
 function text(spec: HardwareSpec): string {
-  const left = leftText(spec);
-  const finish = finishText(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
+  const left = leftOperand(spec);
+  const epilogue = productEpilogue(spec.split ? { bVec: spec.bVec, storage: spec.storage } : spec);
   const { tileRows, tileColumns, tileDepth, rows, slices, split, transposed } = spec;
   const sliced = slices > 1;
   const quads = tileDepth / 4;
@@ -45,7 +45,7 @@ function text(spec: HardwareSpec): string {
   const more = sliced ? 'done < slice_depth' : 'k_0 < end';
   const [inA, inB] = sliced ? ['tiles_a + ', 'tiles_b + '] : ['', ''];
   const guard = (count: number, i: number) => ((i + 1) * threads > count ? `if (${slot(i)} < ${count}u) ` : '');
-  return `${finish.functions}
+  return `${epilogue.functions}
 var<workgroup> tile_a: array<vec4<f32>, ${slices * tileRows * quads}>;
 var<workgroup> tile_b: array<vec4<f32>, ${slices * tileDepth * across}>;
 
@@ -106,12 +106,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>,
   }
   ${sliced ? addSlices(spec, threads) : ''}
   let wide_column = group.y * ${across}u + column;
-  ${finish.bias(0, 'wide_column')}
+  ${epilogue.bias(0, 'wide_column')}
   ${each(
     rows / slices,
     (i) => `{ let row = group.x * ${tileRows}u + row_0 + ${sliced ? `slice * ${rows / slices}u + ` : ''}${i}u;
   ${split ? `let placed = row < u.m; let at = (group.z * u.m + row) * u.ld_part;` : left.place('row')}
-  if (placed) { ${finish.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`,
+  if (placed) { ${epilogue.store(`${sliced ? 'total' : 'sum'}_${i}`, 0, 'row', 'wide_column')} } }`,
   )}
 }
 `;
@@ -153,7 +153,7 @@ function addSlices({ slices, rows }: HardwareSpec, threads: number): string {
 }
 
 /** Statements that set next_a_I to the 4 elements of a from k_0 + 4 * `quad`. */
-function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad: string): string {
+function fetchA(left: LeftOperand, { aVec, inPlace }: HardwareSpec, i: number, quad: string): string {
   const a = leftName({ inPlace });
   if (aVec === 4) {
     return `{ let k = k_0 / 4u + ${quad}; ${left.decode('k', '(u.depth / 4u)')}
@@ -167,7 +167,7 @@ function fetchA(left: LeftText, { aVec, inPlace }: HardwareSpec, i: number, quad
 }
 
 /** Statements that set next_b_I to row k_0 + `row` of b, group `column` of 4 columns. */
-function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftText, i: number, row: string, column: string): string {
+function fetchB({ bVec, left: kind }: HardwareSpec, left: LeftOperand, i: number, row: string, column: string): string {
   const where =
     kind === 'phases'
       ? `${left.decode('k', 'u.depth')} let b_at = b_base + (b_row + channel) * u.ldb;`

@@ -1,6 +1,6 @@
 // Products of stacks of matrices whose leading axes broadcast, as numpy's matmul has them.
 import { type Context, KernelError, type Tensor } from '../../../contract/kernel';
-import type { Activation } from '../../../wgsl/activation';
+import type { Program } from '../../../wgsl/program';
 import { broadcastDims, broadcastStrides, foldWalk, stridesOf } from '../../../wgsl/shape';
 import { multiply } from './multiply';
 
@@ -47,7 +47,7 @@ export function foldBatch({ batch, aDims, bDims }: MatrixShapes) {
 
 export interface MatricesEnd {
   readonly alpha?: number;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   /** One number for each column. */
   readonly bias?: Tensor;
   /** Of y's shape. */
@@ -56,14 +56,14 @@ export interface MatricesEnd {
   readonly transposed?: boolean;
 }
 
-/** y = activate(alpha * a @ b + bias + residual) */
+/** y = epilogue(alpha * a @ b + bias, residual) */
 export function multiplyMatrices(
   ctx: Context,
   a: Tensor,
   b: Tensor,
   y: Tensor,
   shapes: MatrixShapes,
-  { alpha = 1, activation, bias, residual, transposed = false }: MatricesEnd = {},
+  { alpha = 1, epilogue, bias, residual, transposed = false }: MatricesEnd = {},
 ): void {
   if (y.size === 0) return;
   const { m, n, k } = shapes;
@@ -82,7 +82,7 @@ export function multiplyMatrices(
     ldb: transposed ? k : n,
     ldy: n,
     alpha,
-    activation,
+    epilogue,
     bias,
     residual,
     transposed,

@@ -1,7 +1,7 @@
 // Chooses how a product is computed, and dispatches it.
 import { DType } from '../../../schema';
 import type { Binding, Context, Dispatch, Uniforms } from '../../../contract/kernel';
-import { ACTIVATION_F32, activationUniforms, piecewise } from '../../../wgsl/activation';
+import { EPILOGUE_F32, epilogueUniforms, readsResidual, shared } from '../../../wgsl/epilogue';
 import { inLanes } from '../../../wgsl/lanes';
 import { linearWorkgroups } from '../../../wgsl/linear';
 import { hardwareProduct } from './hardware';
@@ -41,9 +41,8 @@ export function multiply(ctx: Context, p: Product): void {
     ...(inPlace && { inPlace }),
     batch: p.batch ?? 0,
     bias: p.bias && (p.biasStrides ? 'any' : 'row'),
-    residual: p.residual !== undefined,
     scaled,
-    activation: p.activation?.kind,
+    epilogue: p.epilogue?.instructions,
     storage: p.y.storage,
     ...(residual && { residualColumns: p.residual!.id === p.y.id ? 'y' : 'own' }),
   };
@@ -67,7 +66,7 @@ function ending(
     ldy: p.ldy / spec.bVec,
     a_first: (p.aFirst ?? 0) / spec.aVec,
     y_first: (p.yFirst ?? 0) / spec.bVec,
-    ...activationUniforms(p.activation),
+    ...epilogueUniforms(p.epilogue),
   };
   if (spec.residualColumns)
     Object.assign(uniforms, {
@@ -81,20 +80,20 @@ function ending(
     uniforms[key] = divided(value, p.transposed && key === 'b_batch' ? 4 : spec.bVec);
   // Each thread adds what lies where its own results go.
   const inPlace = spec.residualColumns ? undefined : { residual: 'y' };
-  return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...ACTIVATION_F32] };
+  return { inputs, inPlace, uniforms: { ...uniforms, ...p.strides?.plain }, f32: ['alpha', 'beta', ...EPILOGUE_F32] };
 }
 
 function divided(value: number | readonly number[], by: number): number | readonly number[] {
   return typeof value === 'number' ? value / by : value.map((item) => item / by);
 }
 
-/** With batch and activation in the form that most products share: each further form is one more shader to compile. */
+/** With batch and epilogue in the form that most products share: each further form is one more shader to compile. */
 function asUsual(p: Product): Product {
-  const activation = piecewise(p.activation);
-  if (p.left !== 'matrix' || p.batch) return { ...p, activation };
+  const epilogue = shared(p.epilogue);
+  if (p.left !== 'matrix' || p.batch) return { ...p, epilogue };
   return {
     ...p,
-    activation,
+    epilogue,
     batch: 1,
     strides: { plain: { batch: [1] }, a: { a_batch: [0] }, b: { b_batch: [0], y_batch: [0] } },
   };
@@ -117,14 +116,18 @@ function software(ctx: Context, given: Product, spec: ProductSpec): void {
     step,
     along,
     batch: p.batch ?? 0,
-    activation: p.activation?.kind,
-    ...(compact && { compact, scaled: true, bias: spec.bias ?? 'row', residual: true }),
+    epilogue: p.epilogue?.instructions,
+    ...(compact && { compact, scaled: true, bias: spec.bias ?? 'row' }),
     tail: aVec === 1 && step === 4,
     share: along === 'rows' && step > 1 && ctx.device.subgroups,
   };
   // What is not there is never read, but something must be bound.
   const end = ending(
-    { ...p, bias: p.bias ?? (full.bias && p.b), residual: p.residual ?? (full.residual ? p.b : undefined) },
+    {
+      ...p,
+      bias: p.bias ?? (full.bias && p.b),
+      residual: p.residual ?? (readsResidual(full.epilogue) ? p.b : undefined),
+    },
     full,
   );
   const rowBlocks = Math.ceil(p.m / rows);
@@ -217,11 +220,10 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
   const bare: HardwareSpec = {
     ...full,
     bias: undefined,
-    residual: false,
     residualColumns: undefined,
     inPlace: undefined,
     scaled: false,
-    activation: undefined,
+    epilogue: undefined,
     storage: 'f32',
   };
   ctx.dispatch({
@@ -230,7 +232,7 @@ function hardware(ctx: Context, p: Product, spec: ProductSpec): void {
     inputs: operands,
     outputs: { y: { tensor: sums, vec: spec.bVec } },
     uniforms: {
-      ...ending({ ...p, activation: undefined }, bare).uniforms,
+      ...ending({ ...p, epilogue: undefined }, bare).uniforms,
       ...common,
       parts,
       part_depth: partDepth,

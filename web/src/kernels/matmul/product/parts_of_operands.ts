@@ -1,6 +1,7 @@
 // Products of matrices that are larger than the device binds at once: parts of the rows of a, of k, or of the rows of a
 // transposed b.
 import type { Context, Tensor } from '../../../contract/kernel';
+import { readsResidual, recognized, residualFirst, SUM } from '../../../wgsl/epilogue';
 import { bindsWhole, partsAlong } from '../../../wgsl/large';
 import type { Product } from './product';
 
@@ -48,7 +49,8 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
       y: from(p.y, begin, p.y.size),
     }));
   }
-  if ((p.residual && p.activation?.kind.endsWith('&')) || p.a.id === p.y.id) return undefined;
+  const late = p.epilogue && p.residual && recognized(p.epilogue)?.residual !== 'first';
+  if (late || p.a.id === p.y.id) return undefined;
   const parts = partsAlong(
     depth,
     [
@@ -57,7 +59,7 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
     ],
     ctx.device,
   );
-  // Each takes the sum of those before it as its residual; bias and activation belong to the last.
+  // Each takes the sum of those before it as its residual; bias and epilogue belong to the last.
   let [sum, columns] = [p.residual, p.residualColumns];
   return parts?.map(([begin, end], k) => {
     const last = k === parts.length - 1;
@@ -68,7 +70,8 @@ export function cutProduct(ctx: Context, p: Product): Product[] | undefined {
       depth: end - begin,
       residual: sum,
       residualColumns: columns,
-      ...(!last && { y: ctx.temp(p.y.dims, p.y.dtype), bias: undefined, activation: undefined }),
+      epilogue: !last ? sum && SUM : readsResidual(p.epilogue?.instructions) ? p.epilogue : residualFirst(p.epilogue),
+      ...(!last && { y: ctx.temp(p.y.dims, p.y.dtype), bias: undefined }),
     };
     sum = part.y;
     columns = undefined;

@@ -1,6 +1,6 @@
 // A product that kernels ask for.
 import type { Tensor, Uniforms } from '../../../contract/kernel';
-import type { Activation } from '../../../wgsl/activation';
+import type { Program } from '../../../wgsl/program';
 import type { Columns } from '../../shared/columns';
 import type { LeftKind } from './spec';
 
@@ -36,7 +36,7 @@ export interface Product {
    * Where the residual is, unless it lies in its tensor as y does in its own; one that is in y's own tensor must be.
    */
   readonly residualColumns?: Columns;
-  readonly activation?: Activation;
+  readonly epilogue?: Program;
   readonly alpha?: number;
   readonly beta?: number;
 }

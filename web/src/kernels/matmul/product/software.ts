@@ -2,8 +2,8 @@
 // There a load costs as much as ten multiplications of vec4, so tiles are wide, and threads of a subgroup share their
 // loads of b.
 import type { Shader } from '../../../contract/kernel';
-import { type FinishText, finishText, loadB } from './finish';
-import { type LeftText, leftText } from './left';
+import { type ProductEpilogue, productEpilogue, loadB } from './epilogue';
+import { type LeftOperand, leftOperand } from './left_operand';
 import { SOFTWARE_THREADS } from './software_tile';
 import { leftName, type SoftwareSpec } from './spec';
 
@@ -15,15 +15,15 @@ export function softwareProduct(spec: SoftwareSpec): Shader<SoftwareSpec> {
 }
 
 function text(spec: SoftwareSpec): string {
-  const left = leftText(spec);
-  const finish = finishText(spec);
+  const left = leftOperand(spec);
+  const epilogue = productEpilogue(spec);
   const { rows, columns, step, along, share } = spec;
   const each = (count: number, line: (i: number) => string) =>
     Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
   const threads = `group.x * ${SOFTWARE_THREADS}u + lane`;
   const [rowBlock, columnBlock] = along === 'rows' ? [threads, 'group.y'] : ['group.y', threads];
   const sums = each(rows, (i) => each(columns, (j) => `var sum_${i}_${j} = vec4<f32>(0.0);`));
-  return `${share ? 'enable subgroups;\n' : ''}${finish.functions}
+  return `${share ? 'enable subgroups;\n' : ''}${epilogue.functions}
 @compute @workgroup_size(${SOFTWARE_THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32${
     share ? ', @builtin(subgroup_invocation_id) member: u32' : ''
@@ -45,21 +45,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     ${each(rows, (i) => each(columns, (j) => `sum_${i}_${j} += b_${j} * a_${i};`))}
     }
   ${left.closeTaps}
-  ${spec.compact ? storeInLoops(spec, left, finish) : storeEach(spec, left, finish)}
+  ${spec.compact ? storeInLoops(spec, left, epilogue) : storeEach(spec, left, epilogue)}
 }
 `;
 }
 
-function storeEach({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
+function storeEach({ rows, columns }: SoftwareSpec, left: LeftOperand, epilogue: ProductEpilogue): string {
   const each = (count: number, line: (i: number) => string) =>
     Array.from({ length: count }, (_, i) => line(i)).join('\n  ');
-  return `${each(columns, (j) => finish.bias(j, `(column_0 + ${j}u)`))}
+  return `${each(columns, (j) => epilogue.bias(j, `(column_0 + ${j}u)`))}
   ${each(
     rows,
     (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
   if (placed) {
-  ${each(columns, (j) => finish.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
+  ${each(columns, (j) => epilogue.store(`sum_${i}_${j}`, j, 'row', `(column_0 + ${j}u)`))}
   } }`,
   )}`;
 }
@@ -68,16 +68,16 @@ function storeEach({ rows, columns }: SoftwareSpec, left: LeftText, finish: Fini
  * Loops whose ends are uniforms, so that no compiler unrolls them: what lavapipe takes for a shader grows with the
  * square of the loads and stores in its text, to seconds for a tile written out.
  */
-function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftText, finish: FinishText): string {
+function storeInLoops({ rows, columns }: SoftwareSpec, left: LeftOperand, epilogue: ProductEpilogue): string {
   const sums = Array.from({ length: rows * columns }, (_, t) => `sum_${Math.floor(t / columns)}_${t % columns}`);
   return `var sums = array<vec4<f32>, ${rows * columns}>(${sums.join(', ')});
   for (var j = 0u; j < u.tile_columns; j++) {
   let column = column_0 + j;
-  ${finish.bias(0, 'column')}
+  ${epilogue.bias(0, 'column')}
   for (var i = 0u; i < u.tile_rows; i++) {
   let row = row_0 + i;
   ${left.place('row')}
-  if (placed) { ${finish.store(`sums[i * ${columns}u + j]`, 0, 'row', 'column')} }
+  if (placed) { ${epilogue.store(`sums[i * ${columns}u + j]`, 0, 'row', 'column')} }
   }
   }`;
 }

@@ -1,7 +1,7 @@
-// A product: y[m, n] = activate(alpha * sum over k of a[m, k] * b[k, n] + beta * bias + residual), for each z.
+// A product: y[m, n] = epilogue(alpha * sum over k of a[m, k] * b[k, n] + beta * bias, residual), for each z.
 // Matrix products, convolutions and transposed convolutions are all of them, with different ways to find a[m, k].
 import type { Spec, StorageType } from '../../../contract/kernel';
-import type { ActivationKind } from '../../../wgsl/activation';
+import type { Instruction } from '../../../wgsl/program';
 
 /**
  * Where a[m, k] is, and what z counts:
@@ -14,12 +14,11 @@ import type { ActivationKind } from '../../../wgsl/activation';
 export type LeftKind = 'matrix' | 'windows' | 'phases';
 
 /** What the end of a product depends on. */
-export interface FinishSpec {
+export interface EpilogueSpec {
   /** Columns of b, bias, residual and y in one load. */
   readonly bVec: 1 | 4;
   /** row: one number for each column; any: strides for rows and columns. */
   readonly bias?: 'row' | 'any';
-  readonly residual?: boolean;
   /**
    * Where the residual is not where y is, in a tensor like y: in columns of a tensor of its own, or in other columns of
    * y.
@@ -32,7 +31,8 @@ export interface FinishSpec {
   readonly compact?: boolean;
   /** Whether there are alpha and beta. */
   readonly scaled?: boolean;
-  readonly activation?: ActivationKind;
+  /** What is done to the sum, also with a residual (wgsl/epilogue.ts). */
+  readonly epilogue?: readonly Instruction[];
   /** Of y. */
   readonly storage: StorageType;
 }
@@ -43,7 +43,7 @@ export function leftName({ inPlace }: { readonly inPlace?: boolean }): 'a' | 'y'
 }
 
 /** What the text of a product's shader depends on. */
-export interface ProductSpec extends Spec, FinishSpec {
+export interface ProductSpec extends Spec, EpilogueSpec {
   readonly left: LeftKind;
   /** a is other columns of y, which must not be bound twice. */
   readonly inPlace?: boolean;

@@ -1,8 +1,8 @@
 // A product of few rows on a GPU: the matrix is read once, so that is all that matters. Threads of a workgroup share
 // out k.
 import type { Shader } from '../../../contract/kernel';
-import { finishText, loadB } from './finish';
-import { leftText } from './left';
+import { productEpilogue, loadB } from './epilogue';
+import { leftOperand } from './left_operand';
 import type { ProductSpec } from './spec';
 
 /** Left operand: a matrix of at most `rows` rows. */
@@ -22,11 +22,11 @@ export function vectorProduct(spec: VectorSpec): Shader<VectorSpec> {
 }
 
 function text(spec: VectorSpec): string {
-  const left = leftText(spec);
-  const finish = finishText(spec);
+  const left = leftOperand(spec);
+  const epilogue = productEpilogue(spec);
   const { rows, bVec } = spec;
   const each = (line: (i: number) => string) => Array.from({ length: rows }, (_, i) => line(i)).join('\n  ');
-  return `${finish.functions}
+  return `${epilogue.functions}
 var<workgroup> sums: array<vec4<f32>, ${ACROSS * PARTS * rows}>;
 
 @compute @workgroup_size(${ACROSS * PARTS})
@@ -66,11 +66,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   if (part == 0u) {
-  ${finish.bias(0, 'column')}
+  ${epilogue.bias(0, 'column')}
   ${each(
     (i) => `{ let row = row_0 + ${i}u;
   ${left.place('row')}
-  if (placed) { ${finish.store(`sums[${i * ACROSS * PARTS}u + lane]`, 0, 'row', 'column')} } }`,
+  if (placed) { ${epilogue.store(`sums[${i * ACROSS * PARTS}u + lane]`, 0, 'row', 'column')} } }`,
   )}
   }
 }

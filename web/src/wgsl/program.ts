@@ -1,10 +1,10 @@
-// The program of an ElementwiseChain: an instruction for each operator, separated by semicolons: the operator, the
-// registers it reads, and numbers with a # in front. Registers are the inputs, then the instructions' results, the last
-// of which is the chain's; all are floats, truths 0 and 1.
-import { type DeviceTraits, KernelError } from '../../../contract/kernel';
-import { division, type MathName, mathFunctions } from '../../../wgsl';
-import { functionName, functionText } from '../../../wgsl/scalar_functions';
-import { SCALAR_FUNCTIONS } from '../../../schema/scalar_functions';
+// Programs of elementwise steps (of an ElementwiseChain, of a product's epilogue): an instruction for each operator,
+// separated by semicolons: the operator, the registers it reads, and numbers with a # in front. Registers are the
+// inputs, then the instructions' results, the last of which is the program's; all are floats, truths 0 and 1.
+import type { DeviceTraits } from '../contract/kernel';
+import { division } from './division';
+import { type MathName, mathFunctions } from './math';
+import { functionName, functionText, scalarFunction } from './scalar_functions';
 
 export interface Instruction {
   readonly op: string;
@@ -81,6 +81,8 @@ export interface ProgramFunction {
   readonly program: readonly Instruction[];
   /** The types of its inputs. */
   readonly inputs: readonly string[];
+  /** The register of the first result, where that is not behind the inputs'. */
+  readonly first?: number;
   readonly result: string;
 }
 
@@ -92,7 +94,7 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
   const math = new Set<MathName>(provided);
   const unary = new Map<string, string>();
   let number = 0;
-  const texts = functions.map(({ name, program, inputs, result }) => {
+  const texts = functions.map(({ name, program, inputs, first = inputs.length, result }) => {
     const lines = inputs.map((_, i) => `  let r${i} = F(x${i});`);
     program.forEach(({ op, registers, numbers }, i) => {
       const uniforms = Array.from({ length: numbers }, () => `u.number_${number++}`);
@@ -108,20 +110,20 @@ export function programFunctions(functions: readonly ProgramFunction[], provided
         if (needed) math.add(needed);
         value = EXPRESSIONS[op].replace(/\b[abcmn]\b/g, (letter) => names[letter]);
       } else {
-        const found = SCALAR_FUNCTIONS.find((row) => row.name === op);
-        if (!found) throw new KernelError(`ElementwiseChain of ${op}`, true);
+        const found = scalarFunction(op);
         found.math.forEach((each) => math.add(each));
         unary.set(op, functionText(found));
         value = `${functionName(found)}(${[`r${registers[0]}`, ...uniforms].join(', ')})`;
       }
-      lines.push(`  let r${inputs.length + i} = ${value};`);
+      lines.push(`  let r${first + i} = ${value};`);
     });
     return `fn ${name}(${inputs.map((type, i) => `x${i}: ${type}`).join(', ')}) -> ${result} {
 ${lines.join('\n')}
-  return r${inputs.length + program.length - 1};
+  return r${first + program.length - 1};
 }`;
   });
-  return `fn truth(b: B) -> F { return select(F(0.0), F(1.0), b); }
+  const truth = 'fn truth(b: B) -> F { return select(F(0.0), F(1.0), b); }';
+  return `${texts.some((text) => text.includes('truth(')) ? truth : ''}
 ${mathFunctions(...math)}
 ${[...unary.values()].join('\n')}
 ${texts.join('\n')}`;

@@ -2,7 +2,7 @@
 // All of it is text with these names in scope: z, and after `base`: a_base, b_base, column_base.
 import type { LeftKind, ProductSpec } from './spec';
 
-export interface LeftText {
+export interface LeftOperand {
   /** Statements after `let z: u32`: declare a_base (units of aVec), b_base and column_base (units of bVec). */
   readonly base: string;
   /** Statements that prepare row `row` (below u.m), names ending in `id`. */
@@ -29,13 +29,13 @@ export interface LeftText {
   place(row: string): string;
 }
 
-export function leftText(spec: Pick<ProductSpec, 'left' | 'batch'>): LeftText {
+export function leftOperand(spec: Pick<ProductSpec, 'left' | 'batch'>): LeftOperand {
   return TEXTS[spec.left](spec.batch);
 }
 
-const TEXTS: { readonly [kind in LeftKind]: (batch: number) => LeftText } = { matrix, windows, phases };
+const TEXTS: { readonly [kind in LeftKind]: (batch: number) => LeftOperand } = { matrix, windows, phases };
 
-function matrix(batch: number): LeftText {
+function matrix(batch: number): LeftOperand {
   const lines = ['var a_base = u.a_first;', 'var b_base = 0u;', 'var y_base = u.y_first;', 'let column_base = 0u;'];
   if (batch > 0) lines.push('var rest = z;');
   for (let axis = batch - 1; axis >= 0; axis--) {
@@ -59,7 +59,7 @@ function matrix(batch: number): LeftText {
   };
 }
 
-function windows(): LeftText {
+function windows(): LeftOperand {
   return {
     base: `let a_base = z * u.group_channels + u.a_first;
   let b_base = z * u.group_columns;
@@ -80,7 +80,7 @@ function windows(): LeftText {
   };
 }
 
-function phases(): LeftText {
+function phases(): LeftOperand {
   // Of the taps of one axis, those that reach an output pixel are ky = first_y + t * stride, from input row (pixel +
   // pad - ky) / stride.
   return {

@@ -1,7 +1,6 @@
-#include "kernels/matmul/fused_activation.h"
+#include "kernels/matmul/activation.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace py_ort {
 
@@ -41,20 +40,6 @@ Status make_activation(std::string_view name, const std::vector<float>& params, 
   out = known->otherwise;
   if (known->params >= 1 && params.size() >= 1) out.a = params[0];
   if (known->params >= 2 && params.size() >= 2) out.b = params[1];
-  // Which micro-kernels have in their own loops.
-  if (out.kind == Activation::relu) out = {Activation::clip, 0, std::numeric_limits<float>::infinity()};
-  return {};
-}
-
-Status read_activation(const Attributes& attributes, Activation& out) {
-  std::vector<float> params = attributes.numbers("activation_params");
-  if (params.empty() && attributes.has("activation_alpha"))
-    params = {attributes.number("activation_alpha", 0), attributes.number("activation_beta", 0)};
-  PY_ORT_TRY(make_activation(attributes.text("activation", ""), params, out));
-  if (!attributes.has("activation_offset")) return {};
-  if (out.kind == Activation::none || out.kind == Activation::clip)
-    return not_implemented("activation_offset behind ", attributes.text("activation", ""));
-  out.offset = attributes.number("activation_offset", 0);
   return {};
 }
 

@@ -1,9 +1,9 @@
-// WGSL of the end of a product: scale, bias, residual, activation, store.
-import { activated, activationText } from '../../../wgsl/activation';
+// WGSL of the end of a product: scale, bias, epilogue, store.
+import { ended, epilogueText, readsResidual } from '../../../wgsl/epilogue';
 import { stored } from '../../../wgsl/lanes';
-import type { FinishSpec } from './spec';
+import type { EpilogueSpec } from './spec';
 
-export interface FinishText {
+export interface ProductEpilogue {
   /** Functions at module scope. */
   readonly functions: string;
   /** Statements that declare bias_J of the columns of group J (4 columns from 4 * `column`). */
@@ -12,8 +12,8 @@ export interface FinishText {
   store(sum: string, j: number, row: string, column: string): string;
 }
 
-export function finishText(spec: FinishSpec): FinishText {
-  const { bVec, bias, residual, residualColumns, compact, scaled, activation, storage } = spec;
+export function productEpilogue(spec: EpilogueSpec): ProductEpilogue {
+  const { bVec, bias, residualColumns, compact, scaled, epilogue, storage } = spec;
   const residualAt = (column: string) =>
     residualColumns
       ? `${residualColumns === 'y' ? 'y' : 'residual'}[pixel * u.ld_residual + u.residual_first
@@ -23,13 +23,13 @@ export function finishText(spec: FinishSpec): FinishText {
     compact ? `var ${name} = vec4<f32>(0.0); if (u.${has} != 0u) { ${name} = ${value}; }` : `let ${name} = ${value};`;
   /** The residual's text, and what must come before the statement that has it. */
   const own = (value: string) => {
-    if (!residual) return { before: '', value: undefined };
+    if (!readsResidual(epilogue)) return { before: '', value: undefined };
     return compact
       ? { before: `${guarded('has_residual', 'own_residual', value)} `, value: 'own_residual' }
       : { before: '', value };
   };
   return {
-    functions: activationText(activation, 4),
+    functions: epilogueText(epilogue, 4),
     bias(j, column) {
       if (bias !== 'row') return '';
       if (bVec === 4) return guarded('has_bias', `bias_${j}`, `vec4<f32>(bias[column_base + ${column}])`);
@@ -48,13 +48,13 @@ export function finishText(spec: FinishSpec): FinishText {
       if (bVec === 4) {
         const { before, value } = own(`vec4<f32>(${residualAt(column)})`);
         return `if (${column} < u.n / 4u) {
-            ${before}y[at + ${column}] = ${stored(storage, 4, activated(activation, terms.join(' + '), value))}; }`;
+            ${before}y[at + ${column}] = ${stored(storage, 4, ended(epilogue, terms.join(' + '), value))}; }`;
       }
       const lanes = [0, 1, 2, 3].map((t) => `f32(${residualAt(`min((${column}) * 4u + ${t}u, u.n - 1u)`)})`);
       const { before, value: ownResidual } = own(`vec4<f32>(${lanes.join(', ')})`);
       // A loop where the columns end: four guarded stores make the shader four times as long.
       const write = (t: string) => `y[at + (${column}) * 4u + ${t}] = ${stored(storage, 1, `value[${t}]`)};`;
-      return `{ ${before}let value = ${activated(activation, terms.join(' + '), ownResidual)};
+      return `{ ${before}let value = ${ended(epilogue, terms.join(' + '), ownResidual)};
     if ((${column}) * 4u + 4u <= u.n) { ${[0, 1, 2, 3].map((t) => write(`${t}u`)).join(' ')} }
     else { for (var t = 0u; (${column}) * 4u + t < u.n; t++) { ${write('t')} } } }`;
     },

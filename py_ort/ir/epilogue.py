@@ -1,0 +1,145 @@
+"""Epilogues of products (Conv, ConvTranspose, Gemm, MatMul): what is done to each value before it is stored.
+
+The attribute `epilogue` is a program (`py_ort/ir/programs.py`). Register 0 is the product with its bias, register 1 the
+residual: input 3, of the result's shape, which is there just if the program reads it. Kernels with the feature
+"epilogue" take what is `recognized` here; one with the feature "residual" reads input 3 besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import onnx_ir as ir
+
+from py_ort.ir.graph import attribute, set_attributes
+from py_ort.ir.programs import Instruction, parse_program, program_text
+from py_ort.schema.scalar_functions import FUNCTIONS
+
+_VALUE, _RESIDUAL, _FIRST = 0, 1, 2  # registers
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on the value.
+
+    Attributes:
+        kind: "residual" and "number" are added to it, "function" is a scalar function of it.
+        function: Its name in `FUNCTIONS`.
+        numbers: The function's parameters, or the number that is added.
+    """
+
+    kind: Literal["residual", "number", "function"]
+    function: str = ""
+    numbers: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind == "residual":
+            return "+ residual"
+        numbers = ", ".join(f"{number:g}" for number in self.numbers)
+        return f"+ {numbers}" if self.kind == "number" else f"{self.function}({numbers})" if numbers else self.function
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """The steps, in order; false where there are none."""
+
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Epilogue:
+        """Read that of a node.
+
+        Raises:
+            ValueError: Its program is none of an epilogue, which passes never write.
+        """
+        return cls.parse(attribute(node, "epilogue", ""))
+
+    @classmethod
+    def parse(cls, text: str) -> Epilogue:
+        """Read what `str(epilogue.program)` is; errors as in `of`."""
+        steps: list[Step] = []
+        value, made, numbers = _VALUE, _FIRST, dict[int, float]()
+        for each in parse_program(text):
+            if each.op == "Number":
+                numbers[made] = each.numbers[0]
+            elif each.op == "Add" and each.registers == (value, _RESIDUAL):
+                steps.append(Step("residual"))
+            elif each.op == "Add" and each.registers[0] == value and each.registers[1] in numbers:
+                steps.append(Step("number", numbers=(numbers[each.registers[1]],)))
+            elif each.op != "Add" and each.registers == (value,):
+                steps.append(Step("function", each.op, each.numbers))
+            else:
+                raise ValueError(f"no epilogue of a product: {text}")
+            value = value if each.op == "Number" else made
+            made += 1
+        return cls(tuple(steps))
+
+    @property
+    def program(self) -> str:
+        """The attribute's text."""
+        lines: list[Instruction] = []
+        value = _VALUE
+        for step in self.steps:
+            if step.kind == "function":
+                lines.append(Instruction(step.function, (value,), step.numbers))
+            elif step.kind == "residual":
+                lines.append(Instruction("Add", (value, _RESIDUAL)))
+            else:
+                lines.append(Instruction("Number", (), step.numbers))
+                lines.append(Instruction("Add", (value, _FIRST + len(lines) - 1)))
+            value = _FIRST + len(lines) - 1
+        return program_text(lines)
+
+    def write(self, node: ir.Node) -> None:
+        """Make it that of a node."""
+        set_attributes(node, epilogue=self.program or None)
+
+    def then(self, function: str, numbers: Sequence[float] = ()) -> Epilogue:
+        """Return it with a function behind it; what numbers leave out gets the function's defaults."""
+        row = FUNCTIONS.get(function)
+        defaults = () if row is None else tuple(row.parameters.values())[len(numbers) :]
+        return self._with(Step("function", function, (*map(float, numbers), *defaults)))
+
+    def plus(self, number: float) -> Epilogue:
+        """Return it with a number added."""
+        return self._with(Step("number", numbers=(number,)))
+
+    def plus_residual(self) -> Epilogue:
+        """Return it with the residual added."""
+        return self._with(Step("residual"))
+
+    def _with(self, step: Step) -> Epilogue:
+        return Epilogue((*self.steps, step))
+
+    @property
+    def recognized(self) -> bool:
+        """Whether all kernels have it: the residual before or behind all else, one function, a number added to that."""
+        kinds = [step.kind for step in self.steps]
+        for at in (0, -1):
+            if kinds[at:][:1] == ["residual"]:
+                kinds.pop(at)
+                break
+        known = all(step.function in _ENDS for step in self.steps if step.kind == "function")
+        return known and kinds in ([], ["function"], ["function", "number"])
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.steps))
+
+
+_ENDS = frozenset(row.name for row in FUNCTIONS.values() if row.ends)
+
+
+def has_epilogue(node: ir.Node) -> bool:
+    """Whether anything is done to a product behind its bias."""
+    return "epilogue" in node.attributes
+
+
+def epilogue_of_activation(activation: str, numbers: Iterable[float], residual: bool) -> Epilogue:
+    """Return what com.microsoft's fused operators do: a residual is added before their activation."""
+    epilogue = Epilogue().plus_residual() if residual else Epilogue()
+    return epilogue.then(activation, list(numbers)) if activation not in ("", "Identity") else epilogue
