@@ -16,7 +16,7 @@ from py_ort.exceptions import ConnectionLost, InvalidArgument, PyOrtError, Wrong
 from py_ort.log import SessionLog
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.model_changes import ModelChanges
-from py_ort.runtime.opening import Opened, Progress, Providers, open_session
+from py_ort.runtime.opening import Opened, Opening, Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin, Source
 from py_ort.runtime.running import Run, output_names
@@ -107,15 +107,8 @@ class SessionBase:
         changes: ModelChanges,
         progress: Progress | None = None,
     ) -> Opened:
-        return open_session(
-            origin,
-            self._options,
-            *providers,
-            self._browser,
-            progress or (lambda stage, done, total: None),
-            self._log,
-            changes,
-        )
+        report = progress or (lambda stage, done, total: None)
+        return Opening(origin, self._options, providers, self._browser, report, self._log, changes).open()
 
     def _output_location(self, opened: Opened) -> OutputLocation:
         """Where outputs go: the CPU if nothing of this model runs on a GPU here."""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load import ModelMetadata
     from py_ort.compiler.placement import Placement
     from py_ort.runtime.page_runtime import Loaded, PageRuntime
+    from py_ort.runtime.providers.resolution import Wanted
 
 T = TypeVar("T")
 AnyPlanner: TypeAlias = "Planner | PackagedPlans"
@@ -133,132 +134,119 @@ class Opened:
         self.release()
 
 
-def open_session(
-    origin: Origin,
-    options: SessionOptions,
-    providers: Providers | None,
-    provider_options: Sequence[Mapping[str, Any]] | None,
-    browser: BrowserOptions,
-    progress: Progress,
-    log: SessionLog,
-    changes: ModelChanges,
-) -> Opened:
-    """Do all that comes before the first run; see `InferenceSession` for arguments and errors."""
+@dataclass
+class Opening:
+    """All that comes before the first run of a session; see `InferenceSession` for what it is made of, and for errors.
 
-    def work() -> Opened:
-        return _open_session(origin, options, providers, provider_options, browser, progress, log, changes)
+    Attributes:
+        origin: The model.
+        options: Of the session.
+        providers: Those asked for, and the options of each.
+        browser: Where to run it.
+        progress: Told what is done.
+        log: The session's.
+        changes: What is to be changed in the model.
+    """
 
-    return uninterrupted(work, Opened.release)
+    origin: Origin
+    options: SessionOptions
+    providers: tuple[Providers | None, Sequence[Mapping[str, Any]] | None]
+    browser: BrowserOptions
+    progress: Progress
+    log: SessionLog
+    changes: ModelChanges
+    _phases: list[tuple[str, float]] = field(default_factory=list)
 
+    def open(self) -> Opened:
+        """Do it; what was begun is given back if it fails, or is interrupted."""
+        return uninterrupted(self._open, Opened.release)
 
-def _open_session(
-    origin: Origin,
-    options: SessionOptions,
-    providers: Providers | None,
-    provider_options: Sequence[Mapping[str, Any]] | None,
-    browser: BrowserOptions,
-    progress: Progress,
-    log: SessionLog,
-    changes: ModelChanges,
-) -> Opened:
-    phases: list[tuple[str, float]] = []
-
-    def stage(name: str) -> None:
+    def _stage(self, name: str) -> None:
         check()
-        phases.append((name, time.perf_counter()))
-        if options._load_cancelled[0]:
+        self._phases.append((name, time.perf_counter()))
+        if self.options._load_cancelled[0]:
             raise ModelLoadCanceled(f"set_load_cancellation_flag was called; next would have been {name}")
-        progress(name, 0, 0)
+        self.progress(name, 0, 0)
 
-    began = time.perf_counter()
-    # The browser starts while this thread imports the compiler and reads the model.
-    share = _Share(browser)
-    runtime: PageRuntime | None = None
-    try:
-        from py_ort.runtime.devices import AdapterGone
-        from py_ort.runtime.page_runtime import PageRuntime
+    def _open(self) -> Opened:
         from py_ort.runtime.providers.resolution import resolve
 
-        wanted = resolve(providers, provider_options, options.config_entries)
+        began = time.perf_counter()
+        # The browser starts while this thread imports the compiler and reads the model.
+        page = _Page(self.browser, self.options, self.log)
+        try:
+            wanted = resolve(*self.providers, self.options.config_entries)
+            planner = self._planner()
+            self._stage("reading the model")
+            planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, self.options))
+            self._stage("starting the browser")
+            runtime = page.open(wanted)
+            made = self._load(runtime, planner, began)
+            check()
+        except BaseException:
+            page.give_back()
+            raise
+        return made
+
+    def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float) -> Opened:
+        """Bring the model into the page."""
+        options = self.options
         saved = SavedModel.of(
             options.optimized_model_filepath, options.config_entries, int(options.graph_optimization_level)
         )
-        planner = _planner(origin, options, changes, log)
-        stage("reading the model")
-        planner.expect(with_wasm(wanted.providers), compile_options(wanted.providers, options))
-        stage("starting the browser")
-        with typed_errors("opening the providers"):
-            runtime = PageRuntime(share.take(), browser, log)
-            try:
-                loop_thread().call(runtime.open(wanted, options.create_timeout))
-            except AdapterGone as e:
-                log.warning("%s: starting another browser", e.message)
-                runtime.release()
-                share = _Share(browser)
-                runtime = PageRuntime(share.take(), browser, log)
-                loop_thread().call(runtime.open(wanted, options.create_timeout))
-        stage("compiling the model")
+        names, settled = with_wasm(runtime.providers), compile_options(runtime.options, options)
+        self._stage("compiling the model")
         compiling = time.perf_counter()
-        names = with_wasm(runtime.providers)
-        settled = compile_options(runtime.options, options)
         compiled = planner.plan(names, settled, saved)
         compiled_at = time.perf_counter()
-        stage("loading it into the page")
+        self._stage("loading it into the page")
         try:
-            session, created = _load_into_page(runtime, compiled, options, progress)
+            session, created = _load_into_page(runtime, compiled, options, self.progress)
         except PyOrtError as e:  # of the page, which may refuse a plan; any other is the user's own
             if isinstance(e, (BrowserError, OutOfMemory)) or not planner.reject(compiled, e):
                 raise
-            stage("compiling the model")
+            self._stage("compiling the model")
             compiled = planner.plan(names, settled, saved)
-            stage("loading it into the page")
-            session, created = _load_into_page(runtime, compiled, options, progress)
+            self._stage("loading it into the page")
+            session, created = _load_into_page(runtime, compiled, options, self.progress)
         planner.store()
         shape_plans = _shape_plans(planner, compiled, names, runtime, options)
-        check()
-    except BaseException:
-        if runtime is not None:
-            runtime.release()
-        share.give_back()
-        raise
 
-    def load_again() -> tuple[Loaded, SessionInfo]:
-        log.info("the session is loaded again, into another worker")
-        with typed_errors("opening the providers"):
-            loop_thread().call(runtime.reopen(options.create_timeout))
-        loaded = _load_into_page(runtime, planner.plan(names, settled), options)
-        planner.store()
-        return loaded
+        def load_again() -> tuple[Loaded, SessionInfo]:
+            self.log.info("the session is loaded again, into another worker")
+            with typed_errors("opening the providers"):
+                loop_thread().call(runtime.reopen(options.create_timeout))
+            loaded = _load_into_page(runtime, planner.plan(names, settled), options)
+            planner.store()
+            return loaded
 
-    times = {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000}
-    return Opened(
-        runtime,
-        session,
-        load_again,
-        names,
-        compiled.inputs,
-        compiled.outputs,
-        compiled.overridable,
-        compiled.metadata,
-        replace(compiled.placement, left_out=dict(runtime.dropped)),
-        created,
-        times,
-        shape_plans,
-        Account(tuple(phases), time.perf_counter(), getattr(compiled, "timings", {})),
-    )
+        return Opened(
+            runtime,
+            session,
+            load_again,
+            names,
+            compiled.inputs,
+            compiled.outputs,
+            compiled.overridable,
+            compiled.metadata,
+            replace(compiled.placement, left_out=dict(runtime.dropped)),
+            created,
+            {"create_ms": (time.perf_counter() - began) * 1000, "compile_ms": (compiled_at - compiling) * 1000},
+            shape_plans,
+            Account(tuple(self._phases), time.perf_counter(), getattr(compiled, "timings", {})),
+        )
+
+    def _planner(self) -> AnyPlanner:
+        from py_ort.compiler.package.format import is_package
+
+        if is_package(self.origin.source):
+            return PackagedPlans(self.origin, self.changes, self.log)
+        return Planner(self.origin, self.changes, _plan_cache(self.options, self.changes))
 
 
 def with_wasm(names: Iterable[str]) -> list[str]:
     """As in onnxruntime, the CPU takes what is left even when it is not named."""
     return list(dict.fromkeys([*names, "wasm"]))
-
-
-def _planner(origin: Origin, options: SessionOptions, changes: ModelChanges, log: SessionLog) -> AnyPlanner:
-    from py_ort.compiler.package.format import is_package
-
-    if is_package(origin.source):
-        return PackagedPlans(origin, changes, log)
-    return Planner(origin, changes, _plan_cache(options, changes))
 
 
 def _plan_cache(options: SessionOptions, changes: ModelChanges) -> PlanCache | None:
@@ -328,6 +316,41 @@ def _shape_plans(
 
     settled = compile_options(runtime.options, options)
     return ShapePlans(planner, providers, settled, create, runtime.release_session, mode)
+
+
+class _Page:
+    """A share of a browser and what runs in it, from when it is asked for until somebody has it or nobody wants it."""
+
+    def __init__(self, browser: BrowserOptions, options: SessionOptions, log: SessionLog) -> None:
+        self._browser, self._options, self._log = browser, options, log
+        self._share = _Share(browser)
+        self._runtime: PageRuntime | None = None
+
+    def open(self, wanted: Wanted) -> PageRuntime:
+        """Open the providers, in another browser if this one has lost its GPU for good."""
+        from py_ort.runtime.devices import AdapterGone
+
+        with typed_errors("opening the providers"):
+            try:
+                return self._open(wanted)
+            except AdapterGone as e:
+                self._log.warning("%s: starting another browser", e.message)
+                self.give_back()
+                self._share = _Share(self._browser)
+                return self._open(wanted)
+
+    def _open(self, wanted: Wanted) -> PageRuntime:
+        from py_ort.runtime.page_runtime import PageRuntime
+
+        self._runtime = PageRuntime(self._share.take(), self._browser, self._log)
+        loop_thread().call(self._runtime.open(wanted, self._options.create_timeout))
+        return self._runtime
+
+    def give_back(self) -> None:
+        """Nobody takes it."""
+        if self._runtime is not None:
+            self._runtime.release()
+        self._share.give_back()
 
 
 class _Share:
