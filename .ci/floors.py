@@ -12,6 +12,7 @@ from pathlib import Path
 #: From the top down: a folder, or a file of web/src itself, imports what is below it only. Those of one floor do not
 #: know each other.
 FLOORS = [
+    {"model_page"},
     {"index", "bridge_bench", "peer", "report"},
     {"page", "api"},
     {"session"},

@@ -116,6 +116,26 @@ async function buildPackage(assets) {
   });
 }
 
+/** The scripts of pages that run exported models. They load py_ort.mjs, which pages of one's own do, too. */
+async function buildModelPages(assets) {
+  const runtime = {
+    name: 'runtime',
+    setup(build) {
+      const path = './py_ort/py_ort.mjs';
+      build.onResolve({ filter: /^\.\.\/index$/ }, () => ({ path, external: true, sideEffects: false }));
+    },
+  };
+  for (const [name, file] of Object.entries({ model_page: 'main' })) {
+    await esbuild.build({
+      ...common,
+      minify: args.minify,
+      plugins: [runtime],
+      entryPoints: [`src/model_page/${file}.ts`],
+      outfile: path.join(assets, `${name}.js`),
+    });
+  }
+}
+
 /** The scripts that Python writes into pages: small, and with the license of what is in them. */
 async function buildReports(assets) {
   let license;
@@ -156,6 +176,7 @@ async function buildAssets() {
     },
   });
   await buildPackage(assets);
+  await buildModelPages(assets);
   await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();

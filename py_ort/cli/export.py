@@ -23,6 +23,7 @@ from py_ort.cli.inputs import Inputs, export_options
 @provider_option
 @export_options
 @kernels_option
+@click.option("--page", is_flag=True, help="Write DIR/index.html, too, a page that runs it, and what that needs.")
 @click.option("--part-size", type=click.IntRange(min=1), metavar="MIB", help="Split the file into parts of this size.")
 def export(
     model: Path,
@@ -30,6 +31,7 @@ def export(
     providers: tuple[str, ...],
     shapes: Sequence[Mapping[str, Sequence[int]]],
     dims: Mapping[str, int],
+    page: bool,
     part_size: int | None,
 ) -> None:
     """Write MODEL to DIR as NAME.pyort, which a page runs without Python.
@@ -61,9 +63,14 @@ def export(
             shapes=shapes,
             options=options,
             part_size=part_size and part_size << 20,
+            page=page,
             progress=report,
         )
     _print(files)
+    if page:
+        out.print(
+            f"{output / 'index.html'}  serve the folder, e.g. py-ort serve {output}", markup=False, soft_wrap=True
+        )
 
 
 def _print(files: Sequence[Path]) -> None:

@@ -8,6 +8,7 @@ from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from py_ort.exporting.export import export as export
+    from py_ort.exporting.page import write_page as write_page
 
-__all__ = ["export"]
-__getattr__ = lazily(__name__, {"export": "export"})
+__all__ = ["export", "write_page"]
+__getattr__ = lazily(__name__, {"export": "export", "write_page": "page"})

@@ -14,6 +14,7 @@ from py_ort.boundary import public_function, typed_errors
 from py_ort.compiler.package.format import ALIGNMENT
 from py_ort.compiler.package.write import Target, write_package
 from py_ort.exceptions import InvalidArgument
+from py_ort.exporting.page import write_page
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompiledModel
@@ -33,6 +34,7 @@ def export(
     shapes: Sequence[Mapping[str, Sequence[int]]] = (),
     options: SessionOptions | None = None,
     part_size: int | None = None,
+    page: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
     """Write a model as a `.pyort` file, which pages run without Python and `InferenceSession` opens as well.
@@ -48,10 +50,11 @@ def export(
         options: Of the sessions that this stands for: optimization level, free dimensions, configuration entries.
         part_size: The largest size of a file in bytes, a multiple of 64. Default: one file up to 2 GiB, parts of 1 GiB
             beyond. Further parts are called NAME.pyort.1, NAME.pyort.2, …
+        page: Write a static page beside it, too, which runs it: see `py_ort.exporting.write_page`.
         progress: Called with what is done, how much of it and of how much.
 
     Returns:
-        The files, the one to open first.
+        The model's files, the one to open first.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented: The model cannot be read, is wrong, or has nodes
@@ -90,4 +93,7 @@ def export(
         compiled.append((target, compile_model(loaded, providers=target.providers, options=settled)))
     with typed_errors("writing the file"):
         size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
-        return write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))
+        files = write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))
+        if page:
+            write_page(path)
+    return files

@@ -1,7 +1,8 @@
 """Putting a page together. Whatever comes from a model is hostile: text is escaped, and only our own script may run.
 
-A page is one file: a template, JSON and one script of the assets. Scripts write `textContent` and canvases only; the
-page's policy lets nothing run but that script, by its hash, and nothing be fetched.
+A report is one file: a template, JSON and one script of the assets. Scripts write `textContent` and canvases only; the
+page's policy lets nothing run but that script, by its hash, and nothing be fetched. A page that runs a model has its
+script beside it.
 """
 
 from __future__ import annotations
@@ -31,22 +32,44 @@ def render(name: str, title: str, data: Any = None, **context: Any) -> str:
     Raises:
         EngineError: The page's script was not built.
     """
+    from markupsafe import Markup
+
+    script = _script(f"report_{name}.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Even if a text of the model became markup, nothing but this script would run, and nothing be fetched.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return _render(name, title, data, policy=policy, script=Markup(script), **context)
+
+
+def render_beside(module: str, name: str, title: str, data: Any = None, **context: Any) -> str:
+    """Return a page whose script lies beside it, and that may load what its own server has.
+
+    Args:
+        module: The script's URL.
+        name: Of the page: `NAME.html.j2` here.
+        title: Its title.
+        data: For its script, as JSON.
+        context: For its template.
+    """
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+        "connect-src 'self'; img-src blob: data:"
+    )
+    return _render(name, title, data, policy=policy, module=module, **context)
+
+
+def _render(name: str, title: str, data: Any, **context: Any) -> str:
     import jinja2
     from markupsafe import Markup
 
     from py_ort import __version__
 
-    script = _script(f"report_{name}.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(f"{name}.html.j2").render(
         title=title,
         style=Markup((_FOLDER / "style.css").read_text()),
-        # Even if a text of the model became markup, nothing but this script would run, and nothing be fetched.
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
-        script=Markup(script),
         data=Markup(_json(data)),
         versions=f"py_ort {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         **context,

@@ -1,0 +1,61 @@
+"""`py_ort.export(…, page=True)`: a static page that runs what was exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from py_ort.compiler.load.files import replacing
+from py_ort.compiler.package.format import Header
+from py_ort.exceptions import PyOrtError
+from py_ort.folders import ASSETS
+
+#: The folder of the runtime's files, beside the page; web/build.mjs has it, too.
+RUNTIME = "py_ort"
+_SCRIPT = "model_page.js"
+
+
+def write_page(file: Path) -> list[Path]:
+    """Write `index.html`, its script, and the runtime's files in a folder of their own, beside an exported model.
+
+    The page runs any model of the folder, and begins with this one. Any server of files will do; one that sends COOP
+    and COEP gives it threads.
+
+    Args:
+        file: The `.pyort` file.
+
+    Returns:
+        What the page needs, the page first.
+
+    Raises:
+        EngineError: Script or runtime were not built.
+        OSError: The folder cannot be written.
+    """
+    from py_ort.compiler.package.read import Package
+    from py_ort.exporting.runtime_files import copy, copy_runtime
+    from py_ort.pages.template import render_beside
+
+    folder, models = file.parent, []
+    for each in [file, *sorted(set(folder.glob("*.pyort")) - {file})]:
+        try:
+            models.append({"file": each.name, "shapes": _shapes(Package(each).header)})
+        except PyOrtError:
+            if each == file:
+                raise
+    runtime = copy_runtime(folder / RUNTIME)
+    script = copy(ASSETS / _SCRIPT, folder)
+    index = folder / "index.html"
+    text = render_beside(_SCRIPT, "model", file.stem, {"models": models})
+    with replacing(index, 0o666) as out:
+        out.write(text.encode())
+    return [index, script, *runtime]
+
+
+def _shapes(header: Header) -> Mapping[str, Sequence[int]]:
+    """Sizes to begin with: those of a plan for single shapes, or what random numbers would be made with."""
+    from py_ort.testing.random_feeds import IMAGE_SIZES
+    from py_ort.testing.random_sizes import RandomSizes
+
+    known = next((plan.shapes for plan in header.plans if plan.shapes), {})
+    sizes = RandomSizes(header.inputs, known, image_size=IMAGE_SIZES[0])
+    return {arg.name: sizes.of(arg) for arg in header.inputs if arg.dims is not None or arg.name in known}

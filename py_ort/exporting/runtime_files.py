@@ -1,0 +1,59 @@
+"""The files of the JavaScript runtime: what a page needs beside a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from py_ort.compiler.load.files import replacing
+from py_ort.exceptions import EngineError
+from py_ort.folders import ASSETS
+
+_FILES = (
+    "py_ort.mjs",
+    "session_worker.mjs",
+    "microkernel_worker.js",
+    "core.mjs",
+    "core.wasm",
+    "simd128.wasm",
+    "relaxed_simd.wasm",
+)
+#: What the modules share; each build names it anew.
+_SHARED = "shared-*.mjs"
+
+
+def runtime_files() -> list[Path]:
+    """Return them.
+
+    Raises:
+        EngineError: They were not built.
+    """
+    missing = [name for name in _FILES if not (ASSETS / name).is_file()]
+    if missing:
+        raise EngineError(
+            f"the runtime is not built ({', '.join(missing)} not in {ASSETS}): run `make build` in the repository, or "
+            "install a wheel, which carries it"
+        )
+    return [*(ASSETS / name for name in _FILES), *sorted(ASSETS.glob(_SHARED))]
+
+
+def copy_runtime(folder: Path) -> list[Path]:
+    """Bring the runtime into a folder: what differs, or is missing, there; an older build's shared files go.
+
+    Raises:
+        EngineError: It was not built.
+        OSError: The folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    copies = [copy(file, folder) for file in runtime_files()]
+    for old in set(folder.glob(_SHARED)) - set(copies):
+        old.unlink()
+    return copies
+
+
+def copy(file: Path, folder: Path) -> Path:
+    """Bring a file into a folder, unless it is there; return it there."""
+    content, there = file.read_bytes(), folder / file.name
+    if not there.is_file() or there.read_bytes() != content:
+        with replacing(there, 0o666) as out:
+            out.write(content)
+    return there

@@ -1,0 +1,150 @@
+"""`py-ort export --page`: from any server of files, without Python in the run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_models
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+from page_checks import background, fits
+
+import py_ort
+from py_ort.cli.export import export
+
+pytestmark = pytest.mark.browser
+
+
+def state(page: Any, wanted: str) -> None:
+    states = ", ".join(f"body[data-state={each}]" for each in ("failed", wanted))
+    page.locator(states).wait_for(timeout=60_000)
+    assert page.locator("body").get_attribute("data-state") == wanted, page.locator("#status").inner_text()
+
+
+def run(page: Any) -> list[list[str]]:
+    """Press the button; return the table of outputs."""
+    state(page, "ready")
+    page.get_by_role("button", name="Run").click()
+    state(page, "done")
+    return [row.locator("td").all_inner_texts() for row in page.locator("#outputs tr").all()]
+
+
+def image_model() -> bytes:
+    """y = the mean of an image's planes; n is how many there are of what."""
+    return small_models.model(
+        [helper.make_node("GlobalAveragePool", ["image"], ["y"])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", 3, "H", "W"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3, 1, 1])],
+    )
+
+
+@pytest.mark.parametrize("part_size", [None, 4096], ids=["one file", "parts"])
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_runs_and_says_how(
+    tmp_path: Path, plainly_served: Any, open_url: Any, provider: str, part_size: int | None
+) -> None:
+    py_ort.export(small_models.two_products(), tmp_path / "net.pyort", page=True, part_size=part_size)
+    assert (tmp_path / "net.pyort.1").exists() == (part_size is not None)
+    page = open_url(f"{plainly_served(tmp_path)}?provider={provider}")
+    state(page, "ready")
+    page.locator("#inputs label", has_text="N").locator("input").fill("3")
+    ((name, kind, shape, *numbers, first),) = run(page)
+    assert (name, kind, shape) == ("y", "float32", "[3, 7]")
+    least, mean, most = map(float, numbers)
+    assert least <= mean <= most and len(first.split(", ")) == 9
+    times = [float(page.locator("#times").get_attribute(f"data-{name}")) for name in ("load", "first", "steady")]
+    assert all(ms > 0 for ms in times)
+    assert page.locator("#facts").get_attribute("data-provider") == provider
+    assert "no COOP and COEP headers" in page.locator("#facts").inner_text()
+    nodes = py_ort.InferenceSession(tmp_path / "net.pyort", providers=[provider]).placement().nodes
+    page.locator("summary").click()
+    assert page.locator("#nodes tr").count() == len(nodes)
+    assert page.locator("#placed").inner_text().startswith(f"{len(nodes)} nodes: ")
+    assert set(page.locator("#nodes td:nth-child(3)").all_inner_texts()) == {node.provider for node in nodes}
+
+
+def test_numbers_are_those_of_the_model(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    py_ort.export(small_models.add(), tmp_path / "add.pyort", page=True)
+    page = open_url(plainly_served(tmp_path))
+    state(page, "ready")
+    for select in page.locator("#inputs select").all():
+        select.select_option("ones")
+    ((*_, least, mean, most, first),) = run(page)
+    assert (least, mean, most, first) == ("2", "2", "2", "2, 2, 2")
+
+
+def test_an_image_is_scaled_and_normalized(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(np.full((20, 30, 3), (255, 51, 0), np.uint8)).save(tmp_path / "red.png")
+    (tmp_path / "web").mkdir()
+    py_ort.export(image_model(), tmp_path / "web/image.pyort", page=True)
+    page = open_url(plainly_served(tmp_path / "web"))
+    state(page, "ready")
+    page.locator("#inputs select").select_option("image, 0 to 1")
+    page.locator("#inputs input[type=file]").set_input_files(tmp_path / "red.png")
+    ((*_, first),) = run(page)
+    np.testing.assert_allclose([float(text) for text in first.split(", ")], [1, 0.2, 0], atol=0.01)
+
+
+def test_says_why_a_provider_does_not_run(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    py_ort.export(small_models.add(), tmp_path / "add.pyort", page=True)
+    page = open_url("about:blank")
+    page.add_init_script("delete Navigator.prototype.gpu")
+    # A worker has a navigator of its own: where there is none, the session is in the page.
+    page.add_init_script("delete globalThis.Worker")
+    page.goto(plainly_served(tmp_path))
+    run(page)
+    assert page.locator("#facts").get_attribute("data-provider") == "wasm"
+    assert re.search("does not run on\\s+webgpu: .*WebGPU", page.locator("#facts").inner_text())
+
+
+def test_models_of_the_folder_share_the_page_and_the_runtime(
+    tmp_path: Path, plainly_served: Any, open_url: Any
+) -> None:
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    (tmp_path / "net.onnx").write_bytes(small_models.two_products())
+    folder = tmp_path / "site"
+    for name in ("net", "add"):
+        done = CliRunner().invoke(export, [str(tmp_path / f"{name}.onnx"), "-o", str(folder), "--page"])
+        assert done.exit_code == 0 and str(folder / "index.html") in done.output.replace("\n", "")
+    stamps = {file: file.stat().st_mtime_ns for file in (folder / "py_ort").iterdir()}
+    py_ort.export(small_models.add(), folder / "add.pyort", page=True)
+    assert {file: file.stat().st_mtime_ns for file in (folder / "py_ort").iterdir()} == stamps
+    page = open_url(f"{plainly_served(folder)}?model=net.pyort&run")
+    state(page, "done")
+    assert page.locator("#outputs td").first.inner_text() == "y"
+    assert page.locator("#model option").all_inner_texts() == ["add.pyort", "net.pyort"]
+    page.locator("#model").select_option("add.pyort")
+    state(page, "ready")
+    assert page.locator("#inputs legend").all_inner_texts() == ["x", "scale"]
+
+
+def test_what_is_wrong_is_told(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    py_ort.export(small_models.add(), tmp_path / "add.pyort", page=True)
+    (tmp_path / "add.pyort").write_bytes(small_models.add())
+    page = open_url(plainly_served(tmp_path))
+    state(page, "failed")
+    assert "is an ONNX file" in page.locator("#status").inner_text()
+
+
+def test_dark_and_narrow_and_hostile(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    """A name of a model's is text, however it looks, and nothing sticks out."""
+    name = "<img src=x onerror=\"document.title='taken'\">" + "long" * 60
+    model = small_models.model(
+        [helper.make_node("Relu", [name], ["y"], name=name)],
+        [small_models.floats(name, ["N", "</script>"])],
+        [small_models.floats("y", ["N", "</script>"])],
+    )
+    py_ort.export(model, tmp_path / "odd # name.pyort", page=True)
+    url = plainly_served(tmp_path)
+    light, dark = open_url(url), open_url(url, dark=True, width=380)
+    for page in (light, dark):
+        run(page)
+        page.locator("summary").click()
+        assert fits(page) and page.title() == "odd # name"
+    assert background(light) > 600 > 200 > background(dark)
+    assert dark.locator("#inputs legend").inner_text() == name
