@@ -47,7 +47,7 @@ class AnyTensor implements TypedTensor<TensorType> {
       this.type = type;
       this.dims = checkedDims(dims);
       this.place = location;
-      if (location === 'cpu-pinned') this.elements = this.checked(first.data);
+      if (location === 'cpu-pinned') this.elements = this.checked(toData(type, first.data));
       else this.resource = resourceOf(first);
       return;
     }
@@ -62,9 +62,8 @@ class AnyTensor implements TypedTensor<TensorType> {
     this.elements = this.checked(elements);
   }
 
-  private checked(data: TensorData): TensorData {
+  private checked(elements: TensorData): TensorData {
     const { type, dims, size } = this;
-    const elements = toData(type, data);
     const length = lengthOf(type, size);
     if (elements.length === length) return elements;
     const packed = length === size ? '' : `, in ${length} bytes`;
@@ -176,7 +175,7 @@ class AnyTensor implements TypedTensor<TensorType> {
         const made = this.place === 'texture' ? 'fromTexture' : 'fromGpuBuffer';
         throw invalid(`getData of a ${this.place} of your own needs the option \`download\` of ${made}`);
       }
-      const data = await download();
+      const data = this.checked(toData(this.type, await download()));
       // Somebody may have disposed of it meanwhile.
       if (this.location === 'none') return data;
       this.elements = data;

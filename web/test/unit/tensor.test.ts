@@ -137,6 +137,8 @@ test('tensor: textures, with what reads them', async () => {
   tensor.dispose();
   assert.equal(disposals, 1);
   await assert.rejects(Tensor.fromTexture(texture, { width: 1, height: 1 }).getData(), /option `download` of fromTex/);
+  const short = Tensor.fromTexture(texture, { width: 1, height: 1, download });
+  await assert.rejects(short.getData(), /float32\[1,1,1,4\] has 4 elements, and the data has 8/);
 });
 
 test('tensor: kept by a session, here or in a worker', async () => {
