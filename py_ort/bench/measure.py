@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +18,13 @@ from py_ort.bench.peer import Peer
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
-from py_ort.compiler import NodeArg
-from py_ort.compiler.load import load_model, read_whole
-from py_ort.exceptions import PyOrtError
+from py_ort.compiler.load import read_whole
+from py_ort.compiler.package.format import is_package
+from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
-from py_ort.testing.accepted_values import accepted_values
+from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.random_feeds import candidates
 
 
@@ -181,7 +182,7 @@ def measure(
         PyOrtError: The model cannot be read, or no feeds can be made for it.
     """
     browser = browser or BrowserOptions()
-    data = _with_sizes(read_whole(model), dims or {})
+    data = _contents(model, dims or {})
     inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
     ours = _Course(Ours.name, provider, lambda: Ours(provider, browser, threads))
     courses = [ours, *(_course_of_peer(flavor, browser, threads) for flavor in against)]
@@ -220,6 +221,14 @@ _WARM_UP = 3
 
 def _course_of_peer(flavor: str, browser: BrowserOptions, threads: int) -> _Course:
     return _Course(Peer.name, flavor, lambda: Peer(flavor, browser, threads))
+
+
+def _contents(model: str | os.PathLike[str], dims: Mapping[str, int]) -> bytes:
+    if not is_package(model):
+        return _with_sizes(read_whole(model), dims)
+    if dims:
+        raise InvalidArgument(f"{os.fspath(model)}: its dimensions were decided when it was exported")
+    return Path(model).read_bytes()
 
 
 def _with_sizes(data: bytes, dims: Mapping[str, int]) -> bytes:
@@ -293,9 +302,8 @@ def _feeds(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
     native = _native(model)
-    loaded = load_model(model).model
-    args = [NodeArg.of(value) for value in loaded.graph.inputs if not value.is_initializer()]
-    tried = list(candidates(args, shapes, given=given, dims=dims, values=accepted_values(loaded)))
+    inputs = ModelInputs.of(model)
+    tried = list(candidates(inputs.args, shapes, given=given, dims=dims, values=inputs.accepted))
     for feeds in tried:
         # Of another size than the model wants: what native onnxruntime says of the last one, ours will say too.
         with contextlib.suppress(Exception):

@@ -20,7 +20,7 @@ from py_ort.cli.common import (
     runs_option,
     write_json,
 )
-from py_ort.cli.inputs import Inputs, input_options, inputs_of
+from py_ort.cli.inputs import Inputs, input_options
 from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def bench(
     """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
     from py_ort.bench import Row, failed, measure
     from py_ort.bench.report import bridge_table, page, table
-    from py_ort.compiler.load import load_model
     from py_ort.compiler.placement import canonical_provider
+    from py_ort.testing.model_inputs import ModelInputs
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
     if bridge == bool(models):
@@ -68,7 +68,7 @@ def bench(
             out.print(bridge_table(measured))
         return
     if inputs:
-        inputs.check(arg for model in models for arg in inputs_of(load_model(model)))
+        inputs.check(arg for model in models for arg in ModelInputs.of(model).args)
     rows: list[Row] = []
     pairs = [(model, provider) for model in models for provider in names]
     with progress() as report:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from py_ort.cli.common import OutputFile, browser_options, err, json_option, out, progress, provider_option, write_json
-from py_ort.cli.inputs import Inputs, input_options, inputs_of
+from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
@@ -67,8 +67,8 @@ def conformance(
     the browser has not all of the providers. Known failures are those of FILE; of ONNX's node cases and
     onnxruntime-web's operator files py_ort has lists of its own.
     """
-    from py_ort.compiler.load import load_model
     from py_ort.compiler.placement import canonical_provider
+    from py_ort.testing.model_inputs import ModelInputs
     from py_ort.testing.report import page, summary, totals
     from py_ort.testing.results import expectations_of, read_expectations, surprises
     from py_ort.testing.runner import RunnerOptions, run_cases
@@ -94,7 +94,7 @@ def conformance(
             ids = {case.id for case in cases}
             known = {name: entry for name, entry in known.items() if name in ids}
         if inputs:
-            inputs.check(arg for case in cases for arg in inputs_of(load_model(case.model)))
+            inputs.check(arg for case in cases for arg in ModelInputs.of(case.model).args)
         results = run_cases(cases, options, lambda done, failed, total: report("running", done, total, _failed(failed)))
     if write_json(results.as_dict(), json_file):
         if table := summary(results, known):

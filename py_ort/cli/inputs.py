@@ -17,6 +17,7 @@ from py_ort.suggestion import did_you_mean
 if TYPE_CHECKING:
     from py_ort import NodeArg, SessionOptions
     from py_ort.compiler.load import LoadedModel
+    from py_ort.testing.model_inputs import ModelInputs
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,25 @@ class Inputs:
             PyOrtError: As `load_model` does.
             click.BadParameter: It has no such input or dimension.
         """
+        from py_ort.compiler import NodeArg
         from py_ort.compiler.load import load_model
 
         loaded = load_model(model)
-        self.check(inputs_of(loaded))
+        self.check(NodeArg.of(value) for value in loaded.model.graph.inputs)
         return loaded
+
+    def describe(self, model: Path) -> ModelInputs:
+        """Read what a model, which may be a `.pyort` file, must be fed, and see that it has what was named.
+
+        Raises:
+            PyOrtError: It cannot be read.
+            click.BadParameter: It has no such input or dimension.
+        """
+        from py_ort.testing.model_inputs import ModelInputs
+
+        found = ModelInputs.of(model)
+        self.check((*found.args, *found.overridable))
+        return found
 
     def __bool__(self) -> bool:
         """Whether anything was said."""
@@ -94,7 +109,7 @@ class Inputs:
     def feeds(
         self,
         args: Sequence[NodeArg],
-        model: LoadedModel,
+        model: ModelInputs,
         random: Callable[[NodeArg], bool] = lambda arg: True,
         **options: Any,
     ) -> dict[str, np.ndarray]:
@@ -102,11 +117,10 @@ class Inputs:
 
         Args:
             args: The inputs that a session wants.
-            model: Its model.
+            model: What `describe` returned.
             random: Which inputs without a file get random numbers; the others get no feed.
             **options: For `random_feeds`.
         """
-        from py_ort.testing.accepted_values import accepted_values
         from py_ort.testing.random_feeds import random_feeds
 
         wanted = [arg for arg in args if arg.name in self.files or arg.name in self.shapes or random(arg)]
@@ -116,17 +130,10 @@ class Inputs:
                 self.shapes,
                 given=self.files,
                 dims=self.dims,
-                values=accepted_values(model.model),
+                values=model.accepted,
                 **options,
             )
         return {**self.files, **made}
-
-
-def inputs_of(model: LoadedModel) -> list[NodeArg]:
-    """Return what a model says of its inputs."""
-    from py_ort.compiler import NodeArg
-
-    return [NodeArg.of(value) for value in model.model.graph.inputs]
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:

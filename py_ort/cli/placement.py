@@ -40,7 +40,7 @@ def placement(
     from py_ort import InferenceSession, SessionOptions
 
     with progress() as report:
-        inputs.load(model)
+        inputs.describe(model)
         options = inputs.fix(SessionOptions(), shapes=True)
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
             found = session.placement()

@@ -107,12 +107,12 @@ def _measure(
     from py_ort import InferenceSession, SessionOptions
     from py_ort.profiling import Trace
 
-    loaded = inputs.load(model)
+    described = inputs.describe(model)
     with tempfile.TemporaryDirectory() as folder:
         options = inputs.fix(SessionOptions())
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder, "profile"))
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
-            feeds = inputs.feeds(session.get_inputs(), loaded)
+            feeds = inputs.feeds(session.get_inputs(), described)
             times = []
             with told_how_to_give(session.get_inputs(), feeds, inputs.files):
                 for number in range(_WARM_UP + runs):

@@ -15,7 +15,7 @@ from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession, NodeArg
-    from py_ort.compiler.load import LoadedModel
+    from py_ort.testing.model_inputs import ModelInputs
 
 
 @click.command()
@@ -42,10 +42,10 @@ def run(
     from py_ort import InferenceSession, SessionOptions
 
     with progress() as report:
-        loaded = inputs.load(model)
+        described = inputs.describe(model)
         options = inputs.fix(SessionOptions())
         with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
-            result = _run(session, loaded, inputs, use_random, output_dir, runs, report)
+            result = _run(session, described, inputs, use_random, output_dir, runs, report)
     result = {"model": str(model), **result}
     if as_json:
         json.dump(result, sys.stdout, indent=1)
@@ -56,7 +56,7 @@ def run(
 
 def _run(
     session: InferenceSession,
-    model: LoadedModel,
+    model: ModelInputs,
     inputs: Inputs,
     use_random: bool,
     output_dir: Path | None,

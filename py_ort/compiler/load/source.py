@@ -23,6 +23,7 @@ from py_ort.compiler.load.metadata import ModelMetadata
 from py_ort.compiler.load.order import put_in_order
 from py_ort.compiler.load.spellings import settle_spellings
 from py_ort.compiler.load.truncation import truncated_at
+from py_ort.compiler.package.format import MAGIC
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented
 from py_ort.ir.content_keys import identify
 from py_ort.ir.errors import node_at_fault
@@ -162,6 +163,7 @@ def _parse(data: bytes, what: str) -> Any:
 
 def _looks_like(data: bytes) -> str:
     for magic, name in (
+        (MAGIC, "a .pyort file, which is compiled already: give the ONNX file that it was made of"),
         (b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull`"),
         (b"PK\x03\x04", "a zip archive (PyTorch's .pt files are)"),
         (b"\x1f\x8b", "gzip data: unpack it first"),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
 from onnx import numpy_helper
 
+from py_ort.compiler import NodeArg
 from py_ort.compiler.load import read_whole
 from py_ort.compiler.load.external import ExternalData
 from py_ort.compiler.load.files import DataFolder, open_file
+from py_ort.compiler.package.format import is_package
+from py_ort.compiler.package.read import Package
 from py_ort.testing.case import Case, DataSet, Tolerance
 
 
@@ -20,20 +23,21 @@ def cases(folder: Path) -> list[Case]:
     """Return a case for each model below a folder that has data sets. Its id is its folder, as seen from that one, or
     that one's name; and its own name too where there are several.
     """
-    models = [model for model in sorted(folder.rglob("*.onnx")) if any(model.parent.glob("test_data_set_*"))]
+    models = [
+        model
+        for model in sorted((*folder.rglob("*.onnx"), *folder.rglob("*.pyort")))
+        if any(model.parent.glob("test_data_set_*"))
+    ]
     in_folder = Counter(model.parent for model in models)
     return [_case(folder, model, in_folder[model.parent] > 1) for model in models]
 
 
 def _case(root: Path, path: Path, has_siblings: bool) -> Case:
-    contents = read_whole(path)
-    graph = onnx.ModelProto.FromString(contents).graph
-    given = {initializer.name for initializer in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in given]
+    contents, inputs, outputs = _exported(path) if is_package(path) else _model(path)
     sets = [
         DataSet(
-            {value.name: _read(file, value.type) for value, file in zip(inputs, _files(folder, "input"), strict=False)},
-            [_read(file, value.type) for value, file in zip(graph.output, _files(folder, "output"), strict=False)],
+            {name: _read(file, kind) for (name, kind), file in zip(inputs, _files(folder, "input"), strict=False)},
+            [_read(file, kind) for (_, kind), file in zip(outputs, _files(folder, "output"), strict=False)],
         )
         for folder in sorted(path.parent.glob("test_data_set_*"))
     ]
@@ -41,6 +45,33 @@ def _case(root: Path, path: Path, has_siblings: bool) -> Case:
     if has_siblings:
         name += f"/{path.stem}"
     return Case(name, contents, sets, {"": Tolerance(1e-3, 1e-3)})
+
+
+_Values: TypeAlias = "list[tuple[str, onnx.TypeProto]]"
+
+
+def _model(path: Path) -> tuple[bytes, _Values, _Values]:
+    """Contents, inputs and outputs."""
+    contents = read_whole(path)
+    graph = onnx.ModelProto.FromString(contents).graph
+    given = {initializer.name for initializer in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in given]
+    return contents, [(v.name, v.type) for v in inputs], [(v.name, v.type) for v in graph.output]
+
+
+def _exported(path: Path) -> tuple[bytes, _Values, _Values]:
+    contents = path.read_bytes()
+    header = Package(contents).header
+
+    def kind(arg: NodeArg) -> onnx.TypeProto:
+        proto = onnx.TypeProto()
+        if arg.type.startswith("seq("):
+            proto.sequence_type.SetInParent()
+        elif arg.type.startswith("optional("):
+            proto.optional_type.SetInParent()
+        return proto
+
+    return contents, [(a.name, kind(a)) for a in header.inputs], [(a.name, kind(a)) for a in header.outputs]
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
