@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.compiler.plan.node_arg import NodeArg as NodeArg
     from py_ort.exceptions import PyOrtError as PyOrtError
+    from py_ort.exporting.checking.check import check_export as check_export
     from py_ort.exporting.export import export as export
     from py_ort.runtime.async_session import AsyncInferenceSession as AsyncInferenceSession
     from py_ort.runtime.available import disable_telemetry_events as disable_telemetry_events
@@ -82,6 +83,7 @@ _WHERE = {
     "SessionOptions": "runtime.options.session_options",
     "SparseTensor": "runtime.values.sparse_tensor",
     "UserKernel": "user_kernels.kernel",
+    "check_export": "exporting.checking.check",
     "copy_tensors": "runtime.values.ort_value",
     "disable_telemetry_events": "runtime.available",
     "enable_telemetry_events": "runtime.available",

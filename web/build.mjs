@@ -125,7 +125,7 @@ async function buildModelPages(assets) {
       build.onResolve({ filter: /^\.\.\/index$/ }, () => ({ path, external: true, sideEffects: false }));
     },
   };
-  for (const [name, file] of Object.entries({ model_page: 'main' })) {
+  for (const [name, file] of Object.entries({ model_page: 'main', check_page: 'check' })) {
     await esbuild.build({
       ...common,
       minify: args.minify,
@@ -144,7 +144,7 @@ async function buildReports(assets) {
   } catch (e) {
     throw new Error(`@dagrejs/dagre is not installed: run \`npm ci\` in web/ (${e.message})`);
   }
-  for (const [name, js] of Object.entries({ profile: '', bench: '', graph: license.trim() })) {
+  for (const [name, js] of Object.entries({ profile: '', bench: '', check: '', graph: license.trim() })) {
     await esbuild.build({
       ...common,
       format: 'iife',

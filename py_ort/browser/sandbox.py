@@ -9,9 +9,16 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from py_ort.exceptions import BrowserCrashed
+
+if TYPE_CHECKING:
+    from py_ort.browser.options import BrowserOptions
+
+T = TypeVar("T")
 
 _log = logging.getLogger("py_ort.browser")
 #: What a browser says when it ends because it gets no sandbox; WebKit's is made by bubblewrap.
@@ -100,3 +107,19 @@ def _cause(error: BrowserCrashed) -> str:
         "user namespaces are forbidden to this process, as in most containers. What helps: a container that allows "
         f"them (a seccomp profile with clone and unshare){also}"
     )
+
+
+async def once_more_without(options: BrowserOptions, start: Callable[[], Awaitable[T]]) -> T:
+    """Start a browser; once more without its sandbox, where the system forbids that, and it was not asked for.
+
+    Raises:
+        BrowserError: It cannot be had. The text says what helps, where that is its sandbox.
+    """
+    try:
+        return await start()
+    except BrowserCrashed as e:
+        if options.sandbox:
+            e.message += hint(e)
+        if options.sandbox is not None or not refused(options.browser, e):
+            raise
+        return await start()

@@ -11,7 +11,7 @@ from py_ort.browser.launchers import launcher_for, with_playwright
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
-from py_ort.exceptions import BrowserCrashed, PyOrtError, Timeout
+from py_ort.exceptions import PyOrtError, Timeout
 from py_ort.schema.gen.EndWorker import EndWorkerT
 from py_ort.schema.gen.OpenWorker import OpenWorkerT
 
@@ -39,14 +39,8 @@ class Starter:
         check_assets()
         if self._bridge is None:
             self._bridge = await Bridge.start()
-        try:
-            return await self._try_to_start(self._bridge, options)
-        except BrowserCrashed as e:
-            if options.sandbox:
-                e.message += sandbox.hint(e)
-            if options.sandbox is not None or not sandbox.refused(options.browser, e):
-                raise
-            return await self._try_to_start(self._bridge, options)
+        bridge = self._bridge
+        return await sandbox.once_more_without(options, lambda: self._try_to_start(bridge, options))
 
     async def _try_to_start(self, bridge: Bridge, options: BrowserOptions) -> tuple[Launcher, Page]:
         url, connected = bridge.expect()

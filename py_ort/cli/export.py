@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from py_ort.cli.common import kernels_option, out, progress, provider_option
 from py_ort.cli.inputs import Inputs, export_options
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @click.command()
@@ -24,6 +29,11 @@ from py_ort.cli.inputs import Inputs, export_options
 @export_options
 @kernels_option
 @click.option("--page", is_flag=True, help="Write DIR/index.html, too, a page that runs it, and what that needs.")
+@click.option(
+    "--check", "checked", is_flag=True, help="Run it in each installed browser, against native onnxruntime, and report."
+)
+@click.option("--browser", "browsers", multiple=True, metavar="B", help="For --check: this one only; may be repeated.")
+@click.option("--tolerance", type=click.FloatRange(min=0), help="For --check: how far outputs may differ, relatively.")
 @click.option("--part-size", type=click.IntRange(min=1), metavar="MIB", help="Split the file into parts of this size.")
 def export(
     model: Path,
@@ -31,7 +41,11 @@ def export(
     providers: tuple[str, ...],
     shapes: Sequence[Mapping[str, Sequence[int]]],
     dims: Mapping[str, int],
+    files: Mapping[str, np.ndarray],
     page: bool,
+    checked: bool,
+    browsers: tuple[str, ...],
+    tolerance: float | None,
     part_size: int | None,
 ) -> None:
     """Write MODEL to DIR as NAME.pyort, which a page runs without Python.
@@ -43,7 +57,11 @@ def export(
     to DIR.
     """
     import py_ort
+    from py_ort.exporting.checking.report import table, words, write_report
+    from py_ort.testing.accepted_values import accepted_values
 
+    if not checked and (files or browsers or tolerance is not None):
+        raise click.UsageError("--input, --browser and --tolerance are for --check")
     if model.suffix in (".js", ".mjs"):
         from py_ort.exporting.embedded import export_embedded
 
@@ -53,12 +71,13 @@ def export(
     with progress() as report:
         report("reading the model", 0, 0)
         for shape in shapes or ({},):
-            Inputs(shape, dims=dims).load(model)
+            loaded = Inputs(shape, files, dims).load(model)
         output.mkdir(parents=True, exist_ok=True)
         options = Inputs(dims=dims).fix(py_ort.SessionOptions())
-        files = py_ort.export(
+        file = output / f"{model.stem}.pyort"
+        written = py_ort.export(
             model,
-            output / f"{model.stem}.pyort",
+            file,
             providers=list(providers) or ("webgpu", "wasm"),
             shapes=shapes,
             options=options,
@@ -66,11 +85,23 @@ def export(
             page=page,
             progress=report,
         )
-    _print(files)
+        found = None
+        if checked:
+            accepted = accepted_values(loaded.model)
+            found = py_ort.check_export(
+                file, model, files, browsers=browsers, tolerance=tolerance, values=accepted, progress=report
+            )
+            written += write_report(found, file)
+    _print(written)
     if page:
         out.print(
             f"{output / 'index.html'}  serve the folder, e.g. py-ort serve {output}", markup=False, soft_wrap=True
         )
+    if found is not None:
+        out.print(table(found))
+        for text in words(found):
+            out.print(text, markup=False, soft_wrap=True)
+        sys.exit(not found.ok)
 
 
 def _print(files: Sequence[Path]) -> None:

@@ -154,9 +154,12 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --dim, and --shape that may come again; the command gets `dims` and `shapes`, a list of shapes by name."""
+    """Add --dim, --input, and --shape that may come again.
+
+    The command gets `dims`, `files`, and `shapes`, a list of shapes by name.
+    """
     text = "A plan more, for these shapes alone. A name that comes again begins the next one."
-    return _dim_option("dims")(_shape_option("shapes", _rounds, text)(command))
+    return _dim_option("dims")(_input_option("files")(_shape_option("shapes", _rounds, text)(command)))
 
 
 _SHAPE = "x=1x3x224x224"

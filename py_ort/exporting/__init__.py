@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
+    from py_ort.exporting.checking.check import CheckReport as CheckReport
+    from py_ort.exporting.checking.check import CheckRow as CheckRow
+    from py_ort.exporting.checking.check import check_export as check_export
     from py_ort.exporting.export import export as export
     from py_ort.exporting.page import write_page as write_page
 
-__all__ = ["export", "write_page"]
-__getattr__ = lazily(__name__, {"export": "export", "write_page": "page"})
+__all__ = ["CheckReport", "CheckRow", "check_export", "export", "write_page"]
+__getattr__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("CheckReport", "CheckRow", "check_export"), "checking.check"),
+        "export": "export",
+        "write_page": "page",
+    },
+)

@@ -1,0 +1,268 @@
+"""An exported file against native onnxruntime, in each browser, on each provider that it has a plan for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from py_ort.boundary import public_function
+from py_ort.browser import find
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.compiler.package.format import Header, PlanEntry
+from py_ort.exceptions import BrowserError, InvalidArgument
+from py_ort.exporting.checking.visitor import Job, Result, run_jobs
+from py_ort.testing.case import Tolerance, difference
+
+#: Of outputs whose elements have 16 bits or fewer, and of all others.
+_COARSE, _FINE = 1e-2, 1e-3
+#: What the runtime's error begins with where the one provider that was asked for is not there.
+_NONE = "no execution provider is available: "
+SAME, DIFFERS, FAILED, ABSENT = "same", "differs", "failed", "not there"
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """A plan in a browser. Times in milliseconds of the page's clock.
+
+    Attributes:
+        browser: Name and version.
+        provider: "webgpu" or "wasm".
+        shapes: Those that the plan is for; {}: all.
+        outcome: "same", "differs" (beyond the tolerance), "failed", or "not there": the browser has no such provider.
+        detail: What differs, the error, or why it is not there; "".
+        difference: The largest difference of an element, as a part of the output's largest one; None: none was seen.
+        load_ms: From the file's URL to a session that can run.
+        first_run_ms: The first run.
+        second_run_ms: The second.
+    """
+
+    browser: str
+    provider: str
+    shapes: Mapping[str, Sequence[int]]
+    outcome: str
+    detail: str = ""
+    difference: float | None = None
+    load_ms: float | None = None
+    first_run_ms: float | None = None
+    second_run_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check_export` found.
+
+    Attributes:
+        file: The exported file.
+        reference: What outputs were compared with: "onnxruntime" and its version, or a browser's wasm, and why.
+        rows: One for each plan in each browser.
+        unchecked: Providers that the file has plans for, and no browser has.
+        feeds: Shape and dtype of what was fed, by input.
+    """
+
+    file: str
+    reference: str
+    rows: Sequence[CheckRow]
+    unchecked: Sequence[str] = ()
+    feeds: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether each plan ran somewhere, and gave the same everywhere."""
+        return not self.unchecked and all(row.outcome in (SAME, ABSENT) for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {**asdict(self), "ok": self.ok}
+
+
+@public_function
+def check_export(
+    file: str | os.PathLike[str],
+    model: str | os.PathLike[str] | bytes | None = None,
+    feeds: Mapping[str, np.ndarray] | None = None,
+    *,
+    browsers: Sequence[str | BrowserOptions] = (),
+    tolerance: float | None = None,
+    values: Mapping[str, Sequence[int]] | None = None,
+    timeout: float = 600.0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> CheckReport:
+    """Run an exported file as a page would, with `py_ort.mjs`, in real browsers, and compare its outputs.
+
+    Args:
+        file: The `.pyort` file.
+        model: What it was exported from, for native onnxruntime, whose outputs are those to have. Without it, or where
+            onnxruntime is not installed or refuses the model, the first outputs of wasm are.
+        feeds: By input name, of any dtype that ONNX has; random numbers for the others.
+        browsers: "chromium", "firefox", "webkit", paths, or options. Default: those that are installed.
+        tolerance: What passes: |got - wanted| <= tolerance * |wanted| + tolerance / 10 * max |wanted|. Default: 0.001,
+            and 0.01 for outputs of 16 bits or fewer. What is no float must be equal.
+        values: By input name the numbers that it accepts, if not all; see `py_ort.testing.accepted_values`.
+        timeout: Seconds for all runs of one browser.
+        progress: Called with what is done, how much of it and of how much.
+
+    Returns:
+        What was found. Nothing is raised for what differs or fails in a browser.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, NotImplemented: The file cannot be read.
+        InvalidArgument: Feeds cannot be made, or a browser is none.
+        BrowserNotFound: No browser is installed.
+    """
+    from py_ort.compiler.package.read import Package
+
+    path, report = Path(os.fsdecode(file)), progress or (lambda stage, done, total: None)
+    header = Package(path).header
+    files = [path, *(path.parent / part.name for part in header.parts)]
+    jobs = [_job(plan, header, feeds or {}, values or {}) for plan in header.plans]
+    report("running native onnxruntime", 0, 0)
+    wanted, reference = _native(model, jobs)
+    chosen = [BrowserOptions.of(each) for each in browsers] or _installed()
+    rows: list[CheckRow] = []
+    for number, browser in enumerate(chosen):
+        report(f"running in {browser.browser}", number, len(chosen))
+        try:
+            name, results = loop_thread().call(run_jobs(files, jobs, browser, timeout))
+        except BrowserError as e:
+            error = f"{type(e).__name__}: {e}"
+            rows += [CheckRow(browser.browser, p.providers[0], p.shapes, FAILED, error) for p in header.plans]
+            continue
+        if wanted is None and (found := _of_wasm(header, jobs, results)):
+            wanted, reference = found, f"wasm in {name}: {reference}"
+        pairs = zip(header.plans, results, wanted or repeat(None), strict=False)
+        rows += [_row(name, plan, header, result, outputs, tolerance) for plan, result, outputs in pairs]
+    ran = {row.provider for row in rows if row.outcome != ABSENT}
+    unchecked = [name for name in dict.fromkeys(plan.providers[0] for plan in header.plans) if name not in ran]
+    fed = {name: f"{array.dtype} {list(array.shape)}" for name, array in jobs[0].feeds.items()}
+    return CheckReport(str(path), reference, rows, unchecked, fed)
+
+
+def _installed() -> list[BrowserOptions]:
+    found = [family for family in find.FAMILIES if find.installed(family)]
+    if not found:
+        find.binary()  # says where was looked
+    return [BrowserOptions(browser=family) for family in found]
+
+
+def _job(plan: PlanEntry, header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]]) -> Job:
+    from py_ort.testing.random_feeds import random_feeds
+
+    known = {arg.name: arg for arg in header.inputs}
+    if unknown := [name for name in given if name not in known]:
+        raise InvalidArgument(f"the model has no input {unknown[0]!r}: it has {', '.join(map(repr, known))}")
+    fitting = {name: a for name, a in given.items() if list(a.shape) == list(plan.shapes.get(name, a.shape))}
+    shapes = {name: shape for name, shape in plan.shapes.items() if name not in fitting}
+    feeds = random_feeds(header.inputs, shapes, given=fitting, values=values)
+    named = {
+        dim: size
+        for name, shape in plan.shapes.items()
+        for dim, size in zip(known[name].dims or (), shape, strict=False)
+        if isinstance(dim, str)
+    }
+    return Job(plan.providers[0], feeds, named)
+
+
+Outputs = list[Sequence[Any]]
+
+
+def _native(model: str | os.PathLike[str] | bytes | None, jobs: Sequence[Job]) -> tuple[Outputs | None, str]:
+    """Return the outputs for each job, and whose they are; or why there are none."""
+    if model is None:
+        return None, "no ONNX model was given"
+    try:
+        import onnxruntime
+    except ImportError:
+        return None, "native onnxruntime is not installed"
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        source = model if isinstance(model, bytes) else os.fsdecode(model)
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        known: dict[int, Sequence[Any]] = {}
+        outputs = [_shared(known, job, lambda feeds: session.run(None, feeds), jobs) for job in jobs]
+    except Exception as e:  # its own errors have no common class
+        return None, f"native onnxruntime {onnxruntime.__version__} refuses the model: {str(e).splitlines()[0]}"
+    return outputs, f"onnxruntime {onnxruntime.__version__}"
+
+
+def _shared(
+    known: dict[int, Sequence[Any]], job: Job, run: Callable[[dict[str, Any]], Sequence[Any]], jobs: Sequence[Job]
+) -> Sequence[Any]:
+    """Run feeds once that several jobs have."""
+    first = next(i for i, other in enumerate(jobs) if _same_feeds(other, job))
+    if first not in known:
+        known[first] = run(dict(job.feeds))
+    return known[first]
+
+
+def _same_feeds(a: Job, b: Job) -> bool:
+    return all(np.array_equal(a.feeds[name], b.feeds[name]) for name in a.feeds)
+
+
+def _of_wasm(header: Header, jobs: Sequence[Job], results: Sequence[Result]) -> Outputs | None:
+    """Return for each job what wasm gave for its feeds; None where it gave nothing."""
+    found: Outputs = []
+    for job in jobs:
+        same = (
+            result.outputs
+            for other, result in zip(jobs, results, strict=True)
+            if other.provider == "wasm" and result.outputs is not None and _same_feeds(other, job)
+        )
+        outputs = next(same, None)
+        if outputs is None:
+            return None
+        found.append(outputs)
+    return found
+
+
+def _row(
+    browser: str,
+    plan: PlanEntry,
+    header: Header,
+    result: Result,
+    wanted: Sequence[Any] | None,
+    tolerance: float | None,
+) -> CheckRow:
+    row = CheckRow(browser, plan.providers[0], plan.shapes, SAME)
+    if result.outputs is None:
+        outcome = ABSENT if result.code == "no_adapter" else FAILED
+        return replace(row, outcome=outcome, detail=result.error.removeprefix(_NONE))
+    load, first, second = result.times_ms
+    row = replace(row, load_ms=load, first_run_ms=first, second_run_ms=second)
+    if wanted is None:
+        return replace(row, outcome=FAILED, detail="there is nothing to compare its outputs with")
+    worst = 0.0
+    for arg, got, expected in zip(header.outputs, result.outputs, wanted, strict=True):
+        found, scale = _part(got, expected)
+        worst = max(worst, found)
+        allowed = tolerance if tolerance is not None else _COARSE if _few_bits(expected) else _FINE
+        if text := difference(got, expected, Tolerance(allowed, allowed / 10 * scale)):
+            return replace(row, outcome=DIFFERS, detail=f"output {arg.name!r}: {text}", difference=worst)
+    return replace(row, difference=worst)
+
+
+def _few_bits(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.itemsize <= 2 and value.dtype.kind not in "iub"
+
+
+def _part(got: Any, wanted: Any) -> tuple[float, float]:
+    """Return the largest difference, as a part of the largest number that is wanted, and that number."""
+    if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)) and len(got) == len(wanted):
+        parts = [_part(a, b) for a, b in zip(got, wanted, strict=True)]
+        return max((part for part, _ in parts), default=0.0), max((scale for _, scale in parts), default=0.0)
+    a, b = np.asarray(got), np.asarray(wanted)
+    if b.dtype.kind in "OUScb" or a.shape != b.shape or not b.size:
+        return 0.0, 0.0
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(x) & np.isfinite(y)
+    scale = float(np.max(np.abs(y), where=np.isfinite(y), initial=0.0))
+    with np.errstate(invalid="ignore"):
+        off = float(np.max(np.abs(x - y), where=finite, initial=0.0))
+    return (off / scale if scale else off), scale
