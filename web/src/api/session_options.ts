@@ -3,6 +3,7 @@ import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import type { WebGpuOptions } from '../core/webgpu_options';
 import { deviceOfPage, env, type LogLevel, severityOf, type WasmFilePaths } from './env';
+import type { ModelFile } from '../package/model_file';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
 import { invalid } from './elements';
@@ -129,6 +130,12 @@ export function runtimeSettings(): RuntimeSettings {
   return { core, wasm: wasm && at(wasm), wasmBinary: binary, initTimeout };
 }
 
+/** The URL of a file as a worker can take it, whose own may be a blob's. */
+function absolute(file: ModelFile): ModelFile {
+  if (file instanceof URL) return file.href;
+  return typeof file === 'string' && globalThis.location ? new URL(file, globalThis.location.href).href : file;
+}
+
 /** What an engine is asked for. */
 export function engineRequest(
   model: EngineRequest['model'],
@@ -148,12 +155,12 @@ export function engineRequest(
     ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
   } as WebGpuOptions;
   return {
-    model: model instanceof URL ? model.href : model,
+    model: absolute(model),
     executionProviders: executionProviders.map((each) => {
       if (typeof each === 'string') return each;
       return Object.fromEntries(Object.entries(each).filter(([key]) => key !== 'device')) as ExecutionProvider & object;
     }),
-    externalData: externalData?.map(({ path, data }) => ({ path, data: data instanceof URL ? data.href : data })),
+    externalData: externalData?.map(({ path, data }) => ({ path, data: absolute(data) })),
     webgpu,
     wasm: { simd: simd === true ? 'auto' : simd },
     threads: options.intraOpNumThreads ?? numThreads,

@@ -1,0 +1,80 @@
+"""The cases of javascript_api.mjs in Firefox and WebKitGTK: a browser that is given a URL, and a plain file server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from javascript_site import lay_out
+from static_site import StaticSite, browsing
+
+from py_ort.browser import find
+
+pytestmark = pytest.mark.browser
+CASES = re.findall(
+    r"""^  (?:'(.+)'|"(.+)"): async""", (Path(__file__).parent / "javascript_api.mjs").read_text(), re.MULTILINE
+)
+WANT_WEBGPU = {
+    "outputs stay on the GPU",
+    "by name",
+    "buffers of one's own, on a device of one's own",
+    "a device or an adapter of the page's, for all sessions",
+    "GPU errors and validation modes",
+    "a device that is lost",
+    "what does nothing is said",
+    "in a worker, or in the page",
+    "sessions come and go on one device",
+    "on wasm alone, the same numbers",
+}
+#: What Firefox's WebGPU does otherwise.
+NOT_FIREFOX = {
+    "a device or an adapter of the page's, for all sessions": "an adapter gives any number of devices there",
+    "GPU errors and validation modes": "uncaptured errors are told later there",
+}
+
+
+@pytest.fixture(scope="module", params=["firefox", "webkit"])
+def told(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
+    """What became of all cases in one browser."""
+    browser = request.param
+    if not find.installed(browser):
+        pytest.skip(f"{browser} is not installed")
+    if browser == "webkit" and not shutil.which("Xvfb"):
+        pytest.skip("Xvfb is not installed")
+    folder = tmp_path_factory.mktemp("javascript")
+    lay_out(folder)
+    site = StaticSite(folder)
+    begun = "nothing"
+    try:
+        with browsing(browser, f"{site.origin}/javascript_api.html"):
+            while "outcomes" not in (told := site.told()):
+                assert "error" not in told, told
+                begun = told["begun"]
+    except Exception as e:
+        raise AssertionError(f"{browser} told no more after it had begun with: {begun}") from e
+    finally:
+        site.close()
+    yield {**told, "browser": browser}
+
+
+@pytest.mark.parametrize("where", ["worker", "page"])
+@pytest.mark.parametrize("case", [single or double for single, double in CASES])
+def test_javascript(told, case, where):
+    if not told["gpu"] and case in WANT_WEBGPU:
+        pytest.skip(f"{told['browser']} has no WebGPU here")
+    if told["browser"] == "firefox" and case in NOT_FIREFOX:
+        pytest.skip(NOT_FIREFOX[case])
+    assert told["outcomes"][f"{case}, {where}"] == "done"
+
+
+def test_without_webgpu_a_session_goes_on_with_wasm_and_says_so(told):
+    if told["gpu"]:
+        pytest.skip("there is WebGPU")
+    assert told["fallback"]["y"] == [11, 22, 33]
+    assert told["fallback"]["providers"] == ["wasm"]
+    (word,) = told["fallback"]["said"]
+    assert "left out: webgpu: this browser has no WebGPU" in word

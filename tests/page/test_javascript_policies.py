@@ -1,0 +1,128 @@
+"""py_ort.mjs in pages of others' making: policies, servers, origins."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import small_models
+from javascript_site import lay_out
+from static_site import CORS, ISOLATED, StaticSite, browsing
+
+pytestmark = pytest.mark.browser
+POLICY = {"Content-Security-Policy": "script-src 'self' 'wasm-unsafe-eval'"}
+X = (np.arange(4 * 8 * 8) % 17 / 17).astype(np.float32).reshape(1, 4, 8, 8)
+RUNTIME = ("*.mjs", "*.wasm", "microkernel_worker.js")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("policies")
+    lay_out(made)
+    return made
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., StaticSite]]:
+    """Serves folders until the test is over."""
+    sites: list[StaticSite] = []
+
+    def start(*args: Any) -> StaticSite:
+        sites.append(StaticSite(*args))
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.close()
+
+
+def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
+    """What the page tells; its numbers are native onnxruntime's."""
+    with browsing("chromium", f"{site.origin}/javascript_policy.html{query}"):
+        told = site.told()
+    assert "error" not in told, told
+    (wanted,) = onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": X})
+    np.testing.assert_allclose(told["y"], wanted.ravel(), rtol=1e-4, atol=1e-5)
+    assert told["refused"] == told["said"]["warn"] == told["said"]["error"] == []
+    return told
+
+
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+@pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
+def test_a_content_security_policy(folder, serve, query, isolated):
+    site = serve(folder, {**POLICY, **(ISOLATED if isolated else {})})
+    told = visit(site, query)
+    assert told["isolated"] == isolated
+    assert ("/session_worker.mjs" in site.asked) == (query == "")
+    assert ("/microkernel_worker.js" in site.asked) == (isolated and query == "")
+
+
+@pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
+@pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
+def test_from_another_origin(folder, serve, tmp_path, query, isolated):
+    """As from a CDN, which sends CORS headers, but knows nothing of the page's isolation."""
+    for pattern in RUNTIME:
+        for file in folder.glob(pattern):
+            shutil.copy(file, tmp_path)
+    (tmp_path / "page").mkdir()
+    for file in (*folder.glob("parted.pyort*"), *folder.glob("javascript_policy.*")):
+        shutil.copy(file, tmp_path / "page")
+    cdn = serve(tmp_path, CORS)
+    site = serve(tmp_path / "page", ISOLATED if isolated else {})
+    visit(site, f"?runtime={cdn.origin}/{query}")
+    assert "/core.wasm" in cdn.asked and "/py_ort.mjs" not in site.asked
+    assert ("/session_worker.mjs" in cdn.asked) == (query == "")
+    assert ("/microkernel_worker.js" in cdn.asked) == (isolated and query == "")
+
+
+def test_without_isolation_there_is_one_thread_and_a_word(folder, serve):
+    told = visit(serve(folder))
+    (word,) = [text for text in told["said"]["info"] if "one thread" in text]
+    assert "is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy" in word
+
+
+def test_the_server_of_python(folder):
+    """`python3 -m http.server`: no ranges, no headers, HTTP/1.0."""
+    back = StaticSite(folder)
+    try:
+        page = folder / "told_elsewhere.html"
+        text = (folder / "javascript_policy.html").read_text()
+        (folder / "told_elsewhere.mjs").write_text(
+            (folder / "javascript_policy.mjs").read_text().replace("'/told'", f"'{back.origin}/told'")
+        )
+        page.write_text(text.replace("javascript_policy.mjs", "told_elsewhere.mjs"))
+        port = StaticSite(folder)
+        number = port.port
+        port.close()
+        command = [sys.executable, "-m", "http.server", str(number), "--bind", "127.0.0.1"]
+        server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _wait_for(f"http://127.0.0.1:{number}/javascript_policy.html")
+            with browsing("chromium", f"http://127.0.0.1:{number}/told_elsewhere.html"):
+                told = back.told()
+        finally:
+            server.terminate()
+            server.wait()
+    finally:
+        back.close()
+    assert "error" not in told, told
+    assert len(told["y"]) == 7
+
+
+def _wait_for(url: str) -> None:
+    for _ in range(200):
+        try:
+            with urllib.request.urlopen(url):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"nobody answers at {url}")
