@@ -35,4 +35,4 @@ def lay_out(folder: Path) -> None:
     (folder / "add.onnx").write_bytes(small_models.add())
     page = folder / "index.html"
     if not page.exists():
-        page.write_text("<!doctype html>")
+        page.write_text("<!doctype html><title>No model</title>")
