@@ -11,6 +11,7 @@
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
 # make build                                  the page and the core, into py_ort/assets/
 # make wheel, make clean
+# make npm                                    dist/py-ort-web-VERSION.tgz, the package for pages and for Node; prints its sizes
 #
 # Each sets up what it needs: Debian packages, .venv, npm packages, the builds. Stamps in build/stamps make the next time quick.
 SHELL := /bin/bash
@@ -33,7 +34,7 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel clean again
+.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel npm clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -88,6 +89,9 @@ setup: $(STAMPS)/system $(STAMPS)/schema $(STAMPS)/python $(STAMPS)/npm
 
 wheel: build
 	$(BIN)/pip wheel -q --no-deps -w dist .
+
+npm: build
+	@node web/npm/build.mjs
 
 clean:
 	rm -rf build dist py_ort/assets web/node_modules $(GENERATED)

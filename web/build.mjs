@@ -12,6 +12,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
+import { common, virtualModules } from './bundling.mjs';
+import { buildSessions } from './npm/sessions.mjs';
 
 const web = import.meta.dirname;
 const root = path.dirname(web);
@@ -29,57 +31,12 @@ const { values: args } = parseArgs({
 // TypeScript of py_ort/schema/scalar_functions.py.
 execFileSync(process.env.PYTHON || 'python3', [path.join(root, 'py_ort/schema/scalar_code.py')], { stdio: 'inherit' });
 
-/**
- * The files of src/kernels that default-export an array of kernels, by family: each with its path there as its source
- * ("matmul/gemm", "convolution/conv"), whose last part is its stem.
- */
-async function kernelFiles(only) {
-  const folder = path.join(web, 'src/kernels');
-  const files = [];
-  for (const name of await readdir(folder, { recursive: true })) {
-    const file = path.join(folder, name);
-    if (!name.endsWith('.ts') || !/^export default /m.test(await readFile(file, 'utf8'))) continue;
-    files.push({ file, source: name.replace(/(\/index)?\.ts$/, '').replaceAll(path.sep, '/') });
-  }
-  const stem = ({ source }) => path.posix.basename(source);
-  const missing = only?.filter((wanted) => !files.some((file) => stem(file) === wanted)) ?? [];
-  if (missing.length > 0) throw new Error(`no kernel file for ${missing}`);
-  return files.filter((file) => !only || only.includes(stem(file))).sort((a, b) => (a.source < b.source ? -1 : 1));
-}
-
-/** The module virtual:kernels: the list of all kernels, and the source of each. */
-function kernelList(only) {
-  return {
-    name: 'kernels',
-    setup(build) {
-      build.onResolve({ filter: /^virtual:kernels$/ }, () => ({ path: 'kernels', namespace: 'virtual' }));
-      build.onLoad({ filter: /.*/, namespace: 'virtual' }, async () => {
-        const files = await kernelFiles(only);
-        const imports = files.map(({ file }, i) => `import k${i} from ${JSON.stringify(file)};`);
-        const list = files.map((_, i) => `...k${i}`);
-        const sources = files.map(({ source }, i) => `...k${i}.map(() => ${JSON.stringify(source)})`);
-        return {
-          contents: [
-            ...imports,
-            `export const kernels = [${list}];`,
-            `export const sources = /* @__PURE__ */ (() => [${sources}])();`,
-          ].join('\n'),
-          resolveDir: web,
-          loader: 'ts',
-        };
-      });
-    },
-  };
-}
-
-const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warning', absWorkingDir: web };
-
 async function manifest() {
   const { outputFiles } = await esbuild.build({
     ...common,
     platform: 'neutral',
     write: false,
-    plugins: [kernelList()],
+    plugins: [virtualModules()],
     mainFields: ['module', 'main'],
     stdin: { contents: `export { kernels, sources } from 'virtual:kernels';`, resolveDir: web, loader: 'ts' },
   });
@@ -96,24 +53,6 @@ async function manifest() {
     features,
     source: sources[i],
   }));
-}
-
-/** py_ort.mjs and what it loads when it is wanted: the worker of its sessions, and what both share. */
-async function buildPackage(assets) {
-  for (const old of await readdir(assets)) if (/^shared-.*\.mjs/.test(old)) await rm(path.join(assets, old));
-  const { version } = JSON.parse(await readFile(path.join(web, 'package.json'), 'utf8'));
-  await esbuild.build({
-    ...common,
-    minify: args.minify,
-    sourcemap: 'linked',
-    plugins: [kernelList()],
-    define: { PY_ORT_VERSION: JSON.stringify(version) },
-    outdir: assets,
-    outExtension: { '.js': '.mjs' },
-    splitting: true,
-    chunkNames: 'shared-[hash]',
-    entryPoints: { py_ort: 'src/index.ts', session_worker: 'src/api/worker.ts' },
-  });
 }
 
 /** The scripts of pages that run exported models. They load py_ort.mjs, which pages of one's own do, too. */
@@ -165,7 +104,7 @@ async function buildAssets() {
     ...common,
     minify: args.minify,
     sourcemap: 'linked',
-    plugins: [kernelList()],
+    plugins: [virtualModules()],
     outdir: assets,
     entryPoints: {
       page: 'src/page/page.ts',
@@ -175,7 +114,13 @@ async function buildAssets() {
       microkernel_worker: 'src/page/microkernel_worker.ts',
     },
   });
-  await buildPackage(assets);
+  await buildSessions({
+    folder: assets,
+    name: 'py_ort',
+    entry: 'src/module.ts',
+    minify: args.minify,
+    sourcemap: 'linked',
+  });
   await buildModelPages(assets);
   await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
@@ -187,7 +132,7 @@ async function buildAssets() {
 async function buildTestPage(name, folder, only) {
   await mkdir(folder, { recursive: true });
   const outfile = path.join(folder, 'main.js');
-  await esbuild.build({ ...common, plugins: [kernelList(only)], entryPoints: [`test/${name}/main.ts`], outfile });
+  await esbuild.build({ ...common, plugins: [virtualModules(only)], entryPoints: [`test/${name}/main.ts`], outfile });
   await writeFile(
     path.join(folder, 'index.html'),
     `<!doctype html><title>${name}</title><script type="module" src="main.js"></script>\n`,
@@ -199,7 +144,7 @@ async function buildForNode(name, folder) {
   await esbuild.build({
     ...common,
     platform: 'node',
-    plugins: [kernelList()],
+    plugins: [virtualModules()],
     entryPoints: [`test/${name}/main.ts`],
     outfile,
   });
@@ -215,7 +160,7 @@ async function buildTests() {
   await esbuild.build({
     ...common,
     platform: 'node',
-    plugins: [kernelList()],
+    plugins: [virtualModules()],
     entryPoints,
     outdir: out,
     outExtension: { '.js': '.mjs' },

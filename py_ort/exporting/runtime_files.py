@@ -18,7 +18,7 @@ _FILES = (
     "relaxed_simd.wasm",
 )
 #: What the modules share; each build names it anew.
-_SHARED = "shared-*.mjs"
+_SHARED = "py_ort-*.mjs"
 
 
 def runtime_files() -> list[Path]:

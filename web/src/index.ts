@@ -1,4 +1,4 @@
-// py_ort.mjs: models in a page of one's own, without Python, by onnxruntime-web's API.
+// The API: models in a page of one's own, without Python, by onnxruntime-web's names.
 //
 //   import { InferenceSession, Tensor } from './py_ort.mjs';
 //   const session = await InferenceSession.create('model.pyort');

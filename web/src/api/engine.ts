@@ -9,11 +9,11 @@ import type { RunOptions, RunResult } from '../session/run_options';
 import type { Feeds } from '../session/feeds';
 import type { ExecutionProvider, ExternalFile } from './providers';
 import type { TensorKeeper } from './keeper';
+import type { RuntimeFiles } from './runtime_files';
 
 /** Where the runtime's files are, and what it starts with. The first session decides. */
 export interface RuntimeSettings {
-  readonly core: string;
-  readonly wasm?: string;
+  readonly files: RuntimeFiles;
   readonly wasmBinary?: Uint8Array;
   readonly initTimeout?: number;
 }

@@ -1,16 +1,10 @@
 // `env`, as onnxruntime-web has it: set before the first session is made.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
+import { OWN_FOLDER, type WasmFilePaths } from './runtime_files';
 import { VERSION } from './version';
 
 export type LogLevel = 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
-
-export interface WasmFilePaths {
-  /** core.mjs. */
-  readonly mjs?: URL | string;
-  /** core.wasm. */
-  readonly wasm?: URL | string;
-}
 
 export interface WebAssemblyFlags {
   /** Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. */
@@ -86,7 +80,7 @@ let openDevice: (() => Promise<GPUDevice>) | undefined;
 export const env: Env = {
   logLevel: 'warning',
   versions: { common: VERSION, web: VERSION, py_ort: VERSION },
-  wasm: { wasmPaths: new URL('.', import.meta.url).href },
+  wasm: { wasmPaths: OWN_FOLDER },
   webgl: {},
   webgpu: {
     profiling: {},

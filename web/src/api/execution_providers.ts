@@ -1,4 +1,5 @@
 // Which of a file's plans a page runs: that of the first provider of the list that there is here.
+import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
@@ -31,6 +32,10 @@ export async function choosePlan(
       continue;
     }
     if (name !== 'webgpu' && name !== 'wasm') throw invalid(`there is no execution provider "${name}"`);
+    if (!providers.includes(name)) {
+      why.push(`${name}: this build of py_ort has it not; import py-ort-web without /wasm`);
+      continue;
+    }
     const number = model.find(name === 'webgpu' ? ['webgpu', 'wasm'] : ['wasm'], freeDimensions);
     if (number === undefined) {
       why.push(`${name}: the model was exported without it (py-ort export --provider ${name})`);

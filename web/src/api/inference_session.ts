@@ -1,6 +1,7 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
+import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
 import { invalid } from './elements';
@@ -224,7 +225,7 @@ async function startEngine(model: ModelFile, options: InferenceSessionOptions, l
   });
   const here = mustBeHere(options);
   if (!here && env.wasm.proxy !== false) {
-    const script = new URL('session_worker.mjs', request.runtime.core);
+    const script = new URL(request.runtime.files.worker);
     try {
       await WorkerEngine.start(script);
       return await WorkerEngine.create(request, script, listener);
@@ -250,8 +251,8 @@ async function startEngine(model: ModelFile, options: InferenceSessionOptions, l
 
 /** Why a session cannot run in a worker; undefined where it can. */
 function mustBeHere(options: InferenceSessionOptions): string | undefined {
-  if (typeof Worker === 'undefined') return 'there are no workers';
-  if (typeof document === 'undefined' && env.wasm.proxy !== true) return 'this is a worker already';
+  const without = host.withoutProxy(env.wasm.proxy === true);
+  if (without) return without;
   if (deviceSource(options)) return 'it uses a GPU device of the page';
   const { preferredOutputLocation: locations } = options;
   const all = typeof locations === 'object' ? Object.values(locations) : [locations];

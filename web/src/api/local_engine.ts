@@ -19,11 +19,17 @@ import type { TensorKeeper } from './keeper';
 let shared: Runtime | undefined;
 
 /** The one that all sessions of this thread share. */
-export function sharedRuntime({ core, wasm, wasmBinary, initTimeout }: RuntimeSettings): Runtime {
-  shared ??= new Runtime(new URL(core), {
-    wasm: wasmBinary ?? (wasm ? new URL(wasm) : undefined),
-    timeout: initTimeout,
-  });
+export function sharedRuntime({ files, wasmBinary, initTimeout }: RuntimeSettings): Runtime {
+  shared ??= new Runtime(
+    {
+      core: new URL(files.core),
+      wasm: wasmBinary ?? new URL(files.wasm),
+      relaxedSimd: new URL(files.relaxedSimd),
+      simd128: new URL(files.simd128),
+      thread: new URL(files.thread),
+    },
+    { timeout: initTimeout },
+  );
   return shared;
 }
 

@@ -1,11 +1,14 @@
 // Options of sessions and runs, by onnxruntime-web's names: what each does here, what does nothing, what is none.
+import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import type { WebGpuOptions } from '../core/webgpu_options';
-import { deviceOfPage, env, type LogLevel, severityOf, type WasmFilePaths } from './env';
+import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
+import type { WebGpuOptions } from '../core/webgpu_options';
+import { deviceOfPage, env, type LogLevel, severityOf } from './env';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
+import { runtimeFiles } from './runtime_files';
 import { invalid } from './elements';
 
 export type OutputLocation = 'cpu' | 'gpu-buffer';
@@ -118,22 +121,13 @@ export function severityFor({ logSeverityLevel }: InferenceSessionOptions): numb
 /** The runtime's files, by `env.wasm`. */
 export function runtimeSettings(): RuntimeSettings {
   const { wasmPaths, wasmBinary, initTimeout } = env.wasm;
-  const base = globalThis.location?.href ?? import.meta.url;
-  const beside = new URL('core.mjs', import.meta.url).href;
-  const at = (url: URL | string) => new URL(String(url), base).href;
   const binary = wasmBinary && (wasmBinary instanceof Uint8Array ? wasmBinary : new Uint8Array(wasmBinary));
-  const { mjs, wasm }: WasmFilePaths =
-    typeof wasmPaths === 'string' ? { mjs: new URL('core.mjs', at(wasmPaths)) } : (wasmPaths ?? {});
-  // A blob, such as transformers.js makes of the core to keep it, has nothing beside it.
-  const isBlob = String(mjs).startsWith('blob:');
-  const core = mjs && !isBlob ? at(mjs) : isBlob && wasm ? new URL('core.mjs', at(wasm)).href : beside;
-  return { core, wasm: wasm && at(wasm), wasmBinary: binary, initTimeout };
+  return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout };
 }
 
-/** The URL of a file as a worker can take it, whose own may be a blob's. */
-function absolute(file: ModelFile): ModelFile {
-  if (file instanceof URL) return file.href;
-  return typeof file === 'string' && globalThis.location ? new URL(file, globalThis.location.href).href : file;
+/** A file as a worker finds it as well: it has another base for relative URLs. */
+function located(file: ModelFile): ModelFile {
+  return typeof file === 'string' || file instanceof URL ? host.resolve(String(file)) : file;
 }
 
 /** What an engine is asked for. */
@@ -142,7 +136,7 @@ export function engineRequest(
   options: InferenceSessionOptions,
   deviceId: (device: GPUDevice | GPUAdapter) => number,
 ): EngineRequest {
-  const { executionProviders = ['webgpu', 'wasm'], externalData, cache = false, freeDimensionOverrides = {} } = options;
+  const { executionProviders = providers, externalData, cache = false, freeDimensionOverrides = {} } = options;
   const { simd = true, numThreads = 0 } = env.wasm;
   if (simd === false)
     throw new RuntimeError(ErrorCode.not_implemented, 'env.wasm.simd = false: py_ort has no build without SIMD');
@@ -155,12 +149,12 @@ export function engineRequest(
     ...(options.enableGraphCapture === undefined ? {} : { enableGraphCapture: options.enableGraphCapture }),
   } as WebGpuOptions;
   return {
-    model: absolute(model),
+    model: located(model),
     executionProviders: executionProviders.map((each) => {
       if (typeof each === 'string') return each;
       return Object.fromEntries(Object.entries(each).filter(([key]) => key !== 'device')) as ExecutionProvider & object;
     }),
-    externalData: externalData?.map(({ path, data }) => ({ path, data: absolute(data) })),
+    externalData: externalData?.map(({ path, data }) => ({ path, data: located(data) })),
     webgpu,
     wasm: { simd: simd === true ? 'auto' : simd },
     threads: options.intraOpNumThreads ?? numThreads,

@@ -1,7 +1,7 @@
 // A model that runs in a worker, so that the page's own thread stays free.
 import { type DType, ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { startWorker } from '../core/start_worker';
+import { type HostWorker, host } from '../host';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener } from './engine';
@@ -25,7 +25,7 @@ class SessionWorker {
 
   private readonly logs = new Map<number, Listener['log']>();
 
-  constructor(private readonly worker: Worker) {
+  constructor(private readonly worker: HostWorker) {
     let started = () => {};
     this.ready = new Promise((resolve, reject) => {
       started = resolve;
@@ -61,6 +61,7 @@ class SessionWorker {
       if (this.ended) return reject(this.ended);
       signal?.throwIfAborted();
       this.pending.set(id, { resolve: resolve as (value: unknown) => void, reject, listener });
+      this.worker.ref?.();
       this.worker.postMessage({ ...question, id } as Question);
     });
     const abort = () => this.worker.postMessage({ ask: 'abort', of: id, id: this.next++ } as Question);
@@ -74,6 +75,7 @@ class SessionWorker {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
     this.pending.delete(data.id);
+    if (this.pending.size === 0) this.worker.unref?.();
     if (data.tell === 'value') return pending?.resolve(data.value);
     pending?.reject(
       data.code === ErrorCode.cancelled
@@ -88,7 +90,7 @@ let shared: Promise<SessionWorker> | undefined;
 /** @throws where no worker can be had: by the page's policy, or because its script is not there. */
 function sharedWorker(url: URL): Promise<SessionWorker> {
   shared ??= (async () => {
-    const worker = new SessionWorker(startWorker(url, 'py_ort'));
+    const worker = new SessionWorker(host.startWorker(url, 'py_ort'));
     await worker.ready;
     return worker;
   })();

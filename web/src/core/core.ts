@@ -2,6 +2,7 @@
 // must not overlap.
 import { type DType, ErrorCode, type Location, ValueKind } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
+import type { CoreFiles } from './files';
 import { Microkernels, relaxedModule } from './microkernels';
 import type { CoreModule, CoreOptions, JsepFunctions } from './module';
 import { onSharedMemory, sharedMemory } from './shared_memory';
@@ -36,22 +37,21 @@ export class Core {
     readonly microkernels: Microkernels,
   ) {}
 
-  /**
-   * Loads core.mjs (and core.wasm and relaxed_simd.wasm beside it), on shared memory where there is such. `log` gets
-   * what the core and its runtime print. `wasm`: core.wasm, or where it is, if not beside core.mjs.
-   */
-  static async load(url: URL, log: (severity: number, text: string) => void, wasm?: URL | Uint8Array): Promise<Core> {
+  /** Loads it, on shared memory where there is such. `log` gets what the core and its runtime print. */
+  static async load(files: CoreFiles, log: (severity: number, text: string) => void): Promise<Core> {
+    const { core: url, wasm } = files;
     let module: CoreModule;
     const memory = sharedMemory();
     const shared = typeof memory !== 'string';
-    const relaxed = relaxedModule(url, shared);
+    const relaxed = relaxedModule(files.relaxedSimd, shared);
     try {
       const given = wasm instanceof Uint8Array ? Promise.resolve(wasm as Uint8Array<ArrayBuffer>) : undefined;
-      const binary = given ?? (wasm || shared ? fetchedBytes((wasm as URL) ?? new URL('core.wasm', url)) : undefined);
+      // Without sharing the core compiles it while it comes.
+      const binary = given ?? (shared ? fetchedBytes(wasm as URL) : undefined);
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
         default: (options: CoreOptions) => Promise<CoreModule>;
       };
-      const own = binary ? { wasmBinary: await binary } : {};
+      const own = binary ? { wasmBinary: await binary } : { locateFile: () => (wasm as URL).href };
       const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory(own.wasmBinary!) } : own;
       module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });
     } catch (error) {
@@ -60,7 +60,7 @@ export class Core {
     const added = await relaxed;
     if (typeof added !== 'string') module.addMicrokernels(added);
     else log(0, `no relaxed SIMD: ${added}`);
-    return new Core(module, new Microkernels(module, url, memory, added, log));
+    return new Core(module, new Microkernels(module, files, memory, added, log));
   }
 
   /** Installs the JavaScript execution provider. */

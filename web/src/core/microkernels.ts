@@ -2,7 +2,9 @@
 // modules beside it have those of relaxed SIMD, and both for threads.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
+import { host } from '../host';
 import { fetchedBytes } from '../wire/fetching';
+import type { CoreFiles } from './files';
 import type { CoreModule } from './module';
 import { onSharedMemory } from './shared_memory';
 import type { MicroKernel } from './shared_work';
@@ -47,11 +49,9 @@ async function sideModule(url: URL, shared: boolean): Promise<WebAssembly.Module
   }
 }
 
-/** relaxed_simd.wasm, or in words why it is not used. */
-export async function relaxedModule(core: URL, shared: boolean): Promise<WebAssembly.Module | string> {
-  return WebAssembly.validate(PROBE)
-    ? sideModule(new URL('relaxed_simd.wasm', core), shared)
-    : 'this browser has no relaxed SIMD';
+/** Of relaxed_simd.wasm, or in words why it is not used. */
+export async function relaxedModule(url: URL, shared: boolean): Promise<WebAssembly.Module | string> {
+  return WebAssembly.validate(PROBE) ? sideModule(url, shared) : 'this browser has no relaxed SIMD';
 }
 
 /** Hands out what there is. One for each core. */
@@ -63,7 +63,7 @@ export class Microkernels {
   /** `memory`: shared, or why it is not; `relaxed`: added to the core already, or why not. */
   constructor(
     private readonly module: CoreModule,
-    private readonly url: URL,
+    private readonly files: CoreFiles,
     private readonly memory: WebAssembly.Memory | string,
     private readonly relaxed: WebAssembly.Module | string,
     private readonly log: (severity: number, text: string) => void,
@@ -87,7 +87,7 @@ export class Microkernels {
         `option simd=relaxed of wasm: ${this.relaxed}; with "auto" plain SIMD does the work`,
       );
     }
-    const wanted = threads || (worthThreads ? Math.min(MOST_THREADS, navigator.hardwareConcurrency || 1) : 1);
+    const wanted = threads || (worthThreads ? Math.min(MOST_THREADS, host.cores) : 1);
     if (wanted === 1) return { simd: got, threads: 1 };
     this.pool ??= this.makePool();
     const pool = await this.pool;
@@ -112,13 +112,11 @@ export class Microkernels {
 
   private async makePool(): Promise<ThreadPool | string> {
     if (typeof this.memory === 'string') return this.memory;
-    const fixed = await sideModule(new URL('simd128.wasm', this.url), true);
+    const fixed = await sideModule(this.files.simd128, true);
     if (typeof fixed === 'string') return fixed;
     const sets: SideModule[] = [{ module: fixed, suffix: '__simd128' }];
     if (typeof this.relaxed !== 'string') sets.push({ module: this.relaxed, suffix: '__relaxed' });
-    this.inUse = new ThreadPool(this.module, this.memory, sets, new URL('microkernel_worker.js', this.url), (text) =>
-      this.log(3, text),
-    );
+    this.inUse = new ThreadPool(this.module, this.memory, sets, this.files.thread, (text) => this.log(3, text));
     return this.inUse;
   }
 

@@ -10,6 +10,8 @@ export interface CoreOptions {
   /** The heap and the bytes of core.wasm, where they are not what core.mjs would take. */
   readonly wasmMemory?: WebAssembly.Memory;
   readonly wasmBinary?: Uint8Array;
+  /** Where core.wasm is. */
+  readonly locateFile?: () => string;
 }
 
 export interface CoreModule {

@@ -1,18 +1,12 @@
 // Memory that several threads see, and what makes modules use it: one core.wasm serves both kinds of memory, because
 // the flag is set in the bytes of its import. Views of shared memory are no good for TextDecoder, websockets and fetch:
 // whoever gives bytes to these copies (Core.bytes, OutputMemory), and core.mjs is built without TextDecoder.
+import { host } from '../host';
 
 /** A heap of 16 MiB that grows up to 4 GiB (wasm_build/CMakeLists.txt), or in words why there is none. */
 export function sharedMemory(): WebAssembly.Memory | string {
-  if (!('WorkerGlobalScope' in globalThis))
-    return 'sessions of the page itself have no threads, because a page must not wait: use a worker';
-  if (!globalThis.crossOriginIsolated) {
-    return (
-      'the page is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy: same-origin and ' +
-      'Cross-Origin-Embedder-Policy: require-corp'
-    );
-  }
-  if (typeof SharedArrayBuffer === 'undefined') return 'this browser has no SharedArrayBuffer';
+  const why = host.withoutSharing();
+  if (why !== undefined) return why;
   try {
     const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
     // A view of it must be good to wait for.

@@ -1,7 +1,7 @@
 // The threads of the CPU provider: workers that share the core's memory and run micro-kernels, and the core's own
 // thread, which hands out the work, takes part in it and waits for the rest. They start when a session is created that
 // wants them (microkernels.ts); nobody waits for them, and who is late takes part later. Idle ones sleep.
-import { startWorker } from './start_worker';
+import { host } from '../host';
 import type { CoreModule } from './module';
 import { CHUNK_BITS, CLOSED, MAX_CHUNKS, type MicroKernel, Word, workOff, type WorkerStart } from './shared_work';
 
@@ -44,9 +44,10 @@ export class ThreadPool {
   /** Starts what is missing to `threads`, the core's own included. They take part as soon as they are there. */
   ensure(threads: number): void {
     for (; this.workers + 1 < threads; this.workers++) {
-      const worker = startWorker(this.url, `py_ort thread ${this.workers + 1}`);
+      const worker = host.startWorker(this.url, `py_ort thread ${this.workers + 1}`);
       worker.onerror = (event) =>
         this.fail(`thread of the CPU provider: ${event.message || `${this.url.pathname} could not be loaded`}`);
+      worker.unref?.();
       const sets = this.sets.map(({ module, suffix }) => ({
         module,
         names: this.names.map((name) => name + suffix),

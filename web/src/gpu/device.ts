@@ -1,6 +1,7 @@
 // Opening the WebGPU device: the one place where limits are raised, features asked for, and DeviceTraits made.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
+import { host } from '../host';
 import { ElementForms } from '../contract/elements';
 import type { DeviceTraits } from '../contract/kernel';
 import { type Counters, newCounters } from './counters';
@@ -131,8 +132,9 @@ export class Gpu {
   }
 
   /** Writes bytes whose number need not be a multiple of 4; `buffer` must have room for the rounding up. */
-  write(buffer: GPUBuffer, offset: number, bytes: Uint8Array): void {
+  write(buffer: GPUBuffer, offset: number, given: Uint8Array): void {
     this.counters.uploads++;
+    const bytes = host.forQueue(given);
     const whole = bytes.byteLength & ~3;
     if (whole > 0) this.device.queue.writeBuffer(buffer, offset, bytes as Uint8Array<ArrayBuffer>, 0, whole);
     if (whole < bytes.byteLength) {
@@ -150,7 +152,9 @@ async function findAdapter(
   { hardware, timeoutMs: _, ...options }: DeviceOptions,
   deadline: Deadline,
 ): Promise<GPUAdapter | null> {
-  const ask = () => deadline.wait('navigator.gpu.requestAdapter()', () => navigator.gpu.requestAdapter(options));
+  const gpu = await host.gpu();
+  if (typeof gpu === 'string') throw new RuntimeError(ErrorCode.no_adapter, gpu);
+  const ask = () => deadline.wait('navigator.gpu.requestAdapter()', () => gpu.requestAdapter(options));
   if (options.forceFallbackAdapter) return ask();
   for (let tries = 1; ; tries++) {
     const adapter = await ask();
@@ -192,12 +196,6 @@ export const OUT_OF_MEMORY = 'the GPU is out of memory:';
 
 /** Opens a device, of `given` if there is one. */
 export async function openGpu(options: DeviceOptions = {}, given?: GPUAdapter): Promise<Gpu> {
-  if (!('gpu' in navigator)) {
-    throw new RuntimeError(
-      ErrorCode.no_adapter,
-      'this browser has no WebGPU here (navigator.gpu is missing; it needs a secure context)',
-    );
-  }
   const deadline = new Deadline(options.timeoutMs);
   const adapter = given ?? (await findAdapter(options, deadline));
   if (!adapter) throw new RuntimeError(ErrorCode.no_adapter, 'WebGPU has no adapter here');

@@ -1,6 +1,7 @@
 // A model's file, wherever it is: read once, from its beginning to its end.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
+import { host } from '../host';
 import { ByteReader } from '../wire/byte_reader';
 import { fetched, interrupted } from '../wire/fetching';
 
@@ -17,7 +18,7 @@ export interface OpenedFile {
 /** Opens a file. @param cache keeps what is fetched: see CacheKeeper. */
 export async function openFile(file: ModelFile, fetchFile = (url: string) => fetched(url)): Promise<OpenedFile> {
   if (typeof file === 'string' || file instanceof URL) {
-    const url = new URL(String(file), globalThis.location?.href).href;
+    const url = host.resolve(String(file));
     const response = await fetchFile(url);
     const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
     const ranges = response.headers.get('Accept-Ranges') === 'bytes' ? url : undefined;

@@ -2,6 +2,7 @@
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { Core } from '../core/core';
+import { type CoreFiles, filesIn } from '../core/files';
 import { webGpuSettings } from '../core/webgpu_options';
 import type { DeviceOptions } from '../gpu/device';
 import type { GpuProvider } from '../gpu/provider';
@@ -17,8 +18,6 @@ export interface LoadedCore {
 }
 
 export interface RuntimeOptions {
-  /** core.wasm, or where it is; default: beside core.mjs. */
-  readonly wasm?: URL | Uint8Array;
   /** Milliseconds that loading the core may take. */
   readonly timeout?: number;
 }
@@ -35,7 +34,7 @@ export class Runtime {
   };
 
   constructor(
-    private readonly coreUrl: URL = new URL('core.mjs', import.meta.url),
+    private readonly files: CoreFiles = filesIn(import.meta.url),
     private readonly settings: RuntimeOptions = {},
   ) {}
 
@@ -52,9 +51,9 @@ export class Runtime {
   }
 
   private async load(): Promise<LoadedCore> {
-    const { wasm, timeout } = this.settings;
-    const loading = Core.load(this.coreUrl, (severity, text) => this.log(severity, 'core', text), wasm);
-    const core = await (timeout ? within(timeout, loading, `the core at ${this.coreUrl}`) : loading);
+    const { timeout } = this.settings;
+    const loading = Core.load(this.files, (severity, text) => this.log(severity, 'core', text));
+    const core = await (timeout ? within(timeout, loading, `the core at ${this.files.core}`) : loading);
     return (this.loadedCore = { core, jsep: new JsepBackend(core) });
   }
 

@@ -2,6 +2,7 @@
 // next one (`py_ort/browser/http_server.py`): by then it can no longer be told in the answer itself.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
+import { host } from '../host';
 
 const FAILURE = 'Py-Ort-Failure';
 const LONGEST = 2000;
@@ -10,7 +11,7 @@ const LONGEST = 2000;
 export async function fetched(url: string | URL, headers: HeadersInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, { headers });
+    response = await host.fetch(url, { headers });
   } catch (error) {
     throw failure(`${url} could not be fetched: ${messageOf(error)}`);
   }
@@ -28,7 +29,7 @@ export async function fetchedBytes(url: string | URL): Promise<Uint8Array<ArrayB
 
 /** Throws what is to be said of an answer that ended too early. */
 export async function interrupted(url: string | URL, how: string): Promise<never> {
-  const why = await fetch(url, { method: 'HEAD' }).then(
+  const why = await host.fetch(url, { method: 'HEAD' }).then(
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { cpuElementSize, dtypeOf, elementCount } from '../../src/contract/elements';
 import type { DTypeName } from '../../src/contract/kernel';
 import { sessionStats } from '../../src/page/stats';
+import { filesIn } from '../../src/core/files';
 import { Runtime } from '../../src/session/runtime';
 import { ofUrls } from '../../src/session/model_source';
 import { Session } from '../../src/session/session';
@@ -35,7 +36,7 @@ const url = (path: string): URL => pathToFileURL(path);
 
 async function tell({ plan, weights, core, software, f16, feeds, runs = 2 }: Job) {
   installFakeGpu({ software, f16 });
-  const runtime = new Runtime(url(core));
+  const runtime = new Runtime(filesIn(url(core)));
   const session = await Session.load(ofUrls(url(plan).href, url(weights).href), { runtime });
   const zeros = Object.fromEntries(
     Object.entries(feeds).map(([name, { dtype, dims }]) => {

@@ -1,0 +1,101 @@
+// Writes dist/NAME-VERSION.tgz, the npm package; README.md beside this file says what is in it.
+//   node npm/build.mjs [--out DIR]    DIR: where the package's folder is made; default build/npm
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import * as esbuild from 'esbuild';
+import { ALL_PROVIDERS, common, PAGE_SCRIPTS } from '../bundling.mjs';
+import { declarations } from './declarations.mjs';
+import { buildSessions, projectVersion, settings } from './sessions.mjs';
+import { sizes } from './sizes.mjs';
+
+const here = import.meta.dirname;
+const web = path.dirname(here);
+const root = path.dirname(web);
+const { values: args } = parseArgs({ options: { out: { type: 'string', default: path.join(root, 'build/npm') } } });
+const dist = path.join(args.out, 'dist');
+
+/** What "py-ort-web" and "py-ort-web/wasm" are made of. */
+const FLAVORS = [
+  { suffix: '', only: undefined, providers: ALL_PROVIDERS },
+  { suffix: '.wasm', only: [], providers: ['wasm'] },
+];
+
+async function buildPages({ suffix, ...flavor }) {
+  const scripts = { ...PAGE_SCRIPTS, worker: `session_worker${suffix}.mjs` };
+  const options = { folder: dist, minify: true, scripts, ...flavor };
+  await buildSessions({ ...options, name: `py_ort${suffix}`, entry: 'src/module.ts' });
+  await esbuild.build({
+    ...(await settings(options)),
+    format: 'iife',
+    globalName: 'ort',
+    inject: [path.join(here, 'script_url.ts')],
+    define: { ...(await settings(options)).define, 'import.meta.url': 'scriptUrl' },
+    entryPoints: { [`py_ort${suffix}.min`]: 'src/index.ts' },
+    outdir: dist,
+  });
+}
+
+async function buildForNode({ suffix, ...flavor }) {
+  const scripts = { worker: `session_worker${suffix}.node.mjs`, thread: 'microkernel_worker.node.mjs' };
+  await buildSessions({
+    ...{ folder: dist, scripts, platform: 'node', ...flavor },
+    name: `py_ort${suffix}.node`,
+    entry: 'src/node/index.ts',
+    worker: 'src/node/session_worker.ts',
+  });
+}
+
+async function buildThreads() {
+  await esbuild.build({ ...common, minify: true, outdir: dist, entryPoints: ['src/page/microkernel_worker.ts'] });
+  await esbuild.build({
+    ...common,
+    outdir: dist,
+    platform: 'node',
+    entryPoints: { 'microkernel_worker.node': 'src/node/microkernel_worker.ts' },
+    outExtension: { '.js': '.mjs' },
+  });
+}
+
+async function copyCore() {
+  for (const name of ['core.mjs', 'core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
+    await copyFile(path.join(root, 'py_ort/assets', name), path.join(dist, name));
+}
+
+/** What is of others in these files, with its license. */
+async function notices() {
+  const flatbuffers = await readFile(path.join(web, 'node_modules/flatbuffers/LICENSE'), 'utf8');
+  const emscripten = await readFile(path.join(here, 'emscripten.txt'), 'utf8');
+  return [
+    'py-ort-web contains code of these projects.',
+    `## flatbuffers (in all scripts, and in core.wasm)\n\n${flatbuffers.trim()}`,
+    `## Emscripten and its system libraries (core.mjs, core.wasm)\n\n${emscripten.trim()}`,
+    '',
+  ].join('\n\n');
+}
+
+async function buildPackage() {
+  await rm(args.out, { recursive: true, force: true });
+  await mkdir(dist, { recursive: true });
+  for (const flavor of FLAVORS) {
+    await buildPages(flavor);
+    await buildForNode(flavor);
+  }
+  await buildThreads();
+  await copyCore();
+  await writeFile(path.join(dist, 'py_ort.d.ts'), await declarations('src/index.ts'));
+  const described = JSON.parse(await readFile(path.join(here, 'package.json'), 'utf8'));
+  const filled = { ...described, version: await projectVersion() };
+  await writeFile(path.join(args.out, 'package.json'), `${JSON.stringify(filled, null, 2)}\n`);
+  await copyFile(path.join(here, 'README.md'), path.join(args.out, 'README.md'));
+  await copyFile(path.join(root, 'LICENSE'), path.join(args.out, 'LICENSE'));
+  await writeFile(path.join(args.out, 'THIRD_PARTY_NOTICES'), await notices());
+}
+
+await buildPackage();
+const tarballs = path.join(root, 'dist');
+await mkdir(tarballs, { recursive: true });
+const pack = ['pack', '--silent', '--pack-destination', tarballs];
+const name = execFileSync('npm', pack, { cwd: args.out, encoding: 'utf8' }).trim();
+console.log(`built dist/${name}\n\n${await sizes(dist)}`);

@@ -1,0 +1,47 @@
+// Sessions for pages and for Node, as modules: the API, what it loads when it is wanted, and the script of its workers.
+import { readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import * as esbuild from 'esbuild';
+import { common, PAGE_SCRIPTS, virtualModules } from '../bundling.mjs';
+
+const web = path.dirname(import.meta.dirname);
+
+/** Of the whole project: pyproject.toml's. */
+export async function projectVersion() {
+  const text = await readFile(path.join(web, '../pyproject.toml'), 'utf8');
+  return /^version = "(.+)"$/m.exec(text)[1];
+}
+
+/** What every build of the API has. */
+export async function settings({ only, scripts, providers, minify, sourcemap, platform }) {
+  return {
+    ...common,
+    minify,
+    sourcemap,
+    platform,
+    plugins: [virtualModules(only, { scripts, providers })],
+    define: { PY_ORT_VERSION: JSON.stringify(await projectVersion()) },
+  };
+}
+
+/**
+ * Writes NAME.mjs, with what is loaded late in NAME-HASH.mjs, and the workers' script.
+ *
+ * The latter is one file: bundlers copy it as it is.
+ */
+export async function buildSessions({
+  folder,
+  name,
+  entry,
+  worker = 'src/api/worker.ts',
+  scripts = PAGE_SCRIPTS,
+  ...options
+}) {
+  const late = new RegExp(`^${name.replaceAll('.', '\\.')}-\\w{8}\\.mjs`);
+  for (const old of await readdir(folder)) if (late.test(old)) await rm(path.join(folder, old));
+  const shared = { ...(await settings({ scripts, ...options })), outExtension: { '.js': '.mjs' }, outdir: folder };
+  await Promise.all([
+    esbuild.build({ ...shared, splitting: true, chunkNames: `${name}-[hash]`, entryPoints: { [name]: entry } }),
+    esbuild.build({ ...shared, entryPoints: { [path.parse(scripts.worker).name]: worker } }),
+  ]);
+}

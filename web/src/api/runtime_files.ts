@@ -1,0 +1,61 @@
+// Where the runtime's files are: beside this module under their own names, or where `env.wasm.wasmPaths` says.
+import { thread, worker } from 'virtual:build';
+import { filesIn } from '../core/files';
+import { host } from '../host';
+
+export interface WasmFilePaths {
+  /** core.mjs. */
+  readonly mjs?: URL | string;
+  /** core.wasm. */
+  readonly wasm?: URL | string;
+  /** session_worker.mjs, or that of the build. */
+  readonly worker?: URL | string;
+  /** microkernel_worker.js, or that of the build. */
+  readonly thread?: URL | string;
+  readonly relaxedSimd?: URL | string;
+  readonly simd128?: URL | string;
+}
+
+/** URLs. */
+export interface RuntimeFiles {
+  readonly core: string;
+  readonly wasm: string;
+  readonly relaxedSimd: string;
+  readonly simd128: string;
+  readonly worker: string;
+  readonly thread: string;
+}
+
+// Written out, file by file: these are the expressions by which bundlers find files, and copy them under other names.
+// (Those of the scripts are in virtual:build, because they differ from build to build.)
+const own = (): RuntimeFiles => ({
+  core: new URL('./core.mjs', import.meta.url).href,
+  wasm: new URL('./core.wasm', import.meta.url).href,
+  relaxedSimd: new URL('./relaxed_simd.wasm', import.meta.url).href,
+  simd128: new URL('./simd128.wasm', import.meta.url).href,
+  worker: worker.url.href,
+  thread: thread.url.href,
+});
+
+/** What `env.wasm.wasmPaths` is until it is set. */
+export const OWN_FOLDER = import.meta.url.replace(/[^/]*$/, '');
+
+export function runtimeFiles(paths: string | WasmFilePaths = OWN_FOLDER): RuntimeFiles {
+  if (paths === OWN_FOLDER) return own();
+  const at = (url: URL | string) => host.resolve(String(url));
+  if (typeof paths === 'object') {
+    const { mjs, ...others } = paths;
+    const named = Object.entries({ core: mjs, ...others }).flatMap(([name, url]) => (url ? [[name, at(url)]] : []));
+    return { ...own(), ...Object.fromEntries(named) };
+  }
+  const folder = at(paths);
+  const { core, wasm, relaxedSimd, simd128 } = filesIn(folder);
+  return {
+    core: core.href,
+    wasm: String(wasm),
+    relaxedSimd: relaxedSimd.href,
+    simd128: simd128.href,
+    worker: new URL(worker.name, folder).href,
+    thread: new URL(thread.name, folder).href,
+  };
+}

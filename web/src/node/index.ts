@@ -1,0 +1,6 @@
+// The API for Node.
+import './start';
+import ort from '../module';
+
+export * from '../module';
+export default ort;

@@ -1,0 +1,2 @@
+import './worker_scope';
+import '../page/microkernel_worker';

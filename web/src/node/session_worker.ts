@@ -1,0 +1,3 @@
+import './start';
+import './worker_scope';
+import '../api/worker';
