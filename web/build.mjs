@@ -75,6 +75,17 @@ async function buildModelPages(assets) {
   }
 }
 
+/** What `py-ort serve` adds to the pages of others. */
+async function buildOverlay(assets) {
+  await esbuild.build({
+    ...common,
+    format: 'iife',
+    minify: true,
+    entryPoints: ['src/dev_server/overlay.ts'],
+    outfile: path.join(assets, 'serve_overlay.js'),
+  });
+}
+
 /** The scripts that Python writes into pages: small, and with the license of what is in them. */
 async function buildReports(assets) {
   let license;
@@ -122,6 +133,7 @@ async function buildAssets() {
     sourcemap: 'linked',
   });
   await buildModelPages(assets);
+  await buildOverlay(assets);
   await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
   const list = await manifest();

@@ -162,6 +162,11 @@ def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _dim_option("dims")(_input_option("files")(_shape_option("shapes", _rounds, text)(command)))
 
 
+def dim_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --dim; the command gets `dims`."""
+    return _dim_option("dims")(command)
+
+
 _SHAPE = "x=1x3x224x224"
 
 

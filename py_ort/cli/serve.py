@@ -1,121 +1,88 @@
-"""`py-ort serve`: the page and compiled models over HTTP, for browsers without Python."""
+"""`py-ort serve`: a development server for pages that run models."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import asyncio
+import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, progress, provider_option
-from py_ort.exceptions import PyOrtError
+from py_ort.cli.common import KERNEL_FILES, err, kernels_option, out, provider_option
+from py_ort.cli.inputs import dim_option
 
 if TYPE_CHECKING:
-    from py_ort.browser.http_server import HttpServer
-    from py_ort.wire.parts import Part
-
-_INTERVAL = 0.3
+    from py_ort.serving.server import DevServer, ServeOptions
 
 
 @click.command()
-@click.argument("models", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: a free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="Address to listen on: that of this machine in a network, or 0.0.0.0 for all. Its URL then has a token.",
+)
+@click.option("--cors", "origins", multiple=True, metavar="ORIGIN", help="Let pages of this origin fetch; repeatable.")
 @provider_option
+@dim_option
 @kernels_option
-@click.option("--watch", is_flag=True, help="Compile again when a model or a file of kernels changes; the URLs stay.")
+@click.option("--no-reload", is_flag=True, help="Leave the folder's pages as they are, when files change, too.")
 @click.pass_context
-def serve(context: click.Context, models: tuple[Path, ...], providers: tuple[str, ...], watch: bool) -> None:
-    """Serve the built page, and the plans and weights of MODELS, on loopback until Ctrl-C.
+def serve(
+    context: click.Context,
+    folder: Path,
+    port: int,
+    host: str,
+    origins: tuple[str, ...],
+    providers: tuple[str, ...],
+    dims: Mapping[str, int],
+    no_reload: bool,
+) -> None:
+    """Serve FOLDER (default: this one) for the development of pages, until Ctrl-C.
 
-    A page loads them with `Session.load(plan, weights)`; nothing of it needs Python afterwards.
+    NAME.pyort is made of NAME.onnx when a page asks for it, or loads NAME.onnx; the runtime is /py_ort/py_ort.mjs.
+    Pages are cross-origin isolated, so that threads work, and loaded again when a file changes.
     """
-    from py_ort.browser.http_server import HttpServer, check_assets
+    from py_ort.serving.server import DevServer, ServeOptions
 
-    check_assets()
-    server = HttpServer()
-    out.print(f"page     {server.origin}/index.html", soft_wrap=True)
-    served = Served(server, models, providers, context.meta.get(KERNEL_FILES, ()))
-    with progress() as report:
-        for model in models:
-            report(f"compiling {model}", 0, 0)
-            plan, weights = served.add(model)
-            out.print(f"{model}\n  plan     {plan}\n  weights  {weights}", soft_wrap=True)
+    kernels = context.meta.get(KERNEL_FILES, ())
+    chosen = providers or ("webgpu", "wasm")
+    options = ServeOptions(folder, host, port, origins, chosen, dims, kernels, not no_reload)
+    server = DevServer(options, lambda line: err.print(line, markup=False, soft_wrap=True))
     try:
-        while True:
-            time.sleep(_INTERVAL if watch else 3600)
-            for line in served.refresh() if watch else ():
-                err.print(line, markup=False, soft_wrap=True)
-    finally:
-        server.close()
+        asyncio.run(_serve(server, options))
+    except OSError as e:
+        raise click.ClickException(f"{host}:{port}: {e.strerror or e} (--port 0 takes a free port)") from e
 
 
-@dataclass
-class Served:
-    """Models on a server, and the files that they come from.
+async def _serve(server: DevServer, options: ServeOptions) -> None:
+    async with server.serving() as port:
+        name = options.host if options.host not in ("0.0.0.0", "::") else _own_address()
+        url = f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+        if server.token:
+            import segno
 
-    Attributes:
-        server: The server.
-        models: The files of the models.
-        providers: As the command got them.
-        kernels: Files of user kernels.
-    """
+            url += f"?token={server.token}"
+            segno.make(url, error="l").terminal(compact=True)
+            err.print(
+                "Over http a page of another machine has neither WebGPU nor threads: browsers give these to secure "
+                "contexts only (docs/web.md says what helps)",
+                soft_wrap=True,
+            )
+        out.print(url, soft_wrap=True)
+        out.file.flush()
+        await asyncio.Event().wait()
 
-    server: HttpServer
-    models: Sequence[Path]
-    providers: Sequence[str]
-    kernels: Sequence[Path] = ()
-    _urls: dict[Path, tuple[str, str]] = field(default_factory=dict)
-    _versions: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for file in (*self.models, *self.kernels):
-            self._changed(file)
-
-    def add(self, model: Path) -> tuple[str, str]:
-        """Compile a model; return the URLs of its plan and its weights."""
-        plan, weights = self._compile(model)
-        self._urls[model] = self.server.publish([plan]), self.server.publish(weights)
-        return self._urls[model]
-
-    def refresh(self) -> list[str]:
-        """Compile what changed again; return a line for each model. One that fails is served as it was."""
-        from py_ort.user_kernels import load_kernels
-
-        changed = [file for file in self.kernels if self._changed(file)]
-        lines = []
+def _own_address() -> str:
+    """Return this machine's address in its network: what it would send from. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            for file in changed:
-                load_kernels(file)
-        except Exception as e:  # a file of Python may raise anything
-            return [f"{file}: {e}"]
-        for model in self.models:
-            if not self._changed(model) and not changed:
-                continue
-            try:
-                began = time.perf_counter()
-                plan, weights = self._compile(model)
-                for url, parts in zip(self._urls[model], ([plan], weights), strict=True):
-                    self.server.replace(url, parts)
-                lines.append(f"{model}: compiled again in {time.perf_counter() - began:.2f} s")
-            except PyOrtError as e:
-                lines.append(f"{model}: {type(e).__name__}: {e}")
-        return lines
-
-    def _compile(self, model: Path) -> tuple[bytes, Sequence[Part]]:
-        from py_ort.compiler import compile_model
-        from py_ort.runtime.providers.resolution import resolve
-
-        compiled = compile_model(model, providers=list(resolve(list(self.providers) or None).providers))
-        return compiled.plan, compiled.parts()
-
-    def _changed(self, file: Path) -> bool:
-        """Whether a file is another one than when it was last asked for; one that is being replaced is not."""
-        try:
-            stat = file.stat()
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
         except OSError:
-            return False
-        version = stat.st_mtime_ns, stat.st_size
-        before, self._versions[file] = self._versions.get(file), version
-        return before != version
+            return socket.gethostname()

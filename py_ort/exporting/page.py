@@ -38,7 +38,7 @@ def write_page(file: Path) -> list[Path]:
     folder, models = file.parent, []
     for each in [file, *sorted(set(folder.glob("*.pyort")) - {file})]:
         try:
-            models.append({"file": each.name, "shapes": _shapes(Package(each).header)})
+            models.append({"file": each.name, "shapes": first_shapes(Package(each).header)})
         except PyOrtError:
             if each == file:
                 raise
@@ -51,7 +51,7 @@ def write_page(file: Path) -> list[Path]:
     return [index, script, *runtime]
 
 
-def _shapes(header: Header) -> Mapping[str, Sequence[int]]:
+def first_shapes(header: Header) -> Mapping[str, Sequence[int]]:
     """Sizes to begin with: those of a plan for single shapes, or what random numbers would be made with."""
     from py_ort.testing.random_feeds import IMAGE_SIZES
     from py_ort.testing.random_sizes import RandomSizes

@@ -1,9 +1,8 @@
 // A model that runs in this thread. Its file stays known: a device that is lost is opened again, and the model with it.
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
-import { fetched } from '../wire/fetching';
 import { isContainer, isOnGpu } from '../wire/values';
-import { openFile } from '../package/model_file';
+import { fetchedModel, openFile } from '../package/model_file';
 import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
@@ -49,7 +48,7 @@ export class LocalEngine implements Engine {
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
     const open = () =>
       Package.open(request.model, partOf(request.externalData), (file) =>
-        openFile(file, request.cache ? fetchedOnce : (url) => fetched(url)),
+        openFile(file, request.cache ? fetchedOnce : fetchedModel),
       );
     const { onProgress, signal } = listener;
     const load = async (model: Package, number: number, webgpu: SessionOptions['webgpu']): Promise<Session> => {

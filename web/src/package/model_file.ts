@@ -15,14 +15,19 @@ export interface OpenedFile {
   readonly ranges: string | undefined;
 }
 
+/** Fetches a model. A development server gives it compiled to who says that (`py_ort/serving`). */
+export const fetchedModel = (url: string) => fetched(url, { Accept: 'application/x-pyort, */*;q=0.8' });
+
 /** Opens a file. @param cache keeps what is fetched: see CacheKeeper. */
-export async function openFile(file: ModelFile, fetchFile = (url: string) => fetched(url)): Promise<OpenedFile> {
+export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promise<OpenedFile> {
   if (typeof file === 'string' || file instanceof URL) {
     const url = host.resolve(String(file));
     const response = await fetchFile(url);
     const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
-    const ranges = response.headers.get('Accept-Ranges') === 'bytes' ? url : undefined;
-    return { what: url, reader: new ByteReader(stream, (how) => interrupted(url, how)), ranges };
+    // Where it was found in the end: further files are beside that.
+    const found = response.url || url;
+    const ranges = response.headers.get('Accept-Ranges') === 'bytes' ? found : undefined;
+    return { what: found, reader: new ByteReader(stream, (how) => interrupted(found, how)), ranges };
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);

@@ -1,0 +1,104 @@
+"""Who is let in: pages of this server, by its own name; from the network only with the token of the URL."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Sequence
+from urllib.parse import urlencode, urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from py_ort.browser.http_server import FAILURE
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_COOKIE = "py_ort_serve"
+_TOKEN = "token"
+
+
+class Access:
+    """Decides about requests, and gives answers the headers that say who may use them.
+
+    Args:
+        token: What those who are let in know; "": the server is on loopback, and its name is enough.
+        origins: Other origins whose pages may fetch.
+    """
+
+    def __init__(self, token: str, origins: Sequence[str]) -> None:
+        self._token, self._origins = token, frozenset(origins)
+
+    def middleware(self) -> Middleware:
+        """Return what goes before all routes."""
+
+        @web.middleware
+        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if refusal := self._refusal(request):
+                return refusal
+            if request.method == "OPTIONS":
+                return web.Response(status=204)
+            return await handler(request)
+
+        return check
+
+    async def with_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Give an answer its headers."""
+        origin = request.headers.get("Origin")
+        response.headers.update(
+            {
+                "Cross-Origin-Opener-Policy": "same-origin",
+                # What others serve to anybody may stay in pages, fetched without cookies.
+                "Cross-Origin-Embedder-Policy": "credentialless",
+                "Cross-Origin-Resource-Policy": "cross-origin" if self._origins else "same-origin",
+                "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "no-referrer",
+            }
+        )
+        if self._origins:
+            response.headers["Vary"] = "Origin, Accept"
+        if origin in self._origins:
+            response.headers.update(
+                {
+                    "Access-Control-Allow-Origin": origin,
+                    "Access-Control-Allow-Methods": "GET, HEAD",
+                    "Access-Control-Allow-Headers": "Range",
+                    "Access-Control-Expose-Headers": f"Accept-Ranges, Content-Length, Content-Range, ETag, {FAILURE}",
+                }
+            )
+
+    def _refusal(self, request: web.Request) -> web.StreamResponse | None:
+        """Return what is answered to who is not let in."""
+        if self._token:
+            if self._knows(request.query.get(_TOKEN, "")):
+                return self._welcome(request)
+            if not self._knows(request.cookies.get(_COOKIE, "")):
+                return web.Response(status=403, text="this server asks for the token that its URL was printed with")
+        elif _host(request) not in LOOPBACK:  # another name that was made to point here
+            return web.Response(status=403, text="this server is called 127.0.0.1 or localhost only")
+        # Pages of others may lead here, but fetch only if they may read what they get.
+        site, mode = request.headers.get("Sec-Fetch-Site", "none"), request.headers.get("Sec-Fetch-Mode")
+        foreign = site in ("cross-site", "same-site") and mode != "navigate"
+        if foreign and request.headers.get("Origin") not in self._origins:
+            return web.Response(status=403, text="pages of other origins need: py-ort serve --cors ORIGIN")
+        return None
+
+    def _knows(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self._token.encode())
+
+    def _welcome(self, request: web.Request) -> web.StreamResponse | None:
+        """Keep the token in a cookie, and out of the address that a page shows, and out of its links."""
+        if request.method != "GET" or request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate":
+            return None
+        rest = urlencode([(key, value) for key, value in request.query.items() if key != _TOKEN])
+        response = web.Response(
+            status=303, headers={"Location": request.rel_url.raw_path + (f"?{rest}" if rest else "")}
+        )
+        response.set_cookie(_COOKIE, self._token, httponly=True, samesite="Strict", path="/")
+        return response
+
+
+def _host(request: web.Request) -> str:
+    try:
+        return urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    except ValueError:
+        return ""
