@@ -1,0 +1,111 @@
+"""samples/web: each runs from a plain file server as it stands, and gives what native onnxruntime gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import small_models
+from static_site import StaticSite, runtime_files
+
+import py_ort
+from py_ort.browser.options import NO_SANDBOX, SOFTWARE_WEBGPU
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "samples/web"
+VITE = "7.3.8"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=[*SOFTWARE_WEBGPU, NO_SANDBOX]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def serve(tmp_path) -> Iterator[Callable[[Path], StaticSite]]:
+    """Serves a folder until the test is over."""
+    sites: list[StaticSite] = []
+
+    def start(folder: Path) -> StaticSite:
+        sites.append(StaticSite(folder))
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.close()
+
+
+def lay_out(folder: Path, sample: str, runtime: str) -> None:
+    """A sample with its model and, in a folder beside or in it, the runtime."""
+    shutil.copytree(SAMPLES / sample, folder / sample)
+    py_ort.export(small_models.two_products(), folder / sample / "model.pyort")
+    (folder / runtime).mkdir()
+    for file in runtime_files():
+        shutil.copy(file, folder / runtime)
+
+
+def check(page: Any) -> None:
+    page.wait_for_function("document.querySelector('#result').textContent !== 'loading …'", timeout=60_000)
+    text = page.inner_text("#result")
+    assert text.startswith("{"), text
+    told = json.loads(text)
+    x = np.full((1, 4, 8, 8), 0.5, np.float32)
+    (wanted,) = onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": x})
+    assert told["on"] == ["webgpu", "wasm"] and told["dims"] == [1, 7]
+    np.testing.assert_allclose(told["data"], wanted[0], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("sample", ["page", "worker"])
+def test_plain_modules(chromium, serve, tmp_path, sample):
+    lay_out(tmp_path, sample, "runtime")
+    page = chromium.new_page()
+    page.goto(f"{serve(tmp_path).origin}/{sample}/")
+    check(page)
+    page.close()
+
+
+def test_offline(chromium, serve, tmp_path):
+    """Once it was there, it needs its server no more."""
+    lay_out(tmp_path, "offline", "offline/runtime")
+    site = serve(tmp_path)
+    page = chromium.new_page()
+    page.goto(f"{site.origin}/offline/")
+    check(page)
+    site.close()
+    page.reload()
+    check(page)
+    page.close()
+
+
+def test_vite(chromium, serve, tmp_path):
+    folder = tmp_path / "vite"
+    shutil.copytree(SAMPLES / "vite", folder)
+    py_ort.export(small_models.two_products(), folder / "public/model.pyort")
+    subprocess.run(["node", "npm/build.mjs", "--out", tmp_path / "npm"], cwd=ROOT / "web", check=True)
+    (archive,) = (ROOT / "dist").glob("py-ort-web-*.tgz")
+    npm = shutil.which("npm") or pytest.skip("npm is not here to fetch Vite")
+    command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", str(archive), f"vite@{VITE}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"npm cannot fetch Vite: {done.stderr.strip()[-300:]}")
+    subprocess.run(["npx", "--no-install", "vite", "build"], cwd=folder, check=True)
+    page = chromium.new_page()
+    page.goto(f"{serve(folder / 'dist').origin}/")
+    check(page)
+    page.close()
