@@ -41,6 +41,15 @@ inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
   for (int i = 0; i < N; ++i) values[i] = copies[i];
 }
 
+// The residual behind all else, added to what was stored already: it is rare, and out of line it takes no registers of
+// the loops.
+[[gnu::noinline]] inline void add_stored(float* y, size_t y_stride, const float* z, size_t z_stride, int32_t rows,
+                                         int32_t columns) {
+  for (int32_t row = 0; row < rows; ++row, y += y_stride, z += z_stride)
+    for (int32_t c = 0; c < columns; c += 4)
+      store_some(y + c, simd::add(load_some(y + c, columns - c), load_some(z + c, columns - c)), columns - c);
+}
+
 // One vector; the residual is `z`, if any.
 inline v128_t apply(const Epilogue& epilogue, v128_t x, const v128_t* z) {
   v128_t values[1] = {z && !epilogue.residual_last ? simd::add(x, *z) : x};

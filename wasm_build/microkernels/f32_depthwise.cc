@@ -31,14 +31,15 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
 #pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
     const size_t at = static_cast<size_t>(pixel + p) * d.channels + channel;
-    const auto add_residual = [&] {
+    if (d.z && !d.epilogue.residual_last)
       for (int v = 0; v < V; ++v)
         sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
-    };
-    if (d.z && !d.epilogue.residual_last) add_residual();
     apply(d.epilogue, sums[p]);
-    if (d.z && d.epilogue.residual_last) add_residual();
     for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
+    if (d.z && d.epilogue.residual_last) {
+      const int32_t left = d.channels - channel;
+      add_stored(d.y + at, 0, d.z + at, 0, 1, left < V * 4 ? left : V * 4);
+    }
   }
 }
 

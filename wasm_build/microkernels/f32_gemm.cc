@@ -51,24 +51,26 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   for (int r = 0; r < R; ++r) sums.left[r] = left, sums.right[r] = right;
   for (int32_t tap = 0; tap < taps; ++tap, b += k * kColumns) accumulate<R>(sums, pieces + tap * kRows, b, k);
 
-  const auto add_residual = [&] {
-    const float* z = g.z + static_cast<size_t>(row) * g.z_stride + column;
+  const float* z = g.z ? g.z + static_cast<size_t>(row) * g.z_stride + column : nullptr;
+  if (z && !g.epilogue.residual_last) {
+    const float* from = z;
 #pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r, z += g.z_stride) {
-      sums.left[r] = simd::add(sums.left[r], load_some(z, columns));
-      if (columns > 4) sums.right[r] = simd::add(sums.right[r], load_some(z + 4, columns - 4));
+    for (int r = 0; r < R; ++r, from += g.z_stride) {
+      sums.left[r] = simd::add(sums.left[r], load_some(from, columns));
+      if (columns > 4) sums.right[r] = simd::add(sums.right[r], load_some(from + 4, columns - 4));
     }
-  };
-  if (g.z && !g.epilogue.residual_last) add_residual();
+  }
   apply(g.epilogue, sums.left);
   apply(g.epilogue, sums.right);
-  if (g.z && g.epilogue.residual_last) add_residual();
-  float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
+  float* const first = g.c + static_cast<size_t>(row) * g.c_stride + column;
+  float* c = first;
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r, c += g.c_stride) {
     store_some(c, sums.left[r], columns);
     if (columns > 4) store_some(c + 4, sums.right[r], columns - 4);
   }
+  if (z && g.epilogue.residual_last)
+    add_stored(first, g.c_stride, z, g.z_stride, R, columns < kColumns ? columns : kColumns);
 }
 
 // A switch, not a table of functions: side modules have no data of their own.

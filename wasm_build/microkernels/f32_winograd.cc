@@ -81,17 +81,18 @@ void transform_output(const F32Winograd& f, const Tile& tile, const float* from,
       y[2 * i] = add(add(add(lines[4 * i], lines[4 * i + 1]), lines[4 * i + 2]), bias);
       y[2 * i + 1] = add(sub(sub(lines[4 * i + 1], lines[4 * i + 2]), lines[4 * i + 3]), bias);
     }
-    const auto add_residual = [&] {
+    if (f.z && !f.epilogue.residual_last) {
 #pragma clang loop unroll(full)
       for (int i = 0; i < 4; ++i)
         if (there[i]) y[i] = add(y[i], load_some(f.z + at[i] + c, left));
-    };
-    if (f.z && !f.epilogue.residual_last) add_residual();
+    }
     apply(f.epilogue, y);
-    if (f.z && f.epilogue.residual_last) add_residual();
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i)
       if (there[i]) store_some(f.y + at[i] + c, y[i], left);
+    if (f.z && f.epilogue.residual_last)
+      for (int i = 0; i < 4; ++i)
+        if (there[i]) add_stored(f.y + at[i] + c, 0, f.z + at[i] + c, 0, 1, left < 4 ? left : 4);
   }
 }
 
