@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     from py_ort.serving.server import DevServer, ServeOptions
 
 
+#: As browsers write it: without a path, in small letters.
+_ORIGIN = re.compile(r"https?://[^/A-Z@?#]+")
+
+
+def _origins(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for origin in given:
+        if not _ORIGIN.fullmatch(origin):
+            raise click.BadParameter(f"{origin!r} is no origin: https://app.example, http://localhost:5173")
+    return given
+
+
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: a free one.")
@@ -26,7 +38,13 @@ if TYPE_CHECKING:
     metavar="ADDRESS",
     help="Address to listen on: that of this machine in a network, or 0.0.0.0 for all. Its URL then has a token.",
 )
-@click.option("--cors", "origins", multiple=True, metavar="ORIGIN", help="Let pages of this origin fetch; repeatable.")
+@click.option(
+    *("--cors", "origins"),
+    multiple=True,
+    callback=_origins,
+    metavar="ORIGIN",
+    help="Let pages of this origin fetch; may be repeated.",
+)
 @provider_option
 @dim_option
 @kernels_option

@@ -9,8 +9,6 @@ from urllib.parse import urlencode, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from py_ort.browser.http_server import FAILURE
-
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _COOKIE = "py_ort_serve"
@@ -62,7 +60,7 @@ class Access:
                     "Access-Control-Allow-Origin": origin,
                     "Access-Control-Allow-Methods": "GET, HEAD",
                     "Access-Control-Allow-Headers": "Range",
-                    "Access-Control-Expose-Headers": f"Accept-Ranges, Content-Length, Content-Range, ETag, {FAILURE}",
+                    "Access-Control-Expose-Headers": "Accept-Ranges, Content-Length, Content-Range, ETag",
                 }
             )
 

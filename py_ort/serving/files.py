@@ -74,7 +74,9 @@ async def send_bytes(request: web.Request, content: bytes, tag: str, kind: str) 
 
 
 async def _send(request: web.Request, opened: BinaryIO, size: int, tag: str, kind: str) -> web.StreamResponse:
-    headers = {"Content-Type": kind, "ETag": f'"{tag}"', "Cache-Control": "no-cache", "Accept-Ranges": "bytes"}
+    # Models are not for the runtime's own cache, which asks nobody whether they are still the same.
+    keep = "no-store" if kind == _TYPES[".pyort"] else "no-cache"
+    headers = {"Content-Type": kind, "ETag": f'"{tag}"', "Cache-Control": keep, "Accept-Ranges": "bytes"}
     if request.if_none_match and any(each.value in (tag, "*") for each in request.if_none_match):
         return web.Response(status=304, headers=headers)
     start, end, status = 0, size, 200

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,8 @@ from py_ort.serving.pages import PREFIX, SCRIPT, list_of_models, page_of, with_o
 _TAKES = "application/x-pyort"
 #: A model's file, or a further part of it.
 _EXPORTED = re.compile(r"(.+)\.pyort((?:\.\d+)?)", re.DOTALL)
-_INTERVAL = 0.4
+#: Seconds between looks at the folder; more where a look takes longer than a part of that.
+_INTERVAL, _PART = 0.4, 10
 
 
 @dataclass(frozen=True)
@@ -171,9 +173,12 @@ class DevServer:
     async def _watch(self) -> None:
         kernels = [file.resolve() for file in self._options.kernels]
         changes = await asyncio.to_thread(Changes, self._folder, kernels)
+        took = 0.0
         while True:
-            await asyncio.sleep(_INTERVAL)
+            await asyncio.sleep(max(_INTERVAL, _PART * took))
+            began = time.perf_counter()
             changed = await asyncio.to_thread(changes.since)
+            took = time.perf_counter() - began
             if not changed:
                 continue
             for file in set(changed) & set(kernels):

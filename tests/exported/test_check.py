@@ -78,6 +78,8 @@ def test_what_differs_and_what_fails(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidArgument, match="no input 'z'"):
         py_ort.check_export(file, None, {"z": np.array([9])}, browsers=[CHROMIUM])
+    late = py_ort.check_export(file, None, browsers=[CHROMIUM], timeout=1e-3)
+    assert not late.ok and "did not run the model within 0.001 s" in late.rows[0].detail
     missing = py_ort.check_export(file, None, browsers=[py_ort.BrowserOptions(browser="/none/such")])
     assert not missing.ok and "/none/such" in missing.rows[0].detail
 

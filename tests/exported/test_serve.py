@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from py_ort.compiler.package.format import begins
 PAGE = """<!doctype html><title>mine</title><p id="y"></p>
 <script type="module">
   import { InferenceSession, Tensor } from '/py_ort/py_ort.mjs';
-  const session = await InferenceSession.create(new URL('%s', location.href), { executionProviders: ['wasm'] });
+  const session = await InferenceSession.create('%s', { executionProviders: ['wasm'], cache: true });
   const shape = session.inputMetadata[0].shape.map((size) => (typeof size === 'number' ? size : 2));
   const x = new Tensor('float32', new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(1), shape);
   const feeds = { x };
@@ -201,6 +202,7 @@ def test_models_are_compiled_when_they_are_asked_for(site: Path, serve: Serve) -
     server = serve()
     status, headers, body = server.ask("/sub/my%20net.pyort")
     assert status == 200 and begins(body) and headers["content-type"] == "application/x-pyort"
+    assert headers["cache-control"] == "no-store"
     assert server.ask("/sub/my%20net.pyort", {"If-None-Match": headers["etag"]})[0] == 304
     assert server.said().count("sub/my net.onnx: compiled in") == 1
     assert server.ask("/sub/my%20net.onnx")[2] == small_models.two_products()
@@ -214,15 +216,41 @@ def test_models_are_compiled_when_they_are_asked_for(site: Path, serve: Serve) -
         assert server.ask(path)[0] == 404, path
 
 
+def test_pages_are_told_how_far_a_model_is(site: Path, serve: Serve) -> None:
+    (site / "net.onnx").write_bytes(small_models.two_products())
+    server = serve()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", "/py_ort/events")
+    stream = connection.getresponse()
+
+    def event() -> dict[str, Any]:
+        line = stream.readline()
+        assert line.startswith(b"data: ") and stream.readline() == b"\n", line
+        return json.loads(line.removeprefix(b"data: "))
+
+    assert event()["kind"] == "hello"
+    assert server.ask("/net.pyort")[0] == 200
+    told = [event()]
+    while told[-1]["kind"] == "progress":
+        told.append(event())
+    assert told[-1] == {"kind": "compiled", "file": "net.onnx"}
+    assert {"compiling for webgpu + wasm", "writing"} <= {each.get("text") for each in told}
+    (site / "net.onnx").write_bytes(b"no model")
+    assert event() == {"kind": "changed", "file": "net.onnx"}
+    assert server.ask("/net.pyort")[0] == 500
+    while (failed := event())["kind"] == "progress":
+        pass
+    assert failed["kind"] == "failed" and failed["text"].startswith("InvalidProtobuf")
+    connection.close()
+
+
 @pytest.mark.browser
 def test_a_page_of_ones_own(site: Path, serve: Serve, open_url: Any) -> None:
     """It loads the ONNX file, sees what is wrong with it, and is loaded again when that is mended."""
     (site / "index.html").write_text(PAGE % "model.onnx")
     (site / "model.onnx").write_bytes(b"no model")
     server = serve()
-    page = open_url("about:blank")
-    page.add_init_script("addEventListener('unhandledrejection', (event) => event.preventDefault())")
-    expected = page.context.new_page()  # its errors are meant
+    expected = open_url("about:blank").context.new_page()  # its errors are meant
     expected.goto(server.url)
     expected.locator("#py-ort-serve").get_by_text("InvalidProtobuf").wait_for(timeout=60_000)
     (site / "model.onnx").write_bytes(small_models.add())
@@ -288,5 +316,6 @@ def test_a_taken_port_and_wrong_folders(site: Path, serve: Serve) -> None:
     command = [sys.executable, "-m", "py_ort.cli", "serve", str(site)]
     taken = subprocess.run([*command, "--port", str(server.port)], capture_output=True, text=True, timeout=60)
     assert taken.returncode == 1 and "--port 0" in taken.stderr and "Traceback" not in taken.stderr
-    wrong = subprocess.run([*command[:-1], str(site / "none")], capture_output=True, text=True, timeout=60)
-    assert wrong.returncode == 2
+    for arguments in ([str(site / "none")], [str(site), "--cors", "*"], [str(site), "--cors", "http://a/b"]):
+        wrong = subprocess.run([*command[:-1], *arguments], capture_output=True, text=True, timeout=60)
+        assert wrong.returncode == 2

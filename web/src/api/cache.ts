@@ -4,13 +4,17 @@ import { fetchedModel } from '../package/model_file';
 /** The name of the cache: `caches.delete('py_ort')` forgets all models. */
 export const CACHE = 'py_ort';
 
-/** What is at a URL: as it was when it was first fetched, from then on. A model that changes needs another URL. */
+/**
+ * What is at a URL: as it was when it was first fetched, from then on. A model that changes needs another URL, or a
+ * server that says "no-store".
+ */
 export async function fetchedOnce(url: string): Promise<Response> {
   if (!('caches' in globalThis)) return fetchedModel(url); // not a secure context
   const cache = await caches.open(CACHE);
   const kept = await cache.match(url);
   if (kept) return kept;
   const response = await fetchedModel(url);
+  if (/\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
   const copy = response.clone();
   // Without room it is fetched each time; what broke off is not kept.
   void cache.put(url, copy).catch(() => cache.delete(url).catch(() => false));
