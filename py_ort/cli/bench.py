@@ -30,6 +30,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, metavar="MODEL...")
 @click.option("--bridge", is_flag=True, help="Time the bridge between Python and the page instead, by bare transfers.")
+@click.option(
+    "--page",
+    "in_page",
+    is_flag=True,
+    help="Time static pages of .pyort files instead, as visitors do: from navigation to the first result.",
+)
+@click.option(
+    "--model",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="MODEL.onnx",
+    help="With --page: what onnxruntime-web gets. Default: the ONNX file of the same name beside the .pyort file.",
+)
+@click.option("--visits", type=click.IntRange(1), default=3, show_default=True, help="Of a page, cold and then warm.")
 @provider_option
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of wasm, both engines.")
 @runs_option(10, "Steady runs; three more warm up.")
@@ -42,6 +56,9 @@ if TYPE_CHECKING:
 def bench(
     models: tuple[Path, ...],
     bridge: bool,
+    in_page: bool,
+    source: Path | None,
+    visits: int,
     providers: tuple[str, ...],
     threads: int,
     runs: int,
@@ -67,6 +84,10 @@ def bench(
         if write_json([row.as_dict() for row in measured], json_file):
             out.print(bridge_table(measured))
         return
+    if in_page:
+        if html_file or inputs.files:
+            raise click.UsageError("--page takes neither --html nor --input")
+        sys.exit(_pages(models, source, names, threads, runs, visits, against is not None, inputs, json_file, browser))
     if inputs:
         inputs.check(arg for model in models for arg in ModelInputs.of(model).args)
     rows: list[Row] = []
@@ -103,3 +124,41 @@ def bench(
     if any(row.error.startswith(("InvalidArgument", "RuntimeException")) for row in rows):
         err.print("inputs of other sizes and contents are given with --shape, --dim and --input")
     sys.exit(any(row.error for row in rows))
+
+
+def _pages(
+    models: tuple[Path, ...],
+    source: Path | None,
+    names: list[str],
+    threads: int,
+    runs: int,
+    visits: int,
+    against: bool,
+    inputs: Inputs,
+    json_file: Path | None,
+    browser: BrowserOptions,
+) -> bool:
+    """Time pages; return whether one failed."""
+    from py_ort.bench.in_pages import measure_pages, page_table
+
+    with progress() as report:
+        rows = [
+            row
+            for model in models
+            for row in measure_pages(
+                model,
+                names,
+                source=source,
+                threads=threads,
+                runs=runs,
+                visits=visits,
+                against=against,
+                browser=browser,
+                shapes=inputs.shapes,
+                dims=inputs.dims,
+                progress=report,
+            )
+        ]
+    if write_json([row.as_dict() for row in rows], json_file):
+        out.print(page_table(rows))
+    return any(row.error for row in rows)

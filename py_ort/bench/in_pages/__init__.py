@@ -1,0 +1,5 @@
+"""Static pages timed as visitors see them: from navigation to a model's first outputs."""
+
+from py_ort.bench.in_pages.measure import PageRow as PageRow
+from py_ort.bench.in_pages.measure import measure_pages as measure_pages
+from py_ort.bench.in_pages.report import page_table as page_table
