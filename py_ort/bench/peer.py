@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from py_ort.bench.npm import npm_package
 from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import EngineError, PyOrtError
+from py_ort.exceptions import PyOrtError
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
@@ -50,19 +49,7 @@ def find_dist() -> Path:
     """
     if named := os.environ.get("ORT_WEB_DIST"):
         return Path(named)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort" / f"onnxruntime-web-{VERSION}"
-    dist = cache / "node_modules/onnxruntime-web/dist"
-    if not dist.is_dir():
-        npm = shutil.which("npm")
-        if npm is None:
-            raise EngineError("the benchmark fetches onnxruntime-web with npm, which is not here; or set ORT_WEB_DIST")
-        cache.mkdir(parents=True, exist_ok=True)
-        (cache / "package.json").write_text("{}")
-        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", f"onnxruntime-web@{VERSION}"]
-        done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise EngineError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-500:]}")
-    return dist
+    return npm_package("onnxruntime-web", VERSION) / "node_modules/onnxruntime-web/dist"
 
 
 class Peer:

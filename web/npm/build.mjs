@@ -1,5 +1,5 @@
 // Writes dist/NAME-VERSION.tgz, the npm package; README.md beside this file says what is in it.
-//   node npm/build.mjs [--out DIR]    DIR: where the package's folder is made; default build/npm
+//   node npm/build.mjs [--out DIR] [--tarballs DIR]    where the folder is made (build/npm), and packed (dist)
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,7 +13,12 @@ import { sizes } from './sizes.mjs';
 const here = import.meta.dirname;
 const web = path.dirname(here);
 const root = path.dirname(web);
-const { values: args } = parseArgs({ options: { out: { type: 'string', default: path.join(root, 'build/npm') } } });
+const { values: args } = parseArgs({
+  options: {
+    out: { type: 'string', default: path.join(root, 'build/npm') },
+    tarballs: { type: 'string', default: path.join(root, 'dist') },
+  },
+});
 const dist = path.join(args.out, 'dist');
 
 /** What "py-ort-web" and "py-ort-web/wasm" are made of. */
@@ -94,8 +99,7 @@ async function buildPackage() {
 }
 
 await buildPackage();
-const tarballs = path.join(root, 'dist');
-await mkdir(tarballs, { recursive: true });
-const pack = ['pack', '--silent', '--pack-destination', tarballs];
+await mkdir(args.tarballs, { recursive: true });
+const pack = ['pack', '--silent', '--pack-destination', args.tarballs];
 const name = execFileSync('npm', pack, { cwd: args.out, encoding: 'utf8' }).trim();
-console.log(`built dist/${name}\n\n${await sizes(dist)}`);
+console.log(`built ${path.relative(root, path.join(args.tarballs, name))}\n\n${await sizes(dist)}`);

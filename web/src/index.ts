@@ -6,8 +6,9 @@
 //   console.log(y.data);
 //
 // Its other files lie beside it, unless `env.wasm.wasmPaths` says where.
-export { env, type Env, type LogLevel, type WebAssemblyFlags, type WebGpuFlags } from './api/env';
-export type { ExecutionProvider, ExecutionProviderName, ExternalFile } from './api/providers';
+export { env, type Env } from './api/env';
+export type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './api/env_types';
+export type { ExecutionProvider, ExecutionProviderName, ExternalFile, WebGpuProvider } from './api/providers';
 export { type Fetches, InferenceSession } from './api/inference_session';
 export type { ValueMetadata } from './api/metadata';
 export type { InferenceRunOptions, InferenceSessionOptions, OutputLocation } from './api/session_options';

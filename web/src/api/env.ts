@@ -1,57 +1,11 @@
 // `env`, as onnxruntime-web has it: set before the first session is made.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
-import { OWN_FOLDER, type WasmFilePaths } from './runtime_files';
+import type * as types from './env_types';
+import type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './env_types';
+import { OWN_FOLDER } from './runtime_files';
+import type * as files from './runtime_files';
 import { VERSION } from './version';
-
-export type LogLevel = 'verbose' | 'info' | 'warning' | 'error' | 'fatal';
-
-export interface WebAssemblyFlags {
-  /** Threads that share the work of a node; 0 (the default): as many as there are cores, up to 8. */
-  numThreads?: number;
-  /** true (the default): relaxed SIMD where the browser has it; or which of the two. Without SIMD nothing runs. */
-  simd?: boolean | 'fixed' | 'relaxed';
-  trace?: boolean;
-  /** Milliseconds that loading the core may take; 0 (the default): no limit. */
-  initTimeout?: number;
-  /** Where the package's files are: a folder's URL, or those of single files. Default: beside this module. */
-  wasmPaths?: string | WasmFilePaths;
-  /** The bytes of core.wasm, instead of fetching it. */
-  wasmBinary?: ArrayBufferLike | Uint8Array;
-  /**
-   * Whether sessions run in a worker, which keeps the page's thread free. By default they do where there are workers,
-   * unless they have to share GPU memory with the page: a device of the page's own, or outputs left on the GPU.
-   */
-  proxy?: boolean;
-}
-
-/** A kernel's time, as `env.webgpu.profiling.ondata` gets it. */
-export interface WebGpuProfilingData {
-  readonly version: 1;
-  readonly inputsMetadata: readonly { readonly dims: readonly number[]; readonly dataType: string }[];
-  readonly outputsMetadata: readonly { readonly dims: readonly number[]; readonly dataType: string }[];
-  readonly kernelId: number;
-  readonly kernelType: string;
-  readonly kernelName: string;
-  readonly programName: string;
-  /** Nanoseconds. */
-  readonly startTime: number;
-  readonly endTime: number;
-}
-
-export interface WebGpuFlags {
-  /** The same as `profiling.mode`. */
-  profilingMode?: 'off' | 'default';
-  profiling: { mode?: 'off' | 'default'; ondata?: (data: WebGpuProfilingData) => void };
-  powerPreference?: 'low-power' | 'high-performance';
-  forceFallbackAdapter?: boolean;
-  /** The adapter to use. It gives one device. */
-  adapter?: GPUAdapter;
-  /** The device to use; once there is a session on WebGPU, a promise of its device. */
-  get device(): Promise<GPUDevice>;
-  set device(value: GPUDevice | undefined);
-  validateInputContent?: boolean;
-}
 
 export interface Env {
   /** The least severe messages on the console. Default: warnings. */
@@ -70,6 +24,19 @@ export interface Env {
    */
   exports?: string | URL;
   [name: string]: unknown;
+}
+
+/** The types around it, by onnxruntime-web's names. */
+export declare namespace Env {
+  type WasmPathPrefix = string;
+  type WasmFilePaths = files.WasmFilePaths;
+  type WasmPrefixOrFilePaths = string | files.WasmFilePaths;
+  type WebAssemblyFlags = types.WebAssemblyFlags;
+  type WebGLFlags = Record<string, unknown>;
+  type WebGpuProfilingData = types.WebGpuProfilingData;
+  type WebGpuProfilingDataV1 = types.WebGpuProfilingData;
+  type WebGpuProfilingDataV1TensorMetadata = types.WebGpuProfilingTensor;
+  type WebGpuFlags = types.WebGpuFlags;
 }
 
 const SEVERITIES: readonly LogLevel[] = ['verbose', 'info', 'warning', 'error', 'fatal'];

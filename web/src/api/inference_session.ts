@@ -8,8 +8,11 @@ import { invalid } from './elements';
 import type { Engine, Listener } from './engine';
 import { env, noteDevice, severityOf, withoutEffect } from './env';
 import { exportedOf } from './exported';
+import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';
 import { Profile } from './profile';
+import type * as providers from './providers';
+import type { ExecutionProvider } from './providers';
 import {
   deviceSource,
   engineRequest,
@@ -102,14 +105,24 @@ export class InferenceSession {
     return this.engine.description.providers;
   }
 
-  /** Runs the model. Feeds on the GPU are read in place, and stay their owner's. */
-  async run(feeds: OnnxValues, options?: InferenceRunOptions): Promise<{ [name: string]: OnnxValue }>;
-  async run(feeds: OnnxValues, fetches: Fetches, options?: InferenceRunOptions): Promise<{ [name: string]: OnnxValue }>;
+  /**
+   * Runs the model. Feeds on the GPU are read in place, and stay their owner's. Of a model with sequences or optionals
+   * `run<OnnxValue>` says that outputs need not be tensors.
+   */
+  async run<Output extends OnnxValue = Tensor>(
+    feeds: OnnxValues,
+    options?: InferenceRunOptions,
+  ): Promise<{ readonly [name: string]: Output }>;
+  async run<Output extends OnnxValue = Tensor>(
+    feeds: OnnxValues,
+    fetches: Fetches,
+    options?: InferenceRunOptions,
+  ): Promise<{ readonly [name: string]: Output }>;
   async run(
     feeds: OnnxValues,
     second?: Fetches | InferenceRunOptions,
     third: InferenceRunOptions = {},
-  ): Promise<{ [name: string]: OnnxValue }> {
+  ): Promise<{ readonly [name: string]: OnnxValue }> {
     if (typeof feeds !== 'object' || feeds === null) throw invalid('feeds are tensors by the names of inputs');
     const [fetches, options] = this.told(second, third);
     this.warnOnce(runOptionsWithoutEffect(options));
@@ -189,6 +202,26 @@ export class InferenceSession {
     for (const name of fresh) this.warned.add(name);
     if (fresh.length > 0) this.warn(`run options without effect here: ${fresh.join(', ')}`);
   }
+}
+
+/** The types around sessions, by onnxruntime-web's names. */
+export declare namespace InferenceSession {
+  type OnnxValueMapType = OnnxValues;
+  type NullableOnnxValueMapType = { readonly [name: string]: OnnxValue | null };
+  type FeedsType = OnnxValues;
+  type FetchesType = Fetches;
+  type ReturnType = { readonly [name: string]: Tensor };
+  type SessionOptions = InferenceSessionOptions;
+  type RunOptions = InferenceRunOptions;
+  type ExecutionProviderConfig = ExecutionProvider;
+  type ExecutionProviderName = providers.ExecutionProviderName;
+  type ExecutionProviderOption = { readonly name: string };
+  type WebGpuExecutionProviderOption = providers.WebGpuProvider;
+  type WebAssemblyExecutionProviderOption = { readonly name: 'wasm' };
+  type CpuExecutionProviderOption = { readonly name: 'cpu' };
+  type ValueMetadata = metadata.ValueMetadata;
+  type TensorValueMetadata = metadata.TensorValueMetadata;
+  type NonTensorValueMetadata = metadata.NonTensorValueMetadata;
 }
 
 function part(buffer: unknown, offset: number, length?: number): Uint8Array {

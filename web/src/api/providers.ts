@@ -3,11 +3,28 @@ import type { ModelFile } from '../package/model_file';
 
 export type ExecutionProviderName = 'webgpu' | 'wasm' | 'cpu';
 
-/** A provider with its options: those of WebGPU by onnxruntime's names. */
+/** WebGPU with its options, by onnxruntime's names. */
+export interface WebGpuProvider {
+  readonly name: 'webgpu';
+  readonly device?: GPUDevice;
+  readonly preferredLayout?: 'NCHW' | 'NHWC';
+  readonly forceCpuNodeNames?: readonly string[];
+  readonly validationMode?: 'disabled' | 'wgpuOnly' | 'basic' | 'full';
+  readonly enableRobustness?: boolean;
+  readonly storageBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
+  readonly uniformBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
+  readonly queryResolveBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
+  readonly defaultBufferCacheMode?: 'disabled' | 'lazyRelease' | 'simple' | 'bucket';
+  readonly [option: string]: unknown;
+}
+
+/** A provider, alone or with options. Those of onnxruntime that are not here are left out, with a warning. */
 export type ExecutionProvider =
   | ExecutionProviderName
-  | ({ readonly name: 'webgpu'; readonly device?: GPUDevice } & Readonly<Record<string, unknown>>)
-  | { readonly name: 'wasm' | 'cpu' };
+  | WebGpuProvider
+  | { readonly name: 'wasm' | 'cpu' }
+  | { readonly name: string }
+  | string;
 
 export interface ExternalFile {
   /** What the model calls it. */

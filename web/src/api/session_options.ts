@@ -5,7 +5,8 @@ import { RuntimeError } from '../errors';
 import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { WebGpuOptions } from '../core/webgpu_options';
-import { deviceOfPage, env, type LogLevel, severityOf } from './env';
+import { deviceOfPage, env, severityOf } from './env';
+import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
 import { runtimeFiles } from './runtime_files';
@@ -28,8 +29,8 @@ export interface InferenceSessionOptions {
   readonly enableProfiling?: boolean;
   readonly logId?: string;
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
-  /** The further files of a model in parts, where they are not beside its URL. */
-  readonly externalData?: readonly ExternalFile[];
+  /** The further files of a model in parts, where they are not beside its URL: a string is both path and URL. */
+  readonly externalData?: readonly (ExternalFile | string)[];
   /** Keep the model in the browser's cache, under its URL: it is then fetched once. Default: no. */
   readonly cache?: boolean;
   /** Told of downloads and of shaders that are compiled. */
@@ -154,7 +155,9 @@ export function engineRequest(
       if (typeof each === 'string') return each;
       return Object.fromEntries(Object.entries(each).filter(([key]) => key !== 'device')) as ExecutionProvider & object;
     }),
-    externalData: externalData?.map(({ path, data }) => ({ path, data: located(data) })),
+    externalData: externalData?.map((file) =>
+      typeof file === 'string' ? { path: file, data: located(file) } : { path: file.path, data: located(file.data) },
+    ),
     webgpu,
     wasm: { simd: simd === true ? 'auto' : simd },
     threads: options.intraOpNumThreads ?? numThreads,

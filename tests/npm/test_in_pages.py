@@ -1,0 +1,170 @@
+"""The npm package in pages: by script tag, as a module, bundled by esbuild and by Vite, and Vite's own server.
+
+In each its worker and its wasm are found, and nothing is said on the console.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_models
+from static_site import ISOLATED, StaticSite, browsing
+
+import py_ort
+
+pytestmark = pytest.mark.browser
+WEB = Path(__file__).parents[2] / "web"
+VITE = "8.3.8"
+CONFIG = "export default { optimizeDeps: { exclude: ['py-ort-web'] } };\n"
+#: What users write; `ort` is the API.
+RUN = """
+const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
+const said = [];
+for (const method of ['warn', 'error']) console[method] = (...words) => said.push(words.join(' '));
+addEventListener('error', ({ message }) => tell({ error: message }));
+async function run(ort, options) {
+  const session = await ort.InferenceSession.create('add.pyort', options);
+  const x = new ort.Tensor('float32', [1, 2, 3], [1, 3]);
+  const { y } = await session.run({ x, scale: new ort.Tensor('float32', [10, 20, 30]) });
+  const { executionProviders: providers } = session;
+  await tell({ y: [...y.data], providers, said, isolated: crossOriginIsolated });
+}
+const start = (ort, options) => run(ort, options).catch((error) => tell({ error: error.message, said }));
+"""
+
+
+@pytest.fixture
+def site(project: Path) -> Iterator[Callable[..., StaticSite]]:
+    """Serves a folder of the project in which a model lies."""
+    sites: list[StaticSite] = []
+
+    def serve(folder: Path = project, headers: Mapping[str, str] | None = None) -> StaticSite:
+        py_ort.export(small_models.add(), folder / "add.pyort")
+        sites.append(StaticSite(folder, headers))
+        return sites[-1]
+
+    yield serve
+    for each in sites:
+        each.close()
+
+
+def visit(site: StaticSite, path: str = "/") -> dict[str, Any]:
+    with browsing("chromium", f"{site.origin}{path}"):
+        told = site.told()
+    assert told.get("y") == [11, 22, 33] and told["said"] == [], told
+    return told
+
+
+def asked(site: StaticSite, pattern: str) -> list[str]:
+    return [path for path in site.asked if re.search(pattern, path)]
+
+
+def page(script: str, before: str = "", kind: str = "module") -> str:
+    return f'<!doctype html><meta charset="utf-8"><title>Test</title>{before}<script type="{kind}">{script}</script>\n'
+
+
+@pytest.mark.parametrize(("flavor", "provider"), [("", "webgpu"), (".wasm", "wasm")], ids=["webgpu", "wasm"])
+def test_script_tag(project: Path, site: Callable[..., StaticSite], flavor: str, provider: str) -> None:
+    tag = f'<script src="node_modules/py-ort-web/dist/py_ort{flavor}.min.js"></script>'
+    (project / "index.html").write_text(page(f"{RUN} start(ort);", tag, "text/javascript"))
+    served = site()
+    assert visit(served)["providers"][0] == provider
+    assert asked(served, rf"/session_worker{flavor}\.mjs$") and asked(served, r"/core\.wasm$")
+
+
+@pytest.mark.parametrize(("flavor", "provider"), [("", "webgpu"), (".wasm", "wasm")], ids=["webgpu", "wasm"])
+@pytest.mark.parametrize("isolated", [False, True], ids=["alone", "isolated"])
+def test_module(project: Path, site: Callable[..., StaticSite], flavor: str, provider: str, isolated: bool) -> None:
+    script = f"import * as ort from './node_modules/py-ort-web/dist/py_ort{flavor}.mjs'; {RUN} start(ort);"
+    (project / "index.html").write_text(page(script))
+    served = site(headers=ISOLATED if isolated else {})
+    told = visit(served)
+    assert told["isolated"] == isolated and told["providers"][0] == provider
+    if flavor:
+        assert asked(served, "wasm") and not asked(served, r"/(py_ort|session_worker)(-\w+)?\.mjs$")
+
+
+def test_the_page_of_the_readme(package: Path, project: Path, site: Callable[..., StaticSite]) -> None:
+    """As it stands there, but for the model's size."""
+    text = (package / "README.md").read_text()
+    (html,) = re.findall(r"```html\n(.*?)```", text, re.DOTALL)
+    html = html.replace("3 * 224 * 224", "12").replace("[1, 3, 224, 224]", "[3, 4]")
+    model = small_models.model(
+        [small_models.helper.make_node("Relu", ["in"], ["out"])],
+        [small_models.floats("in", [3, 4])],
+        [small_models.floats("out", [3, 4])],
+    )
+    py_ort.export(model, project / "model.pyort")
+    told = "addEventListener('error', (e) => fetch('/told', { method: 'POST', body: JSON.stringify(e.message) }));\n"
+    told += "new MutationObserver(() => document.body?.innerText && fetch('/told', { method: 'POST', "
+    told += "body: JSON.stringify(document.body.innerText) })).observe(document, { childList: true, subtree: true });"
+    (project / "index.html").write_text(html.replace("<!doctype html>", f"<!doctype html><script>{told}</script>"))
+    served = site()
+    with browsing("chromium", f"{served.origin}/"):
+        assert served.told().split() == ["0"] * 5
+
+
+@pytest.mark.parametrize("where", ["beside", "elsewhere"])
+def test_esbuild(project: Path, site: Callable[..., StaticSite], where: str) -> None:
+    """The files are copied beside the bundle, or anywhere else, as wasmPaths says."""
+    paths = "" if where == "beside" else "ort.env.wasm.wasmPaths = '/ort/';"
+    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {paths} {RUN} start(ort);")
+    public = project / "public"
+    files = public if where == "beside" else public / "ort"
+    command = [str(WEB / "node_modules/.bin/esbuild"), "main.js", "--bundle", "--format=esm", "--outdir=public"]
+    subprocess.run([*command, "--log-level=error"], cwd=project, check=True)
+    files.mkdir(exist_ok=True)
+    for file in (project / "node_modules/py-ort-web/dist").iterdir():
+        (files / file.name).write_bytes(file.read_bytes())
+    (public / "index.html").write_text(page("import './main.js';"))
+    served = site(public)
+    assert visit(served)["providers"][0] == "webgpu"
+    prefix = "" if where == "beside" else "/ort"
+    assert {f"{prefix}/session_worker.mjs", f"{prefix}/core.wasm"} <= set(served.asked)
+
+
+def vite_project(project: Path, of_npm: Callable[[str, str], Path]) -> list[str]:
+    """Write a project and return the command that is Vite."""
+    vite = of_npm("vite", VITE)
+    (project / "main.js").write_text(f"import * as ort from 'py-ort-web'; {RUN} start(ort);")
+    (project / "index.html").write_text(page("import './main.js';"))
+    (project / "vite.config.js").write_text(CONFIG)
+    return ["node", str(vite / "bin/vite.js")]
+
+
+def test_vite_builds(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
+    vite = vite_project(project, of_npm)
+    built = subprocess.run([*vite, "build"], cwd=project, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    served = site(project / "dist", ISOLATED)
+    assert visit(served)["providers"][0] == "webgpu"
+    assert asked(served, r"/assets/session_worker-[\w-]+\.mjs$") and asked(served, r"/assets/core-[\w-]+\.wasm$")
+    # Threads come with relaxed SIMD and without, and a script of their own.
+    emitted = {re.sub(r"-[\w-]{8}\.", ".", file.name) for file in (project / "dist/assets").iterdir()}
+    assert {"relaxed_simd.wasm", "simd128.wasm", "core.mjs"} <= emitted, emitted
+
+
+def test_vite_serves(project: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
+    """Its development server, whose page tells by a proxy."""
+    vite = vite_project(project, of_npm)
+    told = site()
+    proxy = f"server: {{ proxy: {{ '/told': '{told.origin}' }} }}"
+    (project / "vite.config.js").write_text(CONFIG.replace("{ optimizeDeps", f"{{ {proxy}, optimizeDeps"))
+    server = subprocess.Popen(
+        [*vite, "--host", "127.0.0.1", "--port", "0"], cwd=project, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        lines = iter(server.stdout.readline, "")  # type: ignore[union-attr]
+        plain = (re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines)
+        url = next(found[0] for line in plain if (found := re.search(r"http://[\d.]+:\d+/", line)))
+        with browsing("chromium", url):
+            answer = told.told()
+        assert answer.get("y") == [11, 22, 33] and answer["said"] == [], answer
+    finally:
+        server.terminate()
+        server.wait(10)
