@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 import small_models
 from click.testing import CliRunner
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import py_ort
 from py_ort.browser import find
@@ -87,7 +87,23 @@ def test_what_differs_and_what_fails(tmp_path: Path) -> None:
 def test_without_onnxruntime_wasm_is_the_judge(tmp_path: Path) -> None:
     report = py_ort.check_export(exported(tmp_path, small_models.add()), browsers=[CHROMIUM])
     assert report.ok and [row.provider for row in report.rows] == ["webgpu", "wasm"]
-    assert report.reference.startswith("wasm in chromium ") and "no ONNX model was given" in report.reference
+    assert report.reference.startswith("wasm in chromium ") and report.without == "no ONNX model was given"
+
+    refused = py_ort.check_export(tmp_path / "net.pyort", small_models.unknown_operator(), browsers=[CHROMIUM])
+    assert refused.ok and refused.reference == report.reference and "Frobnicate" in refused.without
+
+
+def test_sizes_that_the_model_takes(tmp_path: Path) -> None:
+    """An image is as large as native onnxruntime wants it: others are tried where the first is refused."""
+    weight = numpy_helper.from_array(np.ones((3 * 48 * 320, 2), np.float32), "w")
+    model = small_models.model(
+        [helper.make_node("Flatten", ["image"], ["flat"]), helper.make_node("MatMul", ["flat", "w"], ["y"])],
+        [small_models.floats("image", [1, 3, "H", "W"])],
+        [small_models.floats("y", [1, 2])],
+        [weight],
+    )
+    report = py_ort.check_export(exported(tmp_path, model, providers=["wasm"]), model, browsers=[CHROMIUM])
+    assert report.ok and report.feeds == {"image": "float32 [1, 3, 48, 320]"} and report.without == ""
 
 
 def test_the_command(tmp_path: Path) -> None:

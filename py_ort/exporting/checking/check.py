@@ -19,6 +19,7 @@ from py_ort.compiler.package.format import Header, PlanEntry
 from py_ort.exceptions import BrowserError, InvalidArgument
 from py_ort.exporting.checking.visitor import Job, Result, run_jobs
 from py_ort.testing.case import Tolerance, difference
+from py_ort.testing.random_feeds import candidates
 
 #: Of outputs whose elements have 16 bits or fewer, and of all others.
 _COARSE, _FINE = 1e-2, 1e-3
@@ -60,7 +61,8 @@ class CheckReport:
 
     Attributes:
         file: The exported file.
-        reference: What outputs were compared with: "onnxruntime" and its version, or a browser's wasm, and why.
+        reference: What outputs were compared with: "onnxruntime 1.31.1", or "wasm in" a browser; "": with nothing.
+        without: Why not with native onnxruntime; "".
         rows: One for each plan in each browser.
         unchecked: Providers that the file has plans for, and no browser has.
         feeds: Shape and dtype of what was fed, by input.
@@ -68,6 +70,7 @@ class CheckReport:
 
     file: str
     reference: str
+    without: str
     rows: Sequence[CheckRow]
     unchecked: Sequence[str] = ()
     feeds: Mapping[str, str] = field(default_factory=dict)
@@ -121,9 +124,10 @@ def check_export(
     path, report = Path(os.fsdecode(file)), progress or (lambda stage, done, total: None)
     header = Package(path).header
     files = [path, *(path.parent / part.name for part in header.parts)]
-    jobs = [_job(plan, header, feeds or {}, values or {}) for plan in header.plans]
     report("running native onnxruntime", 0, 0)
-    wanted, reference = _native(model, jobs)
+    native = _Native(model)
+    jobs, wanted = _jobs(header, feeds or {}, values or {}, native)
+    reference = native.name if wanted else ""
     chosen = [BrowserOptions.of(each) for each in browsers] or _installed()
     rows: list[CheckRow] = []
     for number, browser in enumerate(chosen):
@@ -135,13 +139,13 @@ def check_export(
             rows += [CheckRow(browser.browser, p.providers[0], p.shapes, FAILED, error) for p in header.plans]
             continue
         if wanted is None and (found := _of_wasm(header, jobs, results)):
-            wanted, reference = found, f"wasm in {name}: {reference}"
+            wanted, reference = found, f"wasm in {name}"
         pairs = zip(header.plans, results, wanted or repeat(None), strict=False)
         rows += [_row(name, plan, header, result, outputs, tolerance) for plan, result, outputs in pairs]
     ran = {row.provider for row in rows if row.outcome != ABSENT}
     unchecked = [name for name in dict.fromkeys(plan.providers[0] for plan in header.plans) if name not in ran]
     fed = {name: f"{array.dtype} {list(array.shape)}" for name, array in jobs[0].feeds.items()}
-    return CheckReport(str(path), reference, rows, unchecked, fed)
+    return CheckReport(str(path), reference, native.trouble, rows, unchecked, fed)
 
 
 def _installed() -> list[BrowserOptions]:
@@ -151,59 +155,87 @@ def _installed() -> list[BrowserOptions]:
     return [BrowserOptions(browser=family) for family in found]
 
 
-def _job(plan: PlanEntry, header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]]) -> Job:
-    from py_ort.testing.random_feeds import random_feeds
-
-    known = {arg.name: arg for arg in header.inputs}
-    if unknown := [name for name in given if name not in known]:
-        raise InvalidArgument(f"the model has no input {unknown[0]!r}: it has {', '.join(map(repr, known))}")
-    fitting = {name: a for name, a in given.items() if list(a.shape) == list(plan.shapes.get(name, a.shape))}
-    shapes = {name: shape for name, shape in plan.shapes.items() if name not in fitting}
-    feeds = random_feeds(header.inputs, shapes, given=fitting, values=values)
-    named = {
-        dim: size
-        for name, shape in plan.shapes.items()
-        for dim, size in zip(known[name].dims or (), shape, strict=False)
-        if isinstance(dim, str)
-    }
-    return Job(plan.providers[0], feeds, named)
-
-
 Outputs = list[Sequence[Any]]
 
 
-def _native(model: str | os.PathLike[str] | bytes | None, jobs: Sequence[Job]) -> tuple[Outputs | None, str]:
-    """Return the outputs for each job, and whose they are; or why there are none."""
-    if model is None:
-        return None, "no ONNX model was given"
-    try:
-        import onnxruntime
-    except ImportError:
-        return None, "native onnxruntime is not installed"
-    try:
+class _Native:
+    """Native onnxruntime, with the model.
+
+    Attributes:
+        name: What it is called.
+        trouble: Why it does not run, or what it said last; "".
+    """
+
+    def __init__(self, model: str | os.PathLike[str] | bytes | None) -> None:
+        self.name, self.trouble, self._session = "", "", None
+        if model is None:
+            self.trouble = "no ONNX model was given"
+            return
+        try:
+            import onnxruntime
+        except ImportError:
+            self.trouble = "native onnxruntime is not installed"
+            return
+        self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         source = model if isinstance(model, bytes) else os.fsdecode(model)
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-        known: dict[int, Sequence[Any]] = {}
-        outputs = [_shared(known, job, lambda feeds: session.run(None, feeds), jobs) for job in jobs]
-    except Exception as e:  # its own errors have no common class
-        return None, f"native onnxruntime {onnxruntime.__version__} refuses the model: {str(e).splitlines()[0]}"
-    return outputs, f"onnxruntime {onnxruntime.__version__}"
+        try:
+            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as e:  # its own errors have no common class
+            self._refuses(e)
+
+    def run(self, feeds: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Return its outputs; None if there are none."""
+        if self._session is None:
+            return None
+        try:
+            outputs: Sequence[Any] = self._session.run(None, dict(feeds))
+        except Exception as e:
+            self._refuses(e)
+            return None
+        self.trouble = ""
+        return outputs
+
+    def _refuses(self, error: Exception) -> None:
+        self.trouble = f"{self.name} refuses the model or its inputs: {str(error).splitlines()[0]}"
 
 
-def _shared(
-    known: dict[int, Sequence[Any]], job: Job, run: Callable[[dict[str, Any]], Sequence[Any]], jobs: Sequence[Job]
-) -> Sequence[Any]:
-    """Run feeds once that several jobs have."""
-    first = next(i for i, other in enumerate(jobs) if _same_feeds(other, job))
-    if first not in known:
-        known[first] = run(dict(job.feeds))
-    return known[first]
+def _jobs(
+    header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]], native: _Native
+) -> tuple[list[Job], Outputs | None]:
+    """Return a job for each plan, with the first feeds that native onnxruntime takes, and its outputs."""
+    known = {arg.name: arg for arg in header.inputs}
+    if unknown := [name for name in given if name not in known]:
+        raise InvalidArgument(f"the model has no input {unknown[0]!r}: it has {', '.join(map(repr, known))}")
+    jobs: list[Job] = []
+    outputs: list[Sequence[Any] | None] = []
+    for plan in header.plans:
+        fitting = {name: a for name, a in given.items() if list(a.shape) == list(plan.shapes.get(name, a.shape))}
+        shapes = {name: shape for name, shape in plan.shapes.items() if name not in fitting}
+        named = {
+            dim: size
+            for name, shape in plan.shapes.items()
+            for dim, size in zip(known[name].dims or (), shape, strict=False)
+            if isinstance(dim, str)
+        }
+        tried = [
+            Job(plan.providers[0], feeds, named)
+            for feeds in candidates(header.inputs, shapes, given=fitting, values=values)
+        ]
+        for job in tried:
+            before = next((i for i, other in enumerate(jobs) if _same_feeds(other, job)), None)
+            found = native.run(job.feeds) if before is None else outputs[before]
+            if found is not None:
+                break
+        jobs.append(job if found is not None else tried[0])
+        outputs.append(found)
+    complete = [each for each in outputs if each is not None]
+    return jobs, complete if len(complete) == len(jobs) else None
 
 
 def _same_feeds(a: Job, b: Job) -> bool:
-    return all(np.array_equal(a.feeds[name], b.feeds[name]) for name in a.feeds)
+    return all(np.array_equal(array, b.feeds[name]) for name, array in a.feeds.items())
 
 
 def _of_wasm(header: Header, jobs: Sequence[Job], results: Sequence[Result]) -> Outputs | None:

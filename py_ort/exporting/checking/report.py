@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_ort.compiler.load.files import replacing
-from py_ort.exporting.checking.check import CheckReport, CheckRow
+from py_ort.exporting.checking.check import FAILED, CheckReport, CheckRow
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,10 @@ def table(report: CheckReport) -> Table:
 
 def words(report: CheckReport) -> Iterator[str]:
     """Yield what is to be said besides."""
-    yield f"compared with {report.reference}; times in ms"
+    why = f" ({report.without})" if report.without else ""
+    yield f"compared with {report.reference or 'nothing'}{why}; times in ms"
+    if any(row.outcome == FAILED for row in report.rows):
+        yield f"fed were {fed(report)}; others are given with --input NAME=FILE, --shape or --dim"
     for name in report.unchecked:
         yield f"no browser here has {name}: that plan was not checked (--provider leaves it out)"
 
@@ -47,7 +50,7 @@ def write_report(report: CheckReport, file: Path) -> list[Path]:
         facts={
             "result": "the same everywhere" if report.ok else "not the same everywhere",
             "file": report.file,
-            "fed": "; ".join(f"{name}: {text}" for name, text in report.feeds.items()) or "nothing",
+            "fed": fed(report),
         },
         notes=list(words(report)),
         columns=_COLUMNS,
@@ -61,6 +64,11 @@ def write_report(report: CheckReport, file: Path) -> list[Path]:
         with replacing(files[-1], 0o666) as out:
             out.write(text.encode())
     return files
+
+
+def fed(report: CheckReport) -> str:
+    """Return what was fed, in words."""
+    return "; ".join(f"{name}: {text}" for name, text in report.feeds.items()) or "nothing"
 
 
 def _cells(row: CheckRow) -> tuple[str, ...]:
