@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import small_models
 from click.testing import CliRunner
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from page_checks import background, fits
 
 import py_ort
@@ -121,6 +121,40 @@ def test_models_of_the_folder_share_the_page_and_the_runtime(
     page.locator("#model").select_option("add.pyort")
     state(page, "ready")
     assert page.locator("#inputs legend").all_inner_texts() == ["x", "scale"]
+    assert page.title() == "add" and page.locator("h1").inner_text() == "add"
+
+
+def test_sizes_without_a_name_are_each_their_own(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    shape = ["?", "?", "M", "M"]
+    model = small_models.model(
+        [helper.make_node("Relu", ["x"], ["y"])], [small_models.floats("x", shape)], [small_models.floats("y", shape)]
+    )
+    py_ort.export(model, tmp_path / "net.pyort", providers=["wasm"], page=True)
+    page = open_url(plainly_served(tmp_path))
+    state(page, "ready")
+    for number, size in enumerate((2, 3, 5)):
+        page.locator("#inputs input[type=number]").nth(number).fill(str(size))
+    ((_, _, sizes, *_),) = run(page)
+    assert sizes == "[2, 3, 5, 5]"
+
+
+def test_a_large_file_is_read_again_only_for_who_asks(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
+    """Its placement lies behind the weights, and this server has no ranges."""
+    weight = numpy_helper.from_array(np.ones((4200, 4200), np.float32), "w")
+    model = small_models.model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
+        [small_models.floats("x", [1, 4200])],
+        [small_models.floats("y", [1, 4200])],
+        [weight],
+    )
+    py_ort.export(model, tmp_path / "large.pyort", providers=["wasm"], page=True, part_size=40 << 20)
+    page = open_url(plainly_served(tmp_path))
+    page.locator("#inputs select").select_option("ones")
+    ((*_, first),) = run(page)
+    assert first.startswith("4200, 4200") and page.locator("#nodes tr").count() == 0
+    page.locator("summary").click()
+    page.locator("#nodes td", has_text="product").wait_for(timeout=60_000)
+    assert page.locator("#placed").inner_text() == "1 nodes: 1 on wasm"
 
 
 def test_what_is_wrong_is_told(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:

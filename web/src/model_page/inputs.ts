@@ -39,7 +39,9 @@ function tensorForm(
   begin: readonly number[] | undefined,
   named: Map<string, HTMLInputElement[]>,
 ) {
-  const { name, type, shape } = input;
+  const { name, type } = input;
+  // Exporters call sizes "?" that they know nothing of.
+  const shape = input.shape.map((size) => (size === '?' ? '' : size));
   const shown = element('fieldset');
   const words = shape.map((size) => size || '?').join(' × ') || 'any shape, or a single number';
   shown.append(element('legend', name), element('span', `${type}  ${words} `, 'help'));

@@ -130,6 +130,9 @@ async function show(): Promise<void> {
   const chosen = data.models[Number((at('model') as HTMLSelectElement).value)];
   const url = new URL(encodeURIComponent(chosen.file), location.href);
   for (const id of ['inputs', 'outputs', 'times', 'facts', 'nodes', 'placed']) at(id).replaceChildren();
+  const name = chosen.file.replace(/\.pyort$/, '');
+  document.title = name;
+  document.querySelector('h1')!.textContent = name;
   (at('run') as HTMLButtonElement).disabled = true;
   say('loading', 'loading the model');
   await current?.session.release();
