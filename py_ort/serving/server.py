@@ -181,18 +181,25 @@ class DevServer:
             took = time.perf_counter() - began
             if not changed:
                 continue
+            wrong = {}
             for file in set(changed) & set(kernels):
-                await asyncio.to_thread(self._load, file)
+                if text := await asyncio.to_thread(self._load, file):
+                    wrong[file.name] = text
             # What a model's weights lie in has any name.
             self._models.forget()
-            if self._options.reload:
+            for name, text in wrong.items():
+                self._events.tell("failed", file=name, text=text)
+            if self._options.reload and not wrong:
                 self._events.tell("changed", file=changed[0].name)
 
-    def _load(self, file: Path) -> None:
+    def _load(self, file: Path) -> str:
+        """Load a file of kernels again; return what is wrong with it, or ""."""
         from py_ort.user_kernels import load_kernels
 
+        text = ""
         try:
             load_kernels(file)
-            self._say(f"{file.name}: loaded again")
         except Exception as e:  # a file of Python may raise anything
-            self._say(f"{file.name}: {type(e).__name__}: {e}")
+            text = f"{type(e).__name__}: {e}"
+        self._say(f"{file.name}: {text or 'loaded again'}")
+        return text

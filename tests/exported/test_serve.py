@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -280,6 +281,17 @@ def test_kernels_that_change(site: Path, serve: Serve, open_url: Any, tmp_path: 
     kernel.write_text(KERNEL.replace("2.0", "5.0"))
     page.locator("#y", has_text="true 5 5 5").wait_for(timeout=60_000)
     assert "scaled.wgsl: loaded again" in server.said()
+    kernel.write_text(KERNEL.replace("kernel:", "colonel:"))
+    page.locator("#py-ort-serve").get_by_text("has no line '// kernel: domain::Operator'").wait_for(timeout=60_000)
+    kernel.write_text(KERNEL.replace("2.0", "7.0"))
+    page.locator("#y", has_text="true 7 7 7").wait_for(timeout=60_000)
+
+
+def test_nobody_else_pays_for_the_server() -> None:
+    names = "aiohttp", "segno"
+    code = f"import sys, py_ort.cli.group; py_ort.check_export; print([n for n in {names} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.browser
@@ -309,6 +321,18 @@ def test_pages_of_another_origin(site: Path, serve: Serve, open_url: Any, plainl
     (other / "index.html").write_text(page)
     shown = open_url(origin)
     shown.locator("#y", has_text="false 2 3 4 2 3 4").wait_for(timeout=60_000)
+
+
+def test_an_interrupt_ends_it(site: Path, serve: Serve) -> None:
+    """At once, and without a trace, also while a page listens."""
+    server = serve()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", "/py_ort/events")
+    assert connection.getresponse().readline().startswith(b"data: ")
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(timeout=60) == 130
+    assert "Traceback" not in server.said()
+    connection.close()
 
 
 def test_a_taken_port_and_wrong_folders(site: Path, serve: Serve) -> None:
