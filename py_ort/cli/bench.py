@@ -161,4 +161,7 @@ def _pages(
         ]
     if write_json([row.as_dict() for row in rows], json_file):
         out.print(page_table(rows))
+    for row in rows:
+        if row.error:
+            err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)
     return any(row.error for row in rows)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import small_models
 from onnx import TensorProto, helper
-from static_site import runtime_files
 
 import py_ort
+from py_ort.exporting.runtime_files import copy_runtime
 
 _PAGES = Path(__file__).resolve().parents[1] / "page"
 
@@ -26,7 +26,8 @@ def strings() -> bytes:
 
 def lay_out(folder: Path) -> None:
     """Write it."""
-    for file in (*runtime_files(), *_PAGES.glob("javascript_*.mjs"), *_PAGES.glob("javascript_*.html")):
+    copy_runtime(folder)
+    for file in (*_PAGES.glob("javascript_*.mjs"), *_PAGES.glob("javascript_*.html")):
         shutil.copy(file, folder)
     for name, model in {"add": small_models.add(), "strings": strings()}.items():
         py_ort.export(model, folder / f"{name}.pyort")

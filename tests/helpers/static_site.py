@@ -18,15 +18,9 @@ from typing import Any, ClassVar
 from py_ort import BrowserOptions
 from py_ort.browser.launchers import launcher_for
 from py_ort.browser.loop import loop_thread
-from py_ort.folders import ASSETS
 
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 CORS = {"Access-Control-Allow-Origin": "*"}
-
-
-def runtime_files() -> list[Path]:
-    """Return what pages need besides a model."""
-    return [*ASSETS.glob("*.mjs"), *ASSETS.glob("*.wasm"), ASSETS / "microkernel_worker.js"]
 
 
 class StaticSite:

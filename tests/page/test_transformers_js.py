@@ -13,9 +13,10 @@ import onnx
 import onnxruntime
 import pytest
 from npm_packages import npm_package
-from static_site import StaticSite, browsing, runtime_files
+from static_site import StaticSite, browsing
 
 from py_ort.exporting.embedded import export_embedded
+from py_ort.exporting.runtime_files import copy_runtime
 
 pytestmark = pytest.mark.browser
 VERSION = "4.3.1"
@@ -31,10 +32,8 @@ def models() -> dict[str, onnx.ModelProto]:
 def site(tmp_path_factory, models) -> Iterator[StaticSite]:
     folder: Path = tmp_path_factory.mktemp("site")
     library = npm_package("@huggingface/transformers", VERSION) / "dist/transformers.web.js"
-    for name in ("runtime", "transformers"):
-        (folder / name).mkdir()
-    for file in runtime_files():
-        shutil.copy(file, folder / "runtime")
+    copy_runtime(folder / "runtime")
+    (folder / "transformers").mkdir()
     shutil.copy(library, folder / "transformers")
     shutil.copy(Path(__file__).parent / "transformers_js.html", folder / "index.html")
     export_embedded(library, folder / "exports")

@@ -14,10 +14,11 @@ import numpy as np
 import onnxruntime
 import pytest
 import small_models
-from static_site import StaticSite, runtime_files
+from static_site import StaticSite
 
 import py_ort
 from py_ort.browser.options import NO_SANDBOX, SOFTWARE_WEBGPU
+from py_ort.exporting.runtime_files import copy_runtime
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,9 +56,7 @@ def lay_out(folder: Path, sample: str, runtime: str) -> None:
     """A sample with its model and, in a folder beside or in it, the runtime."""
     shutil.copytree(SAMPLES / sample, folder / sample)
     py_ort.export(small_models.two_products(), folder / sample / "model.pyort")
-    (folder / runtime).mkdir()
-    for file in runtime_files():
-        shutil.copy(file, folder / runtime)
+    copy_runtime(folder / runtime)
 
 
 def check(page: Any) -> None:

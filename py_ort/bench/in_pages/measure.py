@@ -104,7 +104,7 @@ def measure_pages(
 
     Raises:
         InvalidArgument: The model is no `.pyort` file, or the other engine has none.
-        EngineError: onnxruntime-web or the runtime's files are not there, or the engines' outputs differ.
+        EngineError: onnxruntime-web or the runtime's files are not there.
         PyOrtError: A file cannot be read, or no feeds can be made for it.
     """
     path = Path(model)
@@ -211,15 +211,15 @@ async def _visit(site: Site, context: Any, path: str, timeout: float) -> dict[st
 
 
 def _compare(courses: Sequence[_Course]) -> None:
-    """Engines that give different outputs are not compared by their times."""
-    known = [(course, course.told["cold"][0]["sums"]) for course in courses if course.told["cold"]]
-    for course, sums in known[1:]:
-        for (name, *mine, own), (other_name, *others, other) in zip(known[0][1], sums, strict=True):
-            if (name, mine) != (other_name, others) or not math.isclose(own, other, rel_tol=0.02, abs_tol=0.01):
-                what = f"{name} {mine} of sum {own:.6g}, and {other_name} {others} of sum {other:.6g}"
-                raise EngineError(
-                    f"{known[0][0].engine} and {course.engine} {course.flavor} give different outputs: {what}"
-                )
+    """Times of an engine whose outputs are not ours are none: its rows say so."""
+    ours, *others = courses
+    for course in others:
+        if not (ours.told["cold"] and course.told["cold"]):
+            continue
+        for mine, other in zip(ours.told["cold"][0]["sums"], course.told["cold"][0]["sums"], strict=True):
+            if mine[:-1] != other[:-1] or not math.isclose(mine[-1], other[-1], rel_tol=0.02, abs_tol=0.01):
+                course.error = f"other outputs than ours: {other}, not {mine} (name, type, shape, sum of magnitudes)"
+                break
 
 
 def _row(model: str, course: _Course, threads: int, visit: str) -> PageRow:

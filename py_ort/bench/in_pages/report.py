@@ -22,7 +22,7 @@ def page_table(rows: Sequence[PageRow]) -> Table:
         steady = "" if row.steady_ms is None else f"{row.steady_ms:.1f}"
         size = "" if row.error else f"{row.bytes / 1e6:.2f}"
         place = (row.model, row.engine, row.provider, row.visit)
-        out.add_row(*place, *times, row.error or _share(row, rows), steady, size)
+        out.add_row(*place, *times, "failed" if row.error else _share(row, rows), steady, size)
     return out
 
 

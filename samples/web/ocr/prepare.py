@@ -16,7 +16,7 @@ from pathlib import Path
 import onnx
 
 import py_ort
-from py_ort.folders import ASSETS
+from py_ort.exporting.runtime_files import copy_runtime
 
 HERE = Path(__file__).resolve().parent
 MODELS = {
@@ -37,10 +37,8 @@ def models_folder() -> Path:
 def prepare(site: Path) -> None:
     """Write the site."""
     page, runtime = site / "ocr", site / "runtime"
-    for folder in (page / "models", runtime):
-        folder.mkdir(parents=True, exist_ok=True)
-    for file in (*ASSETS.glob("*.mjs"), *ASSETS.glob("*.wasm"), ASSETS / "microkernel_worker.js"):
-        shutil.copy(file, runtime)
+    (page / "models").mkdir(parents=True, exist_ok=True)
+    copy_runtime(runtime)
     for file in (*HERE.glob("*.html"), *HERE.glob("*.mjs"), HERE.parents[1] / "sample.png"):
         shutil.copy(file, page)
     source = models_folder()

@@ -51,9 +51,16 @@ export class Core {
       const { default: createCore } = (await import(/* @vite-ignore */ url.href)) as {
         default: (options: CoreOptions) => Promise<CoreModule>;
       };
-      const own = binary ? { wasmBinary: await binary } : { locateFile: () => (wasm as URL).href };
+      // Asked in any case: beside a script that is a blob, as transformers.js makes one of it, nothing can be named.
+      const locateFile = () => (wasm instanceof Uint8Array ? 'core.wasm' : wasm.href);
+      const own = binary ? { wasmBinary: await binary } : {};
       const sharing = shared ? { wasmMemory: memory, wasmBinary: onSharedMemory(own.wasmBinary!) } : own;
-      module = await createCore({ ...sharing, print: (text) => log(1, text), printErr: (text) => log(2, text) });
+      module = await createCore({
+        ...sharing,
+        locateFile,
+        print: (text) => log(1, text),
+        printErr: (text) => log(2, text),
+      });
     } catch (error) {
       throw new RuntimeError(ErrorCode.fail, `the core could not be loaded from ${url.pathname}: ${messageOf(error)}`);
     }
