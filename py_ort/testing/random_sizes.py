@@ -71,7 +71,7 @@ class RandomSizes:
         if len(shape) != len(arg.dims):
             raise InvalidArgument(f"input {arg.name!r} has the shape [{declared}], which {list(shape)} does not fit")
         for dim, size in zip(arg.dims, shape, strict=True):
-            known = dim if isinstance(dim, int) else self._sizes.setdefault(dim, size) if dim else size
+            known = dim if isinstance(dim, int) else self._sizes.setdefault(dim, size) if _is_name(dim) else size
             if known != size:
                 why = f": {dim} is {known} already" if isinstance(dim, str) else ""
                 raise InvalidArgument(
@@ -100,7 +100,7 @@ class RandomSizes:
         dim = arg.shape[axis]
         if isinstance(dim, int):
             return dim
-        if not dim:
+        if not _is_name(dim):
             return self._guess(arg, axis, "")
         if dim in self._sizes:
             return self._sizes[dim]
@@ -112,8 +112,13 @@ class RandomSizes:
 def _named(inputs: Sequence[NodeArg]) -> Iterator[tuple[NodeArg, int, str]]:
     for arg in inputs:
         for axis, dim in enumerate(arg.shape):
-            if isinstance(dim, str) and dim:
+            if isinstance(dim, str) and _is_name(dim):
                 yield arg, axis, dim
+
+
+def _is_name(dim: str | None) -> bool:
+    """Whether it says which size it is: PaddlePaddle's exporter calls each open one "?"."""
+    return dim is not None and any(letter.isalnum() for letter in dim)
 
 
 def _names(dim: str) -> list[str]:

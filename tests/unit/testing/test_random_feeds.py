@@ -86,3 +86,9 @@ def test_values_that_a_model_compares_an_input_with():
     assert found == {"sr": [16000], "other": [8000]}
     feeds = random_feeds([NodeArg("sr", "tensor(int64)", [])], values=found)
     assert feeds["sr"].shape == () and feeds["sr"] == 16000
+
+
+def test_what_is_no_name_is_no_size() -> None:
+    image = NodeArg("x", "tensor(float)", ["?", 3, "?", "?"])
+    assert random_feeds([image], {"x": [1, 3, 48, 192]})["x"].shape == (1, 3, 48, 192)
+    assert random_feeds([image], image_size=(8, 9))["x"].shape == (1, 3, 8, 9)
