@@ -12,7 +12,7 @@ from pathlib import Path
 #: From the top down: a folder, or a file of web/src itself, imports what is below it only. Those of one floor do not
 #: know each other.
 FLOORS = [
-    {"dev_server", "model_page", "node"},
+    {"dev_server", "model_page", "node", "page_bench"},
     {"module"},
     {"index", "bridge_bench", "peer", "report"},
     {"page", "api"},
