@@ -1,0 +1,219 @@
+"""The npm package in Node: ONNX's own node cases on wasm, and on WebGPU by the package `webgpu`; threads; workers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_models
+
+import py_ort
+from py_ort.compiler.package.read import Package
+from py_ort.testing.case import Case, difference
+from py_ort.testing.results import expectations_of
+from py_ort.testing.sources import onnx_node
+
+WEBGPU = "0.6.2"
+#: One of so many of ONNX's cases.
+PART = 17
+#: Types in JavaScript's words, of those that numpy has itself.
+TYPES = {
+    "bool": "bool",
+    **{name: name for name in ("float32", "float64", "float16")},
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+
+
+def are_arrays(case: Case) -> bool:
+    (data, *_) = case.data_sets
+    values = [*data.feeds.values(), *data.outputs]
+    return all(isinstance(value, np.ndarray) and value.dtype.name in TYPES for value in values)
+
+
+def drawn(known: Mapping[str, Any]) -> list[Case]:
+    """A part of what is known to pass, drawn by name."""
+    return [
+        case
+        for case in onnx_node.cases()
+        if case.id not in known and zlib.crc32(case.id.encode()) % PART == 0 and are_arrays(case)
+    ]
+
+
+def encoded(value: np.ndarray) -> dict[str, Any]:
+    data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+    return {"type": TYPES[value.dtype.name], "dims": list(value.shape), "bytes": data}
+
+
+def decoded(tensor: Mapping[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(tensor["bytes"]), tensor["type"]).reshape(tensor["dims"])
+
+
+def write(cases: list[Case], folder: Path, provider: str) -> None:
+    folder.mkdir()
+    for case in cases:
+        file = folder / f"{case.id}.pyort"
+        py_ort.export(case.model, file, providers=[provider])
+        feeds = {name: encoded(value) for name, value in case.data_sets[0].feeds.items()}
+        (folder / f"{case.id}.json").write_text(json.dumps(feeds))
+
+
+def node(project: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """Run a script of the project; return what it printed."""
+    done = subprocess.run(
+        ["node", *arguments],
+        cwd=project,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def answers(project: Path, cases: list[Case], provider: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run the cases, hold their outputs against ONNX's, and return what was told of each."""
+    folder = project / "cases"
+    write(cases, folder, provider)
+    shutil.copy(Path(__file__).with_name("node_cases.mjs"), project)
+    node(project, "node_cases.mjs", provider, str(folder), env=env)
+    told = json.loads((folder / f"{provider}.json").read_text())
+    found = told["answers"]
+    assert found.keys() == {case.id for case in cases}
+    wrong = {}
+    for case in cases:
+        answer = found[case.id]
+        if "error" in answer:
+            wrong[case.id] = answer["error"]
+            continue
+        got = [decoded(tensor) for tensor in answer["outputs"]]
+        wanted = case.data_sets[0].outputs
+        if text := difference(got, wanted, case.tolerance_on(provider)):
+            wrong[case.id] = text
+    assert wrong == {}
+    return told
+
+
+@pytest.fixture
+def webgpu(project: Path, of_npm: Callable[[str, str], Path]) -> dict[str, str]:
+    """Installs the package `webgpu`; returns the variables with which it has an adapter."""
+    package = of_npm("webgpu", WEBGPU)
+    if not SWIFTSHADER.is_file():
+        pytest.skip(f"no {SWIFTSHADER}: Debian's chromium brings it")
+    for dependency in package.parent.iterdir():
+        if not dependency.name.startswith("."):
+            (project / "node_modules" / dependency.name).symlink_to(dependency)
+    return {"VK_ICD_FILENAMES": str(SWIFTSHADER)}
+
+
+def test_cases_on_wasm(project: Path) -> None:
+    cases = drawn(expectations_of("onnx-node", "webgpu"))
+    assert 60 <= len(cases) <= 120
+    told = answers(project, cases, "wasm")
+    assert {tuple(answer["providers"]) for answer in told["answers"].values()} == {("wasm",)}
+
+
+def test_cases_on_webgpu(project: Path, webgpu: dict[str, str]) -> None:
+    """No node of theirs is on wasm, and but for views each launches kernels."""
+    cases = drawn(expectations_of("onnx-node", "webgpu", fallback=False))
+    assert 60 <= len(cases) <= 120
+    told = answers(project, cases, "webgpu", webgpu)
+    assert told["device"]
+    for case in cases:
+        placement = Package(project / "cases" / f"{case.id}.pyort").planned(["webgpu", "wasm"], {}).placement
+        assert set(placement.counts()) == {"webgpu"}, case.id
+    launched = [name for name, answer in told["answers"].items() if answer["dispatches"] > 0]
+    assert len(launched) > 0.9 * len(cases), sorted(told["answers"].keys() - set(launched))
+
+
+SESSION = """
+import ort from 'py-ort-web';
+%s
+const session = await ort.InferenceSession.create('model.pyort'%s);
+const x = new ort.Tensor('float32', Float32Array.from({ length: 4 * 8 * 8 }, (_, i) => (i %% 17) / 17), [1, 4, 8, 8]);
+const ran = await session.run({ x });
+const { y } = ran;
+"""
+
+
+@pytest.fixture
+def model(project: Path) -> Path:
+    py_ort.export(small_models.two_products(), project / "model.pyort")
+    return project
+
+
+def wanted() -> np.ndarray:
+    import onnxruntime
+
+    x = (np.arange(4 * 8 * 8) % 17 / 17).astype(np.float32).reshape(1, 4, 8, 8)
+    return onnxruntime.InferenceSession(small_models.two_products()).run(None, {"x": x})[0]
+
+
+PRINT = "console.log(JSON.stringify({ y: [...y.data], providers: session.executionProviders, %s }));\n"
+
+
+def printed(project: Path, script: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    (project / "script.mjs").write_text(script)
+    told = json.loads(node(project, "script.mjs", env=env).splitlines()[-1])
+    np.testing.assert_allclose(told["y"], wanted().ravel(), rtol=1e-4, atol=1e-5)
+    return told
+
+
+@pytest.mark.parametrize("proxy", ["false", "true"], ids=["here", "worker"])
+@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
+def test_in_a_worker_and_not(model: Path, provider: str, proxy: str, request: pytest.FixtureRequest) -> None:
+    """And the process ends by itself, whether the session was released or not."""
+    env = request.getfixturevalue("webgpu") if provider == "webgpu" else {}
+    script = SESSION % (f"ort.env.wasm.proxy = {proxy};", f", {{ executionProviders: ['{provider}'] }}")
+    told = printed(model, script + PRINT % "", env)
+    assert told["providers"][0] == provider
+
+
+def test_threads(model: Path) -> None:
+    """Workers start, and the result is the same."""
+    script = """
+    import worker_threads from 'node:worker_threads';
+    import { syncBuiltinESMExports } from 'node:module';
+    const started = [];
+    const { Worker } = worker_threads;
+    worker_threads.Worker = class extends Worker {
+      constructor(url, options) {
+        super(url, options);
+        started.push(options.name);
+      }
+    };
+    syncBuiltinESMExports();
+    """ + SESSION.replace("import ort from 'py-ort-web';", "const { default: ort } = await import('py-ort-web');")
+    script %= ("ort.env.wasm.numThreads = 3;", ", { executionProviders: ['wasm'] }")
+    assert printed(model, script + PRINT % "started")["started"] == ["py_ort thread 1", "py_ort thread 2"]
+
+
+def test_without_the_package_webgpu(model: Path) -> None:
+    """The next provider does it, with a word."""
+    script = "const said = []; console.warn = (text) => said.push(text);\n" + SESSION
+    told = printed(model, (script % ("", "")) + PRINT % "said")
+    assert told["providers"] == ["wasm"]
+    (word,) = told["said"]
+    assert "npm install webgpu" in word
+
+
+def test_a_file_that_is_not_there(model: Path) -> None:
+    script = """
+    import ort from 'py-ort-web';
+    const error = await ort.InferenceSession.create('missing.pyort').catch((e) => e);
+    console.log(error.name, error.message);
+    """
+    (model / "script.mjs").write_text(script)
+    said = node(model, "script.mjs")
+    assert "RuntimeError(fail)" in said and "missing.pyort" in said and "ENOENT" in said, said
