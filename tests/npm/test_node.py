@@ -132,7 +132,8 @@ def test_cases_on_webgpu(project: Path, webgpu: dict[str, str]) -> None:
     assert told["device"]
     for case in cases:
         placement = Package(project / "cases" / f"{case.id}.pyort").planned(["webgpu", "wasm"], {}).placement
-        assert set(placement.counts()) == {"webgpu"}, case.id
+        launches = placement.launches()
+        assert placement.counts()["webgpu"] > 0 == launches.get("wasm", 0), case.id
     launched = [name for name, answer in told["answers"].items() if answer["dispatches"] > 0]
     assert len(launched) > 0.9 * len(cases), sorted(told["answers"].keys() - set(launched))
 

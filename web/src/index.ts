@@ -8,10 +8,23 @@
 // Its other files lie beside it, unless `env.wasm.wasmPaths` says where.
 export { env, type Env } from './api/env';
 export type { LogLevel, WebAssemblyFlags, WebGpuFlags } from './api/env_types';
-export type { ExecutionProvider, ExecutionProviderName, ExternalFile, WebGpuProvider } from './api/providers';
+export type {
+  ExecutionProvider,
+  ExecutionProviderName,
+  ExternalDataFileDescription,
+  ExternalDataFileType,
+  ExternalFile,
+  FileType,
+  WebGpuProvider,
+} from './api/providers';
 export { type Fetches, InferenceSession } from './api/inference_session';
 export type { ValueMetadata } from './api/metadata';
-export type { InferenceRunOptions, InferenceSessionOptions, OutputLocation } from './api/session_options';
+export type {
+  InferenceRunOptions,
+  InferenceSessionOptions,
+  OnnxValueDataLocation,
+  OutputLocation,
+} from './api/session_options';
 export { Tensor } from './api/tensor';
 export type * from './api/tensor_types';
 export type { OnnxValue, OnnxValues } from './api/values';

@@ -32,6 +32,11 @@ export interface ExternalFile {
   readonly data: ModelFile;
 }
 
+// The same by onnxruntime-web's names.
+export type FileType = ModelFile;
+export type ExternalDataFileDescription = ExternalFile;
+export type ExternalDataFileType = ExternalFile | string;
+
 export function isWebGpu(provider: ExecutionProvider): boolean {
   return (typeof provider === 'string' ? provider : provider.name) === 'webgpu';
 }

@@ -8,11 +8,13 @@ import type { WebGpuOptions } from '../core/webgpu_options';
 import { deviceOfPage, env, severityOf } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
-import { type ExecutionProvider, type ExternalFile, isWebGpu } from './providers';
+import { type ExecutionProvider, type ExternalDataFileType, isWebGpu } from './providers';
 import { runtimeFiles } from './runtime_files';
 import { invalid } from './elements';
 
 export type OutputLocation = 'cpu' | 'gpu-buffer';
+/** By onnxruntime-web's name. */
+export type OnnxValueDataLocation = OutputLocation;
 
 export interface InferenceSessionOptions {
   /** Best first. One that is not there is left out, with a warning. Default: WebGPU, then wasm. */
@@ -30,7 +32,7 @@ export interface InferenceSessionOptions {
   readonly logId?: string;
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
   /** The further files of a model in parts, where they are not beside its URL: a string is both path and URL. */
-  readonly externalData?: readonly (ExternalFile | string)[];
+  readonly externalData?: readonly ExternalDataFileType[];
   /** Keep the model in the browser's cache, under its URL: it is then fetched once. Default: no. */
   readonly cache?: boolean;
   /** Told of downloads and of shaders that are compiled. */
