@@ -15,7 +15,7 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import EngineError, PyOrtError
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.ReleaseSession import ReleaseSessionT
 from py_ort.schema.gen.Run import RunT
@@ -49,7 +49,10 @@ def find_dist() -> Path:
     """
     if named := os.environ.get("ORT_WEB_DIST"):
         return Path(named)
-    return npm_package("onnxruntime-web", VERSION) / "node_modules/onnxruntime-web/dist"
+    try:
+        return npm_package("onnxruntime-web", VERSION) / "node_modules/onnxruntime-web/dist"
+    except EngineError as e:
+        raise EngineError(f"{e}; or set ORT_WEB_DIST to a copy's folder") from e
 
 
 class Peer:
