@@ -37,6 +37,8 @@ class StaticSite:
         self.headers = dict(headers or {})
         #: What was asked for.
         self.asked: list[str] = []
+        #: Paths that are answered when their event is set.
+        self.held: dict[str, threading.Event] = {}
         self._told: queue.Queue[Any] = queue.Queue()
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", port), functools.partial(_Handler, self, directory=str(folder))
@@ -82,6 +84,8 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._site.asked.append(self.path)
+        if self.path in self._site.held:
+            self._site.held[self.path].wait(60)
         if self.path == "/favicon.ico":
             self.send_response(204)
             self.end_headers()

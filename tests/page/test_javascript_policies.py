@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -88,6 +89,19 @@ def test_without_isolation_there_is_one_thread_and_a_word(folder, serve):
     told = visit(serve(folder))
     (word,) = [text for text in told["said"]["info"] if "one thread" in text]
     assert "is not cross-origin isolated: its server must send Cross-Origin-Opener-Policy" in word
+
+
+@pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
+def test_the_core_does_not_wait_for_the_model(folder, serve, query):
+    site = serve(folder)
+    site.held["/parted.pyort"] = threading.Event()
+    with browsing("chromium", f"{site.origin}/javascript_policy.html{query}"):
+        deadline = time.monotonic() + 30
+        while not {"/parted.pyort", "/core.wasm", "/core.mjs"} <= set(site.asked) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert {"/parted.pyort", "/core.wasm", "/core.mjs"} <= set(site.asked)
+        site.held["/parted.pyort"].set()
+        assert len(site.told()["y"]) == 7
 
 
 def test_the_server_of_python(folder):

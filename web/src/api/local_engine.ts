@@ -56,6 +56,8 @@ export class LocalEngine implements Engine {
       const source = ofPackage(await model.plan(number));
       return Session.load(source, { runtime, webgpu, wasm, threads, onProgress, signal });
     };
+    // The core is fetched while the file's beginning is on its way; what is wrong with it, whoever wants it is told.
+    runtime.core().catch(() => undefined);
     const model = await open();
     try {
       const { number, webgpu } = await choosePlan(model, runtime, request);
