@@ -183,6 +183,7 @@ def _typescript(functions: Functions) -> str:
                 "unsigned": row.unsigned or row.integer,
                 "ends": row.ends,
                 "gate": row.gate,
+                "piecewise": list(row.piecewise),
             }
         )
         for row in functions
@@ -209,6 +210,8 @@ export interface ScalarFunction {{
   /** Whether it may end a product, and whether recurrent layers may have it. */
   readonly ends: boolean;
   readonly gate: boolean;
+  /** Numbers of PIECEWISE, or names of the parameters that are; empty where it is not piecewise linear. */
+  readonly piecewise: readonly (number | string)[];
 }}
 
 export const SCALAR_FUNCTIONS: readonly ScalarFunction[] = [

@@ -34,6 +34,8 @@ class ScalarFunction:
         gate: Whether recurrent layers may have it.
         cheap: Whether computing it again costs less than keeping the result.
         never_negative: Whether no result is below zero.
+        piecewise: What makes it scale * x + shift within bounds, times x or not: scale, shift, low, high, 1 or 0; each
+            a number or a parameter's name. WebGPU's kernels have one shader for all of these.
         simd: C++ in place of the formula's: of four floats at a time.
         wgsl: WGSL in place of the formula's.
         integer: WGSL of such an operator's integers, where it differs.
@@ -50,6 +52,7 @@ class ScalarFunction:
     gate: bool = False
     cheap: bool = False
     never_negative: bool = False
+    piecewise: tuple[float | str, ...] = ()
     simd: str = ""
     wgsl: str = ""
     integer: str = ""
@@ -69,6 +72,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
             "relu(x)",
             types="signed",
             integer="max(x, T(0))",
+            piecewise=(1.0, -0.0, 0.0, math.inf, 0.0),
             ends=True,
             gate=True,
             cheap=True,
@@ -79,6 +83,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
             "clamp(x, low, high)",
             {"low": -math.inf, "high": math.inf},
             domains=(),  # whose bounds are inputs
+            piecewise=(1.0, -0.0, "low", "high", 0.0),
             ends=True,
         ),
         _F("LeakyRelu", "alpha * x if x < 0 else x", {"alpha": 0.01}, ends=True, gate=True, cheap=True),
@@ -95,6 +100,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
             "HardSigmoid",
             "clamp(alpha * x + beta, 0, 1)",
             {"alpha": 0.2, "beta": 0.5},
+            piecewise=("alpha", "beta", 0.0, 1.0, 0.0),
             ends=True,
             gate=True,
             cheap=True,
@@ -103,6 +109,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
         _F(
             "HardSwish",
             "x * clamp(x * 0.16666666666666666 + 0.5, 0, 1)",
+            piecewise=(1 / 6, 0.5, 0.0, 1.0, 1.0),
             ends=True,
             cheap=True,
         ),

@@ -106,14 +106,16 @@ export function programOf({ residual, function: found, offset }: Form): Program 
   return { instructions, numbers: [...(found?.numbers ?? []), ...(offset === undefined ? [] : [offset])] };
 }
 
-/** The parameters of PIECEWISE with which it is another function, or none. What is not clamped has no bounds. */
-const PIECES: { readonly [op: string]: ((numbers: readonly number[]) => readonly number[]) | undefined } = {
-  none: () => [1, -0, -Infinity, Infinity, 0],
-  Relu: () => [1, -0, 0, Infinity, 0],
-  Clip: ([low, high]) => [1, -0, low, high, 0],
-  HardSigmoid: ([alpha, beta]) => [alpha, beta, 0, 1, 0],
-  HardSwish: () => [1 / 6, 0.5, 0, 1, 1],
-};
+/** The numbers of PIECEWISE with which it is nothing at all. What is not clamped has no bounds. */
+const NOTHING = [1, -0, -Infinity, Infinity, 0];
+
+/** Those with which it is a function; undefined where it is not piecewise linear. */
+function pieces({ op, numbers }: { readonly op: string; readonly numbers: readonly number[] }): number[] | undefined {
+  const row = SCALAR_FUNCTIONS.find(({ name }) => name === op);
+  if (!row || row.piecewise.length === 0) return undefined;
+  const names = Object.keys(row.parameters);
+  return row.piecewise.map((piece) => (typeof piece === 'number' ? piece : numbers[names.indexOf(piece)]));
+}
 
 /**
  * The epilogue as one that shares its shader with others and with none at all, where there is such a form: fewer
@@ -122,8 +124,7 @@ const PIECES: { readonly [op: string]: ((numbers: readonly number[]) => readonly
 export function shared(epilogue: Program | undefined): Program {
   const form = epilogue ? recognized(epilogue) : {};
   if (!form) return epilogue!;
-  const { op, numbers } = form.function ?? { op: 'none', numbers: [] };
-  const made = PIECES[op]?.(numbers);
+  const made = form.function ? pieces(form.function) : NOTHING;
   const { residual = 'first' } = form;
   return programOf({ ...form, residual, ...(made && { function: { op: PIECEWISE.name, numbers: made } }) });
 }

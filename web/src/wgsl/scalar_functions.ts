@@ -18,6 +18,7 @@ export const PIECEWISE: ScalarFunction = {
   unsigned: '',
   ends: false,
   gate: false,
+  piecewise: ['scale', 'shift', 'low', 'high', 'gated'],
 };
 
 export function scalarFunction(name: string): ScalarFunction {
