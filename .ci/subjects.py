@@ -59,6 +59,8 @@ def main() -> int:
         if said := fault(subject):
             print(f"{name}: {subject!r} {said}")
             found += 1
+    if found:
+        print("Reword what is not on main yet: git commit --amend, or git rebase -i")
     return 1 if found else 0
 
 

@@ -6,6 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument
@@ -116,7 +117,7 @@ def _named(inputs: Sequence[NodeArg]) -> Iterator[tuple[NodeArg, int, str]]:
                 yield arg, axis, dim
 
 
-def _is_name(dim: str | None) -> bool:
+def _is_name(dim: str | None) -> TypeGuard[str]:
     """Whether it says which size it is: PaddlePaddle's exporter calls each open one "?"."""
     return dim is not None and any(letter.isalnum() for letter in dim)
 
