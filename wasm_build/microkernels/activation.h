@@ -41,13 +41,13 @@ inline void apply(const Epilogue& epilogue, v128_t (&values)[N]) {
   for (int i = 0; i < N; ++i) values[i] = copies[i];
 }
 
-// The residual behind all else, added to what was stored already: it is rare, and out of line it takes no registers of
-// the loops.
-[[gnu::noinline]] inline void add_stored(float* y, size_t y_stride, const float* z, size_t z_stride, int32_t rows,
-                                         int32_t columns) {
-  for (int32_t row = 0; row < rows; ++row, y += y_stride, z += z_stride)
-    for (int32_t c = 0; c < columns; c += 4)
-      store_some(y + c, simd::add(load_some(y + c, columns - c), load_some(z + c, columns - c)), columns - c);
+// The residual behind all else: it is rare, and out of line it takes no registers of the loops. values: [rows][vectors]
+// copies, which alone have an address. It is read before anything is stored: the result may lie where it does.
+[[gnu::noinline]] inline void add_rows(v128_t* values, const float* z, size_t stride, int32_t rows, int32_t vectors,
+                                       int32_t columns) {
+  for (int32_t row = 0; row < rows; ++row, z += stride)
+    for (int32_t v = 0; v < vectors; ++v, ++values)
+      if (v * 4 < columns) *values = simd::add(*values, load_some(z + v * 4, columns - v * 4));
 }
 
 // One vector; the residual is `z`, if any.

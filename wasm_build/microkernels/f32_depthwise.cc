@@ -35,11 +35,13 @@ inline void tile(const F32Depthwise& d, const float* const* taps, int32_t tap_co
       for (int v = 0; v < V; ++v)
         sums[p][v] = simd::add(sums[p][v], load_some(d.z + at + v * 4, d.channels - channel - v * 4));
     apply(d.epilogue, sums[p]);
-    for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
     if (d.z && d.epilogue.residual_last) {
-      const int32_t left = d.channels - channel;
-      add_stored(d.y + at, 0, d.z + at, 0, 1, left < V * 4 ? left : V * 4);
+      v128_t copies[V];
+      for (int v = 0; v < V; ++v) copies[v] = sums[p][v];
+      add_rows(copies, d.z + at, 0, 1, V, d.channels - channel);
+      for (int v = 0; v < V; ++v) sums[p][v] = copies[v];
     }
+    for (int v = 0; v < V; ++v) store_some(d.y + at + v * 4, sums[p][v], d.channels - channel - v * 4);
   }
 }
 

@@ -62,15 +62,20 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   }
   apply(g.epilogue, sums.left);
   apply(g.epilogue, sums.right);
-  float* const first = g.c + static_cast<size_t>(row) * g.c_stride + column;
-  float* c = first;
+  if (z && g.epilogue.residual_last) {
+    v128_t copies[2 * R];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) copies[2 * r] = sums.left[r], copies[2 * r + 1] = sums.right[r];
+    add_rows(copies, z, g.z_stride, R, 2, columns);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) sums.left[r] = copies[2 * r], sums.right[r] = copies[2 * r + 1];
+  }
+  float* c = g.c + static_cast<size_t>(row) * g.c_stride + column;
 #pragma clang loop unroll(full)
   for (int r = 0; r < R; ++r, c += g.c_stride) {
     store_some(c, sums.left[r], columns);
     if (columns > 4) store_some(c + 4, sums.right[r], columns - 4);
   }
-  if (z && g.epilogue.residual_last)
-    add_stored(first, g.c_stride, z, g.z_stride, R, columns < kColumns ? columns : kColumns);
 }
 
 // A switch, not a table of functions: side modules have no data of their own.

@@ -87,12 +87,17 @@ void transform_output(const F32Winograd& f, const Tile& tile, const float* from,
         if (there[i]) y[i] = add(y[i], load_some(f.z + at[i] + c, left));
     }
     apply(f.epilogue, y);
+    if (f.z && f.epilogue.residual_last) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < 4; ++i) {
+        v128_t copy = y[i];
+        if (there[i]) add_rows(&copy, f.z + at[i] + c, 0, 1, 1, left);
+        y[i] = copy;
+      }
+    }
 #pragma clang loop unroll(full)
     for (int i = 0; i < 4; ++i)
       if (there[i]) store_some(f.y + at[i] + c, y[i], left);
-    if (f.z && f.epilogue.residual_last)
-      for (int i = 0; i < 4; ++i)
-        if (there[i]) add_stored(f.y + at[i] + c, 0, f.z + at[i] + c, 0, 1, left < 4 ? left : 4);
   }
 }
 
