@@ -1,6 +1,6 @@
 // Sessions as onnxruntime-web has them: tensors in and out, on the CPU or the GPU; the model runs in a worker, or here.
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { RuntimeError } from '../errors';
 import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
@@ -25,7 +25,7 @@ import {
 } from './session_options';
 import type { Tensor } from './tensor';
 import { Loans, type OnnxValue, type OnnxValues, result } from './values';
-import { WorkerEngine } from './worker_engine';
+import { WorkerEngine, WorkerFailed } from './worker_engine';
 
 /** Names of outputs; or tensors to write them into, null where the session makes one. */
 export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
@@ -260,11 +260,10 @@ async function startEngine(model: ModelFile, options: InferenceSessionOptions, l
   if (!here && env.wasm.proxy !== false) {
     const script = new URL(request.runtime.files.worker);
     try {
-      await WorkerEngine.start(script);
       return await WorkerEngine.create(request, script, listener);
     } catch (error) {
-      if (!(error instanceof RuntimeError) || !/^the worker of py_ort failed/.test(error.message)) throw error;
-      listener.log(2, 'session', `${messageOf(error)}: the session runs in the page's own thread`);
+      if (!(error instanceof WorkerFailed)) throw error;
+      listener.log(2, 'session', `${error.message}: the session runs in the page's own thread`);
     }
   } else if (here && env.wasm.proxy) {
     listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${here}`);

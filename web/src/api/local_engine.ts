@@ -36,14 +36,10 @@ export class LocalEngine implements Engine {
   private comingBack: Promise<void> | undefined;
 
   private constructor(
-    readonly session: Session,
+    private current: Session,
     readonly description: EngineDescription,
     private readonly again: () => Promise<Session>,
-  ) {
-    this.current = session;
-  }
-
-  private current: Session;
+  ) {}
 
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
     const open = () =>

@@ -1,10 +1,14 @@
 // The worker in which sessions of the API run: see WorkerEngine, which asks.
+import { ErrorCode } from '../schema';
 import { codeOf, messageOf, RuntimeError } from '../errors';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
 import type { Answer, Question } from './worker_messages';
+import type { TensorKeeper } from './keeper';
 import { LocalEngine, sharedRuntime } from './local_engine';
 
 const engines = new Map<number, LocalEngine>();
+/** Of sessions that were released: what they left on the GPU stays until the page lets it go. */
+const keepers = new Map<number, TensorKeeper>();
 const underWay = new Map<number, AbortController>();
 
 const say = (answer: Answer, transfer: Transferable[] = []) => self.postMessage(answer, { transfer });
@@ -24,24 +28,34 @@ async function answer(question: Question, signal: AbortSignal): Promise<{ value:
       return { value: { description: engine.description, onGpu: engine.keeper !== undefined } };
     }
     case 'run': {
-      const result = await engines.get(question.session)!.run(question.feeds, { ...question.options, signal });
+      const engine = engines.get(question.session);
+      if (!engine) throw new RuntimeError(ErrorCode.no_such_session, 'this session was released');
+      const result = await engine.run(question.feeds, { ...question.options, signal });
       return { value: result, transfer: Object.values(result.outputs).flatMap(buffersOf) };
     }
     case 'download': {
       const { gpuId, dtype, dims } = question;
-      const bytes = await engines.get(question.session)!.keeper!.download(gpuId, dtype, dims);
+      const bytes = await keeperOf(question.session)!.download(gpuId, dtype, dims);
       return { value: bytes, transfer: [bytes.buffer] };
     }
     case 'free':
-      engines.get(question.session)?.keeper?.free(question.gpuId);
+      keeperOf(question.session)?.free(question.gpuId);
       return { value: undefined };
-    case 'release':
-      await engines.get(question.session)?.release();
+    case 'release': {
+      const engine = engines.get(question.session);
+      if (engine?.keeper) keepers.set(question.session, engine.keeper);
+      engines.delete(question.session);
+      await engine?.release();
       return { value: undefined };
+    }
     case 'abort':
       underWay.get(question.of)?.abort();
       return { value: undefined };
   }
+}
+
+function keeperOf(session: number): TensorKeeper | undefined {
+  return engines.get(session)?.keeper ?? keepers.get(session);
 }
 
 function buffersOf(value: Value): ArrayBuffer[] {

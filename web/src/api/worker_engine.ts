@@ -1,6 +1,6 @@
 // A model that runs in a worker, so that the page's own thread stays free.
 import { type DType, ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { messageOf, RuntimeError } from '../errors';
 import { type HostWorker, host } from '../host';
 import type { Feeds } from '../session/feeds';
 import type { RunResult } from '../session/run_options';
@@ -16,11 +16,18 @@ interface Pending {
   readonly listener?: Partial<Listener>;
 }
 
+/** There is no worker, or it has failed: a session may run in the page's own thread instead. */
+export class WorkerFailed extends RuntimeError {
+  constructor(why: string) {
+    super(ErrorCode.fail, `the worker of py_ort failed: ${why}`);
+  }
+}
+
 /** The worker of all sessions of the page that have one. */
 class SessionWorker {
   private readonly pending = new Map<number, Pending>();
   private next = 1;
-  private ended: RuntimeError | undefined;
+  private ended: WorkerFailed | undefined;
   readonly ready: Promise<void>;
 
   private readonly logs = new Map<number, Listener['log']>();
@@ -31,10 +38,7 @@ class SessionWorker {
       started = resolve;
       worker.onerror = ({ message, filename, lineno }) => {
         const where = filename ? ` (${filename}:${lineno})` : '';
-        this.ended = new RuntimeError(
-          ErrorCode.fail,
-          `the worker of py_ort failed: ${message || 'its script could not be loaded'}${where}`,
-        );
+        this.ended = new WorkerFailed(`${message || 'its script could not be loaded'}${where}`);
         reject(this.ended);
         for (const { reject: tell } of this.pending.values()) tell(this.ended);
         this.pending.clear();
@@ -71,6 +75,11 @@ class SessionWorker {
     return { id, answer };
   }
 
+  /** A session is over: its listener is not told any more. */
+  forget(session: number): void {
+    this.logs.delete(session);
+  }
+
   private heard(data: Exclude<Answer, { tell: 'ready' | 'log' }>): void {
     const pending = this.pending.get(data.id);
     if (data.tell === 'progress') return pending?.listener?.onProgress?.(data.stage, data.done, data.total);
@@ -87,10 +96,16 @@ class SessionWorker {
 
 let shared: Promise<SessionWorker> | undefined;
 
-/** @throws where no worker can be had: by the page's policy, or because its script is not there. */
+/** @throws WorkerFailed where none can be had: by the page's policy, or because its script is not there. */
 function sharedWorker(url: URL): Promise<SessionWorker> {
   shared ??= (async () => {
-    const worker = new SessionWorker(host.startWorker(url, 'py_ort'));
+    let started: HostWorker;
+    try {
+      started = host.startWorker(url, 'py_ort');
+    } catch (error) {
+      throw new WorkerFailed(messageOf(error));
+    }
+    const worker = new SessionWorker(started);
     await worker.ready;
     return worker;
   })();
@@ -108,13 +123,9 @@ export class WorkerEngine implements Engine {
     readonly keeper: TensorKeeper | undefined,
   ) {}
 
-  /** Starts the worker, if it is not there. @throws where there can be none. */
-  static async start(url: URL): Promise<void> {
-    if (shared && (await shared.catch(() => undefined))?.gone) shared = undefined;
-    await sharedWorker(url);
-  }
-
+  /** @param url of the worker's script. @throws WorkerFailed where there can be none, or it ends meanwhile. */
   static async create(request: EngineRequest, url: URL, listener: Listener): Promise<WorkerEngine> {
+    if (shared && (await shared.catch(() => undefined))?.gone) shared = undefined;
     const worker = await sharedWorker(url);
     const { id, answer } = worker.ask<{ description: EngineDescription; onGpu: boolean }>(
       { ask: 'create', request },
@@ -133,7 +144,8 @@ export class WorkerEngine implements Engine {
     return this.worker.ask<RunResult>({ ask: 'run', session: this.id, feeds, options }, { signal }).answer;
   }
 
-  release(): Promise<void> {
-    return this.worker.ask<void>({ ask: 'release', session: this.id }).answer;
+  async release(): Promise<void> {
+    await this.worker.ask<void>({ ask: 'release', session: this.id }).answer;
+    this.worker.forget(this.id);
   }
 }
