@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -24,7 +25,7 @@ from py_ort.schema.scalar_functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[3]
 CORE, WEB, TABLES = ROOT / "wasm_build/src/kernels", ROOT / "web/src/kernels", ROOT / "tests/ops"
-ASSETS = ROOT / "py_ort/assets"
+ASSETS, HELPERS_OF_TESTS = ROOT / "py_ort/assets", ROOT / "tests/helpers"
 #: Folders of kernels that are no family: what many families use.
 HELPERS = {"shared"}
 #: Families without a table of their own.
@@ -110,7 +111,14 @@ def tables() -> dict[str, list[Key]]:
         "import json; from tables import OWN, SHARED; all = SHARED | OWN; "
         "print(json.dumps({name: [(case.domain, case.op) for case in cases] for name, cases in all.items()}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=TABLES, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=TABLES,
+        env=os.environ | {"PYTHONPATH": str(HELPERS_OF_TESTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     return {name: [_plain(*key) for key in keys] for name, keys in json.loads(done.stdout).items()}
 
 
