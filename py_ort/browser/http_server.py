@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import logging
-import mimetypes
 import re
 import secrets
 import socket
@@ -23,6 +22,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from py_ort.browser.strangers import Strangers
+from py_ort.content_types import content_type
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 from py_ort.wire.parts import LazyPart, Part, size_of
@@ -51,9 +51,6 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 _BLOBS = "/blob/"
 #: Seconds that a stranger may take to be sent a file of the page.
 _SENDING = 60.0
-mimetypes.add_type("text/javascript", ".mjs")
-mimetypes.add_type("text/javascript", ".js")
-mimetypes.add_type("application/wasm", ".wasm")
 
 
 class Blob:
@@ -216,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.NOT_FOUND)
         self._on_asset(self.path)
         self._give(_SENDING)
-        self._send(Blob([file.read_bytes()], mimetypes.guess_type(file.name)[0] or "application/octet-stream"))
+        self._send(Blob([file.read_bytes()], content_type(file.name)))
         self._give(None)
 
     def _give(self, seconds: float | None) -> None:

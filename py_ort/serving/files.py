@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import mimetypes
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -11,21 +10,14 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from py_ort.content_types import content_type
+
 _CHUNK = 1 << 20
-_TYPES = {
-    ".js": "text/javascript",
-    ".mjs": "text/javascript",
-    ".wasm": "application/wasm",
-    ".pyort": "application/x-pyort",
-    ".onnx": "application/octet-stream",
-    ".webmanifest": "application/manifest+json",
-}
+_MODEL = content_type("model.pyort")
 
 
-def content_type(name: str) -> str:
-    """Return the type of a file, by its name."""
-    suffix = Path(name).suffix.lower()
-    found = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+def _with_charset(name: str) -> str:
+    found = content_type(name)
     return f"{found}; charset=utf-8" if found.startswith("text/") or found == "application/json" else found
 
 
@@ -63,7 +55,7 @@ async def send(request: web.Request, file: Path, name: str = "") -> web.StreamRe
     with os.fdopen(handle, "rb") as opened:
         found = os.fstat(opened.fileno())
         tag = f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
-        return await _send(request, opened, found.st_size, tag, content_type(name or file.name))
+        return await _send(request, opened, found.st_size, tag, _with_charset(name or file.name))
 
 
 async def send_bytes(request: web.Request, content: bytes, tag: str, kind: str) -> web.StreamResponse:
@@ -75,7 +67,7 @@ async def send_bytes(request: web.Request, content: bytes, tag: str, kind: str) 
 
 async def _send(request: web.Request, opened: BinaryIO, size: int, tag: str, kind: str) -> web.StreamResponse:
     # Models are not for the runtime's own cache, which asks nobody whether they are still the same.
-    keep = "no-store" if kind == _TYPES[".pyort"] else "no-cache"
+    keep = "no-store" if kind == _MODEL else "no-cache"
     headers = {"Content-Type": kind, "ETag": f'"{tag}"', "Cache-Control": keep, "Accept-Ranges": "bytes"}
     if request.if_none_match and any(each.value in (tag, "*") for each in request.if_none_match):
         return web.Response(status=304, headers=headers)

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 
+from py_ort.content_types import content_type
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.exporting.page import RUNTIME
 from py_ort.exporting.runtime_files import runtime_files
@@ -27,7 +28,7 @@ from py_ort.serving.models import Models
 from py_ort.serving.pages import PREFIX, SCRIPT, list_of_models, page_of, with_overlay
 
 #: What a runtime says that takes a `.pyort` file in the place of the ONNX file that it asks for.
-_TAKES = "application/x-pyort"
+_TAKES = content_type("model.pyort")
 #: A model's file, or a further part of it.
 _EXPORTED = re.compile(r"(.+)\.pyort((?:\.\d+)?)", re.DOTALL)
 #: Seconds between looks at the folder; more where a look takes longer than a part of that.

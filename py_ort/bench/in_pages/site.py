@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import mimetypes
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from py_ort.content_types import content_type
 
 _COMPRESSED = (".js", ".mjs", ".wasm", ".html")
 _PAGE = """<!doctype html>
@@ -46,9 +47,7 @@ class Site:
         """Serve a file."""
         data = content if isinstance(content, bytes) else content.read_bytes()
         packed = path.endswith(_COMPRESSED)
-        kind = {".mjs": "text/javascript", ".wasm": "application/wasm"}.get(Path(path).suffix)
-        kind = kind or mimetypes.guess_type(path)[0] or "application/octet-stream"
-        self._files[path] = kind, gzip.compress(data) if packed else data, packed
+        self._files[path] = content_type(path), gzip.compress(data) if packed else data, packed
 
     def add_page(self, path: str, title: str, settings: Mapping[str, Any]) -> None:
         """Serve a page of the benchmark."""

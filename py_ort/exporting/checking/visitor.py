@@ -16,6 +16,7 @@ import numpy as np
 from py_ort.browser.http_server import HEADERS
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.visit import visit
+from py_ort.content_types import content_type
 from py_ort.exceptions import EngineError
 from py_ort.exporting.page import RUNTIME
 from py_ort.exporting.runtime_files import runtime_files
@@ -129,8 +130,8 @@ async def run_jobs(
 
 async def _with_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update({name: value for name, value in HEADERS.items() if name != "Accept-Ranges"})
-    if request.path.endswith((".mjs", ".js")):
-        response.content_type = "text/javascript"
+    if request.path.endswith((".mjs", ".js", ".wasm")):
+        response.content_type = content_type(request.path)
 
 
 def _told(model: str, job: Job, contents: list[bytes]) -> dict[str, Any]:
