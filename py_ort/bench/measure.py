@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import statistics
 import time
@@ -25,6 +24,7 @@ from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
 from py_ort.testing.model_inputs import ModelInputs
+from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
 
 
@@ -301,30 +301,14 @@ def _feeds(
     model: bytes, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
     """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
-    native = _native(model)
+    native = NativeModel(model)
     inputs = ModelInputs.of(model)
     tried = list(candidates(inputs.args, shapes, given=given, dims=dims, values=inputs.accepted))
     for feeds in tried:
         # Of another size than the model wants: what native onnxruntime says of the last one, ours will say too.
-        with contextlib.suppress(Exception):
-            return feeds, native(feeds) if native else None
+        if (outputs := native.run(feeds)) is not None:
+            return feeds, dict(zip(native.output_names(), outputs, strict=True))
     return tried[0], None
-
-
-def _native(model: bytes) -> Callable[[dict[str, np.ndarray]], dict[str, Any]] | None:
-    """Return native onnxruntime's run of a model; None if it is not installed, or does not take the model."""
-    try:
-        import onnxruntime
-    except ImportError:
-        return None
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception:  # it is a check, not the job: a model that native onnxruntime refuses is timed all the same
-        return None
-    names = [output.name for output in session.get_outputs()]
-    return lambda feeds: dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def _relative_error(got: np.ndarray, wanted: np.ndarray) -> float:

@@ -19,6 +19,7 @@ from py_ort.compiler.package.format import Header, PlanEntry
 from py_ort.exceptions import BrowserError, InvalidArgument
 from py_ort.exporting.checking.visitor import Job, Result, run_jobs
 from py_ort.testing.case import Tolerance, difference
+from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
 
 #: Of outputs whose elements have 16 bits or fewer, and of all others.
@@ -125,7 +126,7 @@ def check_export(
     header = Package(path).header
     files = [path, *(path.parent / part.name for part in header.parts)]
     report("running native onnxruntime", 0, 0)
-    native = _Native(model)
+    native = NativeModel(model)
     jobs, wanted = _jobs(header, feeds or {}, values or {}, native)
     reference = native.name if wanted else ""
     chosen = [BrowserOptions.of(each) for each in browsers] or _installed()
@@ -158,51 +159,8 @@ def _installed() -> list[BrowserOptions]:
 Outputs = list[Sequence[Any]]
 
 
-class _Native:
-    """Native onnxruntime, with the model.
-
-    Attributes:
-        name: What it is called.
-        trouble: Why it does not run, or what it said last; "".
-    """
-
-    def __init__(self, model: str | os.PathLike[str] | bytes | None) -> None:
-        self.name, self.trouble, self._session = "", "", None
-        if model is None:
-            self.trouble = "no ONNX model was given"
-            return
-        try:
-            import onnxruntime
-        except ImportError:
-            self.trouble = "native onnxruntime is not installed"
-            return
-        self.name = f"onnxruntime {onnxruntime.__version__}"
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        source = model if isinstance(model, bytes) else os.fsdecode(model)
-        try:
-            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-        except Exception as e:  # its own errors have no common class
-            self._refuses(e)
-
-    def run(self, feeds: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Return its outputs; None if there are none."""
-        if self._session is None:
-            return None
-        try:
-            outputs: Sequence[Any] = self._session.run(None, dict(feeds))
-        except Exception as e:
-            self._refuses(e)
-            return None
-        self.trouble = ""
-        return outputs
-
-    def _refuses(self, error: Exception) -> None:
-        self.trouble = f"{self.name} refuses the model or its inputs: {str(error).splitlines()[0]}"
-
-
 def _jobs(
-    header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]], native: _Native
+    header: Header, given: Mapping[str, np.ndarray], values: Mapping[str, Sequence[int]], native: NativeModel
 ) -> tuple[list[Job], Outputs | None]:
     """Return a job for each plan, with the first feeds that native onnxruntime takes, and its outputs."""
     known = {arg.name: arg for arg in header.inputs}

@@ -1,0 +1,57 @@
+"""What native onnxruntime makes of a model, to compare with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class NativeModel:
+    """A model in native onnxruntime, where that is installed and takes it.
+
+    Args:
+        model: A file, or its bytes; None: there is none.
+
+    Attributes:
+        name: What it is called.
+        trouble: Why it does not run, or what it said last; "".
+    """
+
+    def __init__(self, model: str | os.PathLike[str] | bytes | None) -> None:
+        self.name, self.trouble, self._session = "", "", None
+        if model is None:
+            self.trouble = "no ONNX model was given"
+            return
+        try:
+            import onnxruntime
+        except ImportError:
+            self.trouble = "native onnxruntime is not installed"
+            return
+        self.name = f"onnxruntime {onnxruntime.__version__}"
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        source = model if isinstance(model, bytes) else os.fsdecode(model)
+        try:
+            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as e:  # its own errors have no common class
+            self._refuses(e)
+
+    def run(self, feeds: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Return its outputs, in the model's order; None if there are none."""
+        if self._session is None:
+            return None
+        try:
+            outputs: Sequence[Any] = self._session.run(None, dict(feeds))
+        except Exception as e:
+            self._refuses(e)
+            return None
+        self.trouble = ""
+        return outputs
+
+    def output_names(self) -> list[str]:
+        """Return the names of its outputs; none if it does not run."""
+        return [] if self._session is None else [output.name for output in self._session.get_outputs()]
+
+    def _refuses(self, error: Exception) -> None:
+        self.trouble = f"{self.name} refuses the model or its inputs: {str(error).splitlines()[0]}"
