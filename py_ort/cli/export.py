@@ -58,7 +58,7 @@ def export(
     """
     import py_ort
     from py_ort.exporting.checking.report import table, words, write_report
-    from py_ort.testing.accepted_values import accepted_values
+    from py_ort.testing.model_inputs import ModelInputs
 
     if not checked and (files or browsers or tolerance is not None):
         raise click.UsageError("--input, --browser and --tolerance are for --check")
@@ -70,8 +70,9 @@ def export(
         return
     with progress() as report:
         report("reading the model", 0, 0)
+        described = ModelInputs.of(model)
         for shape in shapes or ({},):
-            loaded = Inputs(shape, files, dims).load(model)
+            Inputs(shape, files, dims).check((*described.args, *described.overridable))
         output.mkdir(parents=True, exist_ok=True)
         options = Inputs(dims=dims).fix(py_ort.SessionOptions())
         file = output / f"{model.stem}.pyort"
@@ -87,9 +88,8 @@ def export(
         )
         found = None
         if checked:
-            accepted = accepted_values(loaded.model)
             found = py_ort.check_export(
-                file, model, files, browsers=browsers, tolerance=tolerance, values=accepted, progress=report
+                file, model, files, browsers=browsers, tolerance=tolerance, values=described.accepted, progress=report
             )
             written += write_report(found, file)
     _print(written)

@@ -82,14 +82,17 @@ def export(
         raise InvalidArgument(f"{name} cannot be exported for: {why}")
     each = [Target(tuple(with_wasm([name])), shape) for name in wanted.providers for shape in ({}, *shapes)]
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+    digest = ""
+    with contextlib.suppress(OSError, ValueError):  # reading it says what is wrong
+        digest = origin.digest(None)
     compiled: list[tuple[Target, CompiledModel]] = []
     for i, target in enumerate(each):
         report(f"compiling for {target}", i, len(each))
         settled = replace(compile_options({}, options), input_shapes={**options.input_shapes, **target.shapes})
         loaded = load_model(origin.source, folder=origin.folder)  # compiling changes it
         origin.settle(None, loaded.external)
-        with contextlib.suppress(OSError, ValueError):
-            loaded.identify(origin.digest(None))
+        if digest:
+            loaded.identify(digest)
         compiled.append((target, compile_model(loaded, providers=target.providers, options=settled)))
     with typed_errors("writing the file"):
         size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
