@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
+    from py_ort.bench import Row
+    from py_ort.bench.in_pages import PageRow
 
 
 @click.command()
@@ -69,7 +72,7 @@ def bench(
     browser: BrowserOptions,
 ) -> None:
     """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
-    from py_ort.bench import Row, failed, measure
+    from py_ort.bench import failed, measure
     from py_ort.bench.report import bridge_table, page, table
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
@@ -118,12 +121,10 @@ def bench(
         out.print(table(rows))
     if html_file:
         html_file.write_text(page(rows), encoding="utf-8")
-    for row in rows:
-        if row.error:
-            err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)
+    failures = _tell_failures(rows)
     if any(row.error.startswith(("InvalidArgument", "RuntimeException")) for row in rows):
         err.print("inputs of other sizes and contents are given with --shape, --dim and --input")
-    sys.exit(any(row.error for row in rows))
+    sys.exit(failures)
 
 
 def _pages(
@@ -161,6 +162,11 @@ def _pages(
         ]
     if write_json([row.as_dict() for row in rows], json_file):
         out.print(page_table(rows))
+    return _tell_failures(rows)
+
+
+def _tell_failures(rows: Sequence[Row] | Sequence[PageRow]) -> bool:
+    """Say what failed; return whether anything did."""
     for row in rows:
         if row.error:
             err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)
