@@ -37,15 +37,13 @@ class PackagedPlans:
             )
         self._origin, self._log = origin, log
         self._package: Package | None = None
-        self._warned = False
 
     @typed_errors("reading the .pyort file")
     def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
         """Open the file."""
         self._open()
         late = [name for name, changed in _decided_by_export(options).items() if changed]
-        if late and not self._warned:
-            self._warned = True
+        if late:
             self._log.warning("decided when the model was exported, so without effect: %s", ", ".join(late))
 
     @typed_errors("reading the .pyort file")
@@ -68,7 +66,7 @@ class PackagedPlans:
 
     def offers(self, shapes: Mapping[str, Sequence[int]]) -> bool:
         """Whether there is a plan for these shapes alone."""
-        return any(plan.shapes == {k: list(v) for k, v in shapes.items()} for plan in self._open().header.plans)
+        return any(plan.is_for(shapes) for plan in self._open().header.plans)
 
     def has_shapes(self) -> bool:
         """Whether there are plans for single shapes at all."""

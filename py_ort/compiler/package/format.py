@@ -66,6 +66,10 @@ class PlanEntry:
     weights: list[tuple[int, int, int]]
     placement: tuple[int, int]
 
+    def is_for(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Whether it was made for these shapes of inputs; {}: for all."""
+        return self.shapes == {name: list(shape) for name, shape in shapes.items()}
+
 
 @dataclass(frozen=True)
 class PartEntry:
@@ -186,6 +190,5 @@ def choose(plans: Sequence[PlanEntry], providers: Sequence[str], shapes: Mapping
         providers: Canonical names, in order.
         shapes: Those of the inputs, {}: any.
     """
-    wanted = {name: list(shape) for name, shape in shapes.items()}
-    fitting = (i for i, plan in enumerate(plans) if plan.providers == list(providers) and plan.shapes == wanted)
+    fitting = (i for i, plan in enumerate(plans) if plan.providers == list(providers) and plan.is_for(shapes))
     return next(fitting, None)
