@@ -90,7 +90,7 @@ def run_group(
             time_case(arguments, backend, browser, case, report, console)
         return
     for case in group.cases if arguments.download_model else ():
-        Path(f"{case.id.replace('/', '_').replace(' ', '_')}.onnx").write_bytes(case.model)
+        Path(f"{case.id.replace('/', '_').replace(' ', '_')}.onnx").write_bytes(case.model_bytes())
     options = RunnerOptions(
         PROVIDERS[backend],
         browser=browser,

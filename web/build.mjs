@@ -93,7 +93,7 @@ async function buildReports(assets) {
   } catch (e) {
     throw new Error(`@dagrejs/dagre is not installed: run \`npm ci\` in web/ (${e.message})`);
   }
-  for (const [name, js] of Object.entries({ profile: '', bench: '', check: '', graph: license.trim() })) {
+  for (const [name, js] of Object.entries({ profile: '', bench: '', check: '', matrix: '', graph: license.trim() })) {
     await esbuild.build({
       ...common,
       format: 'iife',

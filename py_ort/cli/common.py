@@ -41,13 +41,15 @@ def _known_providers(context: click.Context, parameter: click.Parameter, names: 
     return names
 
 
-provider_option = click.option(
-    "--provider",
-    "providers",
-    multiple=True,
-    callback=_known_providers,
-    metavar="P",
-    help="Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm.",
+def _provider_option(text: str) -> Callable[..., Any]:
+    return click.option("--provider", "providers", multiple=True, callback=_known_providers, metavar="P", help=text)
+
+
+provider_option = _provider_option(
+    "Execution provider: webgpu or wasm; repeat it for several, best first. Default: webgpu, then wasm."
+)
+each_provider_option = _provider_option(
+    "Execution provider: webgpu (with wasm behind it) or wasm; repeat it to run on each of several."
 )
 
 
@@ -79,21 +81,34 @@ kernels_option = click.option(
 
 def browser_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --browser, --launcher and --webgpu; the command gets them as `browser: BrowserOptions`."""
+    return _with_browsers(command, False)
 
-    def with_browser(*args: Any, browser: str | None, launcher: str, webgpu: str | None, **options: Any) -> Any:
-        given = {"browser": browser, "launcher": launcher, "webgpu": webgpu}
-        chosen = BrowserOptions(**{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-        return command(*args, browser=chosen, **options)
+
+def browsers_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add them with a --browser that may be repeated; the command gets `browsers`, a list of `BrowserOptions`."""
+    return _with_browsers(command, True)
+
+
+def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., Any]:
+    def with_browser(*args: Any, browser: Any, launcher: str | None, webgpu: str | None, **options: Any) -> Any:
+        chosen = []
+        for name in dict.fromkeys(browser or (None,)) if several else (browser,):
+            given = {"browser": name, "launcher": launcher, "webgpu": webgpu}
+            chosen.append(BrowserOptions(**{k: v for k, v in given.items() if v is not None}))
+        return command(*args, **({"browsers": chosen} if several else {"browser": chosen[0]}), **options)
 
     with_browser.__name__, with_browser.__doc__ = command.__name__, command.__doc__
     with_browser.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    again = " Repeat it for several." if several else ""
     for option in (
         click.option("--webgpu", type=click.Choice(WEBGPU), help="WebGPU on the GPU, on the CPU (software), or off."),
         click.option("--launcher", type=click.Choice(LAUNCHERS), help="How the browser is started."),
         click.option(
             "--browser",
+            multiple=several,
             metavar="B",
-            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium.",
+            help="chromium, firefox, webkit, a binary's path, cdp:URL, playwright:WSURL or capture. Default: chromium."
+            + again,
         ),
     ):
         with_browser = option(with_browser)

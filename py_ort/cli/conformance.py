@@ -1,4 +1,4 @@
-"""`py-ort conformance`: cases from ONNX, onnxruntime-web or a folder, on our providers."""
+"""`py-ort conformance`: cases from ONNX, onnxruntime-web or users, in browsers, on providers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.cli.common import OutputFile, browser_options, err, json_option, out, progress, provider_option, write_json
+from py_ort.cli.advice import in_flags
+from py_ort.cli.common import (
+    OutputFile,
+    browsers_options,
+    each_provider_option,
+    err,
+    json_option,
+    out,
+    progress,
+    write_json,
+)
 from py_ort.cli.inputs import Inputs, input_options
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
+    from py_ort.testing.results import Results
 
 
 def _expression(context: click.Context, parameter: click.Parameter, text: str) -> re.Pattern[str]:
@@ -24,10 +35,10 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 
 
 @click.command()
-@click.argument("source", metavar="onnx-node|ort-web:DIR|DIR")
-@provider_option
-@click.option("--no-fallback", is_flag=True, help="A node that the first provider cannot run is a failure.")
-@click.option("--skip-missing", is_flag=True, help="Skip all cases where the browser has not these providers.")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@each_provider_option
+@click.option("--no-fallback", is_flag=True, help="A node that the provider cannot run is a failure.")
+@click.option("--skip-missing", is_flag=True, help="Skip all cases where the browser has not the provider.")
 @click.option(
     *("--filter", "pattern"),
     default="",
@@ -35,6 +46,7 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
     metavar="RE",
     help="Only cases whose id contains this expression.",
 )
+@click.option("--sample", type=click.IntRange(1), default=1, metavar="N", help="Only one of N cases, by their names.")
 @click.option(
     "--jobs", type=click.IntRange(0, 64), default=0, help="Processes, each with a browser; default: one per core."
 )
@@ -45,67 +57,111 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
     metavar="FILE",
     help="Known failures.",
 )
+@click.option(
+    *("--against", "earlier"),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Show what changed since these results (of --json).",
+)
 @json_option("the results")
+@click.option("--junit", "junit_file", type=OutputFile(), metavar="FILE", help="Write them as JUnit XML.")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write them as a page.")
-@browser_options
+@browsers_options
 def conformance(
-    source: str,
+    sources: tuple[str, ...],
     providers: tuple[str, ...],
     no_fallback: bool,
     skip_missing: bool,
     pattern: re.Pattern[str],
+    sample: int,
     jobs: int,
     inputs: Inputs,
     expectations: Path | None,
+    earlier: Path | None,
     json_file: Path | None,
+    junit_file: Path | None,
     html_file: Path | None,
-    browser: BrowserOptions,
+    browsers: list[BrowserOptions],
 ) -> None:
-    """Run conformance cases and compare the outputs.
+    """Run conformance cases in each browser, on each provider, and compare the outputs.
+
+    A SOURCE is onnx-node (ONNX's node tests), ort-web:DIR (onnxruntime-web's operator files), a folder of models with
+    test_data_set_N folders, or a table of models, a .toml or .py file. The default provider is webgpu.
 
     The status is 1 if a case failed that is not known to, or one passed that is, or one of FILE does not exist; and if
-    the browser has not all of the providers. Known failures are those of FILE; of ONNX's node cases and
-    onnxruntime-web's operator files py_ort has lists of its own.
+    a browser has not the provider. Known failures are those of FILE; of ONNX's node cases and onnxruntime-web's
+    operator files py_ort has lists of its own.
     """
     from py_ort.compiler.placement import canonical_provider
+    from py_ort.testing.changes import changes, read_runs
+    from py_ort.testing.junit import junit
+    from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
-    from py_ort.testing.report import page, summary, totals
+    from py_ort.testing.report import changed, page
     from py_ort.testing.results import expectations_of, read_expectations, surprises
-    from py_ort.testing.runner import RunnerOptions, run_cases
-    from py_ort.testing.sources import load_cases
+    from py_ort.testing.runner import RunnerOptions
+    from py_ort.testing.sources import load_cases, sampled
 
     options = RunnerOptions(
-        tuple(providers) or ("webgpu", "wasm"),
-        skip_missing,
+        skip_missing=skip_missing,
         fallback=not no_fallback,
-        browser=browser,
         jobs=jobs,
         dims=inputs.dims,
         shapes=inputs.known_shapes(),
         feeds=inputs.files,
     )
-    first = canonical_provider(options.providers[0])
-    listed = read_expectations(expectations) if expectations else expectations_of(source, first, not no_fallback)
-    known = {name: entry for name, entry in listed.items() if pattern.search(name)}
+    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu",))))
+    before = read_runs(earlier) if earlier else None
     with progress() as report:
         report("collecting cases", 0, 0)
-        cases = load_cases(source, pattern.pattern)
-        if not expectations:  # our own lists are about the newest onnx; another one has other cases
-            ids = {case.id for case in cases}
-            known = {name: entry for name, entry in known.items() if name in ids}
+        cases = sampled(load_cases(sources, pattern.pattern), sample)
         if inputs:
             inputs.check(arg for case in cases for arg in ModelInputs.of(case.model).args)
-        results = run_cases(cases, options, lambda done, failed, total: report("running", done, total, _failed(failed)))
-    if write_json(results.as_dict(), json_file):
-        if table := summary(results, known):
-            out.print(table)
-        out.print(totals(results))
+        runs = run_matrix(
+            cases,
+            places(options, browsers, names),
+            lambda title, done, failed, total: report(f"running on {title}", done, total, _failed(failed)),
+        )
+    ids = {case.id for case in cases}
+    given = read_expectations(expectations) if expectations else None
+    for run in runs:
+        listed = given
+        if listed is None:
+            own = [expectations_of(source, run.providers[0], not no_fallback) for source in sources]
+            listed = {name: entry for each in own for name, entry in each.items()}
+        # Our own lists are about the newest onnx; another one has other cases.
+        strict = given is not None and sample == 1
+        run.known = {name: entry for name, entry in listed.items() if (strict and pattern.search(name)) or name in ids}
+    found = None if before is None else changes(runs, before)
+    alone = runs[0].as_dict() if len(runs) == 1 else {}
+    more = {} if found is None else {"changes": [change.as_dict() for change in found]}
+    if write_json({**alone, "runs": [run.as_run() for run in runs], **more}, json_file):
+        _print(runs)
+        for line in () if found is None else changed(found):
+            out.print(line, markup=False, soft_wrap=True)
+    if junit_file:
+        junit_file.write_text(junit(runs), encoding="utf-8")
     if html_file:
-        html_file.write_text(page(results, f"{source} on {', '.join(options.providers)}"))
-    found = surprises(results, known)
-    for text in found:
-        err.print(text, markup=False, soft_wrap=True)
-    sys.exit(bool(found))
+        groups = {case.id: case.group for case in cases}
+        html_file.write_text(page(runs, f"py-ort conformance {' '.join(sources)}", groups, found), encoding="utf-8")
+    unforeseen = [(run.title, text) for run in runs for text in surprises(run)]
+    for title, text in unforeseen:
+        err.print(f"{title}: {in_flags(text)}" if len(runs) > 1 else in_flags(text), markup=False, soft_wrap=True)
+    sys.exit(bool(unforeseen))
+
+
+def _print(runs: list[Results]) -> None:
+    from py_ort.testing.report import overview, summary, totals
+
+    for run in runs:
+        if not run.error and (table := summary(run)):
+            if len(runs) > 1:
+                out.print(f"[bold]{run.title}[/]")
+            out.print(table)
+    if len(runs) > 1:
+        out.print(overview(runs))
+    elif not runs[0].error:
+        out.print(totals(runs[0]))
 
 
 def _failed(count: int) -> str:

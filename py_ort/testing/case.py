@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,17 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class DataSet:
-    """Feeds by input name, and the expected outputs in the model's order (None: not compared)."""
+    """Feeds, and what is to come of them.
+
+    Attributes:
+        feeds: By input name.
+        outputs: Those that are expected; None: an optional without an element.
+        names: Of these outputs; none: all, in the model's order.
+    """
 
     feeds: Mapping[str, Any]
     outputs: Sequence[Any]
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -37,20 +45,28 @@ class Case:
 
     Attributes:
         id: Stable, e.g. "test_softmax_axis_0".
-        model: An ONNX file's bytes.
+        model: An ONNX file, or its bytes. What a file has in others is read where it runs.
         tolerance: By provider; "" for all others.
         skip: Why it is not run, or "".
+        trouble: Why it cannot be run, which is a failure; "".
+        group: What it is a case of: an operator; "": of itself, as models are.
     """
 
     id: str
-    model: bytes
+    model: bytes | Path
     data_sets: Sequence[DataSet]
     tolerance: Mapping[str, Tolerance]
     skip: str = ""
+    trouble: str = ""
+    group: str = ""
 
     def tolerance_on(self, provider: str) -> Tolerance:
         """Return the tolerance on a provider."""
         return self.tolerance.get(provider) or self.tolerance[""]
+
+    def model_bytes(self) -> bytes:
+        """Return the model's file."""
+        return self.model if isinstance(self.model, bytes) else self.model.read_bytes()
 
 
 def difference(got: Any, wanted: Any, tolerance: Tolerance) -> str:

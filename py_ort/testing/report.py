@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
+from py_ort.testing.changes import Change
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Results
 
 #: Cases of one reason that are named.
 _NAMED = 5
 
 
-def summary(results: Results, known: Collection[str] = ()) -> Table | None:
+def summary(results: Results) -> Table | None:
     """Return the kinds of failure with their counts and some of their cases; None where there is none.
 
-    Args:
-        results: Of all cases.
-        known: Failures that were expected; they are counted, not named.
+    Failures that were expected are counted, not named.
     """
     groups: dict[str, list[str]] = {}
     for name, outcome in results.cases.items():
         if reason := outcome.kind():
-            groups.setdefault(reason + (" (known)" if name in known else ""), []).append(name)
+            groups.setdefault(reason + (" (known)" if name in results.known else ""), []).append(name)
     table = Table("number", "reason", "cases", box=None, header_style="bold")
     table.columns[0].justify = "right"
     for reason, names in sorted(groups.items(), key=lambda item: -len(item[1])):
@@ -34,24 +33,87 @@ def summary(results: Results, known: Collection[str] = ()) -> Table | None:
 
 
 def totals(results: Results) -> str:
-    """Return how many cases have which status: "3 passed, 1 failed, 0 skipped"."""
-    return ", ".join(f"{results.count(status)} {status}" for status in (PASSED, FAILED, SKIPPED))
+    """Return how many cases have which status: "3 passed, 1 failed, 0 skipped"; or why none was run."""
+    return results.error or ", ".join(f"{results.count(status)} {status}" for status in (PASSED, FAILED, SKIPPED))
 
 
-def page(results: Results, title: str) -> str:
-    """Return the results as an HTML page, failures first."""
-    order = {FAILED: 0, SKIPPED: 1, PASSED: 2}
-    nodes = {name: ", ".join(f"{n} {p}" for p, n in o.providers.items()) for name, o in results.cases.items()}
-    rows = "".join(
-        f"<tr class={outcome.status}><td>{html.escape(name)}<td>{outcome.status}<td>{outcome.seconds:.3f}"
-        f"<td>{nodes[name]}<td>{html.escape(outcome.reason)}\n"
-        for name, outcome in sorted(results.cases.items(), key=lambda item: (order[item[1].status], item[0]))
+def overview(runs: Sequence[Results]) -> Table:
+    """Return a table of several runs."""
+    table = Table("where", "version", "passed", "failed", "known", "skipped", "s", "", box=None, header_style="bold")
+    for column in table.columns[2:7]:
+        column.justify = "right"
+    for run in runs:
+        known = sum(outcome.status == FAILED and name in run.known for name, outcome in run.cases.items())
+        counts = [run.count(PASSED), run.count(FAILED) - known, known, run.count(SKIPPED)]
+        texts = ["", "", "", ""] if run.error else map(str, counts)
+        table.add_row(run.title, run.version, *texts, f"{run.seconds:.0f}", run.error.partition("\n")[0][:_SHORT])
+    return table
+
+
+#: Letters of an error in a table.
+_SHORT = 100
+
+
+def changed(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield what changed, line by line: so many cases, and the worst of them."""
+    for change in changes:
+        if not change.case:
+            yield f"{change.where} {change.what}"
+    cases = [change for change in changes if change.case]
+    counts = Counter(change.what for change in cases)
+    yield ", ".join(f"{count} {what}" for what, count in counts.items()) or "no case has another result"
+    for change in cases[:_CHANGES]:
+        yield f"{change.where}: {change.case} {change.what}{f': {change.reason}' if change.reason else ''}"
+    if len(cases) > _CHANGES:
+        yield f"{len(cases) - _CHANGES} more"
+
+
+_CHANGES = 20
+
+
+def page(
+    runs: Sequence[Results], title: str, groups: Mapping[str, str], changes: Sequence[Change] | None = None
+) -> str:
+    """Return the results as an HTML page: runs, groups of cases against them, cases, what changed.
+
+    Args:
+        runs: All of the same cases.
+        title: Of the page.
+        groups: What each case is a case of; see `Case.group`.
+        changes: Since earlier results; None: there were none.
+    """
+    from py_ort.pages.template import render
+
+    reasons: dict[str, int] = {"": 0}
+    cases = [
+        [name, groups.get(name, ""), [_cell(run, name, reasons) for run in runs]]
+        for name in sorted(dict.fromkeys(name for run in runs for name in run.cases))
+    ]
+    return render(
+        "matrix",
+        title,
+        {"runs": [run.title for run in runs], "cases": cases, "reasons": list(reasons)},
+        runs=[_row(run) for run in runs],
+        changes=changes,
+        unlike=sum(len({cell and cell[0] for cell in cells}) > 1 for _, _, cells in cases),
+        total=len(cases),
     )
-    where = ", ".join(filter(None, (results.browser, results.adapter))) or "nothing was run"
-    return (
-        f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"
-        "<style>body{font:14px system-ui;margin:2em}td,th{padding:.2em .8em;text-align:left}"
-        ".failed{background:#fdd}.skipped{background:#eee}</style>"
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(where)}</p><p>{totals(results)}</p>"
-        f"<table><tr><th>case<th>status<th>seconds<th>nodes<th>reason\n{rows}</table>\n"
-    )
+
+
+def _row(run: Results) -> dict[str, object]:
+    known = sum(outcome.status == FAILED and name in run.known for name, outcome in run.cases.items())
+    counts = {status: run.count(status) for status in (PASSED, FAILED, SKIPPED)}
+    fields = {name: value for name, value in run.as_run().items() if name != "cases"}
+    return {**fields, **counts, FAILED: counts[FAILED] - known, "known": known, "title": run.title}
+
+
+def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | None:
+    """[status, reason, milliseconds, nodes by provider]; a status is p, f, k (a known failure) or s."""
+    if (outcome := run.cases.get(name)) is None:
+        return None
+    reason = outcome.reason
+    status = outcome.status[0]
+    if outcome.status == FAILED and name in run.known:
+        status, reason = "k", f"{reason} (known: {run.known[name].reason})"
+    nodes = ", ".join(f"{count} {provider}" for provider, count in outcome.providers.items() if count)
+    return [status, reasons.setdefault(reason, len(reasons)), round(outcome.seconds * 1000), nodes]

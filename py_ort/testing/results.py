@@ -11,6 +11,8 @@ from typing import Any
 from py_ort.exceptions import InvalidArgument
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+#: The engine that is not a peer.
+OURS = "py_ort"
 
 
 @dataclass
@@ -29,20 +31,48 @@ class Outcome:
         return self.reason.split(":")[0][:80] if self.status == FAILED else ""
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """A known failure: why, and whether it may pass as well, as what draws random numbers may."""
+
+    reason: str
+    may_pass: bool = False
+
+
 @dataclass
 class Results:
-    """All cases of a run.
+    """All cases of a run: in one browser, by one engine, on one provider.
 
     Attributes:
         cases: By id.
         providers: Those that were asked for, best first.
         browser, adapter: Where the cases ran, in words; "" where they did not.
+        asked: The browser, as it was asked for: "firefox".
+        engine: What ran them: "py_ort", or a peer.
+        error: Why no case could be run; "".
+        known: Failures that are expected, by case id.
+        seconds: All of it took.
     """
 
     cases: dict[str, Outcome] = field(default_factory=dict)
     providers: tuple[str, ...] = ()
     browser: str = ""
     adapter: str = ""
+    asked: str = ""
+    engine: str = ""
+    error: str = ""
+    known: Mapping[str, Expectation] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Where it ran, in few words: "firefox wasm"; by which engine, where that is not ours."""
+        return " ".join(filter(None, (self.asked, "" if self.engine == OURS else self.engine, *self.providers[:1])))
+
+    @property
+    def version(self) -> str:
+        """The browser's version."""
+        return next((word for word in self.browser.split() if word[0].isdigit()), "")
 
     def count(self, status: str) -> int:
         """Return how many cases have a status."""
@@ -52,17 +82,26 @@ class Results:
         """Return {providers, browser, adapter, passed, failed, skipped, cases: {id: {status, reason, seconds,
         providers}}}.
         """
-        where = {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter}
+        return {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter, **self._counted()}
+
+    def as_run(self) -> dict[str, Any]:
+        """Return {browser, browser_version, engine, provider, adapter, error, seconds, passed, failed, skipped,
+        cases}; cases as in `as_dict`.
+        """
+        return {
+            "browser": self.asked,
+            "browser_version": self.version,
+            "engine": self.engine,
+            "provider": self.providers[0] if self.providers else "",
+            "adapter": self.adapter,
+            "error": self.error,
+            "seconds": self.seconds,
+            **self._counted(),
+        }
+
+    def _counted(self) -> dict[str, Any]:
         counts = {status: self.count(status) for status in (PASSED, FAILED, SKIPPED)}
-        return {**where, **counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """A known failure: why, and whether it may pass as well, as what draws random numbers may."""
-
-    reason: str
-    may_pass: bool = False
+        return {**counts, "cases": {name: asdict(outcome) for name, outcome in sorted(self.cases.items())}}
 
 
 def read_expectations(file: Path) -> dict[str, Expectation]:
@@ -112,10 +151,13 @@ def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[s
     return read_expectations(folder / f"{name}.toml" if fallback or not own.exists() else own)
 
 
-def surprises(results: Results, known: Mapping[str, Expectation]) -> list[str]:
+def surprises(results: Results) -> list[str]:
     """Return what the expectations did not say: failures that are not known, known failures that passed, and known
-    failures of which there is no case.
+    failures of which there is no case; or why no case could be run.
     """
+    if results.error:
+        return [results.error]
+    known = results.known
     texts = [f"{name} is listed as a known failure, but there is no such case" for name in known.keys() - results.cases]
     for name, outcome in results.cases.items():
         if outcome.status == FAILED and name not in known:

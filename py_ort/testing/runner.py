@@ -29,7 +29,7 @@ from py_ort.runtime.providers.resolution import REQUIRE, Wanted, resolve
 from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
-from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
+from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Outcome, Results
 
 #: Cases per task: enough to hide the hand-over, few enough to share them out evenly.
 _CHUNK = 20
@@ -53,6 +53,7 @@ class RunnerOptions:
         dims: Numbers for dimensions of models that have a name.
         shapes: Shapes of inputs whose dimensions are open.
         feeds: What is fed in place of the cases' own inputs of these names.
+        engine: What runs the cases.
         io_binding: Where tensors are on WebGPU: "none" (fed and returned as arrays), "gpu-tensor" (inputs and outputs
             are GPU tensors made before the run) or "gpu-location" (inputs likewise, outputs are left on the GPU).
     """
@@ -67,7 +68,14 @@ class RunnerOptions:
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     feeds: Mapping[str, np.ndarray] = field(default_factory=dict)
+    engine: str = OURS
     io_binding: str = "none"
+
+    def results(self, **fields: Any) -> Results:
+        """Return results that say where they are from."""
+        # The address of a browser elsewhere may have a secret behind "?".
+        asked = self.browser.browser.partition("?")[0]
+        return Results(providers=self.providers, asked=asked, engine=self.engine, **fields)
 
 
 def run_cases(
@@ -80,10 +88,8 @@ def run_cases(
         InvalidArgument: Two cases have one id.
     """
     if not cases:
-        return Results({}, options.providers)
-    name, count = Counter(case.id for case in cases).most_common(1)[0]
-    if count > 1:
-        raise InvalidArgument(f"{count} cases are called {name!r}: one's result would hide the others'")
+        return options.results()
+    check_ids(cases)
     jobs = min(options.jobs or os.cpu_count() or 1, -(-len(cases) // _CHUNK) or 1)
     try:
         # Several processes have browsers of their own: this one's is not needed after that.
@@ -93,7 +99,7 @@ def run_cases(
         if not options.skip_missing:
             raise
         skipped = {case.id: Outcome(SKIPPED, case.skip or missing.message) for case in cases}
-        return Results(skipped, options.providers)
+        return options.results(cases=skipped)
     failed = 0
     for name, outcome in _outcomes(cases, options, jobs):
         results.cases[name] = outcome
@@ -102,12 +108,23 @@ def run_cases(
     return results
 
 
+def check_ids(cases: Sequence[Case]) -> None:
+    """See that cases have ids of their own.
+
+    Raises:
+        InvalidArgument: Two have one.
+    """
+    for name, count in Counter(case.id for case in cases).most_common(1):
+        if count > 1:
+            raise InvalidArgument(f"{count} cases are called {name!r}: one's result would hide the others'")
+
+
 async def _try_providers(options: RunnerOptions, browser: BrowserOptions) -> Results:
     """Open the providers; return results without cases, which say where that was."""
     runtime = PageRuntime(await pool().acquire(browser), browser)
     try:
         await runtime.open(_wanted(options), options.timeout)
-        return Results({}, options.providers, runtime.lease.launcher.description, runtime.adapter)
+        return options.results(browser=runtime.lease.launcher.description, adapter=runtime.adapter)
     finally:
         runtime.release()
 
@@ -150,6 +167,8 @@ def run_case(case: Case, options: RunnerOptions) -> Outcome:
     """Run one case: one session, all its data sets."""
     if case.skip:
         return Outcome(SKIPPED, case.skip)
+    if case.trouble:
+        return Outcome(FAILED, case.trouble)
     began = time.perf_counter()
     outcome = Outcome(PASSED)
     try:
@@ -191,15 +210,15 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
         own = {arg.name: options.feeds[arg.name] for arg in session.get_inputs() if arg.name in options.feeds}
         for number, data in enumerate(case.data_sets):
             got = run_once(session, replace(data, feeds={**data.feeds, **own}), options.io_binding)
-            for name, a, b in zip(names, got, data.outputs, strict=True):
+            for name, a, b in zip(data.names or names, got, data.outputs, strict=True):
                 if found := difference(a, b, tolerance):
                     return f"wrong output: {name}{f' of data set {number}' if number else ''}: {found}"
     return ""
 
 
 def run_once(session: InferenceSession, data: DataSet, io_binding: str = "none") -> list[Any]:
-    """Run a session on one data set and return all outputs, as arrays; for `io_binding` see `RunnerOptions`."""
-    names = [arg.name for arg in session.get_outputs()]
+    """Run a session on one data set and return its outputs, as arrays; for `io_binding` see `RunnerOptions`."""
+    names = list(data.names) or [arg.name for arg in session.get_outputs()]
     if io_binding == "none" or "WebGpuExecutionProvider" not in session.get_providers():
         return session.run(names, data.feeds)
     binding = session.io_binding()

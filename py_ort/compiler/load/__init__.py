@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from py_ort.compiler.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.compiler.load.source import LoadedModel as LoadedModel
     from py_ort.compiler.load.source import load_model as load_model
+    from py_ort.compiler.load.source import read_proto as read_proto
     from py_ort.compiler.load.source import read_whole as read_whole
     from py_ort.compiler.load.types import check_types as check_types
 
@@ -20,6 +21,7 @@ _WHERE = {
     "check_model": "check",
     "check_types": "types",
     "load_model": "source",
+    "read_proto": "source",
     "read_whole": "source",
 }
 __all__ = list(_WHERE)

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -135,6 +134,15 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         raise NotImplemented(f"{shown(path)} with its external data is more than one file can hold, 2 GiB: {e}") from e
 
 
+def read_proto(path: str | os.PathLike[str]) -> onnx.ModelProto:
+    """Return a model's file as it is written: what it has in others is not read.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf: As `load_model` does.
+    """
+    return _parse(_contents(path), shown(path))
+
+
 def _contents(path: str | os.PathLike[str]) -> bytes:
     try:
         with open_file(path) as file:
@@ -143,7 +151,7 @@ def _contents(path: str | os.PathLike[str]) -> bytes:
         raise NoSuchFile(f"no model at {shown(path)}: {e.strerror}") from e
 
 
-def _parse(data: bytes, what: str) -> Any:
+def _parse(data: bytes, what: str) -> onnx.ModelProto:
     if not data:
         raise InvalidProtobuf(f"{what} is empty, not an ONNX model")
     proto = onnx.ModelProto()

@@ -11,12 +11,15 @@ import onnx
 from onnx import numpy_helper
 
 from py_ort.compiler import NodeArg
-from py_ort.compiler.load import read_whole
+from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.external import ExternalData
 from py_ort.compiler.load.files import DataFolder, open_file
 from py_ort.compiler.package.format import is_package
 from py_ort.compiler.package.read import Package
 from py_ort.testing.case import Case, DataSet, Tolerance
+
+#: Of models whose data sets say none.
+TOLERANCE = Tolerance(1e-3, 1e-3)
 
 
 def cases(folder: Path) -> list[Case]:
@@ -33,35 +36,46 @@ def cases(folder: Path) -> list[Case]:
 
 
 def _case(root: Path, path: Path, has_siblings: bool) -> Case:
-    contents, inputs, outputs = _exported(path) if is_package(path) else _model(path)
-    sets = [
+    name = path.parent.relative_to(root).as_posix() if path.parent != root else root.resolve().name
+    if has_siblings:
+        name += f"/{path.stem}"
+    try:
+        sets, trouble = data_sets(path), ""
+    except Exception as e:  # a file may hold anything
+        sets, trouble = [], f"{type(e).__name__}: {e}"
+    return Case(name, path.read_bytes() if is_package(path) else path, sets, {"": TOLERANCE}, trouble=trouble)
+
+
+def data_sets(path: Path) -> list[DataSet]:
+    """Return what lies beside a model.
+
+    Raises:
+        PyOrtError: The model cannot be read, or a file has external data elsewhere.
+        Exception: A file holds something else than a value.
+    """
+    inputs, outputs = _exported(path) if is_package(path) else _model(path)
+    return [
         DataSet(
             {name: _read(file, kind) for (name, kind), file in zip(inputs, _files(folder, "input"), strict=False)},
             [_read(file, kind) for (_, kind), file in zip(outputs, _files(folder, "output"), strict=False)],
         )
         for folder in sorted(path.parent.glob("test_data_set_*"))
     ]
-    name = path.parent.relative_to(root).as_posix() if path.parent != root else root.resolve().name
-    if has_siblings:
-        name += f"/{path.stem}"
-    return Case(name, contents, sets, {"": Tolerance(1e-3, 1e-3)})
 
 
 _Values: TypeAlias = "list[tuple[str, onnx.TypeProto]]"
 
 
-def _model(path: Path) -> tuple[bytes, _Values, _Values]:
-    """Contents, inputs and outputs."""
-    contents = read_whole(path)
-    graph = onnx.ModelProto.FromString(contents).graph
+def _model(path: Path) -> tuple[_Values, _Values]:
+    """Its inputs and outputs."""
+    graph = read_proto(path).graph
     given = {initializer.name for initializer in graph.initializer}
     inputs = [value for value in graph.input if value.name not in given]
-    return contents, [(v.name, v.type) for v in inputs], [(v.name, v.type) for v in graph.output]
+    return [(v.name, v.type) for v in inputs], [(v.name, v.type) for v in graph.output]
 
 
-def _exported(path: Path) -> tuple[bytes, _Values, _Values]:
-    contents = path.read_bytes()
-    header = Package(contents).header
+def _exported(path: Path) -> tuple[_Values, _Values]:
+    header = Package(path.read_bytes()).header
 
     def kind(arg: NodeArg) -> onnx.TypeProto:
         proto = onnx.TypeProto()
@@ -71,7 +85,7 @@ def _exported(path: Path) -> tuple[bytes, _Values, _Values]:
             proto.optional_type.SetInParent()
         return proto
 
-    return contents, [(a.name, kind(a)) for a in header.inputs], [(a.name, kind(a)) for a in header.outputs]
+    return [(a.name, kind(a)) for a in header.inputs], [(a.name, kind(a)) for a in header.outputs]
 
 
 def _files(folder: Path, kind: str) -> list[Path]:

@@ -14,11 +14,13 @@ def cases() -> list[Case]:
         warnings.simplefilter("ignore")  # the generators divide by zero on purpose
         from onnx.backend.test.case.node import collect_testcases
 
-        found = collect_testcases(None)
-    return [_case(test) for test in found]
+        found: list[Any] = collect_testcases(None)
+    # An operator's function body, expanded, is a case of that operator.
+    operators = {test.name: test.model.graph.node[-1].op_type for test in found}
+    return [_case(test, operators.get(test.name.partition("_expanded")[0], "")) for test in found]
 
 
-def _case(test: Any) -> Case:
+def _case(test: Any, operator: str) -> Case:
     names = [value.name for value in test.model.graph.input]
     return Case(
         test.name,
@@ -28,6 +30,7 @@ def _case(test: Any) -> Case:
             for inputs, outputs in test.data_sets
         ],
         {"": Tolerance(test.rtol, test.atol)},
+        group=operator,
     )
 
 

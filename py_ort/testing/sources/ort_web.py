@@ -94,7 +94,7 @@ def _case(name: str, test: dict[str, Any]) -> Case:
         )
         for case in test["cases"]
     ]
-    return Case(name, _model(test).SerializeToString(), sets, TOLERANCE)
+    return Case(name, _model(test).SerializeToString(), sets, TOLERANCE, group=test["operator"])
 
 
 def _model(test: dict[str, Any]) -> onnx.ModelProto:

@@ -10,7 +10,6 @@ from external_models import VALUES, external, model, save
 from onnx import TensorProto
 
 from py_ort.compiler.load import load_model
-from py_ort.exceptions import InvalidGraph
 from py_ort.testing.sources import model_folder
 
 
@@ -26,10 +25,10 @@ def folder(at: Path, expected: TensorProto) -> Path:
 def test_external_data_beside_model_and_data_set(tmp_path: Path) -> None:
     (case,) = model_folder.cases(folder(tmp_path, external("y.bin")))
     np.testing.assert_array_equal(case.data_sets[0].outputs[0], VALUES)
-    assert load_model(case.model).external == {}
+    assert load_model(case.model).external.keys() == {"w.bin"}
 
 
 @pytest.mark.parametrize("location", ["../w.bin", "/etc/passwd"])
 def test_data_sets_read_nothing_else(tmp_path: Path, location: str) -> None:
-    with pytest.raises(InvalidGraph, match="not in the model's folder"):
-        model_folder.cases(folder(tmp_path, external(location)))
+    (case,) = model_folder.cases(folder(tmp_path, external(location)))
+    assert "InvalidGraph" in case.trouble and "not in the model's folder" in case.trouble and not case.data_sets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,19 @@ RESULTS = Results({"good": Outcome(PASSED), "bad": Outcome(FAILED, "wrong output
     ],
 )
 def test_surprises(known: dict[str, str], said: list[str]) -> None:
-    assert surprises(RESULTS, {name: Expectation(reason) for name, reason in known.items()}) == said
+    assert surprises(replace(RESULTS, known={name: Expectation(reason) for name, reason in known.items()})) == said
+
+
+def test_nothing_was_run() -> None:
+    """Not what the expectations said, whatever that was."""
+    assert surprises(replace(RESULTS, error="NoAdapter: none", known={"bad": Expectation("")})) == ["NoAdapter: none"]
 
 
 def test_what_may_pass_is_no_surprise_either_way() -> None:
     known = {name: Expectation("random", may_pass=True) for name in ("good", "bad")}
-    assert surprises(RESULTS, known) == []
-    assert surprises(RESULTS, {**known, "gone": Expectation("", True)})[0].startswith("gone is listed")
+    assert surprises(replace(RESULTS, known=known)) == []
+    with_more = {**known, "gone": Expectation("", True)}
+    assert surprises(replace(RESULTS, known=with_more))[0].startswith("gone is listed")
 
 
 def test_expectations(tmp_path: Path) -> None:

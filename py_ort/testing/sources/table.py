@@ -1,0 +1,139 @@
+"""A user's table of cases: TOML, or Python.
+
+TOML: a table [[case]] for each model, whose files are named as seen from the table's folder:
+
+    [[case]]
+    model = "detection.onnx"                        # all else may be left out
+    id = "detection"                                # default: the file's stem
+    inputs = { x = "x.npy" }                        # .npy, or .pb as in ONNX's test data; default: random numbers
+    outputs = { y = "y.npy" }                       # expected; default: what native onnxruntime gives
+    shapes = { x = [1, 3, 320, 320] }               # of random inputs
+    dims = { batch = 1 }                            # dimensions that have a name
+    rtol = 1e-3
+    atol = 1e-3
+    skip = "why it is not run"
+
+Python: a file with `CASES`, or a function `cases()`, that gives objects of `py_ort.testing.Case`.
+"""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from py_ort.compiler.load import read_proto
+from py_ort.compiler.load.files import open_file
+from py_ort.exceptions import InvalidArgument
+from py_ort.suggestion import did_you_mean
+from py_ort.testing.case import Case, DataSet, Tolerance
+from py_ort.testing.model_inputs import ModelInputs
+from py_ort.testing.native_model import NativeModel
+from py_ort.testing.random_feeds import candidates
+from py_ort.testing.sources.model_folder import TOLERANCE
+
+SUFFIXES = (".toml", ".py")
+_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "model": str,
+    "id": str,
+    "inputs": dict,
+    "outputs": dict,
+    "shapes": dict,
+    "dims": dict,
+    "rtol": (int, float),
+    "atol": (int, float),
+    "skip": str,
+}
+
+
+def cases(file: Path) -> list[Case]:
+    """Return the cases of a table; one whose files cannot be read is a case that fails.
+
+    Raises:
+        InvalidArgument: It is no such table.
+    """
+    return _of_python(file) if file.suffix == ".py" else [_case(file, entry) for entry in _entries(file)]
+
+
+def _of_python(file: Path) -> list[Case]:
+    try:
+        names = runpy.run_path(str(file))
+        found = list(names["cases"]() if callable(names.get("cases")) else names["CASES"])
+    except KeyError as e:
+        raise InvalidArgument(f"{file}: has no {e}: a table in Python has CASES, or a function cases()") from e
+    except Exception as e:  # a file of Python may raise anything
+        raise InvalidArgument(f"{file}: {type(e).__name__}: {e}") from e
+    for case in found:
+        if not isinstance(case, Case):
+            raise InvalidArgument(f"{file}: a case is a py_ort.testing.Case, not {type(case).__name__}")
+    return found
+
+
+def _entries(file: Path) -> list[dict[str, Any]]:
+    try:
+        tables = tomllib.loads(file.read_text())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise InvalidArgument(f"{file}: {e}") from e
+    entries = tables.get("case")
+    if len(tables) != 1 or not isinstance(entries, list) or not entries:
+        raise InvalidArgument(f"{file}: tables [[case]] are expected, and nothing else")
+    for number, entry in enumerate(entries):
+        for name, value in entry.items():
+            if name not in _FIELDS:
+                raise InvalidArgument(
+                    f"{file}: case {number} has an unknown field {name!r}{did_you_mean(name, _FIELDS)}"
+                )
+            if not isinstance(value, _FIELDS[name]):
+                raise InvalidArgument(f"{file}: case {number}: {name} = {value!r} is of another type")
+        if "model" not in entry:
+            raise InvalidArgument(f"{file}: case {number} names no model")
+    return entries
+
+
+def _case(file: Path, entry: dict[str, Any]) -> Case:
+    model = file.parent / entry["model"]
+    tolerance = Tolerance(entry.get("rtol", TOLERANCE.rtol), entry.get("atol", TOLERANCE.atol))
+    sets, trouble = [], ""
+    if not entry.get("skip"):
+        try:
+            sets = [_data(file.parent, model, entry)]
+        except Exception as e:  # a file may hold anything
+            trouble = f"{type(e).__name__}: {e}"
+    return Case(entry.get("id", model.stem), model, sets, {"": tolerance}, entry.get("skip", ""), trouble)
+
+
+def _data(folder: Path, model: Path, entry: dict[str, Any]) -> DataSet:
+    inputs = ModelInputs.of(model)
+    given = {name: _array(folder / path) for name, path in entry.get("inputs", {}).items()}
+    names = [value.name for value in read_proto(model).graph.output]
+    for what, named, known in (
+        ("input", [*given, *entry.get("shapes", {})], [arg.name for arg in (*inputs.args, *inputs.overridable)]),
+        ("output", entry.get("outputs", {}), names),
+    ):
+        for name in named:
+            if name not in known:
+                raise InvalidArgument(f"{model} has no {what} {name!r}{did_you_mean(name, known)}")
+    tried = candidates(
+        inputs.args, entry.get("shapes", {}), given=given, dims=entry.get("dims", {}), values=inputs.accepted
+    )
+    if "outputs" in entry:
+        expected = {name: _array(folder / path) for name, path in entry["outputs"].items()}
+        return DataSet(next(iter(tried)), list(expected.values()), list(expected))
+    native = NativeModel(model)
+    for feeds in tried:
+        if (outputs := native.run(feeds)) is not None:
+            return DataSet(feeds, outputs)
+    raise InvalidArgument(f"nothing to compare with: {native.trouble}. Name expected outputs, or give inputs or shapes")
+
+
+def _array(file: Path) -> np.ndarray:
+    with open_file(file) as opened:
+        if file.suffix == ".pb":
+            return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(opened.read()))
+        array: np.ndarray = np.load(opened)
+        return array
