@@ -23,6 +23,7 @@ from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.providers.resolution import REQUIRE
 from py_ort.runtime.session import InferenceSession
+from py_ort.testing.case import relative_error
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
@@ -44,6 +45,9 @@ class Row:
             where native onnxruntime is not installed, or does not take the model; "": nobody's.
         error: Why it has no times, which are None then; "" where it has.
         min_ms: The shortest of the steady runs.
+        browser: As it was asked for: "firefox".
+        browser_version: Its name and version, as it says; "" if it was not started.
+        before_ms: The median of the earlier row that this one is compared with; None: there is none.
     """
 
     model: str
@@ -61,6 +65,14 @@ class Row:
     reference: str = ""
     error: str = ""
     min_ms: float | None = None
+    browser: str = ""
+    browser_version: str = ""
+    before_ms: float | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it is a row of."""
+        return self.model, self.engine, self.provider, self.threads, self.browser
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as it stands in JSON."""
@@ -68,9 +80,12 @@ class Row:
 
 
 class Engine(Protocol):
-    """What is timed."""
+    """What is timed; `browser` is the browser's name and version."""
 
     name: str
+
+    @property
+    def browser(self) -> str: ...
 
     def create(self, model: bytes, timeout: float) -> None: ...
     def run(self, feeds: dict[str, np.ndarray], timeout: float) -> tuple[dict[str, np.ndarray], float]: ...
@@ -88,6 +103,11 @@ class Ours:
         # The browser is there before the clock starts, as it is for the other engine.
         self._lease = loop_thread().call(pool().acquire(browser))
         self.session: InferenceSession | None = None
+
+    @property
+    def browser(self) -> str:
+        """The browser's name and version."""
+        return self._lease.launcher.description
 
     def create(self, model: bytes, timeout: float) -> None:
         """Load a model, on this provider alone but for what it cannot do.
@@ -193,7 +213,7 @@ def measure(
         progress(f"{Path(model).name}: {what}", done, steps)
         done += 1
 
-    adapter = ""
+    adapter = version = ""
     try:
         for course in courses:
             step(f"{course.name} {course.provider}")
@@ -203,6 +223,7 @@ def measure(
         _compare(courses, expected)
         if isinstance(ours.engine, Ours) and ours.engine.session is not None:
             adapter = ours.engine.session.adapter
+        version = next((c.engine.browser for c in courses if c.engine is not None), "")
         for i in range(runs + _WARM_UP):
             step("steady runs")
             for course in courses:
@@ -213,7 +234,7 @@ def measure(
         for course in courses:
             if course.engine is not None:
                 course.engine.close()
-    return [_row(Path(model).stem, course, threads, adapter) for course in courses]
+    return [_row(Path(model).stem, course, threads, adapter, browser, version) for course in courses]
 
 
 _WARM_UP = 3
@@ -276,25 +297,25 @@ def _compare(courses: Sequence[_Course], expected: dict[str, Any] | None) -> Non
 
 def _differ(course: _Course, expected: Mapping[str, Any], reference: str) -> None:
     if course.outputs is not None:
-        differences = (_relative_error(course.outputs[name], value) for name, value in expected.items())
+        differences = (relative_error(course.outputs[name], value) for name, value in expected.items())
         course.difference, course.reference = max(differences, default=0.0), reference
 
 
-def _row(model: str, course: _Course, threads: int, adapter: str) -> Row:
+def _row(model: str, course: _Course, threads: int, adapter: str, browser: BrowserOptions, version: str = "") -> Row:
     steady = course.steady or ([] if course.first_ms is None else [course.first_ms])
     well = bool(steady) and not course.error
     return Row(
         model, course.name, course.provider, threads, course.create_ms, course.first_ms,
         statistics.median(steady) if well else None, float(np.percentile(steady, 90)) if well else None,
         len(course.steady), course.nodes, course.difference, adapter if course.provider != "wasm" else "",
-        course.reference, course.error, min(steady) if well else None,
+        course.reference, course.error, min(steady) if well else None, browser.name, version,
     )  # fmt: skip
 
 
-def failed(model: str | Path, provider: str, threads: int, error: PyOrtError) -> Row:
+def failed(model: str | Path, provider: str, threads: int, browser: BrowserOptions, error: PyOrtError) -> Row:
     """Return the row of a model of which nothing could be measured."""
     course = _Course(Ours.name, provider, error=f"{type(error).__name__}: {error}")
-    return _row(Path(model).stem, course, threads, "")
+    return _row(Path(model).stem, course, threads, "", browser)
 
 
 def _feeds(
@@ -309,10 +330,3 @@ def _feeds(
         if (outputs := native.run(feeds)) is not None:
             return feeds, dict(zip(native.output_names(), outputs, strict=True))
     return tried[0], None
-
-
-def _relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
-    if wanted.dtype.kind != "f" or not wanted.size:
-        return 0.0 if np.array_equal(got, wanted) else float("inf")
-    a, b = got.astype(np.float64), wanted.astype(np.float64)
-    return float(np.max(np.abs(a - b) / (1e-3 + np.abs(b))))

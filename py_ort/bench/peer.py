@@ -78,6 +78,11 @@ class Peer:
         self._model: str | None = None
         self._options: dict[str, Any] = {}
 
+    @property
+    def browser(self) -> str:
+        """The browser's name and version."""
+        return self._lease.launcher.description
+
     def create(self, model: bytes, timeout: float) -> None:
         """Load a model."""
         dist, build = find_dist(), FLAVORS[self.flavor]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from py_ort.bench.measure import Row
+from py_ort.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
     from py_ort.bench.bridge import BridgeRow
@@ -17,15 +20,17 @@ _COLUMNS = (
     "model",
     "engine",
     "provider",
+    "browser",
     "create",
     "first run",
     "median",
     "p90",
     "peer / ours",
+    "before",
     "max rel. error",
     "nodes",
 )
-_TEXTS = ("model", "engine", "provider", "nodes")
+_TEXTS = ("model", "engine", "provider", "browser", "nodes")
 
 
 def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
@@ -38,11 +43,13 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                 row.model,
                 row.engine,
                 _place(row),
+                row.browser,
                 *(
                     "" if ms is None else f"{ms:.1f}"
                     for ms in (row.create_ms, row.first_run_ms, row.median_ms, row.p90_ms)
                 ),
                 _ratio(row, ours),
+                _before(row),
                 _error(row),
                 row.error or row.nodes,
             )
@@ -60,6 +67,13 @@ def _ratio(row: Row, ours: Row | None) -> str:
     return f"{row.median_ms / ours.median_ms:.2f}"
 
 
+def _before(row: Row) -> str:
+    if row.before_ms is None:
+        return ""
+    change = f" ({row.median_ms / row.before_ms - 1:+.0%})" if row.median_ms is not None and row.before_ms else ""
+    return f"{row.before_ms:.1f}{change}"
+
+
 def _error(row: Row) -> str:
     if row.max_rel_err is None:
         return ""
@@ -68,12 +82,33 @@ def _error(row: Row) -> str:
 
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
-    out = Table(title=f"ms; adapter: {next((row.adapter for row in rows if row.adapter), 'none')}")
-    for name in _COLUMNS:
+    adapters = ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none"
+    out = Table(title=f"ms; adapter: {adapters}")
+    texts = cells(rows)
+    shown = [i for i, name in enumerate(_COLUMNS) if name != "before" or any(row[i] for row in texts)]
+    for i in shown:
+        name = _COLUMNS[i]
         out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")
-    for row in cells(rows):
-        out.add_row(*row)
+    for row in texts:
+        out.add_row(*(row[i] for i in shown))
     return out
+
+
+def earlier_medians(file: Path) -> dict[tuple[object, ...], float | None]:
+    """Return the medians of a file of `py-ort bench --json`, by `Row.key`.
+
+    Raises:
+        InvalidArgument: It is something else.
+    """
+    known = {field.name for field in fields(Row)}
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(rows, list):
+            raise TypeError("no list")
+        earlier = [Row(**{name: value for name, value in row.items() if name in known}) for row in rows]
+    except (OSError, ValueError, TypeError, AttributeError) as e:
+        raise InvalidArgument(f"{file}: no rows of `py-ort bench --json`: {type(e).__name__}: {e}") from e
+    return {row.key: row.median_ms for row in earlier}
 
 
 def bridge_table(rows: Sequence[BridgeRow]) -> Table:
@@ -103,8 +138,9 @@ def page(rows: Sequence[Row]) -> str:
     from py_ort.pages.template import render
 
     models: dict[str, dict[str, list[_Bar]]] = {}
+    several = len({row.browser for row in rows}) > 1
     for row in rows:
-        label = f"{row.engine} {_place(row)}"
+        label = " ".join(filter(None, (row.engine, _place(row), row.browser if several else "")))
         charts = models.setdefault(row.model, {"creating the session": [], "first run": [], "steady runs": []})
         steady = _Bar(label, row.engine, row.median_ms, row.min_ms, row.p90_ms, row.error)
         times = (_Bar(label, row.engine, ms, error=row.error) for ms in (row.create_ms, row.first_run_ms))
@@ -119,7 +155,8 @@ def page(rows: Sequence[Row]) -> str:
         texts=_TEXTS,
         table=[(row, cells) for row, cells in zip(rows, cells(rows), strict=True)],
         facts={
-            "adapter": next((row.adapter for row in rows if row.adapter), "none"),
+            "browsers": ", ".join(dict.fromkeys(row.browser_version for row in rows if row.browser_version)) or "none",
+            "adapters": ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none",
             "steady runs": ", ".join(map(str, runs)) or "none",
         },
     )

@@ -98,6 +98,11 @@ class BrowserOptions:
         object.__setattr__(self, "flags", tuple(self.flags))
         object.__setattr__(self, "env", tuple(sorted(dict(self.env).items())))
 
+    @property
+    def name(self) -> str:
+        """`browser` without what may be a secret in the address of one that runs elsewhere."""
+        return self.browser.partition("?")[0]
+
     @classmethod
     def of(
         cls, browser: str | BrowserOptions | None, launcher: str | None = None, pages: int | None = None

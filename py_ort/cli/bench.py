@@ -11,23 +11,35 @@ import click
 
 from py_ort.cli.common import (
     OutputFile,
-    browser_options,
+    browsers_options,
+    each_provider_option,
     err,
     json_option,
     kernels_option,
     out,
     progress,
-    provider_option,
     runs_option,
     write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options
 from py_ort.exceptions import PyOrtError
 
+#: The other engine.
+PEER = "onnxruntime-web"
+
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
     from py_ort.bench import Row
     from py_ort.bench.in_pages import PageRow
+
+
+def _against(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[bool, list[Path]]:
+    """Return whether the peer is among what was given, and the files."""
+    files = [Path(text) for text in given if text != PEER]
+    for file in files:
+        if not file.is_file():
+            raise click.BadParameter(f"{str(file)!r} is neither {PEER} nor a file of earlier rows")
+    return len(files) < len(given), files
 
 
 @click.command()
@@ -47,15 +59,21 @@ if TYPE_CHECKING:
     help="With --page: what onnxruntime-web gets. Default: the ONNX file of the same name beside the .pyort file.",
 )
 @click.option("--visits", type=click.IntRange(1), default=3, show_default=True, help="Of a page, cold and then warm.")
-@provider_option
+@each_provider_option
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of wasm, both engines.")
 @runs_option(10, "Steady runs; three more warm up.")
-@click.option("--against", type=click.Choice(["onnxruntime-web"]), help="Time this engine too, in turn.")
+@click.option(
+    "--against",
+    multiple=True,
+    callback=_against,
+    metavar="onnxruntime-web|FILE",
+    help="Time this engine too, in turn; or show the medians of earlier rows (of --json).",
+)
 @input_options
 @kernels_option
 @json_option("the rows")
 @click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write the rows as a page.")
-@browser_options
+@browsers_options
 def bench(
     models: tuple[Path, ...],
     bridge: bool,
@@ -65,43 +83,50 @@ def bench(
     providers: tuple[str, ...],
     threads: int,
     runs: int,
-    against: str | None,
+    against: tuple[bool, list[Path]],
     inputs: Inputs,
     json_file: Path | None,
     html_file: Path | None,
-    browser: BrowserOptions,
+    browsers: list[BrowserOptions],
 ) -> None:
-    """Time MODELs with random inputs; the clock is the page's own, uploads and downloads included."""
+    """Time MODELs with random inputs, in each browser, on each provider.
+
+    The clock is the page's own, uploads and downloads included. What fails has a row that says why.
+    """
     from py_ort.bench import failed, measure
-    from py_ort.bench.report import bridge_table, page, table
+    from py_ort.bench.report import bridge_table, earlier_medians, page, table
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
     if bridge == bool(models):
         raise click.UsageError("give MODELs, or --bridge without any")
+    peer, files = against
+    if len(browsers) > 1 and (bridge or in_page):
+        raise click.UsageError("--bridge and --page take one --browser")
     if bridge:
         from py_ort.bench.bridge import measure_bridge
 
-        measured = measure_bridge(names, browser)
+        measured = measure_bridge(names, browsers[0])
         if write_json([row.as_dict() for row in measured], json_file):
             out.print(bridge_table(measured))
         return
     if in_page:
-        if html_file or inputs.files:
-            raise click.UsageError("--page takes neither --html nor --input")
-        sys.exit(_pages(models, source, names, threads, runs, visits, against is not None, inputs, json_file, browser))
+        if html_file or inputs.files or files:
+            raise click.UsageError("--page takes neither --html nor --input, and no file to compare with")
+        sys.exit(_pages(models, source, names, threads, runs, visits, peer, inputs, json_file, browsers[0]))
     if inputs:
         inputs.check(arg for model in models for arg in ModelInputs.of(model).args)
+    before = {key: ms for file in files for key, ms in earlier_medians(file).items()}
     rows: list[Row] = []
-    pairs = [(model, provider) for model in models for provider in names]
+    courses = [(model, provider, browser) for model in models for provider in names for browser in browsers]
     with progress() as report:
-        for number, (model, provider) in enumerate(pairs):
+        for number, (model, provider, browser) in enumerate(courses):
 
             def at(stage: str, done: int, total: int, before: int = number) -> None:
-                report(stage, before * total + done, len(pairs) * total)
+                report(stage, before * total + done, len(courses) * total)
 
-            flavors = () if against is None else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+            flavors = () if not peer else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
             try:
                 rows += measure(
                     model,
@@ -116,7 +141,9 @@ def bench(
                     progress=at,
                 )
             except PyOrtError as e:
-                rows.append(failed(model, provider, threads, e))
+                rows.append(failed(model, provider, threads, browser, e))
+    for row in rows:
+        row.before_ms = before.get(row.key)
     if write_json([row.as_dict() for row in rows], json_file):
         out.print(table(rows))
     if html_file:
@@ -169,5 +196,6 @@ def _tell_failures(rows: Sequence[Row] | Sequence[PageRow]) -> bool:
     """Say what failed; return whether anything did."""
     for row in rows:
         if row.error:
-            err.print(f"{row.model} on {row.engine} {row.provider}: {row.error}", markup=False, soft_wrap=True)
+            where = " ".join(filter(None, (row.engine, row.provider, getattr(row, "browser", ""))))
+            err.print(f"{row.model} on {where}: {row.error}", markup=False, soft_wrap=True)
     return any(row.error for row in rows)

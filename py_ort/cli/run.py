@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from py_ort.cli.common import Report, browser_options, err, kernels_option, out, progress, provider_option, runs_option
+from py_ort.cli.advice import in_flags
+from py_ort.cli.common import (
+    Report,
+    browsers_options,
+    each_provider_option,
+    err,
+    kernels_option,
+    out,
+    progress,
+    runs_option,
+)
 from py_ort.cli.inputs import Inputs, input_options, told_how_to_give
+from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from py_ort import BrowserOptions, InferenceSession, NodeArg
     from py_ort.testing.model_inputs import ModelInputs
 
@@ -22,9 +37,9 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(path_type=Path))
 @input_options
 @click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file or shape.")
-@provider_option
+@each_provider_option
 @kernels_option
-@browser_options
+@browsers_options
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="D", help="Write each output there as .npy.")
 @runs_option(1, "Run so many times; times are those of the first and last.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else.")
@@ -33,46 +48,134 @@ def run(
     inputs: Inputs,
     use_random: bool,
     providers: tuple[str, ...],
-    browser: BrowserOptions,
+    browsers: list[BrowserOptions],
     output_dir: Path | None,
     runs: int,
     as_json: bool,
 ) -> None:
-    """Run MODEL once in a browser and show its outputs."""
-    from py_ort import InferenceSession, SessionOptions
+    """Run MODEL once, in each browser and on each provider, and show its outputs.
 
+    Without --provider that is webgpu, or wasm where the browser has no WebGPU.
+    """
+    from py_ort.compiler.placement import canonical_provider
+    from py_ort.testing.case import relative_error
+
+    places = [
+        (browser, provider)
+        for browser in browsers
+        for provider in dict.fromkeys(map(canonical_provider, providers)) or (None,)
+    ]
+    one = _Model(model, inputs, use_random, runs)
+    results = []
     with progress() as report:
         described = inputs.describe(model)
-        options = inputs.fix(SessionOptions())
-        with InferenceSession(model, options, list(providers) or None, browser=browser, progress=report) as session:
-            result = _run(session, described, inputs, use_random, output_dir, runs, report)
-    result = {"model": str(model), **result}
+        for browser, provider in places:
+            title = " ".join(filter(None, (browser.name, provider)))
+            folder = output_dir and output_dir / re.sub(r"[^\w.]+", "-", title) if len(places) > 1 else output_dir
+            try:
+                results.append(one.run(described, browser, provider, folder, report))
+            except PyOrtError as e:
+                if len(places) == 1:
+                    raise
+                results.append(Ran(browser.name, provider or "", error=f"{type(e).__name__}: {in_flags(str(e))}"))
+    reference = next((ran for ran in results if not ran.error), None)
+    for ran in results:
+        if reference and reference is not ran and not ran.error:
+            ran.difference = max(map(relative_error, ran.arrays, reference.arrays), default=0.0)
+            ran.reference = reference.title
+    alone = results[0].as_dict() if len(results) == 1 else {}
     if as_json:
-        json.dump(result, sys.stdout, indent=1)
+        json.dump({"model": str(model), **alone, "runs": [ran.as_run() for ran in results]}, sys.stdout, indent=1)
         print()
+    elif alone:
+        _print({"model": str(model), **alone})
     else:
-        _print(result)
+        out.print(_table(results))
+    for ran in results:
+        if ran.error:
+            err.print(f"{ran.title}: {ran.error}", markup=False, soft_wrap=True)
+    sys.exit(any(ran.error for ran in results))
 
 
-def _run(
-    session: InferenceSession,
-    model: ModelInputs,
-    inputs: Inputs,
-    use_random: bool,
-    output_dir: Path | None,
-    runs: int,
-    report: Report,
-) -> dict[str, Any]:
-    args = session.get_inputs()
-    feeds = inputs.feeds(args, model, lambda arg: use_random, image_size=(64, 64))
-    for name, array in feeds.items():
-        if name not in inputs.files:
-            err.print(f"{name}: random {array.dtype} {list(array.shape)}")
-    with told_how_to_give(args, feeds, inputs.files):
-        for number in range(runs):
-            report("running", number, runs if runs > 1 else 0)
-            results = session.run(None, feeds)
-    outputs = [_describe(arg, array, output_dir) for arg, array in zip(session.get_outputs(), results, strict=True)]
+@dataclass
+class Ran:
+    """A run in a browser on a provider.
+
+    Attributes:
+        asked, provider: As they were asked for.
+        facts: Of the session and its times; see `as_dict`.
+        outputs: Descriptions.
+        arrays: The outputs themselves.
+        error: Why there are none; "".
+        difference: max |a-b| / (0.001 + |b|) against the outputs of `reference`; None: there is none.
+    """
+
+    asked: str
+    provider: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    error: str = ""
+    difference: float | None = None
+    reference: str = ""
+
+    @property
+    def title(self) -> str:
+        """Where it ran, in few words."""
+        return " ".join(filter(None, (self.asked, self.provider)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return {providers, nodes, left_out, browser, adapter, create_ms, first_run_ms, last_run_ms, outputs}."""
+        return {**self.facts, "outputs": self.outputs}
+
+    def as_run(self) -> dict[str, Any]:
+        """Return that with the names of `py-ort conformance --json`: browser, browser_version, engine, provider."""
+        from py_ort.compiler.placement import canonical_provider
+        from py_ort.testing.results import OURS, version_of
+
+        where = {
+            "browser": self.asked,
+            "browser_version": version_of(self.facts.get("browser", "")),
+            "engine": OURS,
+            "provider": self.provider or canonical_provider((self.facts.get("providers") or ["wasm"])[0]),
+            "error": self.error,
+        }
+        return {**self.as_dict(), **where, "max_rel_err": self.difference, "reference": self.reference}
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What is run everywhere."""
+
+    file: Path
+    inputs: Inputs
+    use_random: bool
+    runs: int
+
+    def run(
+        self, model: ModelInputs, browser: BrowserOptions, provider: str | None, folder: Path | None, report: Report
+    ) -> Ran:
+        from py_ort import InferenceSession, SessionOptions
+
+        options = self.inputs.fix(SessionOptions())
+        providers = [provider] if provider else None
+        with InferenceSession(self.file, options, providers, browser=browser, progress=report) as session:
+            args = session.get_inputs()
+            feeds = self.inputs.feeds(args, model, lambda arg: self.use_random, image_size=(64, 64))
+            for name, array in feeds.items():
+                if name not in self.inputs.files:
+                    err.print(f"{name}: random {array.dtype} {list(array.shape)}")
+            with told_how_to_give(args, feeds, self.inputs.files):
+                for number in range(self.runs):
+                    report("running", number, self.runs if self.runs > 1 else 0)
+                    results = session.run(None, feeds)
+            described = [
+                _describe(arg, array, folder) for arg, array in zip(session.get_outputs(), results, strict=True)
+            ]
+            return Ran(browser.name, provider or "", _facts(session), described, results)
+
+
+def _facts(session: InferenceSession) -> dict[str, Any]:
     stats = session.stats()
     return {
         "providers": session.get_providers(),
@@ -83,7 +186,6 @@ def _run(
         "create_ms": stats["create_ms"],
         "first_run_ms": stats["first_run_ms"],
         "last_run_ms": stats["last_run"]["total_ms"],
-        "outputs": outputs,
     }
 
 
@@ -116,3 +218,20 @@ def _print(result: dict[str, Any]) -> None:
         numbers = [f"{item[key]:.6g}" if key in item else "" for key in ("min", "mean", "max")]
         table.add_row(item["name"], item["dtype"], str(item["shape"]), *numbers, item.get("file", ""))
     out.print(table)
+
+
+def _table(results: list[Ran]) -> Table:
+    from rich.table import Table
+
+    from py_ort.testing.results import version_of
+
+    table = Table("where", "version", "nodes", "create", "first run", "last run", "difference", "", box=None)
+    for column in table.columns[3:7]:
+        column.justify = "right"
+    for ran in results:
+        facts = ran.facts
+        times = [f"{facts[name]:.0f} ms" if facts else "" for name in ("create_ms", "first_run_ms", "last_run_ms")]
+        nodes = ", ".join(f"{count} {name}" for name, count in facts.get("nodes", {}).items() if count)
+        off = "" if ran.difference is None else f"{ran.difference:.1e}"
+        table.add_row(ran.title, version_of(facts.get("browser", "")), nodes, *times, off, ran.error[:100])
+    return table

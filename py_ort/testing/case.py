@@ -122,3 +122,13 @@ def _kind(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"a sequence of {len(value)}"
     return "nothing" if value is None else f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()
+
+
+def relative_error(got: Any, wanted: Any) -> float:
+    """Return max |a-b| / (0.001 + |b|) of two values; of what is no float 0 if they are equal, else infinity."""
+    if not isinstance(wanted, np.ndarray) or wanted.dtype.kind != "f" or not wanted.size:
+        return float("inf") if difference(got, wanted, Tolerance()) else 0.0
+    if not isinstance(got, np.ndarray) or got.shape != wanted.shape:
+        return float("inf")
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    return float(np.max(np.abs(a - b) / (1e-3 + np.abs(b))))

@@ -39,6 +39,11 @@ class Expectation:
     may_pass: bool = False
 
 
+def version_of(browser: str) -> str:
+    """Return the version of a browser that says its name and version."""
+    return next((word for word in browser.split() if word[0].isdigit()), "")
+
+
 @dataclass
 class Results:
     """All cases of a run: in one browser, by one engine, on one provider.
@@ -72,7 +77,7 @@ class Results:
     @property
     def version(self) -> str:
         """The browser's version."""
-        return next((word for word in self.browser.split() if word[0].isdigit()), "")
+        return version_of(self.browser)
 
     def count(self, status: str) -> int:
         """Return how many cases have a status."""

@@ -73,9 +73,7 @@ class RunnerOptions:
 
     def results(self, **fields: Any) -> Results:
         """Return results that say where they are from."""
-        # The address of a browser elsewhere may have a secret behind "?".
-        asked = self.browser.browser.partition("?")[0]
-        return Results(providers=self.providers, asked=asked, engine=self.engine, **fields)
+        return Results(providers=self.providers, asked=self.browser.name, engine=self.engine, **fields)
 
 
 def run_cases(

@@ -103,4 +103,32 @@ def test_the_ratio_is_to_our_row_of_the_same_measurement():
         *(row("py_ort", "webgpu", 2), row("onnxruntime-web", "webgpu", 6), row("onnxruntime-web", "jsep", 8)),
         *(row("py_ort", "wasm", 10), row("onnxruntime-web", "wasm", 20)),
     ]
-    assert [found[7] for found in cells(rows)] == ["", "3.00", "4.00", "", "2.00"]
+    assert [found[8] for found in cells(rows)] == ["", "3.00", "4.00", "", "2.00"]
+
+
+def test_each_browser_has_a_row(bench, tmp_path):
+    """One that is not there, too, and the others go on."""
+    status, rows, said = bench("--provider", "wasm", "--browser", "/no/browser", "--browser", "chromium")
+    none, chromium = rows
+    assert status == 1 and "BrowserNotFound" in none["error"] and none["browser"] == "/no/browser" in said
+    assert chromium["browser"] == "chromium" and chromium["browser_version"].split()[-1][0].isdigit()
+    assert chromium["median_ms"] > 0 and not chromium["error"]
+
+
+def test_earlier_rows(py_ort_command, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(small_models.add())
+    file, options = tmp_path / "old.json", ("--provider", "wasm", "--runs", 1)
+    py_ort_command("bench", tmp_path / "m.onnx", *options, "--json", file)
+    rows = json.loads(file.read_text())
+    rows[0]["median_ms"] = 1000.0
+    file.write_text(json.dumps(rows))
+    status, out, _ = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file)
+    assert status == 0 and "before" in out and "1000.0 (-100%)" in out
+    _, out, _ = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file, "--json", "-")
+    assert json.loads(out)[0]["before_ms"] == 1000
+    for text in ("{}", "[1]", "no JSON"):
+        file.write_text(text)
+        status, _, said = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file)
+        assert status == 1 and "no rows of" in said
+    status, _, said = py_ort_command("bench", tmp_path / "m.onnx", "--against", "onnxruntime-wep")
+    assert status == 2 and "neither onnxruntime-web nor a file" in said

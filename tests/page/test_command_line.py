@@ -189,3 +189,23 @@ def test_kernel(py_ort_command, tmp_path, text, webgpu, status, said):
     (tmp_path / "mine.py").write_text(text)
     found, out, err = py_ort_command("kernel", tmp_path / "mine.py", "--once", "--runs", 1, "--webgpu", webgpu)
     assert found == status and said in out + err
+
+
+def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):
+    """One that is not there is a row that says so; outputs of the others are compared, and written side by side."""
+    where = ("--browser", "chromium", "--browser", "/no/browser", "--provider", "webgpu", "--provider", "wasm")
+    arguments = ("run", model, "--random", "--webgpu", "software", *where)
+    status, out, said = py_ort_command(*arguments, "--json", "--output-dir", tmp_path / "out")
+    runs = json.loads(out)["runs"]
+    assert status == 1 and "BrowserNotFound" in said and "outputs" not in json.loads(out)
+    assert [(run["browser"], run["provider"]) for run in runs] == [
+        *(("chromium", "webgpu"), ("chromium", "wasm"), ("/no/browser", "webgpu"), ("/no/browser", "wasm")),
+    ]
+    assert runs[1]["max_rel_err"] == 0 and runs[1]["reference"] == "chromium webgpu" and runs[0]["reference"] == ""
+    assert runs[0]["nodes"]["webgpu"] and runs[1]["nodes"]["wasm"] and "BrowserNotFound" in runs[2]["error"]
+    assert {file.parent.name for file in (tmp_path / "out").rglob("*.npy")} == {"chromium-webgpu", "chromium-wasm"}
+    status, out, _ = py_ort_command(*arguments)
+    assert "chromium webgpu" in out and "0.0e+00" in out
+    status, out, _ = py_ort_command("run", model, "--random", "--provider", "wasm", "--json")
+    alone = json.loads(out)
+    assert status == 0 and alone["outputs"] == alone["runs"][0]["outputs"] and alone["runs"][0]["provider"] == "wasm"
