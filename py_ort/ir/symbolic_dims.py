@@ -175,19 +175,22 @@ def refine_slice(node: ir.Node) -> None:
 
 
 def refine_concat(node: ir.Node) -> None:
-    """Dimensions of a Concat's output: along the axis, the sum."""
+    """Dimensions of a Concat's output: along the axis, the sum; elsewhere, those of the inputs that have elements."""
     shapes, output = [dims(v) for v in node.inputs], node.outputs[0]
     if any(not shape or len(shape) != len(shapes[0] or []) for shape in shapes):
         return
-    columns = list(zip(*shapes, strict=True))
-    axis = attribute(node, "axis") % len(columns)
-    result: list[Element] = [next((d for d in sorted(c, key=_by_number) if known(d)), None) for c in columns]
-    result[axis] = total(columns[axis])
+    axis = attribute(node, "axis") % len(shapes[0] or [])
+    full = [shape for shape in shapes if 0 not in (shape or [])] or shapes[:1]
+    # What adds to the axis must fit; what may be of size 0 there need not, and of two names either may be the one.
+    sure = [shape for shape in full if shape and isinstance(shape[axis], int)]
+    result: list[Element] = [None] * len(shapes[0] or [])
+    for group in (full, sure):
+        for at, column in enumerate(zip(*(shape or () for shape in group), strict=True)):
+            found = sorted((size for size in column if known(size)), key=lambda size: not isinstance(size, int))
+            if found and (group is sure or isinstance(found[0], int) or all(size == found[0] for size in found)):
+                result[at] = found[0]
+    result[axis] = total([shape[axis] for shape in shapes if shape])
     output.shape = ir.Shape(result)
-
-
-def _by_number(element: Element) -> bool:
-    return not isinstance(element, int)
 
 
 def refine_range(node: ir.Node) -> None:

@@ -43,7 +43,7 @@ def classifier() -> onnx.ModelProto:
 def decoder() -> onnx.ModelProto:
     """Like GPT-2 with a growing cache, by the names that exporters give: `past_key_values.0.key`, `present.0.key`, …
 
-    transformers.js knows sizes by their names, too: `batch_size`; any other is 0 in the caches that it begins with.
+    transformers.js knows `batch_size` only: any other size is 0 in the caches that it begins with, batches here, too.
     """
     g = GraphWriter(seed=3)
     each = WIDTH // HEADS
@@ -64,7 +64,7 @@ def decoder() -> onnx.ModelProto:
             made = g.op("Reshape", g.linear(x, WIDTH, WIDTH), g.ints(0, 0, HEADS, each))
             part = g.transpose(made, 0, 2, 1, 3)
             if name != "query":
-                known = ["batch_size", HEADS, "past_sequence_length", each]
+                known = ["batch", HEADS, "past_sequence_length", each]
                 past = g.input(f"past_key_values.{layer}.{name}", TensorProto.FLOAT, known)
                 part = g.op("Concat", past, part, axis=2)
                 g.output(part, f"present.{layer}.{name}", 4)

@@ -75,6 +75,11 @@ CASES = [
             ([(2, 3, 4), (2, 1, 4)], -2),
         ]
     ),
+    # Without elements an input need not fit, as long as it adds nothing that is not there; models cannot declare that.
+    Case("Concat", [r(0, 4, 0, 8), r(1, 4, 2, 8)], {"axis": 2}, expected=lambda _, x: x),
+    Case("Concat", [r(2, 4), r(3, 4), r(0, 9)], {"axis": 0}, expected=lambda x, y, _: np.concatenate([x, y])),
+    Case("Concat", [r(2, 0), r(3, 4), r(3, 4)], {"axis": -1}, expected=lambda _, x, y: np.concatenate([x, y], 1)),
+    Case("Concat", [r(0, 4), r(3, 0)], {"axis": 1}, expected=lambda x, _: x),
     Case("ReverseSequence", [r(4, 3, 2), i64(4, 1, 3)], {"time_axis": 0, "batch_axis": 1}),
     Case("ReverseSequence", [r(3, 4, 2), i64(4, 1, 3)], {"time_axis": 1, "batch_axis": 0}),
 ]

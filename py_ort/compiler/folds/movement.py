@@ -67,7 +67,10 @@ def _repeated(node: ir.Node, inputs: Arrays) -> Any:
 
 @fold("Concat", dtypes=ANY)
 def _joined(node: ir.Node, inputs: Arrays) -> Any:
-    return np.concatenate(inputs, axis=attribute(node, "axis"))
+    axis = attribute(node, "axis")
+    # Those without elements need not fit, if they are of size 0 along the axis.
+    parts = [each for each in inputs if each.size or each.shape[axis]]
+    return np.concatenate(parts or inputs[:1], axis=axis)
 
 
 @fold("Split", dtypes=ANY)

@@ -138,3 +138,19 @@ def test_of_two_names_either_may_be_one() -> None:
     model = parse("g (float[n,2,h,w] x, float[n,2,k,w] z) => (float y) { y = Add(x, z) }")
     (made,) = compiled(model).model.graph.outputs
     assert made.shape is not None and [str(dim) for dim in made.shape] == ["n", "2", "None", "w"]
+
+
+@pytest.mark.parametrize(
+    ("known", "added", "joined"),
+    [
+        ("b,4,p,8", "b,4,s,8", ["b", "4", "8"]),
+        ("0,4,0,8", "b,4,s,8", ["b", "4", "8"]),
+        ("a,4,p,8", "b,4,s,8", ["None", "4", "8"]),
+        ("a,4,p,8", "b,4,1,8", ["b", "4", "8"]),
+        ("a,4,3,8", "b,4,1,8", ["a", "4", "8"]),
+    ],
+)
+def test_what_may_be_empty_need_not_fit(known: str, added: str, joined: list[str]) -> None:
+    model = parse(f"g (float[{known}] x, float[{added}] z) => (float[i,j,k,l] y) {{ y = Concat<axis=2>(x, z) }}")
+    (made,) = compiled(model).model.graph.outputs
+    assert made.shape is not None and [str(dim) for k, dim in enumerate(made.shape) if k != 2] == joined

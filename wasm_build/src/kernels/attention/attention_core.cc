@@ -174,7 +174,9 @@ Status concatenate_heads(const Tensor* past, const Heads& now, int64_t batch, in
                          int64_t columns, Tensor& out, int64_t used) {
   const int64_t known = past ? past->dim(2) : 0, before = used < 0 ? known : used,
                 total = used < 0 ? known + rows : known;
-  PY_ORT_ENSURE(!past || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ",
+  // As in Concat, which this may have been: a past of no rows may be of no batches as well.
+  const bool nothing = !past || (past->count() == 0 && known == 0);
+  PY_ORT_ENSURE(nothing || past->dims == (Dims{batch, heads, known, columns}), "past keys or values of shape ",
                 past->dims, " do not fit ", batch, " batches, ", heads, " heads of size ", columns);
   PY_ORT_ENSURE(before + rows <= total, rows, " rows behind ", before, " do not fit a cache of ", total);
   PY_ORT_TRY(Tensor::make(DType::float32, {batch, heads, total, columns}, out));

@@ -12,18 +12,11 @@ class Concat {
     const Tensor& first = *context.input(0);
     int64_t axis = 0;
     PY_ORT_TRY(normalize_axis(axis_, first.rank(), axis));
-    Dims dims = first.dims;
-    for (size_t i = 1; i < context.input_count(); ++i) {
-      Dims other = context.input(i)->dims;
-      PY_ORT_ENSURE(other.size() == dims.size(), "Concat of shapes ", first.dims, " and ", other, ": ranks differ");
-      const int64_t total = dims[axis] + other[axis];
-      other[axis] = dims[axis];
-      PY_ORT_ENSURE(other == dims, "Concat along axis ", axis, " of shapes ", first.dims, " and ",
-                    context.input(i)->dims, ": other axes differ");
-      dims[axis] = total;
-    }
+    Dims dims;
+    PY_ORT_TRY(join(context, axis, dims));
     Tensor* out = nullptr;
     PY_ORT_TRY(context.output(0, first.dtype, dims, out));
+    if (out->count() == 0) return {};
     // Written from end to end: the inputs are read side by side.
     visit_width(first.dtype, [&]<class T>() {
       struct Source {
@@ -33,6 +26,7 @@ class Concat {
       std::vector<Source> sources;
       for (size_t i = 0; i < context.input_count(); ++i) {
         const Tensor& in = *context.input(i);
+        if (in.count() == 0) continue;
         sources.push_back({elements<T>(in), static_cast<ptrdiff_t>(count_between(in.dims, axis, in.rank()))});
       }
       T* to = mutable_elements<T>(*out);
@@ -47,6 +41,30 @@ class Concat {
   }
 
  private:
+  // The shape of all side by side. An input without elements need not fit, if it adds nothing that is not there.
+  static Status join(const KernelContext& context, int64_t axis, Dims& dims) {
+    const Tensor* model = context.input(0);
+    int64_t total = 0;
+    for (size_t i = 0; i < context.input_count(); ++i) {
+      const Tensor& in = *context.input(i);
+      PY_ORT_ENSURE(in.rank() == model->rank(), "Concat of shapes ", model->dims, " and ", in.dims, ": ranks differ");
+      if (model->count() == 0 && in.count() > 0) model = &in;
+      total += in.dims[axis];
+    }
+    dims = model->dims;
+    dims[axis] = total;
+    const bool empty = count_between(dims, 0, model->rank()) == 0;
+    for (size_t i = 0; i < context.input_count(); ++i) {
+      const Tensor& in = *context.input(i);
+      if (in.count() == 0 && (empty || in.dims[axis] == 0)) continue;
+      Dims other = in.dims;
+      other[axis] = total;
+      PY_ORT_ENSURE(other == dims, "Concat along axis ", axis, " of shapes ", model->dims, " and ", in.dims,
+                    ": other axes differ");
+    }
+    return {};
+  }
+
   int64_t axis_;
 };
 

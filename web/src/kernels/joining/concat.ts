@@ -91,6 +91,23 @@ function concatColumns(
   });
 }
 
+/** What comes of the tensors side by side. One without elements need not fit, if it adds nothing that is not there. */
+function joinedDims(tensors: readonly Tensor[], axis: number, own: (tensor: Tensor, k: number) => number): number[] {
+  const model = tensors.find(({ size }) => size > 0) ?? tensors[0];
+  const dims = model.dims.slice();
+  dims[axis] = tensors.reduce((sum, tensor, k) => sum + own(tensor, k), 0);
+  const isEmpty = dims.includes(0);
+  const fits = (tensor: Tensor): boolean =>
+    tensor.dims.length === dims.length &&
+    ((tensor.size === 0 && (isEmpty || tensor.dims[axis] === 0)) ||
+      tensor.dims.every((dim, k) => k === axis || dim === dims[k]));
+  if (!tensors.every(fits))
+    throw new KernelError(
+      `Concat along axis ${axis}: the shapes ${tensors.map(({ dims }) => `[${dims}]`).join(', ')} differ elsewhere`,
+    );
+  return dims;
+}
+
 interface ConcatAttributes {
   readonly axis: number;
   readonly columns: ColumnAttributes;
@@ -104,18 +121,9 @@ const concat: Kernel<ConcatAttributes> = {
   resolve(ctx, { axis: givenAxis, columns }) {
     // The tensor to write into comes last.
     const tensors = ctx.inputs.slice(0, columns.into).map((_, i) => ctx.input(i));
-    const first = tensors[0];
-    const axis = normalizeAxis(givenAxis, first.dims.length);
+    const axis = normalizeAxis(givenAxis, tensors[0].dims.length);
     const own = (tensor: Tensor, k: number): number => columns.x[2 * k + 1] ?? tensor.dims[axis];
-    const fits = (tensor: Tensor): boolean =>
-      tensor.dims.length === first.dims.length && tensor.dims.every((dim, k) => k === axis || dim === first.dims[k]);
-    if (!tensors.every(fits))
-      throw new KernelError(
-        `Concat along axis ${axis}: the shapes ${tensors.map(({ dims }) => `[${dims}]`).join(', ')} differ elsewhere`,
-      );
-    const dims = first.dims.map((dim, k) =>
-      k === axis ? tensors.reduce((sum, tensor, i) => sum + own(tensor, i), 0) : dim,
-    );
+    const dims = joinedDims(tensors, axis, own);
     const full = tensors.map((tensor, k) => ({ tensor, k })).filter(({ tensor }) => tensor.size > 0);
     const isWhole = columns.x.length === 0 && columns.y.length === 0;
     if (full.length === 1 && isWhole) return ctx.view(0, full[0].tensor, dims);
