@@ -14,6 +14,7 @@ has not that provider, it fails, or is skipped with --ort-skip-missing. Single n
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -129,6 +130,34 @@ def ort_session(
             return session
 
         yield make
+
+
+@pytest.fixture
+def assert_matches_reference(
+    ort_session: Callable[..., InferenceSession], ort_target: Target
+) -> Callable[..., InferenceSession]:
+    """Compare a model's outputs with native onnxruntime's, and return the session.
+
+    It is called with a model (a file, or its bytes), feeds (arrays by input name; random numbers for the others), a
+    tolerance (see `py_ort.testing.closeness.closeness`) and, by name, what else `InferenceSession` takes. The reference
+    needs onnxruntime installed.
+    """
+    from py_ort.testing.reference import differences, reference
+
+    def check(
+        model: str | os.PathLike[str] | bytes,
+        feeds: Mapping[str, Any] | None = None,
+        tolerance: float | None = None,
+        **options: Any,
+    ) -> InferenceSession:
+        fed, wanted = reference(model, feeds)
+        session = ort_session(model, **options)
+        if wrong := differences(session, fed, wanted, tolerance):
+            where = "-".join(ort_target)
+            pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
+        return session
+
+    return check
 
 
 def _fallbacks(placement: Placement) -> str:

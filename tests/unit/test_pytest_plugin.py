@@ -60,6 +60,28 @@ DOUBLES = """
 """
 
 
+REFERENCE = """
+    import numpy as np
+    import pytest
+
+    from py_ort.exceptions import NotImplemented
+
+    def test_same(assert_matches_reference):
+        session = assert_matches_reference("add.onnx", {"x": np.full((4, 3), 2, np.float32)})
+        assert session.get_outputs()[0].name == "y"
+
+    def test_random_feeds(assert_matches_reference):
+        assert_matches_reference("add.onnx", tolerance=0)
+
+    def test_differs(assert_matches_reference):
+        assert_matches_reference("random.onnx")
+
+    def test_no_reference(assert_matches_reference):
+        with pytest.raises(NotImplemented, match="no reference to compare with: onnxruntime .* refuses"):
+            assert_matches_reference("add.onnx", {"z": np.zeros(3, np.float32)})
+"""
+
+
 @pytest.fixture
 def project(pytester):
     pytester.makepyfile(test_models=MODULE)
@@ -141,3 +163,19 @@ def test_nodes_that_fall_back_are_told(doubles):
 def test_no_fallback_for_all(doubles):
     result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
     result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm nothing falls back
+
+
+def test_outputs_are_compared_with_native_onnxruntime(pytester):
+    pytester.makepyfile(test_reference=REFERENCE)
+    (pytester.path / "add.onnx").write_bytes(small_models.add())
+    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])
+    ends = [small_models.floats("x", [8])], [small_models.floats("y", [8])]
+    (pytester.path / "random.onnx").write_bytes(small_models.model([drawn], *ends))
+    result = run(pytester, "--ort-provider", "wasm")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*on chromium-wasm outputs differ from native onnxruntime's:*",
+            "*output 'y': 8 of 8 elements differ, first at ?0?: got *, wanted * (worst: * of the largest)*",
+        ]
+    )

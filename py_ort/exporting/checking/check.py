@@ -18,12 +18,10 @@ from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.package.format import Header, PlanEntry
 from py_ort.exceptions import BrowserError, InvalidArgument
 from py_ort.exporting.checking.visitor import Job, Result, run_jobs
-from py_ort.testing.case import Tolerance, difference
+from py_ort.testing.closeness import closeness
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
 
-#: Of outputs whose elements have 16 bits or fewer, and of all others.
-_COARSE, _FINE = 1e-2, 1e-3
 #: What the runtime's error begins with where the one provider that was asked for is not there.
 _NONE = "no execution provider is available: "
 SAME, DIFFERS, FAILED, ABSENT = "same", "differs", "failed", "not there"
@@ -106,8 +104,7 @@ def check_export(
             onnxruntime is not installed or refuses the model, the first outputs of wasm are.
         feeds: By input name, of any dtype that ONNX has; random numbers for the others.
         browsers: "chromium", "firefox", "webkit", paths, or options. Default: those that are installed.
-        tolerance: What passes: |got - wanted| <= tolerance * |wanted| + tolerance / 10 * max |wanted|. Default: 0.001,
-            and 0.01 for outputs of 16 bits or fewer. What is no float must be equal.
+        tolerance: How far outputs may differ; see `py_ort.testing.closeness.closeness`.
         values: By input name the numbers that it accepts, if not all; see `py_ort.testing.accepted_values`.
         timeout: Seconds for all runs of one browser.
         progress: Called with what is done, how much of it and of how much.
@@ -230,29 +227,8 @@ def _row(
         return replace(row, outcome=FAILED, detail="there is nothing to compare its outputs with")
     worst = 0.0
     for arg, got, expected in zip(header.outputs, result.outputs, wanted, strict=True):
-        found, scale = _part(got, expected)
-        worst = max(worst, found)
-        allowed = tolerance if tolerance is not None else _COARSE if _few_bits(expected) else _FINE
-        if text := difference(got, expected, Tolerance(allowed, allowed / 10 * scale)):
+        text, part = closeness(got, expected, tolerance)
+        worst = max(worst, part)
+        if text:
             return replace(row, outcome=DIFFERS, detail=f"output {arg.name!r}: {text}", difference=worst)
     return replace(row, difference=worst)
-
-
-def _few_bits(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.itemsize <= 2 and value.dtype.kind not in "iub"
-
-
-def _part(got: Any, wanted: Any) -> tuple[float, float]:
-    """Return the largest difference, as a part of the largest number that is wanted, and that number."""
-    if isinstance(wanted, (list, tuple)) and isinstance(got, (list, tuple)) and len(got) == len(wanted):
-        parts = [_part(a, b) for a, b in zip(got, wanted, strict=True)]
-        return max((part for part, _ in parts), default=0.0), max((scale for _, scale in parts), default=0.0)
-    a, b = np.asarray(got), np.asarray(wanted)
-    if b.dtype.kind in "OUScb" or a.shape != b.shape or not b.size:
-        return 0.0, 0.0
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    finite = np.isfinite(x) & np.isfinite(y)
-    scale = float(np.max(np.abs(y), where=np.isfinite(y), initial=0.0))
-    with np.errstate(invalid="ignore"):
-        off = float(np.max(np.abs(x - y), where=finite, initial=0.0))
-    return (off / scale if scale else off), scale

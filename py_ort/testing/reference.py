@@ -1,0 +1,58 @@
+"""A session's outputs against native onnxruntime's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from py_ort.exceptions import NotImplemented
+from py_ort.runtime.session import InferenceSession
+from py_ort.testing.closeness import closeness
+from py_ort.testing.model_inputs import ModelInputs
+from py_ort.testing.native_model import NativeModel
+from py_ort.testing.random_feeds import candidates
+
+
+def reference(
+    model: str | os.PathLike[str] | bytes, feeds: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run a model in native onnxruntime.
+
+    Args:
+        model: An ONNX file, or its bytes.
+        feeds: Arrays by input name. Inputs without one get random numbers in the first shapes that onnxruntime takes.
+
+    Returns:
+        The feeds of all inputs, and the outputs by name.
+
+    Raises:
+        NotImplemented: onnxruntime is not installed, or refuses the model or its inputs; the message has its own.
+        PyOrtError: The model cannot be read.
+        InvalidArgument: Nothing is known of the shape of an input that has no feed, or it is no tensor.
+    """
+    native = NativeModel(model)
+    needed = ModelInputs.of(model)
+    for fed in candidates(needed.args, given=feeds or {}, values=needed.accepted):
+        extra = {name: value for name, value in (feeds or {}).items() if name not in fed}
+        if (outputs := native.run({**fed, **extra})) is not None:
+            return {**fed, **extra}, dict(zip(native.output_names(), outputs, strict=True))
+    raise NotImplemented(f"there is no reference to compare with: {native.trouble}")
+
+
+def differences(
+    session: InferenceSession, feeds: Mapping[str, Any], wanted: Mapping[str, Any], tolerance: float | None = None
+) -> list[str]:
+    """Run a session, and return how its outputs differ from those wanted, a line each; none if they do not.
+
+    Args:
+        session: Any session of py_ort.
+        feeds: Arrays by input name.
+        wanted: Outputs by name.
+        tolerance: See `closeness`.
+    """
+    found = zip(wanted, session.run(list(wanted), feeds), strict=True)
+    told = {name: closeness(got, wanted[name], tolerance) for name, got in found}
+    return [
+        f"output {name!r}: {text} (worst: {part:.2g} of the largest)" for name, (text, part) in told.items() if text
+    ]
