@@ -13,6 +13,7 @@ import { pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
 import { common, virtualModules } from './bundling.mjs';
 import { buildSessions } from './npm/sessions.mjs';
+import { notices } from './notices.mjs';
 
 const web = import.meta.dirname;
 const root = path.dirname(web);
@@ -136,6 +137,7 @@ async function buildAssets() {
   await buildOverlay(assets);
   await buildReports(assets);
   await copyFile(path.join(web, 'src/page/index.html'), path.join(assets, 'index.html'));
+  await writeFile(path.join(assets, 'THIRD_PARTY_NOTICES'), await notices());
   const list = await manifest();
   await writeFile(path.join(assets, 'kernels.webgpu.json'), `${JSON.stringify(list, null, 1)}\n`);
   console.log(`built ${path.relative(root, assets)}: page.js, worker.js, ${list.length} WebGPU kernels`);

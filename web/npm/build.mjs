@@ -6,6 +6,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import * as esbuild from 'esbuild';
 import { ALL_PROVIDERS, common, PAGE_SCRIPTS } from '../bundling.mjs';
+import { notices } from '../notices.mjs';
 import { declarations } from './declarations.mjs';
 import { buildSessions, projectVersion, settings } from './sessions.mjs';
 import { sizes } from './sizes.mjs';
@@ -66,18 +67,6 @@ async function buildThreads() {
 async function copyCore() {
   for (const name of ['core.mjs', 'core.wasm', 'relaxed_simd.wasm', 'simd128.wasm'])
     await copyFile(path.join(root, 'py_ort/assets', name), path.join(dist, name));
-}
-
-/** What is of others in these files, with its license. */
-async function notices() {
-  const flatbuffers = await readFile(path.join(web, 'node_modules/flatbuffers/LICENSE'), 'utf8');
-  const emscripten = await readFile(path.join(here, 'emscripten.txt'), 'utf8');
-  return [
-    'py-ort-web contains code of these projects.',
-    `## flatbuffers (in all scripts, and in core.wasm)\n\n${flatbuffers.trim()}`,
-    `## Emscripten and its system libraries (core.mjs, core.wasm)\n\n${emscripten.trim()}`,
-    '',
-  ].join('\n\n');
 }
 
 async function buildPackage() {
