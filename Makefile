@@ -10,6 +10,7 @@
 # make numpy1                                 the unit tests with numpy 1.26, in a venv of their own
 # make browsers                               the tests of Firefox and WebKitGTK, with those installed
 # make build                                  the page and the core, into py_ort/assets/
+# make docs                                   the documentation as a site, in build/docs; fails on links that lead nowhere
 # make wheel, make clean
 # make npm                                    dist/py-ort-web-VERSION.tgz, the package for pages and for Node; prints its sizes
 #
@@ -34,7 +35,7 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: run test fuzz large libraries numpy1 browsers check format conformance build setup wheel npm clean again
+.PHONY: docs run test fuzz large libraries numpy1 browsers check format conformance build setup wheel npm clean again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -57,6 +58,10 @@ libraries: build $(STAMPS)/libraries
 
 numpy1: build $(STAMPS)/numpy1
 	build/numpy1/bin/python -m pytest tests/unit $(ARGS)
+
+docs: build $(STAMPS)/docs
+	NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build -q
+	@echo build/docs/index.html
 
 conformance: build
 	$(BIN)/py-ort conformance $(SOURCE) --provider $(PROVIDER) $(if $(filter no,$(FALLBACK)),--no-fallback) $(ARGS)
@@ -119,6 +124,13 @@ $(STAMPS)/libraries $(STAMPS)/numpy1: $(STAMPS)/%: .ci/%.txt pyproject.toml $(ST
 	@echo "py_ort: making build/$*"
 	@"$(PYTHON)" -m venv build/$*
 	@build/$*/bin/pip install -q --disable-pip-version-check -r .ci/$*.txt -e '.[test]'
+	@touch $@
+
+# With the project itself: the reference is made of its docstrings and commands.
+$(STAMPS)/docs: .ci/docs.txt pyproject.toml $(STAMPS)/system
+	@echo "py_ort: making build/docs-venv"
+	@"$(PYTHON)" -m venv build/docs-venv
+	@build/docs-venv/bin/pip install -q --disable-pip-version-check -r .ci/docs.txt -e .
 	@touch $@
 
 $(STAMPS)/npm: web/package.json web/package-lock.json $(STAMPS)/system

@@ -104,3 +104,17 @@ def test_the_api_is_looked_through():
         "compile_model",
     }
     assert found <= set(_MANY)
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^::: py_ort\.(\w+)$", page, re.MULTILINE))
+    assert named - {"exceptions"} == set(py_ort.__all__) - {"PyOrtError"}  # which is among these
+    fixtures = {"ort_session", "ort_browser", "ort_target", "assert_matches_reference"}
+    assert all(name in page for name in fixtures)
+
+
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")}
+    assert pages <= listed and listed - pages == {"changelog.md", "contributing.md", "karma_compat.md"}
