@@ -2,6 +2,8 @@
 # make test [ARGS=...] [JOBS=2]               all tests, in so many processes at once (0: one by one); ARGS goes to pytest
 # make conformance [PROVIDER=wasm] [SOURCE=]  ONNX's own node tests on one provider, or SOURCE=ort-web:DIR, or a folder;
 #                  [FALLBACK=no]              on that provider alone
+# make matrix [SAMPLE=20] [AGAINST=file.json] one of SAMPLE of ONNX's node cases and three models in Chromium, Firefox and
+#                                             WebKitGTK, on wasm and webgpu: build/matrix/index.html, .json, .xml
 # make fuzz [MINUTES=10] [SEEDS=0:]           mutated models and random graphs against native onnxruntime
 # make large                                  a model above 2 GB; needs 12 GB of memory
 # make check                                  format, lint, types, docs/operators.md; no browser
@@ -23,6 +25,8 @@ IMAGE ?= samples/sample.png
 PROVIDER ?= webgpu
 SOURCE ?= onnx-node
 FALLBACK ?= yes
+SAMPLE ?= 20
+AGAINST ?=
 MINUTES ?= 10
 SEEDS ?= 0:
 ARGS ?=
@@ -35,7 +39,8 @@ BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
 CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
 
-.PHONY: docs run test fuzz large libraries numpy1 browsers check format conformance build setup wheel npm clean again
+.PHONY: docs run test fuzz large libraries numpy1 browsers matrix check format conformance build setup wheel npm clean \
+  again
 
 run: build
 	@$(BIN)/python samples/read_image.py --image "$(IMAGE)" --provider "$(PROVIDER)"
@@ -49,6 +54,16 @@ fuzz: build
 browsers: build
 	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
 	$(BIN)/python -m pytest tests/page/test_other_browsers.py -rs $(ARGS)
+
+# Where a browser has no WebGPU, as WebKitGTK, its cases are skipped, with the reason.
+matrix: build
+	@PYTHON="$(PYTHON)" .ci/system .ci/browsers.txt
+	@mkdir -p build/matrix
+	$(BIN)/py-ort conformance onnx-node samples/models.py --sample $(SAMPLE) --skip-missing \
+	  $(addprefix --browser ,chromium firefox webkit) $(addprefix --provider ,wasm webgpu) \
+	  $(addprefix --against ,$(AGAINST)) --html build/matrix/index.html --json build/matrix/results.json \
+	  --junit build/matrix/results.xml $(ARGS)
+	@echo build/matrix/index.html
 
 large: build
 	PY_ORT_LARGE=1 $(BIN)/python -m pytest -m large

@@ -22,7 +22,9 @@ def summary(results: Results) -> Table | None:
     groups: dict[str, list[str]] = {}
     for name, outcome in results.cases.items():
         if reason := outcome.kind():
-            groups.setdefault(reason + (" (known)" if name in results.known else ""), []).append(name)
+            groups.setdefault(
+                reason + (" (known)" if outcome.status == FAILED and name in results.known else ""), []
+            ).append(name)
     table = Table("number", "reason", "cases", box=None, header_style="bold")
     table.columns[0].justify = "right"
     for reason, names in sorted(groups.items(), key=lambda item: -len(item[1])):

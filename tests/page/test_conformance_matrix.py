@@ -213,3 +213,10 @@ def test_a_sample(conformance):
     cases = {case.id for case in load_cases("onnx-node", "^test_relu|^test_abs|^test_a")}
     status, results, _ = conformance("onnx-node", *WASM, "--filter", "^test_a", "--sample", 40)
     assert status == 0 and 0 < len(results["cases"]) < len(cases) / 20 and results["cases"].keys() < cases
+
+
+def test_models_in_use(conformance):
+    """Those of `make matrix`."""
+    table = Path(__file__).parents[2] / "samples/models.py"
+    status, results, said = conformance(table, *WASM, "--jobs", 1)
+    assert status == 0 and len(results["cases"]) == results["passed"] == 3, said

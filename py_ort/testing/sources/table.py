@@ -13,20 +13,23 @@ TOML: a table [[case]] for each model, whose files are named as seen from the ta
     atol = 1e-3
     skip = "why it is not run"
 
-Python: a file with `CASES`, or a function `cases()`, that gives objects of `py_ort.testing.Case`.
+Python: a file with `CASES`, or a function `cases()`, that gives cases: `py_ort.testing.model_case(…)` makes them of
+models, `py_ort.testing.Case` of anything.
 """
 
 from __future__ import annotations
 
+import os
 import runpy
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
+from py_ort.boundary import public_function
 from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.files import open_file
 from py_ort.exceptions import InvalidArgument
@@ -96,34 +99,70 @@ def _entries(file: Path) -> list[dict[str, Any]]:
 
 
 def _case(file: Path, entry: dict[str, Any]) -> Case:
-    model = file.parent / entry["model"]
-    tolerance = Tolerance(entry.get("rtol", TOLERANCE.rtol), entry.get("atol", TOLERANCE.atol))
-    sets, trouble = [], ""
-    if not entry.get("skip"):
-        try:
-            sets = [_data(file.parent, model, entry)]
-        except Exception as e:  # a file may hold anything
-            trouble = f"{type(e).__name__}: {e}"
-    return Case(entry.get("id", model.stem), model, sets, {"": tolerance}, entry.get("skip", ""), trouble)
+    model, skip = file.parent / entry["model"], entry.get("skip", "")
+    name, tolerance = (
+        entry.get("id", model.stem),
+        Tolerance(entry.get("rtol", TOLERANCE.rtol), entry.get("atol", TOLERANCE.atol)),
+    )
+    if skip:
+        return Case(name, model, (), {"": tolerance}, skip)
+    try:
+        inputs, outputs = (
+            {tensor: _array(file.parent / path) for tensor, path in entry.get(kind, {}).items()}
+            for kind in ("inputs", "outputs")
+        )
+        return model_case(
+            model, name, inputs, outputs, shapes=entry.get("shapes"), dims=entry.get("dims"), tolerance=tolerance
+        )
+    except Exception as e:  # a file may hold anything
+        return Case(name, model, (), {"": tolerance}, trouble=f"{type(e).__name__}: {e}")
 
 
-def _data(folder: Path, model: Path, entry: dict[str, Any]) -> DataSet:
-    inputs = ModelInputs.of(model)
-    given = {name: _array(folder / path) for name, path in entry.get("inputs", {}).items()}
-    names = [value.name for value in read_proto(model).graph.output]
+@public_function
+def model_case(
+    model: str | os.PathLike[str],
+    id: str = "",
+    inputs: Mapping[str, np.ndarray] | None = None,
+    outputs: Mapping[str, np.ndarray] | None = None,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    tolerance: Tolerance = TOLERANCE,
+) -> Case:
+    """Return the case of a model: its inputs, and what is to come of them.
+
+    Args:
+        model: An ONNX file.
+        id: The case's; default: the file's stem.
+        inputs: By name; the others are random numbers.
+        outputs: Expected ones by name, the others are not looked at; default: all that native onnxruntime gives.
+        shapes: Of random inputs, by name.
+        dims: Numbers for dimensions that have a name.
+        tolerance: How near outputs must be.
+
+    Raises:
+        PyOrtError: The model cannot be read, or has no such input or output.
+        InvalidArgument: No feeds can be made, or native onnxruntime is not here, or does not take the model or them.
+    """
+    file = Path(model)
+    described = ModelInputs.of(file)
+    names = [value.name for value in read_proto(file).graph.output]
+    given, wanted = inputs or {}, outputs or {}
     for what, named, known in (
-        ("input", [*given, *entry.get("shapes", {})], [arg.name for arg in (*inputs.args, *inputs.overridable)]),
-        ("output", entry.get("outputs", {}), names),
+        ("input", [*given, *(shapes or {})], [arg.name for arg in (*described.args, *described.overridable)]),
+        ("output", [*wanted], names),
     ):
         for name in named:
             if name not in known:
-                raise InvalidArgument(f"{model} has no {what} {name!r}{did_you_mean(name, known)}")
-    tried = candidates(
-        inputs.args, entry.get("shapes", {}), given=given, dims=entry.get("dims", {}), values=inputs.accepted
-    )
-    if "outputs" in entry:
-        expected = {name: _array(folder / path) for name, path in entry["outputs"].items()}
-        return DataSet(next(iter(tried)), list(expected.values()), list(expected))
+                raise InvalidArgument(f"{file} has no {what} {name!r}{did_you_mean(name, known)}")
+    tried = candidates(described.args, shapes, given=given, dims=dims, values=described.accepted)
+    return Case(id or file.stem, file, [_data(file, tried, wanted)], {"": tolerance})
+
+
+def _data(model: Path, tried: Iterator[dict[str, np.ndarray]], wanted: Mapping[str, np.ndarray]) -> DataSet:
+    """The first feeds that the model takes."""
+    if wanted:
+        return DataSet(next(tried), list(wanted.values()), list(wanted))
     native = NativeModel(model)
     for feeds in tried:
         if (outputs := native.run(feeds)) is not None:
