@@ -20,11 +20,15 @@ export async function inErrorScopes<T>(gpu: Gpu, work: () => Promise<T>): Promis
   }
 }
 
-/** Throws when errors that no scope caught came in during a run. */
-export function throwUncaptured(gpu: Gpu): void {
+/** Throws when errors that no scope caught came in during a run, with all that follow from them. */
+export async function throwUncaptured(gpu: Gpu): Promise<void> {
   gpu.ensureAlive();
   const errors = gpu.takeUncaptured();
-  if (errors.length > 0) throw gpuError(errors);
+  if (errors.length === 0) return;
+  // They are the run's, and not the next one's. Events come after promises.
+  await gpu.device.queue.onSubmittedWorkDone().catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve));
+  throw gpuError([...errors, ...gpu.takeUncaptured()]);
 }
 
 function gpuError(messages: readonly string[]): RuntimeError {

@@ -261,7 +261,7 @@ export class SessionRun {
       finish: async (start) => {
         const outputs = await discarding(delivery, async () => {
           const values = pending ? await pending.finish((parts) => delivery.collect(parts)) : delivery.collect([]);
-          if (this.session.provider) this.checkErrors(this.session.provider.gpu);
+          if (this.session.provider) await this.checkErrors(this.session.provider.gpu);
           recorder?.succeeded();
           return values;
         });
@@ -274,7 +274,7 @@ export class SessionRun {
     };
   }
 
-  private checkErrors(gpu: Gpu): void {
+  private async checkErrors(gpu: Gpu): Promise<void> {
     if (this.session.webgpu.validationMode !== 'disabled') return throwUncaptured(gpu);
     // They were logged.
     gpu.takeUncaptured();
