@@ -99,7 +99,7 @@ function notAPackage(prefix: Uint8Array, what: string): RuntimeError {
   const looks = isOnnx(prefix)
     ? 'is an ONNX file, and a page has no compiler'
     : known.startsWith('<') || known.startsWith('{')
-      ? 'is a page or JSON: is its URL right?'
+      ? 'is a page or JSON (is its URL right?)'
       : known.slice(4, 8) === 'ORTM'
         ? 'is a file in the ORT format, and a page has no compiler'
         : 'is no .pyort file';

@@ -1,6 +1,7 @@
 // A .pyort file: the plans in it, and the weights of one of them on their way.
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
+import { named } from '../wire/values';
 import { downloadChunks, type Range, type TakeChunk } from '../wire/download';
 import { damaged, type Header, headerSize, PREFIX_BYTES, readHeader } from './header';
 import { type ModelFile, type OpenedFile, openFile } from './model_file';
@@ -65,13 +66,16 @@ export class Package {
    */
   find(providers: readonly string[], dimensions: { readonly [name: string]: number } = {}): number | undefined {
     const wanted = Object.fromEntries(
-      this.header.inputs.map(({ name, dims }) => [name, (dims ?? []).map((dim) => dimensions[dim ?? ''] ?? dim)]),
+      this.header.inputs.map(({ name, dims }) => [
+        name,
+        (dims ?? []).map((dim) => (typeof dim === 'string' ? named(dimensions, dim) : undefined) ?? dim),
+      ]),
     );
     const fitting = this.header.plans
       .map((plan, number) => ({ plan, number }))
       .filter(({ plan }) => String(plan.providers) === String(providers))
       .filter(({ plan }) =>
-        Object.entries(plan.shapes).every(([name, shape]) => String(wanted[name]) === String(shape)),
+        Object.entries(plan.shapes).every(([name, shape]) => String(named(wanted, name)) === String(shape)),
       )
       .sort((a, b) => Object.keys(b.plan.shapes).length - Object.keys(a.plan.shapes).length);
     return fitting[0]?.number;

@@ -3,7 +3,7 @@
 import type { GpuSession } from '../jsep/gpu_session';
 import { kernelIds } from './node_times';
 import type { PlanInfo } from './plan';
-import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
+import { isContainer, isOnGpu, named, type TensorOnGpu, type Value } from '../wire/values';
 
 /** By kernel, the pairs of output and input that lie in one buffer in this run, where nothing else of the run does. */
 export function boundInPlace(
@@ -19,7 +19,7 @@ export function boundInPlace(
   const once = (ids: readonly number[], id: number) => ids.indexOf(id) === ids.lastIndexOf(id);
   const kernels = kernelIds(gpuSession);
   for (const { node, input, output, feed, name } of plan.fedOutputs()) {
-    const [value, place] = [feeds[feed], bind[name]];
+    const [value, place] = [feeds[feed], named(bind, name)];
     if (
       !place ||
       isContainer(value) ||

@@ -8,7 +8,7 @@ import type { ClosedOutput } from '../jsep/recording';
 import { checkOutputFits } from './gpu_tensors';
 import type { RunOptions } from './run_options';
 import type { SessionState } from './state';
-import { isContainer, type Value } from '../wire/values';
+import { isContainer, named, type Value } from '../wire/values';
 
 type Maker = (parts: readonly Uint8Array[]) => Value;
 
@@ -42,11 +42,11 @@ export class Delivery {
   }
 
   private leaves(name: string): boolean {
-    return this.options.bind?.[name] !== undefined || (this.options.outputsOnGpu?.includes(name) ?? false);
+    return named(this.options.bind, name) !== undefined || (this.options.outputsOnGpu?.includes(name) ?? false);
   }
 
   private check(name: string, output: ClosedOutput): void {
-    const bound = this.options.bind?.[name];
+    const bound = named(this.options.bind, name);
     if (!isContainer(output)) {
       if (bound) checkOutputFits(name, bound, output.dtype, output.dims);
       if (this.leaves(name) && !this.session.provider) throw invalid('this session has no GPU to leave outputs on');
@@ -79,7 +79,7 @@ export class Delivery {
 
   /** The buffer for an output: the one bound to it, or a new one. */
   private place(name: string, bytes: number): number {
-    const bound = this.options.bind?.[name];
+    const bound = named(this.options.bind, name);
     if (bound) return bound.gpuId;
     const { provider, memory } = this.session.gpuSession!;
     const gpuId = provider.buffers.allocate(bytes, memory.caches.storage, `output ${name}`);

@@ -2,7 +2,7 @@
 import { DType, ErrorCode, ValueKind } from '../schema';
 import { cpuElementSize, elementCount, hasGpuForm, typeName } from '../contract/elements';
 import { RuntimeError } from '../errors';
-import { isContainer, isOnGpu, type Tensor, type Value } from '../wire/values';
+import { isContainer, isOnGpu, named, type Tensor, type Value } from '../wire/values';
 import type { PlanInput } from './plan';
 
 export type Feeds = { readonly [name: string]: Value };
@@ -15,12 +15,12 @@ export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] 
   const names = inputs.map(({ name }) => name);
   const extra = Object.keys(feeds).filter((name) => !names.includes(name));
   const missing = inputs
-    .filter(({ name, kind }) => kind !== ValueKind.optional && !(name in feeds))
+    .filter(({ name, kind }) => kind !== ValueKind.optional && !Object.hasOwn(feeds, name))
     .map(({ name }) => name);
   if (extra.length > 0) throw invalid(`the model has no input named ${quoted(extra)}; its inputs are ${quoted(names)}`);
   if (missing.length > 0) throw invalid(`no feed for the input ${quoted(missing)}`);
   return inputs.map((input) => {
-    const value = feeds[input.name] ?? { kind: ValueKind.optional, dtype: input.dtype, items: [] };
+    const value = named(feeds, input.name) ?? { kind: ValueKind.optional, dtype: input.dtype, items: [] };
     checkFeed(input, value);
     return value;
   });

@@ -34,3 +34,8 @@ export function isContainer<T extends object>(value: T | Container): value is Co
 export function isOnGpu(value: Value): value is TensorOnGpu {
   return 'gpuId' in value;
 }
+
+/** What has this name. A model may call something "constructor", which every object has. */
+export function named<T>(values: { readonly [name: string]: T } | undefined, name: string): T | undefined {
+  return values && Object.hasOwn(values, name) ? values[name] : undefined;
+}
