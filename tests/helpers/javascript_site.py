@@ -24,12 +24,53 @@ def strings() -> bytes:
     )
 
 
+def forms() -> bytes:
+    """Elements that lie otherwise on the GPU: read there, made there, and both on the CPU alone."""
+    types = {"b": TensorProto.BOOL, "i": TensorProto.INT64, "u": TensorProto.UINT64, "c": TensorProto.INT64}
+    made = {
+        "not_b": TensorProto.BOOL,
+        "i_float": TensorProto.FLOAT,
+        "u_float": TensorProto.FLOAT,
+        "largest": TensorProto.INT64,
+        "c_twice": TensorProto.INT64,
+    }
+    nodes = [
+        helper.make_node("Not", ["b"], ["not_b"]),
+        helper.make_node("Cast", ["i"], ["i_float"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["u"], ["u_float"], to=TensorProto.FLOAT),
+        helper.make_node("ArgMax", ["i_float"], ["largest"], axis=0),
+        helper.make_node("Add", ["c", "c"], ["c_twice"]),
+    ]
+    values = {
+        name: helper.make_tensor_value_info(name, kind, [1 if name == "largest" else 3])
+        for name, kind in {**types, **made}.items()
+    }
+    return small_models.model(nodes, [values[name] for name in types], [values[name] for name in made])
+
+
+def odd_names() -> bytes:
+    """Values called like what every object of JavaScript has, and like options of runs."""
+    names = ("constructor", "__proto__", "toString", "tag", "signal")
+    one, other, made, tag, signal = (small_models.floats(name, [2]) for name in names)
+    return small_models.model(
+        [
+            helper.make_node("Add", ["constructor", "__proto__"], ["toString"]),
+            helper.make_node("Neg", ["constructor"], ["tag"]),
+            helper.make_node("Abs", ["tag"], ["signal"]),
+        ],
+        [one, other],
+        [made, tag, signal],
+    )
+
+
 def lay_out(folder: Path) -> None:
     """Write it."""
     copy_runtime(folder)
     for file in (*_PAGES.glob("javascript_*.mjs"), *_PAGES.glob("javascript_*.html")):
         shutil.copy(file, folder)
-    for name, model in {"add": small_models.add(), "strings": strings()}.items():
+    small = {"add": small_models.add(), "strings": strings(), "forms": forms(), "odd_names": odd_names()}
+    small["integers"] = small_models.add(TensorProto.INT64)
+    for name, model in small.items():
         py_ort.export(model, folder / f"{name}.pyort")
     py_ort.export(small_models.add(), folder / "wasm.pyort", providers=["wasm"])
     py_ort.export(small_models.two_products(), folder / "parted.pyort", part_size=1024)

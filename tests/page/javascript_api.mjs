@@ -8,6 +8,26 @@ const create = (name, options) => InferenceSession.create(`${name}.pyort`, optio
 const x = new Tensor('float32', [1, 2, 3], [1, 3]);
 const scale = new Tensor('float32', [10, 20, 30]);
 
+/** A buffer with these elements, or with room for so many bytes. */
+function bufferOn(device, given, usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST) {
+  const bytes = typeof given === 'number' ? new Uint8Array(given) : new Uint8Array(given.buffer);
+  const size = Math.ceil(bytes.length / 4) * 4;
+  const buffer = device.createBuffer({ size, usage, mappedAtCreation: true });
+  new Uint8Array(buffer.getMappedRange()).set(bytes);
+  buffer.unmap();
+  return buffer;
+}
+
+async function contents(device, buffer, array, count) {
+  const size = Math.ceil((count * array.BYTES_PER_ELEMENT) / 4) * 4;
+  const read = device.createBuffer({ size, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
+  const encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(buffer, 0, read, 0, size);
+  device.queue.submit([encoder.finish()]);
+  await read.mapAsync(GPUMapMode.READ);
+  return new array(read.getMappedRange().slice(0), 0, count);
+}
+
 /** What goes to the console until `stop`. */
 function listening(method) {
   const said = [];
@@ -89,8 +109,8 @@ export const cases = {
     equal(y.data, [31, 62, 93]);
     await fails(() => target.getData(), 'download');
     const feeding = (buffer, dims) => () => session.run({ x: Tensor.fromGpuBuffer(buffer, { dims }), scale });
-    await fails(feeding(input, [2, 3]), 'needs a buffer of 32 bytes.* has 16');
-    await fails(feeding(make(16, GPUBufferUsage.STORAGE), [1, 3]), 'usage COPY_SRC, COPY_DST');
+    await fails(feeding(input, [2, 3]), 'needs a buffer of 24 bytes.* has 16');
+    await fails(feeding(make(16, GPUBufferUsage.COPY_DST), [1, 3]), 'lacks the usage STORAGE');
     const upright = Tensor.fromGpuBuffer(output, { dims: [3, 1] });
     await fails(() => session.run({ x: feed, scale }, { y: upright }), 'bound to it is float32.3,1.');
     const other = await create('add', { preferredOutputLocation: 'gpu-buffer' });
@@ -113,6 +133,130 @@ export const cases = {
     device.destroy();
     await fails(() => last.run({ x, scale }), 'was lost.*could not be made again');
     await last.release();
+  },
+
+  "buffers of the page's, whose elements lie as on the CPU": async () => {
+    const session = await create('forms', { preferredOutputLocation: 'gpu-buffer' });
+    const device = await env.webgpu.device;
+    const given = {
+      b: ['bool', Uint8Array.of(1, 0, 7)],
+      i: ['int64', BigInt64Array.of(-5n, 3n, 2n)],
+      u: ['uint64', BigUint64Array.of(1n, 4000000000n, 3n)],
+      c: ['int64', BigInt64Array.of(1n << 40n, -1n, 3n)], // read by the CPU alone, and whole
+    };
+    const own = (dataType, elements, dims = [3]) =>
+      Tensor.fromGpuBuffer(bufferOn(device, elements), { dataType, dims });
+    const feeds = Object.fromEntries(Object.entries(given).map(([name, [type, all]]) => [name, own(type, all)]));
+    const target = own('bool', 4);
+    const cpu = { c_twice: new Tensor('int64', [0, 0, 0]) };
+    for (let round = 0; round < 3; round++) {
+      const places = { not_b: target, i_float: null, u_float: null, largest: null, ...cpu };
+      const { not_b, i_float, u_float, largest, c_twice } = await session.run(feeds, places);
+      if (not_b !== target) throw new Error('another tensor');
+      equal(await contents(device, target.gpuBuffer, Uint8Array, 3), [0, 1, 0]);
+      equal(await i_float.getData(true), [-5, 3, 2]);
+      equal(await u_float.getData(true), [1, 4000000000, 3]);
+      equal(c_twice.data, [2n << 40n, -2n, 6n]);
+      equal(await contents(device, largest.gpuBuffer, BigInt64Array, 1), [1n]);
+      // What the page has been given is the tensor, from then on.
+      device.queue.writeBuffer(largest.gpuBuffer, 0, BigInt64Array.of(-7n));
+      equal(await largest.getData(true), [-7n]);
+    }
+    const { not_b } = await session.run({ ...feeds, b: new Tensor('bool', [0, 1, 0]) }, ['not_b']);
+    const seen = not_b.gpuBuffer;
+    equal(await contents(device, seen, Uint8Array, 3), [1, 0, 1]);
+    device.queue.writeBuffer(seen, 0, Uint8Array.of(1, 1, 0, 0));
+    const again = (await session.run({ ...feeds, b: not_b }, { not_b: target })).not_b;
+    equal(await contents(device, again.gpuBuffer, Uint8Array, 3), [0, 0, 1]);
+    await session.run({ ...feeds, b: target }, { not_b });
+    equal(await contents(device, seen, Uint8Array, 3), [1, 1, 0]);
+    not_b.dispose();
+    await fails(() => session.run({ ...feeds, i: own('int64', 16) }, ['i_float']), 'needs a buffer of 24 .* has 16');
+    await session.release();
+  },
+
+  "buffers of the page's of any size, and for shaders only": async () => {
+    const session = await create('add');
+    const device = await env.webgpu.device;
+    const { STORAGE, COPY_SRC, COPY_DST } = GPUBufferUsage;
+    for (const usage of [STORAGE | COPY_SRC | COPY_DST, STORAGE]) {
+      const feed = Tensor.fromGpuBuffer(bufferOn(device, Float32Array.of(1, 2, 3), usage), { dims: [1, 3] });
+      const target = Tensor.fromGpuBuffer(bufferOn(device, 12, usage | COPY_SRC), { dims: [1, 3] });
+      equal((await session.run({ x: feed, scale })).y.data, [11, 22, 33]);
+      await session.run({ x: feed, scale }, { y: target });
+      equal(await contents(device, target.gpuBuffer, Float32Array, 3), [11, 22, 33]);
+    }
+    await session.release();
+  },
+
+  'GPU tensors of one thread in sessions of another': async () => {
+    const said = listening('warn');
+    const [own, wasm] = [await create('add'), await create('add', { executionProviders: ['wasm'] })];
+    await (await create('parted')).release(); // others have buffers of the same numbers
+    const here = await create('add', { preferredOutputLocation: 'gpu-buffer' });
+    const { proxy } = env.wasm;
+    env.wasm.proxy = true;
+    const kept = { preferredOutputLocation: 'gpu-buffer' };
+    const [there, sibling] = [await create('add', kept), await create('add', kept)];
+    env.wasm.proxy = proxy;
+    const [{ y }, { y: far }] = [await here.run({ x, scale }), await there.run({ x, scale })];
+    equal((await wasm.run({ x: y, scale })).y.data, [21, 42, 63]);
+    equal(await (await sibling.run({ x: far, scale })).y.getData(true), [21, 42, 63]);
+    equal(await (await here.run({ x: far, scale })).y.getData(true), [21, 42, 63]);
+    equal((await own.run({ x: y, scale })).y.data, [21, 42, 63]);
+    equal((await own.run({ x: far, scale })).y.data, [21, 42, 63]);
+    await fails(() => here.run({ x, scale }, { y: far }), 'on the GPU of another thread');
+    const runs = await Promise.all([1, 2].map(() => there.run({ x: y, scale })));
+    for (const each of runs) equal(await each.y.getData(true), [21, 42, 63]);
+    said.stop();
+    const again = said.filter((text) => text.includes('is loaded again, in the thread of the page'));
+    equal([again.length], [proxy === false ? 1 : 2]);
+    for (const session of [own, wasm, here, there, sibling]) await session.release();
+    equal(await far.getData(true), [11, 22, 33]);
+  },
+
+  'on WebGPU, though all nodes are on the CPU': async () => {
+    const session = await create('integers', { preferredOutputLocation: 'gpu-buffer' });
+    const device = await env.webgpu.device;
+    const buffer = bufferOn(device, BigInt64Array.of(1n, -2n, 3n));
+    const x = Tensor.fromGpuBuffer(buffer, { dataType: 'int64', dims: [1, 3] });
+    const { y } = await session.run({ x, scale: new Tensor('int64', [10, 20, 30]) });
+    equal([y.location], ['gpu-buffer']);
+    equal(await contents(device, y.gpuBuffer, BigInt64Array, 3), [11n, 18n, 33n]);
+    y.dispose();
+    await session.release();
+  },
+
+  "a run's errors on the GPU are its own": async () => {
+    // Firefox tells errors later, unless they are asked for.
+    const validationMode = navigator.userAgent.includes('Firefox') ? 'full' : 'basic';
+    const session = await create('add', { executionProviders: [{ name: 'webgpu', validationMode }] });
+    const other = await (await navigator.gpu.requestAdapter()).requestDevice();
+    const foreign = Tensor.fromGpuBuffer(bufferOn(other, new Float32Array(4)), { dims: [1, 3] });
+    for (const _ of [1, 2]) {
+      await fails(() => session.run({ x: foreign, scale }), 'WebGPU: ');
+      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    }
+    other.destroy();
+    await session.release();
+  },
+
+  'names that objects of JavaScript have': async () => {
+    const session = await create('odd_names');
+    const [one, two] = [new Tensor('float32', [1, 2]), new Tensor('float32', [3, 4])];
+    const feeds = Object.fromEntries([
+      ['constructor', one],
+      ['__proto__', two],
+    ]);
+    const outputs = await session.run(feeds);
+    equal(Object.keys(outputs), ['toString', 'tag', 'signal']);
+    equal(outputs.toString.data, [4, 6]);
+    await fails(() => session.run({ ['__proto__']: two }), 'no feed for the input "constructor"');
+    // Outputs are called like options.
+    equal(Object.keys(await session.run(feeds, { tag: 'a' })), ['toString', 'tag', 'signal']);
+    equal(Object.keys(await session.run(feeds, { tag: null })), ['tag']);
+    await fails(() => session.run(feeds, { tag: one, signal: 7 }), 'fetches: "signal" is a Tensor');
+    await session.release();
   },
 
   "a device or an adapter of the page's, for all sessions": async () => {
@@ -158,6 +302,12 @@ export const cases = {
     );
     await fails(() => create('add', { executionProviders: [] }), 'is empty');
     await fails(() => create('add', { logSeverityLevel: 7 }), 'is 0 to 4, not 7');
+    await fails(() => create('add', null), 'options of a session are an object');
+    await fails(() => create('add', { executionProviders: 'wasm' }), 'executionProviders is an array');
+    await fails(() => create('add', { executionProviders: [null] }), 'provider is a name, or { name, … }, not null');
+    await fails(() => create('add', { graphOptimizationLevel: 'most' }), 'one of disabled, .*not "most"');
+    await fails(() => create('add', { executionMode: 'both' }), 'one of sequential, parallel, not "both"');
+    await fails(() => create('add', { toString: 1 }), 'no option "toString"');
     const session = await create('add');
     await fails(() => session.run({ x, scale }, ['y'], { sgnal: 1 }), 'run has no option "sgnal"');
     await fails(() => session.run({ x, scale }, []), 'fetches is empty');
@@ -382,6 +532,7 @@ export const cases = {
     await fails(() => InferenceSession.create('index.html'), 'is a page or JSON');
     await fails(() => create('nowhere'), 'nowhere.pyort answered 404');
     await fails(() => InferenceSession.create(new Uint8Array(7)), 'ended after 7 bytes');
+    await fails(() => InferenceSession.create(Response.json({})), 'a model is a URL.*not .object Response');
     await fails(() => InferenceSession.create(7), 'a model is a URL, a Blob, an ArrayBuffer or a Uint8Array');
     const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
     await fails(() => InferenceSession.create(bytes.slice(0, bytes.length - 4000)), 'broke off|ended after');

@@ -42,8 +42,12 @@ export type EngineRunOptions = Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bi
 
 export interface Engine {
   readonly description: EngineDescription;
-  /** Of outputs left on the GPU; undefined where no node runs on one. */
+  /** Where it runs: see TensorKeeper. */
+  readonly thread: object;
+  /** Of outputs left on the GPU; undefined where there is none. */
   readonly keeper: TensorKeeper | undefined;
+  /** Whether nodes on the GPU read this input; not asked of a worker's. */
+  readsOnGpu?(input: string): boolean;
   run(feeds: Feeds, options: EngineRunOptions): Promise<RunResult>;
   release(): Promise<void>;
 }

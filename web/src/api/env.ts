@@ -43,6 +43,8 @@ const SEVERITIES: readonly LogLevel[] = ['verbose', 'info', 'warning', 'error', 
 
 let ownDevice: GPUDevice | undefined;
 let openDevice: (() => Promise<GPUDevice>) | undefined;
+/** The same, where sessions are in a worker: one of the page's own, for tensors of the page. */
+let openOther: (() => Promise<GPUDevice>) | undefined;
 
 export const env: Env = {
   logLevel: 'warning',
@@ -53,9 +55,13 @@ export const env: Env = {
     profiling: {},
     get device(): Promise<GPUDevice> {
       if (ownDevice) return Promise.resolve(ownDevice);
-      if (openDevice) return openDevice();
+      const open = openDevice ?? openOther;
+      if (open) return open();
       const text = 'env.webgpu.device: no session of this page runs on WebGPU yet';
-      return Promise.reject(new RuntimeError(ErrorCode.invalid_argument, text));
+      const none = Promise.reject(new RuntimeError(ErrorCode.invalid_argument, text));
+      // Who looks at all members of env does not wait for this one.
+      none.catch(() => undefined);
+      return none;
     },
     set device(value: GPUDevice | undefined) {
       ownDevice = value;
@@ -71,6 +77,11 @@ export function deviceOfPage(): GPUDevice | undefined {
 /** What `env.webgpu.device` is from now on. */
 export function noteDevice(open: () => Promise<GPUDevice>): void {
   openDevice = open;
+}
+
+/** What it is if there is nothing better. */
+export function offerDevice(open: () => Promise<GPUDevice>): void {
+  openOther = open;
 }
 
 export function severityOf(level: LogLevel | undefined): number {

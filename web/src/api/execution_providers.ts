@@ -3,17 +3,20 @@ import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { type WebGpuOptions, webGpuSettings } from '../core/webgpu_options';
+import type { GpuProvider } from '../gpu/provider';
 import type { FindPart, Package } from '../package/package';
 import type { Runtime } from '../session/runtime';
 import type { EngineRequest } from './engine';
-import type { ExternalFile } from './providers';
+import { type ExternalFile, isWebGpu } from './providers';
 import { invalid } from './elements';
 
 /** Providers of others that are not here, and what is. */
 const ELSEWHERE = ['webgl', 'webnn', 'qnn', 'coreml', 'cuda', 'dml', 'nnapi', 'tensorrt', 'xnnpack'];
 
-interface Choice {
+export interface Choice {
   readonly number: number;
+  /** Whether it is WebGPU's. */
+  readonly onDevice: boolean;
   readonly webgpu: WebGpuOptions;
 }
 
@@ -44,8 +47,7 @@ export async function choosePlan(
     const webgpu = { ...common, ...(name === 'webgpu' ? options : {}) } as WebGpuOptions;
     if (name === 'webgpu') {
       try {
-        const { deviceId, device } = webGpuSettings((await runtime.core()).core, webgpu);
-        await runtime.device(deviceId, device);
+        await deviceFor(webgpu, runtime);
       } catch (error) {
         if (!(error instanceof RuntimeError && error.code === ErrorCode.no_adapter)) throw error;
         why.push(`${name}: ${messageOf(error)}`);
@@ -53,9 +55,21 @@ export async function choosePlan(
       }
     }
     if (why.length > 0) runtime.log(2, 'session', `left out: ${why.join('; ')}`);
-    return { number, webgpu };
+    return { number, webgpu, onDevice: name === 'webgpu' };
   }
   throw new RuntimeError(ErrorCode.no_adapter, `no execution provider is available: ${why.join('; ')}`);
+}
+
+/** The device of a session that is asked for, in this thread. */
+export function deviceOf({ executionProviders, webgpu }: EngineRequest, runtime: Runtime): Promise<GpuProvider> {
+  const named = executionProviders.find(isWebGpu);
+  const { name: _, ...options } = typeof named === 'object' ? named : { name: '' };
+  return deviceFor({ ...webgpu, ...options } as WebGpuOptions, runtime);
+}
+
+async function deviceFor(webgpu: WebGpuOptions, runtime: Runtime): Promise<GpuProvider> {
+  const { deviceId, device } = webGpuSettings((await runtime.core()).core, webgpu);
+  return runtime.device(deviceId, device);
 }
 
 /** Finds further files among those that the page gave; undefined: beside the model's URL. */

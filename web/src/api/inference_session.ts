@@ -5,15 +5,17 @@ import { host } from '../host';
 import type { ModelFile } from '../package/model_file';
 import type { RunInfo } from '../session/run_options';
 import { invalid } from './elements';
-import type { Engine, Listener } from './engine';
-import { env, noteDevice, severityOf, withoutEffect } from './env';
+import type { Engine, EngineRequest, Listener } from './engine';
+import { env, noteDevice, offerDevice, severityOf, withoutEffect } from './env';
 import { exportedOf } from './exported';
+import { HERE } from './keeper';
 import type * as metadata from './metadata';
 import { metadataOf, type ValueMetadata } from './metadata';
 import { Profile } from './profile';
 import type * as providers from './providers';
 import type { ExecutionProvider } from './providers';
 import {
+  checkedOptions,
   deviceSource,
   engineRequest,
   type InferenceRunOptions,
@@ -23,8 +25,9 @@ import {
   sessionOptionsWithoutEffect,
   severityFor,
 } from './session_options';
-import type { Tensor } from './tensor';
-import { Loans, type OnnxValue, type OnnxValues, result } from './values';
+import { Tensor } from './tensor';
+import { named } from '../wire/values';
+import { fetched, isFetched, Loans, type OnnxValue, type OnnxValues, onGpuOf, result, threadOf } from './values';
 import { WorkerEngine, WorkerFailed } from './worker_engine';
 
 /** Names of outputs; or tensors to write them into, null where the session makes one. */
@@ -39,8 +42,12 @@ export class InferenceSession {
   private profile: Profile | undefined;
   private readonly warned = new Set<string>();
 
+  private moving: Promise<void> | undefined;
+
   private constructor(
-    private readonly engine: Engine,
+    private engine: Engine,
+    /** The same model in this thread. */
+    private readonly here: () => Promise<Engine>,
     private readonly options: InferenceSessionOptions,
     private readonly warn: (text: string) => void,
   ) {
@@ -66,20 +73,20 @@ export class InferenceSession {
     byteLength?: number,
     last: InferenceSessionOptions = {},
   ): Promise<InferenceSession> {
-    const options = typeof second === 'number' ? last : second;
+    const options = checkedOptions(typeof second === 'number' ? last : second);
     const source = typeof second === 'number' ? part(model, second, byteLength) : model;
     const listener = listenerOf(options);
     const warn = (text: string) => listener.log(2, 'session', text);
     const idle = [...sessionOptionsWithoutEffect(options), ...withoutEffect()];
     if (idle.length > 0) warn(`without effect here: ${idle.join(', ')}`);
-    const engine = await startEngine(await exportedOf(source), options, listener);
+    const { engine, here } = await startEngine(await exportedOf(source), options, listener);
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {
       await engine.release();
       throw error;
     }
-    return new InferenceSession(engine, options, warn);
+    return new InferenceSession(engine, here, options, warn);
   }
 
   get inputNames(): readonly string[] {
@@ -129,25 +136,30 @@ export class InferenceSession {
     if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
-    const { keeper } = this.engine;
-    const loans = new Loans(keeper);
+    const wanted = onGpuOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
+    if (wanted.includes(HERE) && this.engine.thread !== HERE && this.engine.keeper) await this.moveHere();
+    const { engine } = this;
+    const waits = Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
+    const within = waits ? await fetchedFeeds(engine, feeds) : feeds;
+    const loans = new Loans(engine);
     try {
       const started = performance.now();
-      const { outputs, info } = await this.engine.run(loans.feeds(feeds), {
+      const { outputs, info } = await engine.run(loans.feeds(within), {
         signal: options.signal,
         graphId: options.graphId,
         outputs: names,
-        outputsOnGpu: names.filter((name) => !targets[name] && this.locationOf(name) === 'gpu-buffer'),
+        outputsOnGpu: names.filter((name) => !named(targets, name) && this.locationOf(name) === 'gpu-buffer'),
         bind: loans.places(targets),
         profile: this.profile !== undefined || kernelsWanted(),
       });
+      loans.deliver();
       this.lastRun = info;
       this.profile?.add(info, started, performance.now());
       tellKernels(info);
       // A device that was lost is another one by now, and so is who holds its tensors.
-      const holder = this.engine.keeper;
+      const holder = engine.keeper;
       return Object.fromEntries(
-        names.map((name) => [name, result(outputs[name], name, holder, targets[name] ?? undefined)]),
+        names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
       );
     } finally {
       loans.giveBack();
@@ -155,8 +167,9 @@ export class InferenceSession {
   }
 
   /** Frees the model. Tensors left on the GPU stay until they are disposed of. */
-  release(): Promise<void> {
-    return this.engine.release();
+  async release(): Promise<void> {
+    await this.moving?.catch(() => undefined);
+    await this.engine.release();
   }
 
   /** Keeps what runs spend their time on, from now on. It costs some. */
@@ -175,6 +188,22 @@ export class InferenceSession {
     return events;
   }
 
+  /** To the GPU buffers of the page. */
+  private async moveHere(): Promise<void> {
+    this.moving ??= (async () => {
+      const there = this.engine;
+      this.warn(
+        'the model is loaded again, in the thread of the page, whose GPU tensors it is given; with ' +
+          'env.wasm.proxy = false it is there from the beginning',
+      );
+      this.engine = await this.here();
+      await there.release();
+    })().finally(() => {
+      this.moving = undefined;
+    });
+    await this.moving;
+  }
+
   /** `run(feeds, fetches, options)` or `run(feeds, options)`: an object of tensors and nulls is of fetches. */
   private told(
     second: Fetches | InferenceRunOptions | undefined,
@@ -187,14 +216,19 @@ export class InferenceSession {
       if (second.length === 0) throw invalid('fetches is empty: name an output, or leave it out for all');
       return [second as readonly string[], third];
     }
-    const keys = Object.keys(second);
-    const isFetches = keys.some((key) => all.includes(key));
-    return isFetches ? [second as Fetches, third] : [all, second as InferenceRunOptions];
+    // Outputs may be called like options.
+    const values = Object.values(second);
+    if (values.some((value) => value === null || value instanceof Tensor)) {
+      const other = Object.entries(second).find(([, value]) => value !== null && !(value instanceof Tensor));
+      if (other) throw invalid(`fetches: "${other[0]}" is a Tensor to write the output into, or null for a new one`);
+      return [second as Fetches, third];
+    }
+    return [all, second as InferenceRunOptions];
   }
 
   private locationOf(name: string): OutputLocation {
     const { preferredOutputLocation: locations } = this.options;
-    return (typeof locations === 'object' ? locations[name] : locations) ?? 'cpu';
+    return (typeof locations === 'object' ? named(locations, name) : locations) ?? 'cpu';
   }
 
   private warnOnce(names: readonly string[]): void {
@@ -250,34 +284,46 @@ function listenerOf(options: InferenceSessionOptions): Listener {
 }
 
 /** In a worker, if there can be one and nothing speaks against it. */
-async function startEngine(model: ModelFile, options: InferenceSessionOptions, listener: Listener): Promise<Engine> {
+async function startEngine(
+  model: ModelFile,
+  options: InferenceSessionOptions,
+  listener: Listener,
+): Promise<{ readonly engine: Engine; readonly here: () => Promise<Engine> }> {
   severityOf(env.logLevel);
   const request = engineRequest(model, options, (device) => {
     const known = devices.indexOf(device);
     return known < 0 ? devices.push(device) : known + 1;
   });
-  const here = mustBeHere(options);
-  if (!here && env.wasm.proxy !== false) {
+  const start = () => startHere(request, options, listener);
+  const why = mustBeHere(options);
+  if (!why && env.wasm.proxy !== false) {
     const script = new URL(request.runtime.files.worker);
     try {
-      return await WorkerEngine.create(request, script, listener);
+      const engine = await WorkerEngine.create(request, script, listener);
+      if (engine.keeper) offerDevice(async () => (await import('./local_engine')).deviceHere(request));
+      return { engine, here: start };
     } catch (error) {
       if (!(error instanceof WorkerFailed)) throw error;
       listener.log(2, 'session', `${error.message}: the session runs in the page's own thread`);
     }
-  } else if (here && env.wasm.proxy) {
-    listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${here}`);
+  } else if (why && env.wasm.proxy) {
+    listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${why}`);
   }
-  const { LocalEngine, sharedRuntime } = await import('./local_engine');
+  return { engine: await start(), here: start };
+}
+
+async function startHere(
+  request: EngineRequest,
+  options: InferenceSessionOptions,
+  listener: Listener,
+): Promise<Engine> {
+  const { LocalEngine, deviceHere, sharedRuntime } = await import('./local_engine');
   const runtime = sharedRuntime(request.runtime);
   runtime.log = listener.log;
   const source = deviceSource(options);
   if (source) runtime.contexts.offer(request.webgpu.deviceId as number, source);
   const engine = await LocalEngine.create(request, runtime, listener);
-  if (engine.keeper) {
-    const id = Number(request.webgpu.deviceId ?? 0);
-    noteDevice(async () => (await runtime.device(id)).gpu.device);
-  }
+  if (engine.keeper) noteDevice(() => deviceHere(request));
   return engine;
 }
 
@@ -290,6 +336,11 @@ function mustBeHere(options: InferenceSessionOptions): string | undefined {
   const all = typeof locations === 'object' ? Object.values(locations) : [locations];
   if (env.wasm.proxy !== true && all.includes('gpu-buffer')) return 'it leaves outputs on the GPU, for the page';
   return undefined;
+}
+
+async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {
+  const each = Object.entries(feeds).map(async ([name, value]) => [name, await fetched(engine, name, value)] as const);
+  return Object.fromEntries(await Promise.all(each));
 }
 
 function kernelsWanted(): boolean {

@@ -8,12 +8,12 @@ import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
 import type { RunResult } from '../session/run_options';
 import { Runtime } from '../session/runtime';
-import { Session, type SessionOptions } from '../session/session';
+import { Session } from '../session/session';
 import { fetchedOnce } from './cache';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
-import { choosePlan, partOf } from './execution_providers';
+import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
 import { LocalKeeper } from './local_keeper';
-import type { TensorKeeper } from './keeper';
+import { HERE, type TensorKeeper } from './keeper';
 
 let shared: Runtime | undefined;
 
@@ -32,7 +32,13 @@ export function sharedRuntime({ files, wasmBinary, initTimeout }: RuntimeSetting
   return shared;
 }
 
+/** The device that a session is asked for on, in this thread. */
+export async function deviceHere(request: EngineRequest): Promise<GPUDevice> {
+  return (await deviceOf(request, sharedRuntime(request.runtime))).gpu.device;
+}
+
 export class LocalEngine implements Engine {
+  readonly thread = HERE;
   private comingBack: Promise<void> | undefined;
 
   private constructor(
@@ -47,20 +53,20 @@ export class LocalEngine implements Engine {
         openFile(file, request.cache ? fetchedOnce : fetchedModel),
       );
     const { onProgress, signal } = listener;
-    const load = async (model: Package, number: number, webgpu: SessionOptions['webgpu']): Promise<Session> => {
+    const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
       const { wasm, threads } = request;
       const source = ofPackage(await model.plan(number));
-      return Session.load(source, { runtime, webgpu, wasm, threads, onProgress, signal });
+      return Session.load(source, { runtime, webgpu, onDevice, wasm, threads, onProgress, signal });
     };
     // The core is fetched while the file's beginning is on its way; what is wrong with it, whoever wants it is told.
     runtime.core().catch(() => undefined);
     const model = await open();
     try {
-      const { number, webgpu } = await choosePlan(model, runtime, request);
-      const session = await load(model, number, webgpu);
+      const choice = await choosePlan(model, runtime, request);
+      const session = await load(model, choice);
       const { inputs, outputs, plans } = model.header;
-      const description = { inputs, outputs, providers: plans[number].providers, info: session.info };
-      return new LocalEngine(session, description, async () => load(await open(), number, webgpu));
+      const description = { inputs, outputs, providers: plans[choice.number].providers, info: session.info };
+      return new LocalEngine(session, description, async () => load(await open(), choice));
     } catch (error) {
       model.close();
       throw error;
@@ -70,6 +76,10 @@ export class LocalEngine implements Engine {
   get keeper(): TensorKeeper | undefined {
     const { provider } = this.current;
     return provider && LocalKeeper.of(provider);
+  }
+
+  readsOnGpu(name: string): boolean {
+    return this.current.plan.inputs.some((input) => input.name === name && input.onGpu);
   }
 
   /** The device lost, the model is loaded again: from its URL, or from the bytes that the session was made of. */

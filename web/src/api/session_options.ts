@@ -3,13 +3,14 @@ import { providers } from 'virtual:build';
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
-import type { ModelFile } from '../package/model_file';
+import { type ModelFile, noModel } from '../package/model_file';
 import type { WebGpuOptions } from '../core/webgpu_options';
 import { deviceOfPage, env, severityOf } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
 import { type ExecutionProvider, type ExternalDataFileType, isWebGpu } from './providers';
 import { runtimeFiles } from './runtime_files';
+import { named } from '../wire/values';
 import { invalid } from './elements';
 
 export type OutputLocation = 'cpu' | 'gpu-buffer';
@@ -97,12 +98,32 @@ const RUN_OPTIONS: Known<InferenceRunOptions> = {
   extra: [],
 };
 
+/** What JavaScript lets through. */
+export function checkedOptions(options: InferenceSessionOptions): InferenceSessionOptions {
+  if (typeof options !== 'object' || options === null) throw invalid('options of a session are an object');
+  const { executionProviders, graphOptimizationLevel: level, executionMode: mode } = options;
+  if (executionProviders !== undefined && !Array.isArray(executionProviders))
+    throw invalid(`executionProviders is an array, such as ['webgpu', 'wasm'], not ${String(executionProviders)}`);
+  for (const each of executionProviders ?? []) {
+    const name: unknown = typeof each === 'object' ? (each as { name?: unknown } | null)?.name : each;
+    if (typeof name !== 'string') throw invalid(`an execution provider is a name, or { name, … }, not ${String(each)}`);
+  }
+  checkOneOf('graphOptimizationLevel', level, ['disabled', 'basic', 'extended', 'layout', 'all']);
+  checkOneOf('executionMode', mode, ['sequential', 'parallel']);
+  return options;
+}
+
+function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {
+  if (value !== undefined && !known.includes(value))
+    throw invalid(`${what} is one of ${known.join(', ')}, not "${value}"`);
+}
+
 /** Returns the names of options that do nothing here; throws for those that are none. */
 function ignored<T extends object>(what: string, known: Known<T>, given: T): string[] {
   const names = Object.keys(known);
   return Object.entries(given)
     .filter(([name, value]) => {
-      const use = (known as Record<string, 'used' | readonly unknown[] | undefined>)[name];
+      const use = named<'used' | readonly unknown[]>(known, name);
       if (use === undefined) throw invalid(`${what} has no option "${name}"; it has ${names.join(', ')}`);
       return value !== undefined && use !== 'used' && !use.includes(value);
     })
@@ -128,9 +149,16 @@ export function runtimeSettings(): RuntimeSettings {
   return { files: runtimeFiles(wasmPaths), wasmBinary: binary, initTimeout };
 }
 
-/** A file as a worker finds it as well: it has another base for relative URLs. */
-function located(file: ModelFile): ModelFile {
-  return typeof file === 'string' || file instanceof URL ? host.resolve(String(file)) : file;
+/**
+ * A file as a worker finds it as well: it has another base for relative URLs. Bytes are a blob, which threads share,
+ * for as long as a session may have to be made again.
+ */
+function located(file: ModelFile): string | Blob {
+  if (typeof file === 'string' || file instanceof URL) return host.resolve(String(file));
+  if (file instanceof Blob) return file;
+  if (!(file instanceof ArrayBuffer || file instanceof Uint8Array)) throw noModel(file);
+  const isShared = file instanceof Uint8Array && !(file.buffer instanceof ArrayBuffer);
+  return new Blob([isShared ? file.slice() : (file as BlobPart)]);
 }
 
 /** What an engine is asked for. */

@@ -142,7 +142,7 @@ class AnyTensor implements TypedTensor<TensorType> {
     const { kept, gpuBuffer } = this.resource;
     if (!kept && !gpuBuffer) throw this.isNotIn('GPU buffer');
     if (!kept) return gpuBuffer!;
-    if (kept.keeper.buffer) return kept.keeper.buffer(kept.gpuId);
+    if (kept.keeper.buffer) return kept.keeper.buffer(kept.gpuId, dtypeOfType(this.type), this.dims);
     throw new RuntimeError(
       ErrorCode.not_implemented,
       'the session of this tensor runs in a worker, whose GPU buffers the page cannot have: await getData(), ' +

@@ -216,7 +216,10 @@ export interface TypedTensor<T extends TensorType> extends ConversionUtils {
   readonly data: DataTypeMap[T];
   readonly location: TensorLocation;
   readonly texture: WebGLTexture;
-  /** The buffer, of a tensor on the GPU whose session runs in this thread; else an error. */
+  /**
+   * The buffer, of a tensor on the GPU whose session runs in this thread; else an error. Elements lie in it as in those
+   * of fromGpuBuffer.
+   */
   readonly gpuBuffer: GpuBuffer;
   readonly mlTensor: MLTensorHandle;
   /**
@@ -263,11 +266,12 @@ export interface TensorFactory {
   ): TypedTensor<'float32'>;
   /**
    * A tensor in a buffer of the caller's, of the device that the session is on (`env.webgpu.device`). It stays the
-   * caller's. It needs the usages STORAGE, COPY_SRC and COPY_DST, and a size that is a multiple of 16; what lies behind
-   * the elements is not read.
+   * caller's. It needs the usage STORAGE; what lies behind the elements is not read. With COPY_SRC and COPY_DST and a
+   * size that is a multiple of 16 it is used in place, else copied on the GPU.
    *
-   * Elements lie in it as on the CPU: int8 and uint8 have a byte each; int16, uint16, float16 and bfloat16 two, with or
-   * without shader-f16. Only int64 is i32 there, uint64 u32, and bool u32, 0 or 1: four bytes each.
+   * Elements lie in it as on the CPU: int64 and uint64 have eight bytes each, of which nodes on the GPU read the lower
+   * four; bool, int8 and uint8 have one; int16, uint16, float16 and bfloat16 two, with or without shader-f16. The first
+   * three are converted on the GPU for each run.
    */
   fromGpuBuffer<T extends GpuBufferDataTypes = 'float32'>(
     buffer: GpuBuffer,

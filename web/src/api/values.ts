@@ -1,11 +1,8 @@
 // Values between JavaScript's tensors and those of sessions.
 import { ValueKind } from '../schema';
-import { storageBytes } from '../gpu/memory_plan';
-import type { GpuProvider } from '../gpu/provider';
-import { elementCount } from '../contract/elements';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
-import type { TensorKeeper } from './keeper';
-import { LocalKeeper } from './local_keeper';
+import type { Engine } from './engine';
+import { HERE, type Loan, type TensorKeeper } from './keeper';
 import { dtypeOfType, fromBytes, invalid, toBytes, typeOfDtype } from './elements';
 import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';
 
@@ -13,12 +10,12 @@ import { isOnCpu, keptBy, keptTensor, Tensor } from './tensor';
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
 export type OnnxValues = { readonly [name: string]: OnnxValue };
 
-/** What one run lends to its session: buffers of the caller's. */
+/** What one run lends to its session: tensors of the caller's on the GPU. */
 export class Loans {
-  private readonly lent: number[] = [];
+  private readonly lent: Loan[] = [];
 
-  /** @param keeper of the session's tensors; undefined where no node runs on a GPU. */
-  constructor(private readonly keeper: TensorKeeper | undefined) {}
+  /** @param engine the session's. */
+  constructor(private readonly engine: Pick<Engine, 'thread' | 'keeper'>) {}
 
   feeds(feeds: OnnxValues): { [name: string]: Value } {
     const given = Object.entries(feeds).filter(([, value]) => value !== null);
@@ -29,45 +26,80 @@ export class Loans {
   places(targets: { readonly [name: string]: Tensor | null }): { [name: string]: TensorOnGpu } {
     const found = Object.entries(targets).filter(([, tensor]) => tensor && !isOnCpu(tensor));
     return Object.fromEntries(
-      found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!)]),
+      found.map(([name, tensor]) => [name, this.onGpu(`the tensor for output "${name}"`, tensor!, true)]),
     );
   }
 
-  giveBack(): void {
-    for (const id of this.lent.splice(0)) this.provider?.buffers.giveBack(id);
+  /** The run has succeeded: what it wrote goes where the page sees it. */
+  deliver(): void {
+    for (const { deliver } of this.lent) deliver?.();
   }
 
-  private get provider(): GpuProvider | undefined {
-    return this.keeper instanceof LocalKeeper ? this.keeper.provider : undefined;
+  giveBack(): void {
+    for (const { giveBack } of this.lent.splice(0)) giveBack?.();
   }
 
   private feed(what: string, value: OnnxValue): Value {
-    if (value instanceof Tensor) return value.location === 'gpu-buffer' ? this.onGpu(what, value) : onCpu(what, value);
+    if (value instanceof Tensor) {
+      return value.location === 'gpu-buffer' ? this.onGpu(what, value, false) : onCpu(what, value);
+    }
     if (!Array.isArray(value)) throw invalid(`${what} takes a Tensor, or an array of them`);
     const items = (value as readonly OnnxValue[]).map((item, i) => this.feed(`${what}[${i}]`, item));
     return { kind: ValueKind.sequence, dtype: items[0]?.dtype ?? 0, items };
   }
 
-  private onGpu(what: string, tensor: Tensor): TensorOnGpu {
+  /** @param written whether the run writes it, rather than reads it. */
+  private onGpu(what: string, tensor: Tensor, written: boolean): TensorOnGpu {
     const { type, dims } = tensor;
     const dtype = dtypeOfType(type);
     const kept = keptBy(tensor);
-    if (kept && (kept.keeper === this.keeper || kept.keeper.buffer)) return { dtype, dims, gpuId: kept.gpuId };
-    if (kept) throw invalid(`${what} is on the GPU of another session's worker: take it to the CPU with getData`);
-    const { provider } = this;
-    if (!provider) {
-      throw invalid(
-        this.keeper
-          ? `${what} is a GPU buffer of the page, and this session runs in a worker: set env.wasm.proxy = false`
-          : `${what} is a buffer of your own, and no node of this session runs on a GPU`,
-      );
-    }
-    const { gpuBuffer } = tensor;
-    checkBuffer(what, tensor, gpuBuffer, storageBytes(elementCount(dims) * provider.gpu.elements.size(dtype)));
-    const id = provider.buffers.lend(gpuBuffer);
-    this.lent.push(id);
-    return { dtype, dims, gpuId: id };
+    const { keeper, thread } = this.engine;
+    if (kept && kept.keeper.thread !== thread)
+      throw invalid(`${what} is on the GPU of another thread, by env.wasm.proxy: take it to the CPU with getData`);
+    if (!kept && !keeper?.lend) throw invalid(`${what} is a buffer of your own, and this session is on no GPU`);
+    const loan = kept
+      ? { gpuId: kept.gpuId, ...kept.keeper.use?.(kept.gpuId, dtype, dims, written) }
+      : keeper!.lend!(tensor.gpuBuffer, dtype, dims, written, `${what}: ${type}[${dims}]`);
+    this.lent.push(loan);
+    return { dtype, dims, gpuId: loan.gpuId };
   }
+}
+
+/** The GPU tensors among what a run is given. */
+export function onGpuOf(values: readonly OnnxValue[]): Tensor[] {
+  return values.flatMap((value) => {
+    if (value instanceof Tensor) return value.location === 'gpu-buffer' ? [value] : [];
+    return Array.isArray(value) ? onGpuOf(value) : [];
+  });
+}
+
+/** The thread that has it. */
+export function threadOf(tensor: Tensor): object {
+  return keptBy(tensor)?.keeper.thread ?? HERE;
+}
+
+/**
+ * Whether a run has to wait for a feed's elements: they are on the GPU of another thread, or in a buffer of the page's
+ * as 64-bit integers, which nodes on the CPU read whole.
+ */
+export function isFetched(engine: Engine, name: string, value: OnnxValue): boolean {
+  return onGpuOf([value]).some((tensor) => {
+    if (threadOf(tensor) !== engine.thread) return true;
+    return !keptBy(tensor) && /^u?int64$/.test(tensor.type) && engine.readsOnGpu?.(name) === false;
+  });
+}
+
+/** That feed on the CPU, if it can be had. */
+export async function fetched(engine: Engine, name: string, value: OnnxValue): Promise<OnnxValue> {
+  if (Array.isArray(value)) return Promise.all(value.map((item: OnnxValue) => fetched(engine, name, item)));
+  if (!(value instanceof Tensor && isFetched(engine, name, value))) return value;
+  const { type, dims } = value;
+  const dtype = dtypeOfType(type);
+  const kept = keptBy(value);
+  const bytes = kept
+    ? kept.keeper.download(kept.gpuId, dtype, dims)
+    : engine.keeper?.fetch?.(value.gpuBuffer, dtype, dims, `input "${name}": ${type}[${dims}]`);
+  return bytes ? new Tensor(type, fromBytes(type, await bytes), dims) : value;
 }
 
 /** An output as a tensor; written into `target`, if there is one. */
@@ -96,14 +128,4 @@ export function result(value: Value, name: string, keeper: TensorKeeper | undefi
 function onCpu(what: string, tensor: Tensor): Value {
   if (tensor.location === 'none') throw invalid(`${what} was disposed of`);
   return { dtype: dtypeOfType(tensor.type), dims: tensor.dims, data: toBytes(tensor.data) };
-}
-
-function checkBuffer(what: string, { type, dims }: Tensor, { size, usage }: GPUBuffer, bytes: number): void {
-  const missing = (['STORAGE', 'COPY_SRC', 'COPY_DST'] as const).filter((name) => !(usage & GPUBufferUsage[name]));
-  if (missing.length > 0) throw invalid(`${what}: its buffer lacks the usage ${missing.join(', ')}`);
-  if (size < bytes || size % 16 !== 0) {
-    throw invalid(
-      `${what}: ${type}[${dims}] needs a buffer of ${bytes} bytes, or more in steps of 16; this one has ${size}`,
-    );
-  }
 }

@@ -117,7 +117,7 @@ function sharedWorker(url: URL): Promise<SessionWorker> {
 
 export class WorkerEngine implements Engine {
   private constructor(
-    private readonly worker: SessionWorker,
+    readonly thread: SessionWorker,
     private readonly id: number,
     readonly description: EngineDescription,
     readonly keeper: TensorKeeper | undefined,
@@ -133,6 +133,7 @@ export class WorkerEngine implements Engine {
     );
     const { description, onGpu } = await answer;
     const keeper: TensorKeeper = {
+      thread: worker,
       download: (gpuId: number, dtype: DType, dims: readonly number[]) =>
         worker.ask<Uint8Array>({ ask: 'download', session: id, gpuId, dtype, dims }).answer,
       free: (gpuId: number) => void worker.ask({ ask: 'free', session: id, gpuId }).answer.catch(() => undefined),
@@ -141,11 +142,11 @@ export class WorkerEngine implements Engine {
   }
 
   run(feeds: Feeds, { signal, ...options }: EngineRunOptions): Promise<RunResult> {
-    return this.worker.ask<RunResult>({ ask: 'run', session: this.id, feeds, options }, { signal }).answer;
+    return this.thread.ask<RunResult>({ ask: 'run', session: this.id, feeds, options }, { signal }).answer;
   }
 
   async release(): Promise<void> {
-    await this.worker.ask<void>({ ask: 'release', session: this.id }).answer;
-    this.worker.forget(this.id);
+    await this.thread.ask<void>({ ask: 'release', session: this.id }).answer;
+    this.thread.forget(this.id);
   }
 }

@@ -33,8 +33,13 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
     return { what: 'the model', reader: new ByteReader(blob.stream()), ranges: undefined };
   }
-  throw new RuntimeError(
+  throw noModel(file);
+}
+
+/** What to throw for what is no file. */
+export function noModel(given: unknown): RuntimeError {
+  return new RuntimeError(
     ErrorCode.invalid_argument,
-    `a model is a URL, a Blob, an ArrayBuffer or a Uint8Array, not ${Object.prototype.toString.call(file)}`,
+    `a model is a URL, a Blob, an ArrayBuffer or a Uint8Array, not ${Object.prototype.toString.call(given)}`,
   );
 }

@@ -39,6 +39,8 @@ export interface SessionOptions {
    * without a GPU.
    */
   readonly threads?: number;
+  /** Whether it is on the device even if none of its nodes is: for tensors there that it is fed, or leaves. */
+  readonly onDevice?: boolean;
   /** Whether there should be a real GPU, or must be, and how long opening it may take. */
   readonly opening?: Pick<DeviceOptions, 'hardware' | 'timeoutMs'>;
   /**
@@ -82,7 +84,7 @@ export class Session extends SessionState {
       if (decided.length > 0)
         runtime.log(2, 'session', `${decided.join(', ')}: decided when the plan was made, so without effect here`);
       if (webgpu.enableGraphCapture) checkCapturable(planBytes);
-      if (plan.needsGpu)
+      if (plan.needsGpu || options.onDevice)
         provider = await runtime.contexts.enter(deviceId, { ...device, ...options.opening }, preserveDevice);
       const before = { ...(provider?.gpu.counters ?? newCounters()) };
       gpuSession = provider && new GpuSession(provider, webgpu, userKernels(plan.userKernels));
