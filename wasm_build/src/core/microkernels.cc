@@ -34,7 +34,7 @@ double work(const F32Depthwise& d) { return 0.25 * d.window->pixels_out() * d.wi
 double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window->taps() * p.channels; }
 double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
 double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
-double work(const I16Gemm& g) { return 0.25 * g.rows * g.n * g.pairs; }
+double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
 // Some 15 microseconds, several times what it takes to wake a worker.
 constexpr double kWorthSharing = 65536;
 
@@ -49,15 +49,16 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_pool) return work_of<F32Pool>(arguments);
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
-  return kernel == table.i16_gemm ? work_of<I16Gemm>(arguments) : 0;
+  return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
 }
 
 // The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are
 // chunks (web/src/core/thread_pool.ts), or rows only.
-bool share_gemm(const F32Gemm& given) {
-  F32Gemm g = given;
-  if (g.n > g.rows) g.column_pieces = std::clamp(4 * worker_count, 1, std::max(1, g.n / (2 * F32Gemm::kColumns)));
-  return run(table.f32_gemm, &g, g.scratch_bytes(), g.units());
+template <class Gemm>
+bool share_gemm(MicroKernel kernel, const void* given) {
+  Gemm g = *static_cast<const Gemm*>(given);
+  if (g.n > g.rows) g.column_pieces = std::clamp(4 * worker_count, 1, std::max(1, g.n / (2 * Gemm::kColumns)));
+  return run(kernel, &g, g.scratch_bytes(), g.units());
 }
 
 }  // namespace
@@ -72,7 +73,8 @@ bool run_microkernel(MicroKernel kernel, const void* arguments, size_t scratch_b
   if (units <= 0) return true;
   if (worker_count == 1 || work_of(kernel, arguments) < kWorthSharing)
     return run_here(kernel, arguments, scratch_bytes, units);
-  if (kernel == table.f32_gemm) return share_gemm(*static_cast<const F32Gemm*>(arguments));
+  if (kernel == table.f32_gemm) return share_gemm<F32Gemm>(kernel, arguments);
+  if (kernel == table.i8_gemm) return share_gemm<I8Gemm>(kernel, arguments);
   return run(kernel, arguments, scratch_bytes, units);
 }
 

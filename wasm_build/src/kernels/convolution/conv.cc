@@ -179,14 +179,11 @@ class Conv {
   Status run_groups(const Job& job) const {
     const Window& window = job.plan.window;
     const int64_t channels = job.in_channels / group_, columns = job.out_channels / group_;
-    bool pointwise = window.taps() == 1;
-    for (int axis = 0; axis < 3; ++axis)
-      pointwise = pointwise && window.stride[axis] == 1 && window.pad[axis] == 0 && job.plan.pad_end[axis] == 0;
     F32Gemm g;
     g.rows = window.pixels_out();
     g.n = static_cast<int32_t>(columns), g.k = static_cast<int32_t>(channels), g.taps = window.taps();
     g.a_stride = window.pixel_stride;
-    g.window = pointwise ? nullptr : &window;
+    g.window = job.plan.pointwise() ? nullptr : &window;
     PY_ORT_TRY(zero_floats(static_cast<size_t>(channels), g.zeros));
     g.c_stride = g.z_stride = static_cast<int32_t>(job.out_channels);
     g.epilogue = epilogue_.form();

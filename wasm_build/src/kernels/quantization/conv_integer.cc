@@ -1,9 +1,6 @@
-// ConvInteger and QLinearConv: rows of pixels below the window, times the weights, a block of output pixels at a time.
-#include <algorithm>
-
+// ConvInteger and QLinearConv.
 #include "kernels/shared/derived.h"
 #include "kernels/quantization/integer_product.h"
-#include "microkernels/window.h"
 #include "kernels/shared/spatial.h"
 
 namespace py_ort {
@@ -17,110 +14,53 @@ class IntegerConvolution {
     return SpatialAttributes::read(info.attributes, spatial_);
   }
 
-  // Calls store(where in the output, output channel, sum) for each element.
-  // keep: whether the weights' zero points are constant.
-  template <class Store>
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, bool keep, const Image& image,
-             const SpatialPlan& plan, Store store) const {
+  // y: with channels last.
+  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const IntegerEnd& end, const Image& image,
+             const SpatialPlan& plan, Tensor& y) const {
     const Window& window = plan.window;
-    const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), k = channels * taps,
-                  columns = m / group_;
-    const int64_t pixels = window.pixels_out(), pixels_in_image = element_count(plan.out);
+    const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), columns = m / group_;
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, false, last));
-    if (channels == 1 && columns == 1) return each_channel(last, x, w, x_zero, w_zero, keep, plan, store);
     const std::vector<IntegerPanels>* panels;  // of each group
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
+      Tensor rows;  // [m, taps, channels]
+      PY_ORT_TRY(Tensor::make(w.dtype, {m, taps, channels}, rows));
+      swap_channels(w, rows, m, channels, taps, true);
       out.resize(static_cast<size_t>(group_));
-      for (int64_t g = 0; g < group_; ++g) {
-        out[static_cast<size_t>(g)].fill(k, columns,
-                                         [&](int64_t row, int64_t column) {  // rows in the order (tap, channel)
-          const int64_t of = g * columns + column;
-          return integer_at(w, (of * channels + row % channels) * taps + row / channels) - w_zero.integer(of);
-        });
-      }
+      for (int64_t g = 0; g < group_; ++g)
+        out[static_cast<size_t>(g)].fill(rows, g * columns * taps * channels, taps * channels, columns, 1,
+                                         taps * channels);
       return {};
-    }, keep));
-    IntegerRows rows;
-    const int64_t block = std::clamp<int64_t>((1 << 16) / std::max<int64_t>(1, k), 16, 1024);
-    std::vector<int32_t> sums(static_cast<size_t>(block * columns));
-    for (int64_t g = 0; g < group_; ++g) {
-      PY_ORT_TARGET::OutputPixel at(window, 0);
-      for (int64_t first = 0; first < pixels; first += block) {
-        const int64_t count = std::min(block, pixels - first);
-        rows.reset(count, k);
-        for (int64_t i = 0; i < count; ++i, at.next(window)) {
-          PY_ORT_TARGET::for_taps(window, at, last.data<uint8_t>(), [&](int32_t tap, const uint8_t* from) {
-            if (!from) return;
-            from += g * channels;
-            int16_t* to = rows.row(i) + tap * channels;
-            for (int64_t c = 0; c < channels; ++c)
-              to[c] = static_cast<int16_t>((x.dtype == DType::uint8 ? from[c] : static_cast<int8_t>(from[c])) - x_zero);
-          });
-        }
-        PY_ORT_TRY(multiply_integers(rows, (*panels)[static_cast<size_t>(g)], sums.data()));
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t pixel = first + i, batch = pixel / pixels_in_image;
-          for (int64_t c = 0; c < columns; ++c)
-            store((batch * m + g * columns + c) * pixels_in_image + pixel % pixels_in_image, g * columns + c,
-                  sums[static_cast<size_t>(i * columns + c)]);
-        }
-      }
+    }));
+    I8Gemm g;
+    g.rows = window.pixels_out(), g.k = static_cast<int32_t>(channels), g.taps = window.taps();
+    g.flip = flip_to_unsigned(x.dtype), g.a_zero = zero_of_unsigned(x.dtype, x_zero);
+    g.window = plan.pointwise() ? nullptr : &window;
+    g.a_stride = window.pixel_stride, g.c_stride = static_cast<int32_t>(m);
+    const int64_t size = y.dtype == DType::int32 ? 4 : 1;
+    for (int64_t group = 0; group < group_; ++group) {
+      g.a = last.data<uint8_t>() + group * channels;
+      g.c = y.mutable_data<uint8_t>() + group * columns * size;
+      end.apply(g, group * columns);
+      PY_ORT_TRY(multiply_integers(g, (*panels)[static_cast<size_t>(group)]));
     }
     return {};
   }
 
-  Status plan(const Tensor& x, const Tensor& w, Image& image, SpatialPlan& plan, Dims& dims) const {
+  Status plan(const Tensor& x, const Tensor& w, Image& image, SpatialPlan& plan, Image& result) const {
     PY_ORT_TRY(Image::of(x, false, image));
     PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
                   "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()),
                                  image.channels, plan));
-    dims = Image::dims(false, image.batch, w.dims[0], plan.out);
+    result = {image.batch, w.dims[0], plan.out};
     return {};
   }
 
  private:
-  // A window of its own for each channel: no products of matrices, but all channels of a pixel at once. `last` is x
-  // with its channels last.
-  template <class Store>
-  Status each_channel(const Tensor& last, const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero,
-                      bool keep, const SpatialPlan& plan, Store store) const {
-    const Window& window = plan.window;
-    const int64_t m = w.dims[0], taps = window.taps(), pixels_in_image = element_count(plan.out);
-    const std::vector<int16_t>* weights;  // [taps, m]
-    PY_ORT_TRY(weights_.get(w, weights, [&](std::vector<int16_t>& out) -> Status {
-      out.resize(static_cast<size_t>(taps * m));
-      for (int64_t of = 0; of < m; ++of)
-        for (int64_t tap = 0; tap < taps; ++tap)
-          out[static_cast<size_t>(tap * m + of)] =
-              static_cast<int16_t>(integer_at(w, of * taps + tap) - w_zero.integer(of));
-      return {};
-    }, keep));
-    std::vector<int32_t> sums(static_cast<size_t>(m));
-    const auto add = [&](auto* from, const int16_t* weight) {
-      int32_t* to = sums.data();
-      for (int64_t c = 0; c < m; ++c) to[c] += static_cast<int16_t>(from[c] - x_zero) * weight[c];
-    };
-    PY_ORT_TARGET::OutputPixel at(window, 0);
-    for (int64_t pixel = 0; pixel < window.pixels_out(); ++pixel, at.next(window)) {
-      std::fill(sums.begin(), sums.end(), 0);
-      PY_ORT_TARGET::for_taps(window, at, last.data<uint8_t>(), [&](int32_t tap, const uint8_t* from) {
-        if (!from) return;
-        if (x.dtype == DType::uint8) add(from, weights->data() + tap * m);
-        else add(reinterpret_cast<const int8_t*>(from), weights->data() + tap * m);
-      });
-      for (int64_t c = 0; c < m; ++c)
-        store((pixel / pixels_in_image * m + c) * pixels_in_image + pixel % pixels_in_image, c,
-              sums[static_cast<size_t>(c)]);
-    }
-    return {};
-  }
-
   SpatialAttributes spatial_;
   int64_t group_ = 1;
   Derived<std::vector<IntegerPanels>> panels_;
-  Derived<std::vector<int16_t>> weights_;
 };
 
 class ConvInteger {
@@ -129,17 +69,17 @@ class ConvInteger {
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &w = *context.input(1);
-    Image image;
+    Image image, result;
     SpatialPlan plan;
-    Dims dims;
-    PY_ORT_TRY(convolution_.plan(x, w, image, plan, dims));
+    PY_ORT_TRY(convolution_.plan(x, w, image, plan, result));
     PerAxis x_zero, w_zero;
     PY_ORT_TRY(PerAxis::read(context.input(2), 1, "x_zero_point", x_zero));
     PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
-    Tensor* y;
-    PY_ORT_TRY(context.output(0, DType::int32, dims, y));
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(3)), image, plan,
-                            [&](int64_t at, int64_t, int32_t sum) { y->mutable_data<int32_t>()[at] = sum; });
+    IntegerEnd end;
+    end.zeros(w.dims[0], w.dtype, [&](int64_t j) { return w_zero.integer(j); });
+    return with_channels_last_output(context, 0, DType::int32, false, result, [&](Tensor& y) {
+      return convolution_.run(x, w, x_zero.integer(0), end, image, plan, y);
+    });
   }
 
  private:
@@ -153,10 +93,9 @@ class QLinearConv {
 
   Status operator()(KernelContext& context) const {
     const Tensor &x = *context.input(0), &w = *context.input(3), *bias = context.input(8);
-    Image image;
+    Image image, result;
     SpatialPlan plan;
-    Dims dims;
-    PY_ORT_TRY(convolution_.plan(x, w, image, plan, dims));
+    PY_ORT_TRY(convolution_.plan(x, w, image, plan, result));
     const int64_t m = w.dims[0];
     PerAxis x_scale, x_zero, w_scale, w_zero, y_scale, y_zero;
     PY_ORT_TRY(PerAxis::read(context.input(1), 1, "x_scale", x_scale));
@@ -166,14 +105,14 @@ class QLinearConv {
     PY_ORT_TRY(PerAxis::read(context.input(6), 1, "y_scale", y_scale));
     PY_ORT_TRY(PerAxis::read(context.input(7), 1, "y_zero_point", y_zero));
     PY_ORT_ENSURE(!bias || bias->count() == m, "the bias of shape ", bias->dims, " should have ", m, " elements");
-    Tensor* y;
-    PY_ORT_TRY(context.output(0, context.input(7)->dtype, dims, y));
-    const int32_t* plus = bias ? bias->data<int32_t>() : nullptr;
-    return convolution_.run(x, w, x_zero.integer(0), w_zero, Derived<int>::constant(context.input(5)), image, plan,
-                            [&](int64_t at, int64_t channel, int32_t sum) {
-      store_quantized(
-          *y, at, static_cast<float>(sum + (plus ? plus[channel] : 0)) * (x_scale[0] * w_scale[channel] / y_scale[0]),
-          y_zero.integer(0));
+    IntegerEnd end;
+    end.zeros(m, w.dtype, [&](int64_t j) { return w_zero.integer(j); });
+    end.scales(m, [&](int64_t j) { return x_scale[0] * w_scale[j] / y_scale[0]; });
+    end.bias = bias ? bias->data<int32_t>() : nullptr;
+    const DType dtype = context.input(7)->dtype;
+    end.quantize(dtype, y_zero.integer(0));
+    return with_channels_last_output(context, 0, dtype, false, result, [&](Tensor& y) {
+      return convolution_.run(x, w, x_zero.integer(0), end, image, plan, y);
     });
   }
 

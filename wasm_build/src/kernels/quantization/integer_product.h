@@ -11,35 +11,21 @@ namespace py_ort {
 // Element i of an int8 or uint8 tensor.
 int32_t integer_at(const Tensor& tensor, int64_t i);
 
-// The left operand, [rows, k], less its zero points. Rows are filled up to pairs.
-struct IntegerRows {
-  std::vector<int16_t> data;
-  int32_t rows = 0, pairs = 0;
-  void reset(int64_t row_count, int64_t k);
-  int16_t* row(int64_t i) { return data.data() + i * 2 * pairs; }
-};
+// Bytes as the micro-kernels want them: the left operand in uint8, the right one in int8.
+inline uint8_t flip_to_unsigned(DType dtype) { return dtype == DType::int8 ? 0x80 : 0; }
+inline uint8_t flip_to_signed(DType dtype) { return dtype == DType::uint8 ? 0x80 : 0; }
+// A zero point, moved as the numbers are.
+inline int32_t zero_of_unsigned(DType dtype, int32_t zero) { return dtype == DType::int8 ? zero + 128 : zero; }
+inline int32_t zero_of_signed(DType dtype, int32_t zero) { return dtype == DType::uint8 ? zero - 128 : zero; }
 
-// to[i] = tensor[first + i] - zero
-void subtract_zero(const Tensor& tensor, int64_t first, int64_t count, int32_t zero, int16_t* to);
-
-// The right operand, [k, n], less its zero points, in panels of 8 columns by pairs of rows.
+// The right operand, [k, n], as I8Gemm reads it.
 struct IntegerPanels {
-  std::vector<int16_t> data;
-  int32_t n = 0, pairs = 0;
-  // From row-major elements of `tensor`; zeros: one for each column.
-  void fill(const Tensor& tensor, int64_t first, int64_t k, int64_t columns, const std::vector<int16_t>& zeros);
-  // value(row, column) gives an element.
-  template <class Value>
-  void fill(int64_t k, int64_t columns, const Value& value) {
-    n = static_cast<int32_t>(columns), pairs = static_cast<int32_t>((k + 1) / 2);
-    data.assign(static_cast<size_t>((columns + 7) / 8 * 8 * 2 * pairs), 0);
-    for (int64_t j = 0; j < columns; ++j)
-      for (int64_t i = 0; i < k; ++i)
-        data[static_cast<size_t>((j / 8 * pairs + i / 2) * 16 + j % 8 * 2 + i % 2)] = static_cast<int16_t>(value(i, j));
-  }
+  std::vector<int8_t> data;
+  std::vector<int32_t> sums;  // of each column, and some
+  int32_t n = 0, k = 0;
+  // Element (row, column) is that of `tensor` at first + row * row_step + column * column_step.
+  void fill(const Tensor& tensor, int64_t first, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
 };
-
-Status multiply_integers(const IntegerRows& a, const IntegerPanels& b, int32_t* c);
 
 // The one number, or one number for each row or column, of a scale or zero point. A missing zero point is 0.
 class PerAxis {
@@ -47,10 +33,57 @@ class PerAxis {
   static Status read(const Tensor* tensor, int64_t size, std::string_view what, PerAxis& out);
   float operator[](int64_t i) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(i)]; }
   int32_t integer(int64_t i) const { return static_cast<int32_t>((*this)[i]); }
+  bool one() const { return values_.size() == 1; }
 
  private:
   std::vector<float> values_{0.0f};
 };
+
+// What a product does with its sums, column by column. Arrays are readable 16 bytes past their end.
+class IntegerEnd {
+ public:
+  // zero(column): B's zero points.
+  template <class Zero>
+  void zeros(int64_t n, DType b, const Zero& zero) {
+    zeros_.clear();
+    for (int64_t j = 0; j < n; ++j) {
+      const int32_t moved = zero_of_signed(b, zero(j));
+      if (moved && zeros_.empty()) zeros_.assign(static_cast<size_t>(n + 4), 0);
+      if (moved) zeros_[static_cast<size_t>(j)] = moved;
+    }
+  }
+  // scale(column): from sums to floats, or to the result's steps.
+  template <class Scale>
+  void scales(int64_t n, const Scale& scale) {
+    scales_.resize(static_cast<size_t>(n + 4));
+    for (int64_t j = 0; j < n; ++j) scales_[static_cast<size_t>(j)] = scale(j);
+  }
+  // Results are bytes with a zero point.
+  void quantize(DType dtype, int32_t zero) {
+    end = dtype == DType::uint8 ? I8Gemm::bytes : I8Gemm::signed_bytes;
+    c_zero = zero;
+  }
+  I8Gemm::End end = I8Gemm::sums;
+  int32_t c_zero = 0;
+  const int32_t* bias = nullptr;
+  const float* float_bias = nullptr;
+  Epilogue epilogue;
+
+  // For columns from `first` on.
+  void apply(I8Gemm& g, int64_t first = 0) const {
+    g.end = end, g.c_zero = c_zero, g.epilogue = epilogue;
+    g.bias = bias ? bias + first : nullptr, g.float_bias = float_bias ? float_bias + first : nullptr;
+    g.scale = scales_.empty() ? nullptr : scales_.data() + first;
+    g.b_zeros = zeros_.empty() ? nullptr : zeros_.data() + first;
+  }
+
+ private:
+  std::vector<float> scales_;
+  std::vector<int32_t> zeros_;
+};
+
+// g's A, C and end are set; this is its B.
+Status multiply_integers(I8Gemm& g, const IntegerPanels& b);
 
 // Rounds to nearest even, adds the zero point, saturates, stores as `to`'s dtype (int8 or uint8).
 void store_quantized(Tensor& to, int64_t at, float value, int32_t zero_point);

@@ -53,38 +53,51 @@ struct Factor {
     out.matrix_step = each_matrix ? 1 : all ? lines : 0;
     return PerAxis::read(tensor, each_matrix || all ? count : lines, what, out.values);
   }
+  bool one() const { return values.one(); }
   float at(int64_t matrix, int64_t line) const { return values[matrix * matrix_step + line * line_step]; }
   int32_t integer(int64_t matrix, int64_t line) const { return static_cast<int32_t>(at(matrix, line)); }
 };
 
 using KeptPanels = Derived<std::vector<IntegerPanels>>;
 
-// Calls finish(first element of the result, its sums [m, n], matrix of a, matrix of b) for each matrix of the result.
-// keep: whether b's zero points are constant.
-template <class Finish>
-Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const Factor& a_zero, const Factor& b_zero,
-                       const KeptPanels& kept, bool keep, Finish finish) {
-  std::vector<int32_t> sums(static_cast<size_t>(s.m * s.n));
-  IntegerRows left;
+// What a product of stacks is made of, besides A and B. Rows with factors of their own are multiplied one by one.
+struct StackFactors {
+  Factor a_scale, a_zero, b_scale, b_zero;
+  bool scaled = false;  // by factor * a_scale * b_scale / divisor
+  float factor = 1, divisor = 1;
+  const int32_t* row_bias = nullptr;  // [m, n], or null
+  bool rowwise() const { return !a_zero.one() || (scaled && !a_scale.one()) || row_bias; }
+};
+
+inline Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s, const StackFactors& f, IntegerEnd end,
+                              const KeptPanels& kept, Tensor& c) {
   const std::vector<IntegerPanels>* right;  // of each matrix of b
   PY_ORT_TRY(kept.get(b, right, [&](std::vector<IntegerPanels>& out) -> Status {
-    std::vector<int16_t> zeros(static_cast<size_t>(s.n));
     out.resize(static_cast<size_t>(element_count(s.b_batch)));
-    for (size_t i = 0; i < out.size(); ++i) {
-      const auto matrix = static_cast<int64_t>(i);
-      for (int64_t column = 0; column < s.n; ++column)
-        zeros[static_cast<size_t>(column)] = static_cast<int16_t>(b_zero.integer(matrix, column));
-      out[i].fill(b, matrix * s.k * s.n, s.k, s.n, zeros);
-    }
+    for (size_t i = 0; i < out.size(); ++i) out[i].fill(b, static_cast<int64_t>(i) * s.k * s.n, s.k, s.n, s.n, 1);
     return {};
-  }, keep));
-  for (int64_t i = 0; i < element_count(s.batch); ++i) {
-    const int64_t at_a = s.matrix(s.a_batch, i), at_b = s.matrix(s.b_batch, i);
-    left.reset(s.m, s.k);
-    for (int64_t row = 0; row < s.m; ++row)
-      subtract_zero(a, (at_a * s.m + row) * s.k, s.k, a_zero.integer(at_a, row), left.row(row));
-    PY_ORT_TRY(multiply_integers(left, (*right)[static_cast<size_t>(at_b)], sums.data()));
-    finish(i * s.m * s.n, sums.data(), at_a, at_b);
+  }));
+  const bool one_tall = right->size() == 1 && !f.rowwise();
+  const int64_t rows = one_tall ? s.m * element_count(s.batch) : f.rowwise() ? 1 : s.m;
+  const int64_t size = end.end == I8Gemm::bytes || end.end == I8Gemm::signed_bytes ? 1 : 4;
+  I8Gemm g;
+  g.k = g.a_stride = static_cast<int32_t>(s.k), g.c_stride = static_cast<int32_t>(s.n);
+  g.rows = static_cast<int32_t>(rows), g.flip = flip_to_unsigned(a.dtype);
+  int64_t of_b = -1;  // whose zero points `end` has
+  for (int64_t at = 0, all = s.m * element_count(s.batch); at < all; at += rows) {
+    const int64_t i = at / s.m, row = at % s.m, at_a = one_tall ? 0 : s.matrix(s.a_batch, i),
+                  at_b = one_tall ? 0 : s.matrix(s.b_batch, i);
+    if (of_b != at_b) end.zeros(s.n, b.dtype, [&](int64_t j) { return f.b_zero.integer(at_b, j); });
+    of_b = at_b;
+    if (f.scaled)
+      end.scales(s.n,
+                 [&](int64_t j) { return f.factor * f.a_scale.at(at_a, row) * f.b_scale.at(at_b, j) / f.divisor; });
+    if (f.row_bias) end.bias = f.row_bias + row * s.n;
+    end.apply(g);
+    g.a = a.data<uint8_t>() + (at_a * s.m + row) * s.k;
+    g.a_zero = zero_of_unsigned(a.dtype, f.a_zero.integer(at_a, row));
+    g.c = c.mutable_data<uint8_t>() + at * s.n * size;
+    PY_ORT_TRY(multiply_integers(g, (*right)[static_cast<size_t>(at_b)]));
   }
   return {};
 }

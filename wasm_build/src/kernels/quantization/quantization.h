@@ -34,6 +34,9 @@ struct DynamicRange {
   static DynamicRange of(float low, float high);  // low <= 0 <= high
 };
 
+// Bytes of floats by their own range.
+DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y);
+
 // The range of an integer dtype of at most 16 bits.
 struct IntegerRange { float low, high; };
 bool quantized_range(DType dtype, IntegerRange& out);

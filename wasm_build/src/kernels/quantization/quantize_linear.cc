@@ -83,6 +83,28 @@ void quantize_bytes(const float* x, int64_t count, float scale, float zero, Inte
   for (; i < count; ++i) y[i] = static_cast<T>(std::clamp(std::nearbyint(x[i] / scale) + zero, range.low, range.high));
 }
 
+}  // namespace
+
+DynamicRange quantize_dynamically(const float* x, int64_t count, uint8_t* y) {
+  v128_t lows = simd::splat(0), highs = lows;
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const v128_t four = simd::load(x + i);
+    lows = wasm_f32x4_pmin(lows, four), highs = wasm_f32x4_pmax(highs, four);
+  }
+  float low = 0, high = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    low = std::min(low, reinterpret_cast<const float*>(&lows)[lane]);
+    high = std::max(high, reinterpret_cast<const float*>(&highs)[lane]);
+  }
+  for (; i < count; ++i) low = std::min(low, x[i]), high = std::max(high, x[i]);
+  const DynamicRange range = DynamicRange::of(low, high);
+  quantize_bytes(x, count, range.scale, range.zero, {0, 255}, y);
+  return range;
+}
+
+namespace {
+
 class QuantizeLinear {
  public:
   explicit QuantizeLinear(const KernelInfo& info)
@@ -193,22 +215,13 @@ class DequantizeLinear {
 struct DynamicQuantizeLinear {
   Status operator()(KernelContext& context) const {
     const Tensor& x = *context.input(0);
-    const auto values = x.values<float>();
-    float low = 0, high = 0;
-    for (const float value : values) {
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
     Tensor *y = nullptr, *scale_out = nullptr, *zero_out = nullptr;
     PY_ORT_TRY(context.output(0, DType::uint8, x.dims, y));
     PY_ORT_TRY(context.output(1, DType::float32, {}, scale_out));
     PY_ORT_TRY(context.output(2, DType::uint8, {}, zero_out));
-    const auto [scale, zero] = DynamicRange::of(low, high);
-    auto* __restrict out = y->mutable_data<uint8_t>();
-    for (size_t i = 0; i < values.size(); ++i)
-      out[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(values[i] / scale) + zero, 0.0f, 255.0f));
-    *scale_out->mutable_data<float>() = scale;
-    *zero_out->mutable_data<uint8_t>() = static_cast<uint8_t>(zero);
+    const DynamicRange range = quantize_dynamically(x.data<float>(), x.count(), y->mutable_data<uint8_t>());
+    *scale_out->mutable_data<float>() = range.scale;
+    *zero_out->mutable_data<uint8_t>() = static_cast<uint8_t>(range.zero);
     return {};
   }
 };

@@ -140,6 +140,13 @@ Status slide_transposed(const SpatialAttributes& a, const Dims& in, const Dims& 
   return {};
 }
 
+bool SpatialPlan::pointwise() const {
+  bool alone = window.taps() == 1;
+  for (int axis = 0; axis < 3; ++axis)
+    alone = alone && window.stride[axis] == 1 && window.pad[axis] == 0 && pad_end[axis] == 0;
+  return alone;
+}
+
 Status SpatialPlan::make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,
                          int64_t channels, SpatialPlan& plan, bool is_pool) {
   PY_ORT_TRY(rank_is_known(in.size()));

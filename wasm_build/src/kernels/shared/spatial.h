@@ -36,7 +36,8 @@ struct SpatialPlan {
   int rank = 0;     // spatial axes: 1 to 3
   Window window{};  // images with fewer than 3 axes have leading ones
   int32_t pad_end[3] = {};
-  Dims out;  // spatial sizes of the result
+  Dims out;                // spatial sizes of the result
+  bool pointwise() const;  // whether each output pixel is made of the input pixel in its place
 
   // By `slide`; channels: floats between pixels.
   static Status make(const SpatialAttributes& attributes, int64_t batch, const Dims& in, const Dims& kernel,

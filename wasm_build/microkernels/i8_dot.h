@@ -1,0 +1,31 @@
+// Products of 8-bit integers, by what the machine does: the standard leaves it open what relaxed_dot_i8x16_i7x16_add
+// makes of a second operand of 128 and more.
+#pragma once
+
+#include "microkernels/target.h"
+
+namespace py_ort::PY_ORT_TARGET {
+
+enum class Dot {
+  words,           // pairs may saturate: 16-bit factors it must be
+  unsigned_bytes,  // the second operand is unsigned, sums are exact
+  signed_bytes,    // it is signed, likewise
+};
+
+#ifdef __wasm_relaxed_simd__
+inline v128_t dot_bytes(v128_t a, v128_t b, v128_t sum) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, sum); }
+
+inline Dot dot() {
+  const v128_t sums = dot_bytes(wasm_i8x16_splat(-128), wasm_u8x16_splat(255), wasm_i32x4_splat(0));
+  switch (wasm_i32x4_extract_lane(sums, 0)) {
+    case 4 * -128 * 255: return Dot::unsigned_bytes;
+    case 4 * -128 * -1: return Dot::signed_bytes;
+    default: return Dot::words;
+  }
+}
+#else
+inline v128_t dot_bytes(v128_t, v128_t, v128_t sum) { return sum; }  // never called
+inline Dot dot() { return Dot::words; }
+#endif
+
+}  // namespace py_ort::PY_ORT_TARGET

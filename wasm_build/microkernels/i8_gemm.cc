@@ -1,0 +1,250 @@
+// Product and convolution of 8-bit integers: tiles of 4 rows by 8 columns, 32-bit sums.
+//
+// Rows of A are copied to scratch first, as uint8 or widened to 16 bits, by what the machine multiplies (`Dot`).
+#include "microkernels/activation.h"
+#include "microkernels/i8_dot.h"
+#include "microkernels/window.h"
+
+namespace py_ort::PY_ORT_TARGET {
+namespace {
+
+constexpr int32_t kRows = I8Gemm::kRows, kColumns = I8Gemm::kColumns, kTiles = I8Gemm::kTilesPerBlock;
+
+// Four values of k times four of eight columns, [8, 4] bytes of B.
+struct ByteSums {
+  static constexpr int32_t kTileRows = 4;
+  using Element = uint8_t;
+  v128_t sums[2];
+  static void load(const int8_t* b, v128_t (&w)[4]) { w[0] = wasm_v128_load(b), w[1] = wasm_v128_load(b + 16); }
+  void add(const uint8_t* a, const v128_t (&w)[4]) {
+    const v128_t x = wasm_v128_load32_splat(a);
+    sums[0] = dot_bytes(w[0], x, sums[0]);
+    sums[1] = dot_bytes(w[1], x, sums[1]);
+  }
+  v128_t total(int32_t half) const { return sums[half]; }
+};
+
+// The same in 16 bits: each sum is two lanes until the end.
+struct WordSums {
+  static constexpr int32_t kTileRows = 2;
+  using Element = int16_t;
+  v128_t sums[4];
+  static void load(const int8_t* b, v128_t (&w)[4]) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 4; ++i) w[i] = wasm_i16x8_load8x8(b + 8 * i);
+  }
+  void add(const int16_t* a, const v128_t (&w)[4]) {
+    const v128_t x = wasm_v128_load64_splat(a);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 4; ++i) sums[i] = wasm_i32x4_add(sums[i], wasm_i32x4_dot_i16x8(w[i], x));
+  }
+  v128_t total(int32_t half) const {
+    const v128_t x = sums[2 * half], y = sums[2 * half + 1];
+    return wasm_i32x4_add(wasm_i32x4_shuffle(x, y, 0, 2, 4, 6), wasm_i32x4_shuffle(x, y, 1, 3, 5, 7));
+  }
+};
+
+// What is done to R rows of 4 columns.
+template <int R>
+inline void finish(const I8Gemm& g, v128_t (&values)[R], int32_t row, int32_t column) {
+  const int32_t columns = g.n - column;
+  if (g.end == I8Gemm::sums) {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r)
+      store_some(static_cast<float*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column, values[r], columns);
+    return;
+  }
+  const v128_t scale = wasm_v128_load(g.scale + column);
+  if (g.end == I8Gemm::floats) {
+    const v128_t bias = g.float_bias ? wasm_v128_load(g.float_bias + column) : simd::splat(-0.0f);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) values[r] = mul_add(wasm_f32x4_convert_i32x4(values[r]), scale, bias);
+    apply(g.epilogue, values);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r)
+      store_some(static_cast<float*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column, values[r], columns);
+    return;
+  }
+  const v128_t zero = wasm_i16x8_splat(static_cast<int16_t>(g.c_zero));
+#pragma clang loop unroll(full)
+  for (int r = 0; r < R; ++r) {
+    const v128_t steps =
+        wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(simd::mul(wasm_f32x4_convert_i32x4(values[r]), scale)));
+    const v128_t words = wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(steps, steps), zero);
+    const v128_t bytes =
+        g.end == I8Gemm::bytes ? wasm_u8x16_narrow_i16x8(words, words) : wasm_i8x16_narrow_i16x8(words, words);
+    uint8_t* to = static_cast<uint8_t*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column;
+    uint32_t four = wasm_i32x4_extract_lane(bytes, 0);
+    if (columns >= 4) __builtin_memcpy(to, &four, 4);
+    else
+      for (int32_t i = 0; i < columns; ++i, four >>= 8) to[i] = static_cast<uint8_t>(four);
+  }
+}
+
+// The rows of a block of tiles.
+template <class Sums>
+class Block {
+  using Element = typename Sums::Element;
+
+ public:
+  Block(const I8Gemm& g, void* scratch, uint8_t flip)
+      : g_(g), flip_(flip), k_(g.taps * g.k), row_sums_(static_cast<int32_t*>(scratch)),
+        rows_(reinterpret_cast<Element*>(row_sums_ + kRows * kTiles)) {}
+
+  void fill(int32_t row, int32_t tiles) {
+    const int32_t rows = tiles * kRows < g_.rows - row ? tiles * kRows : g_.rows - row;
+    Element* to = rows_;
+    if (!g_.window) {
+      for (int32_t r = 0; r < rows; ++r, to += g_.padded_k()) {
+        copy(g_.a + static_cast<size_t>(row + r) * g_.a_stride, k_, to);
+        row_sums_[r] = g_.b_zeros ? sum(to) : 0;
+      }
+      return;
+    }
+    OutputPixel pixel(*g_.window, row);
+    for (int32_t r = 0; r < rows; ++r, pixel.next(*g_.window), to += g_.padded_k()) {
+      gather(pixel, to);
+      row_sums_[r] = g_.b_zeros ? sum(to) : 0;
+    }
+  }
+
+  void multiply(int32_t row, int32_t tile, int32_t panel) const {
+    int32_t first = tile * kRows;
+    const int32_t last = first + kRows < g_.rows - row ? first + kRows : g_.rows - row;
+    for (; first + Sums::kTileRows <= last; first += Sums::kTileRows)
+      this->template multiply<Sums::kTileRows>(row, first, panel);
+    if (Sums::kTileRows > 2 && last - first >= 2) this->template multiply<2>(row, first, panel), first += 2;
+    if (first < last) this->template multiply<1>(row, first, panel);
+  }
+
+ private:
+  template <int R>
+  void multiply(int32_t row, int32_t first, int32_t panel) const {
+    const Element* a[R];
+    Sums tile[R];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) {
+      a[r] = rows_ + static_cast<size_t>(first + r) * g_.padded_k();
+      for (v128_t& sum : tile[r].sums) sum = wasm_i32x4_splat(0);
+    }
+    const int8_t* b = g_.b + static_cast<size_t>(panel) * g_.padded_k() * kColumns;
+    const auto step = [&](int32_t ahead) {
+      v128_t w[4];
+      Sums::load(b + ahead * 4 * kColumns, w);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r) tile[r].add(a[r] + 4 * ahead, w);
+    };
+    int32_t left = g_.padded_k() / 4;
+    for (; left >= 4; left -= 4, b += 16 * kColumns) {
+#pragma clang loop unroll(full)
+      for (int32_t ahead = 0; ahead < 4; ++ahead) step(ahead);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r) a[r] += 16;
+    }
+    for (; left > 0; --left, b += 4 * kColumns) {
+      step(0);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r) a[r] += 4;
+    }
+#pragma clang loop unroll(full)
+    for (int32_t half = 0; half < 2; ++half) {
+      const int32_t column = panel * kColumns + half * 4;
+      if (column >= g_.n) return;
+      const v128_t moved = wasm_i32x4_mul(wasm_v128_load(g_.b_sums + column), wasm_i32x4_splat(zero()));
+      const v128_t start = g_.bias ? wasm_i32x4_sub(wasm_v128_load(g_.bias + column), moved) : wasm_i32x4_neg(moved);
+      v128_t values[R];
+#pragma clang loop unroll(full)
+      for (int r = 0; r < R; ++r) values[r] = wasm_i32x4_add(tile[r].total(half), start);
+      if (g_.b_zeros) {
+        const v128_t zeros = wasm_v128_load(g_.b_zeros + column);
+#pragma clang loop unroll(full)
+        for (int r = 0; r < R; ++r)
+          values[r] = wasm_i32x4_sub(values[r], wasm_i32x4_mul(zeros, wasm_i32x4_splat(row_sums_[first + r])));
+      }
+      finish(g_, values, row + first, column);
+    }
+  }
+
+  // A's zero point as the multiplication sees it.
+  int32_t zero() const { return flip_ == g_.flip ? g_.a_zero : g_.a_zero - 128; }
+
+  static void put(v128_t bytes, uint8_t* to) { wasm_v128_store(to, bytes); }
+  static void put(v128_t bytes, int16_t* to) {
+    wasm_v128_store(to, wasm_u16x8_extend_low_u8x16(bytes));
+    wasm_v128_store(to + 8, wasm_u16x8_extend_high_u8x16(bytes));
+  }
+  // Whole 16s: what lies behind is overwritten, or is met by zeros of B.
+  void copy(const uint8_t* from, int32_t count, Element* to) const {
+    const v128_t flip = wasm_i8x16_splat(static_cast<int8_t>(flip_));
+    for (int32_t i = 0; i < count; i += 16) put(wasm_v128_xor(wasm_v128_load(from + i), flip), to + i);
+  }
+  void fill_zero(int32_t count, Element* to) const {
+    const v128_t zeros = wasm_i8x16_splat(static_cast<int8_t>(g_.a_zero ^ (flip_ ^ g_.flip)));
+    for (int32_t i = 0; i < count; i += 16) put(zeros, to + i);
+  }
+
+  // One row of a convolution's A, its taps one after the other.
+  void gather(const OutputPixel& pixel, Element* to) const {
+    const Window& w = *g_.window;
+    const int32_t first = pixel.at[2] * w.stride[2] - w.pad[2];
+    // Where no column of the window leaves the image, the pieces of a window row lie next to each other.
+    if (w.pixel_stride == g_.k && w.dilation[2] == 1 && first >= 0 && first + w.kernel[2] <= w.in[2]) {
+      const int32_t run = w.kernel[2] * g_.k;
+      for_window_rows(w, pixel, g_.a, [&](const uint8_t* row) {
+        if (row) copy(row + first * g_.k, run, to);
+        else fill_zero(run, to);
+        to += run;
+      });
+    } else {
+      for_taps(w, pixel, g_.a, [&](int32_t, const uint8_t* from) {
+        if (from) copy(from, g_.k, to);
+        else fill_zero(g_.k, to);
+        to += g_.k;
+      });
+    }
+  }
+
+  // Of a row's elements, less their zero point.
+  int32_t sum(const Element* row) const {
+    const uint8_t shown = flip_ ^ g_.flip;
+    int32_t total = -k_ * g_.a_zero;
+    for (int32_t i = 0; i < k_; ++i) total += static_cast<uint8_t>(row[i] ^ shown);
+    return total;
+  }
+
+  const I8Gemm& g_;
+  uint8_t flip_;  // what is stored is A's byte ^ flip_: the number, or with another flip than A's the number less 128
+  int32_t k_;
+  int32_t* row_sums_;
+  Element* rows_;
+};
+
+template <class Sums>
+void run(const I8Gemm& g, void* scratch, uint8_t flip, int32_t begin, int32_t end) {
+  const int32_t tiles = (g.rows + kRows - 1) / kRows, panels = (g.n + kColumns - 1) / kColumns;
+  Block<Sums> block(g, scratch, flip);
+  for (int32_t unit = begin; unit < end;) {
+    const int32_t piece = unit / tiles, first = unit % tiles;
+    int32_t count = kTiles;
+    if (count > tiles - first) count = tiles - first;
+    if (count > end - unit) count = end - unit;
+    block.fill(first * kRows, count);
+    const int32_t last_panel = panels * (piece + 1) / g.column_pieces;
+    for (int32_t panel = panels * piece / g.column_pieces; panel < last_panel; ++panel)
+      for (int32_t tile = 0; tile < count; ++tile) block.multiply(first * kRows, tile, panel);
+    unit += count;
+  }
+}
+
+}  // namespace
+
+PY_ORT_MICROKERNEL(i8_gemm_4x8)(const void* arguments, void* scratch, int32_t begin, int32_t end) {
+  const I8Gemm& g = *static_cast<const I8Gemm*>(arguments);
+  switch (dot()) {
+    case Dot::unsigned_bytes: return run<ByteSums>(g, scratch, g.flip, begin, end);
+    case Dot::signed_bytes: return run<ByteSums>(g, scratch, g.flip ^ 0x80, begin, end);
+    default: return run<WordSums>(g, scratch, g.flip, begin, end);
+  }
+}
+
+}  // namespace py_ort::PY_ORT_TARGET
