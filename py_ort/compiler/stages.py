@@ -46,6 +46,7 @@ from py_ort.compiler.passes.fuse.affine import Affine
 from py_ort.compiler.passes.fuse.batch_normalization import BatchNormalization
 from py_ort.compiler.passes.fuse.conv_affine import ConvAffine
 from py_ort.compiler.passes.fuse.dequantized_weights import DequantizedWeights
+from py_ort.compiler.passes.fuse.dynamic_products import DynamicProducts
 from py_ort.compiler.passes.fuse.flat_products import FlatProducts
 from py_ort.compiler.passes.fuse.gates import Gates
 from py_ort.compiler.passes.fuse.gelu import Gelu
@@ -153,7 +154,7 @@ def pipeline(level: Level, target: Target) -> list[Pass]:
     """Return the passes that optimize a graph in its newest forms, before layout and placement."""
     if level < Level.BASIC:
         return []
-    integers: list[Pass] = [Identity(), Quantized(target), DequantizedWeights(target)]
+    integers: list[Pass] = [Identity(), Quantized(target), DynamicProducts(target), DequantizedWeights(target)]
     passes = integers if level >= Level.EXTENDED else []
     passes += [
         Folding(),

@@ -70,10 +70,10 @@ class Target:
         """Whether MatMul takes a bias, wherever it may run."""
         return self.takes("bias", "MatMul")
 
-    def takes(self, feature: str, op_type: str) -> bool:
-        """Tell whether an operator of ai.onnx has a feature ("epilogue", "residual"), wherever it may run."""
+    def takes(self, feature: str, op_type: str, domain: str = "") -> bool:
+        """Tell whether an operator has a feature ("epilogue", "residual"), wherever it may run."""
         manifests = [self.manifests[name] for name in self.providers]
-        return all(m.offers(feature, "", op_type) for m in manifests if m.has("", op_type))
+        return all(m.offers(feature, domain, op_type) for m in manifests if m.has(domain, op_type))
 
     @property
     def launches(self) -> bool:

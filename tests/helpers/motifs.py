@@ -369,6 +369,17 @@ def _quantized(g: RandomGraph, x: str, shape: Shape) -> str:
     return g.op("DequantizeLinear", stepped(g.op("Add", [wide, wide], shape), 1 / 32), shape)
 
 
+@_motif("dynamic_products", provider="wasm", integers=True)
+def _dynamic_product(g: RandomGraph, x: str, shape: Shape) -> str:
+    rows, made = _rows(g, x, shape, 8)
+    integers, scale, zero = g.add("DynamicQuantizeLinear", [rows], [made, (), ()])
+    weights = g.constant(np.arange(-24, 24).reshape(8, 6).astype(np.int8))
+    result = (*made[:2], 6)
+    sums = g.op("Cast", [g.op("MatMulInteger", [integers, weights, zero], result)], result, to=TensorProto.FLOAT)
+    scaled = g.op("Mul", [sums, g.op("Mul", [scale, g.number(0.01)], ())], result)
+    return g.op("Add", [g.floats(6), scaled], result)
+
+
 @_motif("dequantized_weights", integers=True)
 def _dequantized(g: RandomGraph, x: str, shape: Shape) -> str:
     few = g.op("ReduceMean", [x, g.ints(1, 2, 3)], (shape[0], 1, 1, 1))

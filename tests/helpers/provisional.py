@@ -84,7 +84,9 @@ def manifests(
         gpu += [{"domain": "", "op_type": name, "types": [ANY_ON_GPU]} for name in more]
     for each, types in ((gpu, ANY_ON_GPU), (wasm, ["float32", "int32", "int64", "bool"])) if chains else ():
         each.append({"domain": "com.ms.internal", "op_type": "ElementwiseChain", "types": [types]})
-    for each, op_type in ((wasm, "QLinearAdd"), (gpu, "MatMulNBits")) if integers else ():
+    for each, op_type in (
+        ((wasm, "QLinearAdd"), (wasm, "MatMulIntegerToFloat"), (gpu, "MatMulNBits")) if integers else ()
+    ):
         each.append({"domain": "com.microsoft", "op_type": op_type, "types": []})
     for entry in (*gpu, *wasm):
         if entry["op_type"] in ("Conv", "ConvTranspose", "Gemm"):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from py_ort.compiler.passes.fuse.clamps import CLAMPS, clamped, clamping
-from py_ort.compiler.passes.match import made_by, nodes_of, only_for
+from py_ort.compiler.passes.match import nodes_of, only_for
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.compiler.passes.scalar_functions import function_of, numbers_of
 from py_ort.compiler.target import Target
 from py_ort.ir.epilogue import Epilogue
 from py_ort.ir.graph import origins, remove, replace_value, set_origins
+from py_ort.ir.operators import MICROSOFT
 from py_ort.schema.scalar_functions import FUNCTIONS
 
-_HOSTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+_HOSTS = (*(("", name) for name in ("Conv", "ConvTranspose", "Gemm", "MatMul")), (MICROSOFT, "MatMulIntegerToFloat"))
 _FUNCTIONS = tuple(row.name for row in FUNCTIONS.values() if row.ends and "" in row.domains)
 
 
@@ -25,18 +26,20 @@ class Activation(Pass):
 
     def __init__(self, target: Target) -> None:
         """`target` tells which kernels have epilogues."""
-        self._hosts = tuple(op_type for op_type in _HOSTS if target.takes("epilogue", op_type))
+        self._hosts = tuple(host for host in _HOSTS if target.takes("epilogue", host[1], host[0]))
 
     def call(self, model: ir.Model) -> int:
         """Take each activation that follows an operator of matrix products."""
         return sum(_fuse(node, self._hosts) for node in nodes_of(model, *_FUNCTIONS, *CLAMPS))
 
 
-def _fuse(node: ir.Node, hosts: tuple[str, ...]) -> bool:
+def _fuse(node: ir.Node, hosts: tuple[tuple[str, str], ...]) -> bool:
     clamp = clamped(node) if node.op_type in CLAMPS else None
     x = node.inputs[0] if clamp is None else clamp[0]
-    host = made_by(x, *hosts)
-    if x is None or host is None or not only_for(x, node) or x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+    host = None if x is None else x.producer()
+    if x is None or host is None or (host.domain, host.op_type) not in hosts or not only_for(x, node):
+        return False
+    if x.dtype not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
         return False
     before = Epilogue.of(host)
     row = function_of(node)

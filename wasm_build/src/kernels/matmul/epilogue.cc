@@ -55,7 +55,7 @@ bool recognized(const std::vector<Instruction>& program, Epilogue& out, bool& re
 
 Status ProductEpilogue::read(const KernelInfo& info, ProductEpilogue& out) {
   const Attributes& a = info.attributes;
-  if (info.domain == kMicrosoftDomain) {
+  if (info.domain == kMicrosoftDomain && !a.has("epilogue")) {
     std::vector<float> params = a.numbers("activation_params");
     if (params.empty() && a.has("activation_alpha"))
       params = {a.number("activation_alpha", 0), a.number("activation_beta", 0)};
