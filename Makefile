@@ -95,6 +95,7 @@ check: build
 	$(BIN)/lint-imports --no-cache --no-logo
 	cd web && npm run --silent check
 	$(BIN)/python -m py_ort.compiler.document --check
+	node web/npm/reference.mjs --check
 
 format: setup
 	$(BIN)/ruff format .

@@ -71,6 +71,10 @@ def test_what_is_declared_is_there(names: dict[str, str], project: Path) -> None
     assert set(lacking) <= unset
 
 
+def test_the_reference_is_made_of_the_declarations() -> None:
+    subprocess.run(["node", str(ROOT / "web/npm/reference.mjs"), "--check"], check=True)
+
+
 def test_the_docs_say_it() -> None:
     text = (ROOT / "docs/npm.md").read_text()
     for name, reason in REASONS.items():

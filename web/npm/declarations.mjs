@@ -33,7 +33,7 @@ const DECLARATION =
 const VALUE = /^export declare (?:const|class|enum|function) /m;
 
 /** The statements of a file, each with its comment. tsc starts them, and nothing else, at the first column. */
-function statements(text) {
+export function statements(text) {
   const found = [];
   let lines = [];
   for (const line of text.split('\n')) {

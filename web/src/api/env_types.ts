@@ -8,6 +8,7 @@ export interface WebAssemblyFlags {
   numThreads?: number;
   /** true (the default): relaxed SIMD where the browser has it; or which of the two. Without SIMD nothing runs. */
   simd?: boolean | 'fixed' | 'relaxed';
+  /** Without effect. */
   trace?: boolean;
   /** Milliseconds that loading the core may take; 0 (the default): no limit. */
   initTimeout?: number;
@@ -17,7 +18,8 @@ export interface WebAssemblyFlags {
   wasmBinary?: ArrayBufferLike | Uint8Array;
   /**
    * Whether sessions run in a worker, which keeps the page's thread free. By default they do where there are workers,
-   * unless they have to share GPU memory with the page: a device of the page's own, or outputs left on the GPU.
+   * unless they have to share GPU memory with the page: a device of the page's own, or outputs left on the GPU. One in
+   * a worker that is given GPU tensors of the page is loaded again in the page.
    */
   proxy?: boolean;
 }
@@ -52,5 +54,6 @@ export interface WebGpuFlags {
   /** The device to use; once there is a session on WebGPU, a promise of its device. */
   get device(): Promise<GPUDevice>;
   set device(value: GPUDevice | undefined);
+  /** Without effect. */
   validateInputContent?: boolean;
 }

@@ -113,7 +113,7 @@ export class InferenceSession {
   }
 
   /**
-   * Runs the model. Feeds on the GPU are read in place, and stay their owner's. Of a model with sequences or optionals
+   * Runs the model. Feeds on the GPU stay their owner's. Of a model with sequences or optionals
    * `run<OnnxValue>` says that outputs need not be tensors.
    */
   async run<Output extends OnnxValue = Tensor>(

@@ -30,7 +30,9 @@ export interface InferenceSessionOptions {
   readonly enableGraphCapture?: boolean;
   /** As if `startProfiling` were called at once. */
   readonly enableProfiling?: boolean;
+  /** What its messages on the console begin with. */
   readonly logId?: string;
+  /** The least severe of its messages on the console, from 0 (all) to 4; default: by `env.logLevel`. */
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
   /** The further files of a model in parts, where they are not beside its URL: a string is both path and URL. */
   readonly externalData?: readonly ExternalDataFileType[];
@@ -40,25 +42,40 @@ export interface InferenceSessionOptions {
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   /** Ends the loading, and nothing is left of it. */
   readonly signal?: AbortSignal;
+  /** Without effect: the model was optimized when it was exported. */
   readonly graphOptimizationLevel?: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
+  /** Without effect: nodes run one after the other. */
   readonly interOpNumThreads?: number;
+  /** Without effect: tensors on the CPU always come from an arena. */
   readonly enableCpuMemArena?: boolean;
+  /** Without effect: memory on the GPU is always planned. */
   readonly enableMemPattern?: boolean;
+  /** Without effect: nodes run one after the other. */
   readonly executionMode?: 'sequential' | 'parallel';
+  /** Without effect: pages write no files. */
   readonly optimizedModelFilePath?: string;
+  /** Without effect: `endProfiling` returns what was kept. */
   readonly profileFilePrefix?: string;
+  /** Without effect. */
   readonly logVerbosityLevel?: number;
+  /** Without effect: configuration entries are given to `py-ort export`, or are options of WebGPU. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 export interface InferenceRunOptions {
+  /** Ends the run, which then rejects with an AbortError. */
   readonly signal?: AbortSignal;
-  /** With enableGraphCapture: which capture this run is of. -1 is none; see `RunOptions.graphId`. */
+  /** With enableGraphCapture: which capture this run is of, a number from 0, or -1: none. Default: by input shapes. */
   readonly graphId?: number;
+  /** Without effect: messages are the session's. */
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  /** Without effect. */
   readonly logVerbosityLevel?: number;
+  /** true: the run does not begin. `signal` ends one that has begun. */
   readonly terminate?: boolean;
+  /** Without effect. */
   readonly tag?: string;
+  /** Without effect. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
