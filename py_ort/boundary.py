@@ -26,7 +26,9 @@ Where = Callable[[TracebackType | None], Mapping[str, Any]]
 
 
 @contextmanager
-def typed_errors(doing: str, advice: str = "", where: Where = lambda traceback: {}) -> Iterator[None]:
+def typed_errors(
+    doing: str, advice: str = "", where: Where = lambda traceback: {}, let: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
     """Let errors of py_ort pass, and make one of any other exception; also a decorator.
 
     Code of the user (callbacks, `__array__`) must not be called inside: its exceptions are no bugs of ours.
@@ -35,15 +37,17 @@ def typed_errors(doing: str, advice: str = "", where: Where = lambda traceback: 
         doing: What is done, in words that an error may start with.
         advice: What may help in spite of the bug.
         where: Finds, in a traceback, what was worked on: fields of the error.
+        let: Other exceptions that pass, as they say what is wrong outside of us.
 
     Raises:
         OutOfMemory: Python had no room.
         NotImplemented: The model is nested too deeply for Python's stack.
         InternalError: Anything else, with the exception as its cause; a bug of ours.
     """
+    passing: tuple[type[BaseException], ...] = (PyOrtError, CancelledError, *let)
     try:
         yield
-    except (PyOrtError, CancelledError):
+    except passing:
         raise
     except MemoryError as e:
         raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **where(e.__traceback__)) from e
@@ -160,7 +164,8 @@ def _may_leave(error: Exception, names: str) -> bool:
     kind = type(error)
     called = error.__traceback__ is not None and error.__traceback__.tb_next is not None
     foreign = kind.__module__.partition(".")[0] not in _LIBRARIES
-    return not called or foreign or isinstance(error, CancelledError) or kind.__name__ in names
+    told = any(cls.__name__ in names for cls in kind.__mro__[: kind.__mro__.index(Exception)])
+    return not called or foreign or isinstance(error, CancelledError) or told
 
 
 def _wrong_argument(error: Exception, function: Callable[..., Any], args: Any, kwargs: Any) -> InvalidArgument:

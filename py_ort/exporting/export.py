@@ -43,7 +43,8 @@ def export(
 
     Args:
         model: An ONNX file, or its bytes.
-        output: The file to write. What is there is replaced when the new one is whole.
+        output: The file to write, or a folder for NAME.pyort of a model called NAME.onnx. A file that is there is
+            replaced when the new one is whole.
         providers: What there are plans for, of "webgpu" and "wasm"; the first one that a page has is used there.
         shapes: More plans, each for one shape of each input ([N, C, H, W] or what the model takes): they have less to
             resolve in the page. The plans for all shapes are there in any case.
@@ -74,7 +75,7 @@ def export(
         raise InvalidArgument('providers is a list of names: ["webgpu", "wasm"], or one of them')
     if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
         raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")
-    path, options = Path(os.fsdecode(output)), options or SessionOptions()
+    path, options = _file(model, Path(os.fsdecode(output))), options or SessionOptions()
     report = progress or (lambda stage, done, total: None)
     wanted = resolve(providers)
     if wanted.dropped:
@@ -94,9 +95,17 @@ def export(
         if digest:
             loaded.identify(digest)
         compiled.append((target, compile_model(loaded, providers=target.providers, options=settled)))
-    with typed_errors("writing the file"):
+    with typed_errors("writing the file", let=(OSError,)):
         size = part_size or (_WHOLE if sum(c.weights.size for _, c in compiled) < _WHOLE else _PART)
         files = write_package(path, f"py_ort {__version__}", compiled, size, lambda d, t: report("writing", d, t))
         if page:
             write_page(path)
     return files
+
+
+def _file(model: str | os.PathLike[str] | bytes, output: Path) -> Path:
+    if not output.is_dir():
+        return output
+    if isinstance(model, bytes):
+        raise InvalidArgument(f"{output} is a folder, and a model of bytes has no name: give the file's")
+    return output / f"{Path(os.fsdecode(model)).stem}.pyort"

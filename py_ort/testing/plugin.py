@@ -8,7 +8,8 @@
 runs once on WebGPU and once on wasm; `pytest --ort-provider webgpu --ort-browser chromium --ort-browser firefox` runs
 it on WebGPU in both browsers. Test ids end in e.g. [chromium-webgpu], and that is where the test ran: where the browser
 has not that provider, it fails, or is skipped with --ort-skip-missing. Single nodes that run on wasm all the same are a
-`FallbackWarning`; with --ort-no-fallback or the marker ort_no_fallback they fail the test.
+`FallbackWarning`; with --ort-no-fallback or the marker ort_no_fallback they fail the test. The marker `ort` says what a
+test wants of browser and adapter, and whether its sessions live in what pytest-playwright opens (docs/testing.md).
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from py_ort.testing.marks import MARKER, WITHIN, Wanted
+
 if TYPE_CHECKING:
     from py_ort import BrowserOptions, InferenceSession
     from py_ort.compiler.placement import Placement
+    from py_ort.testing.page_session import PageSession
 
 PROVIDERS = ("webgpu", "wasm")
 _NO_FALLBACK = "ort_no_fallback: nodes that do not run on the test's provider are an error (as with --ort-no-fallback)"
@@ -57,19 +63,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--ort-no-fallback", action="store_true", help="a node that does not run on the test's provider is an error"
     )
+    group.addoption("--ort-within", choices=WITHIN, help="have sessions in what pytest-playwright opens for the test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the markers."""
     config.addinivalue_line("markers", _NO_FALLBACK)
+    config.addinivalue_line("markers", MARKER)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that asks for `ort_target`, itself or by `ort_session`, in each browser on each provider."""
     if "ort_target" in metafunc.fixturenames:
         given = metafunc.config.getoption
-        browsers = given("--ort-browser") or ["chromium"]
-        targets = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or PROVIDERS]
+        wanted = Wanted.of(metafunc.definition, given("--ort-within"))
+        browsers = ["playwright"] if wanted.within else given("--ort-browser") or ["chromium"]
+        pairs = [Target(browser, name) for browser in browsers for name in given("--ort-provider") or PROVIDERS]
+        targets = [target for target in pairs if wanted.takes(*target)]
+        if wanted.within:  # so that their plugin sees that the test has a browser of theirs
+            metafunc.fixturenames.append(wanted.within)
         metafunc.parametrize("ort_target", targets, ids=lambda target: "-".join(target), scope="session")
 
 
@@ -101,7 +114,7 @@ def ort_page_errors() -> Iterator[list[str]]:
 
 @pytest.fixture
 def ort_session(
-    request: pytest.FixtureRequest, ort_target: Target, ort_browser: BrowserOptions, ort_page_errors: list[str]
+    request: pytest.FixtureRequest, ort_target: Target, ort_page_errors: list[str]
 ) -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions as `InferenceSession` does; they are closed after the test.
 
@@ -110,11 +123,14 @@ def ort_session(
     ort_no_fallback. A test decides otherwise for a session by the configuration entries behind this,
     session.require_providers and session.disable_cpu_ep_fallback.
     """
-    given = request.config.getoption
+    given, wanted = request.config.getoption, Wanted.of(request.node, request.config.getoption("--ort-within"))
     entries = {"session.require_providers": "1"}
     if given("--ort-no-fallback") or request.node.get_closest_marker("ort_no_fallback"):
         entries["session.disable_cpu_ep_fallback"] = "1"
-    with sessions_in(ort_browser, list(dict.fromkeys([ort_target.provider, "wasm"])), entries) as make_session:
+    providers = list(dict.fromkeys([ort_target.provider, "wasm"]))
+    with ExitStack() as stack:
+        browser, tell = _browser(request, wanted, stack)
+        make_session = stack.enter_context(sessions_in(browser, providers, entries))
 
         def make(*args: Any, **options: Any) -> InferenceSession:
             from py_ort.exceptions import EPFail
@@ -122,14 +138,73 @@ def ort_session(
             try:
                 session = make_session(*args, **options)
             except EPFail as missing:
-                if given("--ort-skip-missing"):
+                if given("--ort-skip-missing") or wanted.webgpu:
                     pytest.skip(str(missing))
                 raise
+            if ort_target.provider == "webgpu" and (lacks := _lacks(wanted, options.get("browser") or browser())):
+                pytest.skip(lacks)
             if told := _fallbacks(session.placement()):
                 warnings.warn(told, FallbackWarning, stacklevel=2)
+            tell(f"{session!r}")
             return session
 
         yield make
+
+
+def _browser(
+    request: pytest.FixtureRequest, wanted: Wanted, stack: ExitStack
+) -> tuple[Callable[[], BrowserOptions], Callable[[str], None]]:
+    """Return what says in which browser the next session is made, and what is told of it there."""
+    if not wanted.within:
+        browser = request.getfixturevalue("ort_browser")
+        settled = replace(browser, webgpu=wanted.webgpu) if wanted.webgpu else browser
+        return lambda: settled, lambda text: None
+    from py_ort.testing.in_playwright import Within
+
+    try:
+        fixture = request.getfixturevalue(wanted.within)
+    except pytest.FixtureLookupError:
+        raise pytest.UsageError(f"within={wanted.within!r} needs pytest-playwright: pip install it") from None
+    place = Within(wanted.within, fixture, stack)
+    return place.options, place.tell
+
+
+def _lacks(wanted: Wanted, browser: BrowserOptions) -> str:
+    """Return what the browser's WebGPU lacks of what a test wants; "" if nothing."""
+    if not (wanted.f16 or wanted.webgpu):
+        return ""
+    from py_ort.runtime.probe import probe
+
+    found = probe(browser)
+    kind = "software" if found.get("software") else "hardware"
+    if wanted.webgpu and kind != wanted.webgpu:
+        return f"the adapter is of {kind}, not of {wanted.webgpu}: {found['adapter']}"
+    if wanted.f16 and "shader-f16" not in (found.get("features") or ()):
+        return f"no float16 in shaders: {found['adapter']}"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def ort_launch_args(browser_type: Any, pytestconfig: pytest.Config) -> dict[str, Any]:
+    """Arguments with which pytest-playwright's browser has WebGPU, and is found where Playwright brought none.
+
+    They are for a fixture of yours:
+
+        @pytest.fixture(scope="session")
+        def browser_type_launch_args(browser_type_launch_args, ort_launch_args):
+            return {**ort_launch_args, **browser_type_launch_args}
+    """
+    from py_ort.testing.in_playwright import launch_args
+
+    return launch_args(browser_type, pytestconfig.getoption("--ort-webgpu"))
+
+
+@pytest.fixture
+def ort_page(page: Any) -> Callable[..., PageSession]:
+    """Run a model that the test's page has loaded: `ort_page("app.session").run(None, feeds)`; see `PageSession`."""
+    from py_ort.testing.page_session import PageSession
+
+    return partial(PageSession, page)
 
 
 @pytest.fixture
@@ -173,7 +248,9 @@ def _fallbacks(placement: Placement) -> str:
 
 @contextmanager
 def sessions_in(
-    browser: BrowserOptions, providers: Sequence[str] | None = None, entries: Mapping[str, str] | None = None
+    browser: BrowserOptions | Callable[[], BrowserOptions],
+    providers: Sequence[str] | None = None,
+    entries: Mapping[str, str] | None = None,
 ) -> Iterator[Callable[..., InferenceSession]]:
     """Make sessions as `InferenceSession` does, in this browser, on these providers and with these configuration
     entries unless told otherwise.
@@ -193,7 +270,8 @@ def sessions_in(
                 settings.add_session_config_entry(key, value)
         if not args and providers is not None and not settings.has_providers():
             options.setdefault("providers", providers)
-        options.setdefault("browser", browser)
+        if options.get("browser") is None:
+            options["browser"] = browser() if callable(browser) else browser
         made.append(InferenceSession(path_or_bytes, settings, *args, **options))
         return made[-1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from py_ort.browser import find
+from py_ort.browser.launchers import given
 from py_ort.browser.launchers.launcher import Launcher
 from py_ort.exceptions import InvalidArgument
 
@@ -24,6 +25,8 @@ def launcher_for(options: BrowserOptions) -> type[Launcher]:
         from py_ort.browser.launchers.remote import RemoteLauncher
 
         return RemoteLauncher
+    if options.browser.startswith(given.SCHEME):
+        return given.GivenLauncher
     family = find.family(options.browser)
     if family == "firefox" or family == "webkit":
         if options.launcher == "playwright":

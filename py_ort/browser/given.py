@@ -1,0 +1,55 @@
+"""Sessions in a browser that the caller drives, as a test does with Playwright's fixtures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from typing import Any
+
+from py_ort.browser.launchers.given import SCHEME, url_for
+from py_ort.browser.lease import Lease
+from py_ort.browser.loop import loop_thread
+from py_ort.browser.options import BrowserOptions
+from py_ort.browser.pool import pool
+
+_numbers = itertools.count(1)
+
+
+@contextmanager
+def given(open_page: Callable[[str], None], launch_timeout: float = 60.0) -> Iterator[BrowserOptions]:
+    """Have a page opened by the caller, and yield the options of sessions that run in it.
+
+    Args:
+        open_page: Opens a URL of this machine in the browser, in a tab or a frame. It is called once, in this thread.
+            What it raises, this raises.
+        launch_timeout: Seconds until the page must have answered.
+
+    Raises:
+        BrowserError: The page did not answer.
+    """
+    options = BrowserOptions(browser=f"{SCHEME}{next(_numbers)}", launch_timeout=launch_timeout, idle_timeout=3600)
+    url, acquired = url_for(options.browser), loop_thread().submit(_acquire(options))
+    either: list[Future[Any]] = [url, acquired]
+    try:
+        wait(either, return_when=FIRST_COMPLETED)
+        if url.done():
+            open_page(url.result())
+        lease = acquired.result()
+    except BaseException:
+        acquired.cancel()
+        raise
+    try:
+        yield options
+    finally:
+        loop_thread().call(_give_back(lease))
+
+
+async def _acquire(options: BrowserOptions) -> Lease:
+    return await pool().acquire(options)
+
+
+async def _give_back(lease: Lease) -> None:
+    pool().retire(lease)
+    pool().release(lease)

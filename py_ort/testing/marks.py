@@ -1,0 +1,70 @@
+"""The marker `ort`: what a test wants of the browser that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+#: What of pytest-playwright's sessions may live in: the test's own page, a tab of its context, one of its browser.
+WITHIN = ("page", "context", "browser")
+MARKER = (
+    "ort(browser=, provider=, webgpu=, f16=, within=): run only in these browsers and on these providers (a name, or "
+    "several); skip where WebGPU is not of that kind ('hardware', 'software') or lacks float16 shaders; have sessions "
+    "in Playwright's 'page', 'context' or 'browser'"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a test wants; the marker nearest to it has the say.
+
+    Attributes:
+        browser: Names of browsers; (): any.
+        provider: Names of providers; (): any.
+        webgpu: "hardware" or "software", for tests on WebGPU; "": any.
+        f16: Whether WebGPU must have float16 in shaders.
+        within: One of `WITHIN`; "": the browser is ours.
+    """
+
+    browser: tuple[str, ...] = ()
+    provider: tuple[str, ...] = ()
+    webgpu: str = ""
+    f16: bool = False
+    within: str = ""
+
+    @classmethod
+    def of(cls, node: pytest.Item, within: str | None) -> Wanted:
+        """Return what the markers of a test say.
+
+        Args:
+            node: The test.
+            within: What the command line says of that; None: nothing.
+
+        Raises:
+            pytest.UsageError: A marker has what no such marker has.
+        """
+        said: dict[str, Any] = {"within": within or ""}
+        for mark in reversed(list(node.iter_markers("ort"))):
+            said |= mark.kwargs
+            unknown = sorted(mark.kwargs.keys() - cls.__annotations__.keys())
+            if mark.args or unknown:
+                wrong = ", ".join(map(repr, (*mark.args, *unknown)))
+                raise pytest.UsageError(f"{node.nodeid}: the marker ort has no {wrong}; it is {MARKER}")
+        for name, allowed in (("within", ("", *WITHIN)), ("webgpu", ("", "hardware", "software"))):
+            if said.get(name, "") not in allowed:
+                raise pytest.UsageError(f"{node.nodeid}: {name} is one of {allowed[1:]}, not {said[name]!r}")
+        for name in ("browser", "provider"):
+            if name in said:
+                said[name] = _names(said[name])
+        return cls(**said)
+
+    def takes(self, browser: str, provider: str) -> bool:
+        """Whether the test runs there."""
+        return (not self.browser or browser in self.browser) and (not self.provider or provider in self.provider)
+
+
+def _names(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,145 @@
+"""The pytest plugin together with Playwright's: sessions in a test's own page, in its context, in its browser."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+import zipfile
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+import small_models
+
+import py_ort
+
+CONFTEST = """
+    import pytest
+
+    @pytest.fixture(scope="session")
+    def browser_type_launch_args(browser_type_launch_args, ort_launch_args):
+        return {**ort_launch_args, **browser_type_launch_args}
+"""
+MODULE = """
+    import numpy as np
+    import pytest
+
+    FEEDS = {"x": np.ones((1, 3), np.float32), "scale": np.full(3, 2, np.float32)}
+
+    @pytest.mark.ort(within="page")
+    def test_page(page, ort_session, ort_target):
+        page.goto("SITE/index.html")
+        session = ort_session("add.onnx")
+        assert session.run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
+        assert session.placement().counts()[ort_target.provider] == 1
+        assert page.frames[1].url.startswith("http://127.0.0.1:") and page.title() == "mine"
+        page.goto("SITE/index.html?again")
+        assert ort_session("add.onnx").run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
+
+    @pytest.mark.ort(within="page", provider="wasm")
+    def test_forbidden(page, ort_session):
+        from py_ort.exceptions import BrowserError
+
+        page.goto("SITE/closed.html")
+        with pytest.raises(BrowserError, match="closed.html forbids frames .* frame-src.* within='context'"):
+            ort_session("add.onnx")
+
+    @pytest.mark.ort(within="context", provider="webgpu", webgpu="software")
+    def test_context(context, ort_session):
+        assert ort_session("add.onnx").run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
+        assert len(context.pages) == 1
+
+    @pytest.mark.ort(within="browser", provider="wasm")
+    def test_browser(browser, ort_session):
+        assert ort_session("add.onnx").run(None, FEEDS)[0].tolist() == [[3, 3, 3]]
+        assert len(browser.contexts) == 1
+
+    @pytest.mark.ort(within="context", webgpu="hardware", provider="webgpu")
+    def test_of_a_gpu(ort_session):
+        ort_session("add.onnx")
+
+    def test_exported_model_in_it(page, ort_page):
+        page.goto("SITE/index.html")
+        model = ort_page("app.model", tensor="app.Tensor")
+        assert (model.input_names, model.output_names) == (["x", "scale"], ["y"])
+        (y,) = model.run(None, FEEDS)
+        assert y.dtype == np.float32 and y.tolist() == [[3, 3, 3]]
+        (y,) = model.run(["y"], {**FEEDS, "x": np.zeros((2, 3), np.float32)})
+        assert y.tolist() == [[2, 2, 2], [2, 2, 2]]
+
+    def test_errors_of_it(page, ort_page):
+        from py_ort.exceptions import InvalidArgument, RuntimeException
+
+        page.goto("SITE/index.html")
+        model = ort_page("app.model", tensor="app.Tensor")
+        with pytest.raises(RuntimeException, match='index.html: .*"x"'):
+            model.run(None, {"scale": FEEDS["scale"]})
+        with pytest.raises(InvalidArgument, match="'x' is complex64"):
+            model.run(None, {"x": np.zeros((1, 3), np.complex64)})
+        with pytest.raises(RuntimeException, match="has no app.other after"):
+            ort_page("app.other", timeout=0.1)
+"""
+PAGE = """<!doctype html><title>mine</title><body><script type="module">
+import { InferenceSession, Tensor } from './py_ort/py_ort.mjs';
+const model = await InferenceSession.create('add.pyort', { executionProviders: ['wasm'] });
+globalThis.app = { model, Tensor };
+</script>"""
+CLOSED = """<!doctype html><meta http-equiv="Content-Security-Policy" content="frame-src 'none'"><body>"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A plain file server."""
+
+    extensions_map: ClassVar = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Somebody's site, with a model that py_ort exported."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "add.onnx").write_bytes(small_models.add())
+    py_ort.export(folder / "add.onnx", folder, page=True)
+    (folder / "index.html").write_text(PAGE)
+    (folder / "closed.html").write_text(CLOSED)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, site: str) -> pytest.Pytester:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(test_site=MODULE.replace("SITE", site))
+    (pytester.path / "add.onnx").write_bytes(small_models.add())
+    return pytester
+
+
+def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
+    result = project.runpytest_subprocess("-p", "no:cacheprovider", "-rs", "-v", "--ort-webgpu", "software")
+    result.assert_outcomes(passed=7, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["*test_page?playwright-webgpu-chromium? PASSED*", "*test_of_a_gpu*SKIPPED*", "SKIPPED*hardware*"]
+    )
+
+
+def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
+    """A trace of the test's context, with the page that our sessions are in."""
+    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--tracing", "on", "-k", "test_context")
+    result.assert_outcomes(passed=1, deselected=7)
+    (trace,) = project.path.glob("test-results/*/trace.zip")
+    with zipfile.ZipFile(trace) as archive:
+        told = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".trace"))
+    assert b"py_ort: <InferenceSession 'small': 1 nodes on webgpu" in told
+
+
+def test_wrong_markers(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n\n@pytest.mark.ort(fp16=True)\ndef test_typo(ort_session):\n    pass\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.stdout.fnmatch_lines(["*marker ort has no 'fp16'*"])
