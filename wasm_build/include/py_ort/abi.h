@@ -92,8 +92,8 @@ ORT_EXPORT int ort_jsep_output_view(uint32_t context, uint32_t index, uint32_t i
 // Why jsepRun is going to fail (UTF-8, copied).
 ORT_EXPORT void ort_jsep_error(int code, const char* message);
 
-// --- the JSEP seam: Module.jsepInit(backend, {alloc, free, copy, copyAsync, createKernel, releaseKernel, run})
-// installs what these call.
+// --- the JSEP seam: Module.jsepInit(backend, alloc, free, copy, copyAsync, createKernel, releaseKernel, run), or with
+// an object of these functions, installs what these call.
 //   jsepAlloc(size) -> gpu id (0: failed)
 //     size: a multiple of 16, above 0
 //   jsepFree(id)
