@@ -176,6 +176,7 @@ def measure(
     threads: int = 1,
     runs: int = 10,
     against: Sequence[str] = (),
+    ours: bool = True,
     browser: BrowserOptions | None = None,
     feeds: Mapping[str, np.ndarray] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -191,6 +192,7 @@ def measure(
         threads: Of wasm, both engines.
         runs: Steady runs of each engine; three more warm up.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
+        ours: Whether py_ort is timed.
         browser: The browser.
         feeds: Inputs by name; the others are random.
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
@@ -204,8 +206,8 @@ def measure(
     browser = browser or BrowserOptions()
     data = _contents(model, dims or {})
     inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
-    ours = _Course(Ours.name, provider, lambda: Ours(provider, browser, threads))
-    courses = [ours, *(_course_of_peer(flavor, browser, threads) for flavor in against)]
+    own = [_Course(Ours.name, provider, lambda: Ours(provider, browser, threads))] if ours else []
+    courses = [*own, *(_course_of_peer(flavor, browser, threads) for flavor in against)]
     done, steps = 0, 2 * len(courses) + runs + _WARM_UP
 
     def step(what: str) -> None:
@@ -221,8 +223,8 @@ def measure(
             step(f"{course.name} {course.provider}, first run")
             course.tries(_first, inputs, timeout)
         _compare(courses, expected)
-        if isinstance(ours.engine, Ours) and ours.engine.session is not None:
-            adapter = ours.engine.session.adapter
+        if own and isinstance(own[0].engine, Ours) and own[0].engine.session is not None:
+            adapter = own[0].engine.session.adapter
         version = next((c.engine.browser for c in courses if c.engine is not None), "")
         for i in range(runs + _WARM_UP):
             step("steady runs")

@@ -13,6 +13,7 @@ from py_ort.cli.common import (
     OutputFile,
     browsers_options,
     each_provider_option,
+    engine_option,
     err,
     json_option,
     kernels_option,
@@ -60,6 +61,7 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
 )
 @click.option("--visits", type=click.IntRange(1), default=3, show_default=True, help="Of a page, cold and then warm.")
 @each_provider_option
+@engine_option
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of wasm, both engines.")
 @runs_option(10, "Steady runs; three more warm up.")
 @click.option(
@@ -81,6 +83,7 @@ def bench(
     source: Path | None,
     visits: int,
     providers: tuple[str, ...],
+    engines: tuple[str, ...],
     threads: int,
     runs: int,
     against: tuple[bool, list[Path]],
@@ -94,11 +97,15 @@ def bench(
     The clock is the page's own, uploads and downloads included. What fails has a row that says why.
     """
     from py_ort.bench import failed, measure
+    from py_ort.bench.peer import flavor_of
     from py_ort.bench.report import bridge_table, earlier_medians, page, table
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
+    from py_ort.testing.results import OURS
 
     names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu", "wasm"))))
+    if engines and (bridge or in_page):
+        raise click.UsageError("--bridge and --page take no --engine")
     if bridge == bool(models):
         raise click.UsageError("give MODELs, or --bridge without any")
     peer, files = against
@@ -126,14 +133,16 @@ def bench(
             def at(stage: str, done: int, total: int, before: int = number) -> None:
                 report(stage, before * total + done, len(courses) * total)
 
-            flavors = () if not peer else ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+            flavors = ("webgpu", "jsep") if provider == "webgpu" else ("wasm",)
+            asked = [flavor_of(engine, provider) for engine in engines if engine != OURS]
             try:
                 rows += measure(
                     model,
                     provider,
                     threads=threads,
                     runs=runs,
-                    against=flavors,
+                    against=flavors if peer else list(dict.fromkeys(asked)),
+                    ours=not engines or OURS in engines,
                     browser=browser,
                     feeds=inputs.files,
                     shapes=inputs.shapes,

@@ -53,6 +53,15 @@ each_provider_option = _provider_option(
 )
 
 
+engine_option = click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    type=click.Choice(["py_ort", "onnxruntime-web", "onnxruntime-web:jsep"]),
+    help="What runs the models; repeat it to see several side by side. Default: py_ort.",
+)
+
+
 #: Where a command finds the files of --kernels again (`click.Context.meta`).
 KERNEL_FILES = "py_ort.kernels"
 

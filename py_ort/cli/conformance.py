@@ -14,6 +14,7 @@ from py_ort.cli.common import (
     OutputFile,
     browsers_options,
     each_provider_option,
+    engine_option,
     err,
     json_option,
     out,
@@ -37,6 +38,7 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 @click.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @each_provider_option
+@engine_option
 @click.option("--no-fallback", is_flag=True, help="A node that the provider cannot run is a failure.")
 @click.option("--skip-missing", is_flag=True, help="Skip all cases where the browser has not the provider.")
 @click.option(
@@ -70,6 +72,7 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 def conformance(
     sources: tuple[str, ...],
     providers: tuple[str, ...],
+    engines: tuple[str, ...],
     no_fallback: bool,
     skip_missing: bool,
     pattern: re.Pattern[str],
@@ -83,14 +86,14 @@ def conformance(
     html_file: Path | None,
     browsers: list[BrowserOptions],
 ) -> None:
-    """Run conformance cases in each browser, on each provider, and compare the outputs.
+    """Run conformance cases in each browser, on each provider, by each engine, and compare the outputs.
 
     A SOURCE is onnx-node (ONNX's node tests), ort-web:DIR (onnxruntime-web's operator files), a folder of models with
     test_data_set_N folders, or a table of models, a .toml or .py file. The default provider is webgpu.
 
     The status is 1 if a case failed that is not known to, or one passed that is, or one of FILE does not exist; and if
     a browser has not the provider. Known failures are those of FILE; of ONNX's node cases and onnxruntime-web's
-    operator files py_ort has lists of its own.
+    operator files py_ort has lists of its own, for itself.
     """
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.changes import changes, read_runs
@@ -98,7 +101,7 @@ def conformance(
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
     from py_ort.testing.report import changed, page
-    from py_ort.testing.results import expectations_of, read_expectations, surprises
+    from py_ort.testing.results import OURS, expectations_of, read_expectations, surprises
     from py_ort.testing.runner import RunnerOptions
     from py_ort.testing.sources import load_cases, sampled
 
@@ -119,14 +122,16 @@ def conformance(
             inputs.check(arg for case in cases for arg in ModelInputs.of(case.model).args)
         runs = run_matrix(
             cases,
-            places(options, browsers, names),
+            places(options, browsers, names, engines),
             lambda title, done, failed, total: report(f"running on {title}", done, total, _failed(failed)),
         )
     ids = {case.id for case in cases}
     given = read_expectations(expectations) if expectations else None
     for run in runs:
         listed = given
-        if listed is None:
+        if listed is None and run.engine != OURS:
+            listed = {}
+        elif listed is None:
             own = [expectations_of(source, run.providers[0], not no_fallback) for source in sources]
             listed = {name: entry for each in own for name, entry in each.items()}
         # Our own lists are about the newest onnx; another one has other cases.

@@ -17,6 +17,7 @@ from py_ort.cli.common import (
     Report,
     browsers_options,
     each_provider_option,
+    engine_option,
     err,
     kernels_option,
     out,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @input_options
 @click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file or shape.")
 @each_provider_option
+@engine_option
 @kernels_option
 @browsers_options
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="D", help="Write each output there as .npy.")
@@ -48,36 +50,41 @@ def run(
     inputs: Inputs,
     use_random: bool,
     providers: tuple[str, ...],
+    engines: tuple[str, ...],
     browsers: list[BrowserOptions],
     output_dir: Path | None,
     runs: int,
     as_json: bool,
 ) -> None:
-    """Run MODEL once, in each browser and on each provider, and show its outputs.
+    """Run MODEL once, in each browser, on each provider, by each engine, and show its outputs.
 
     Without --provider that is webgpu, or wasm where the browser has no WebGPU.
     """
     from py_ort.compiler.placement import canonical_provider
     from py_ort.testing.case import relative_error
+    from py_ort.testing.results import OURS
 
     places = [
-        (browser, provider)
+        (browser, provider, engine)
         for browser in browsers
         for provider in dict.fromkeys(map(canonical_provider, providers)) or (None,)
+        for engine in dict.fromkeys(engines) or (OURS,)
     ]
     one = _Model(model, inputs, use_random, runs)
     results = []
     with progress() as report:
         described = inputs.describe(model)
-        for browser, provider in places:
-            title = " ".join(filter(None, (browser.name, provider)))
+        for browser, provider, engine in places:
+            title = Ran(browser.name, provider or "", engine).title
             folder = output_dir and output_dir / re.sub(r"[^\w.]+", "-", title) if len(places) > 1 else output_dir
             try:
-                results.append(one.run(described, browser, provider, folder, report))
+                results.append(one.run(described, browser, provider, engine, folder, report))
             except PyOrtError as e:
                 if len(places) == 1:
                     raise
-                results.append(Ran(browser.name, provider or "", error=f"{type(e).__name__}: {in_flags(str(e))}"))
+                results.append(
+                    Ran(browser.name, provider or "", engine, error=f"{type(e).__name__}: {in_flags(str(e))}")
+                )
     reference = next((ran for ran in results if not ran.error), None)
     for ran in results:
         if reference and reference is not ran and not ran.error:
@@ -102,7 +109,7 @@ class Ran:
     """A run in a browser on a provider.
 
     Attributes:
-        asked, provider: As they were asked for.
+        asked, provider, engine: As they were asked for.
         facts: Of the session and its times; see `as_dict`.
         outputs: Descriptions.
         arrays: The outputs themselves.
@@ -112,6 +119,7 @@ class Ran:
 
     asked: str
     provider: str
+    engine: str
     facts: dict[str, Any] = field(default_factory=dict)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
@@ -122,7 +130,9 @@ class Ran:
     @property
     def title(self) -> str:
         """Where it ran, in few words."""
-        return " ".join(filter(None, (self.asked, self.provider)))
+        from py_ort.testing.results import OURS
+
+        return " ".join(filter(None, (self.asked, "" if self.engine == OURS else self.engine, self.provider)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return {providers, nodes, left_out, browser, adapter, create_ms, first_run_ms, last_run_ms, outputs}."""
@@ -131,12 +141,12 @@ class Ran:
     def as_run(self) -> dict[str, Any]:
         """Return that with the names of `py-ort conformance --json`: browser, browser_version, engine, provider."""
         from py_ort.compiler.placement import canonical_provider
-        from py_ort.testing.results import OURS, version_of
+        from py_ort.testing.results import version_of
 
         where = {
             "browser": self.asked,
             "browser_version": version_of(self.facts.get("browser", "")),
-            "engine": OURS,
+            "engine": self.engine,
             "provider": self.provider or canonical_provider((self.facts.get("providers") or ["wasm"])[0]),
             "error": self.error,
         }
@@ -153,13 +163,21 @@ class _Model:
     runs: int
 
     def run(
-        self, model: ModelInputs, browser: BrowserOptions, provider: str | None, folder: Path | None, report: Report
+        self,
+        model: ModelInputs,
+        browser: BrowserOptions,
+        provider: str | None,
+        engine: str,
+        folder: Path | None,
+        report: Report,
     ) -> Ran:
         from py_ort import InferenceSession, SessionOptions
 
         options = self.inputs.fix(SessionOptions())
         providers = [provider] if provider else None
-        with InferenceSession(self.file, options, providers, browser=browser, progress=report) as session:
+        with InferenceSession(
+            self.file, options, providers, browser=browser, progress=report, engine=engine
+        ) as session:
             args = session.get_inputs()
             feeds = self.inputs.feeds(args, model, lambda arg: self.use_random, image_size=(64, 64))
             for name, array in feeds.items():
@@ -172,15 +190,19 @@ class _Model:
             described = [
                 _describe(arg, array, folder) for arg, array in zip(session.get_outputs(), results, strict=True)
             ]
-            return Ran(browser.name, provider or "", _facts(session), described, results)
+            return Ran(browser.name, provider or "", engine, _facts(session, engine), described, results)
 
 
-def _facts(session: InferenceSession) -> dict[str, Any]:
+def _facts(session: InferenceSession, engine: str) -> dict[str, Any]:
+    from py_ort.compiler.placement import Placement
+    from py_ort.testing.results import OURS
+
     stats = session.stats()
+    placement = session.placement() if engine == OURS else Placement()  # others do not tell
     return {
         "providers": session.get_providers(),
-        "nodes": session.placement().counts(),
-        "left_out": dict(session.placement().left_out),
+        "nodes": placement.counts(),
+        "left_out": dict(placement.left_out),
         "browser": session.browser,
         "adapter": session.adapter,
         "create_ms": stats["create_ms"],

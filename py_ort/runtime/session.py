@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
-from py_ort.exceptions import DeviceLost, WorkerEnded
+from py_ort.exceptions import DeviceLost, NotImplemented, WorkerEnded
 from py_ort.runtime.base import SessionBase
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
@@ -21,6 +22,14 @@ from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_value import OrtValue, make_value
 from py_ort.runtime.values.output_location import OnGpu
+
+#: The engine that is not a peer.
+OURS = "py_ort"
+
+
+def _without_self(method: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(method)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 @public
@@ -42,6 +51,8 @@ class InferenceSession(NativeSessionNames, SessionBase):
         launcher: "playwright" or "process"; default: what suits the browser.
         pages: Over how many workers the browser spreads its sessions; see `BrowserOptions`. Default: 1.
         progress: Called with (stage, done, total) while the session is made.
+        engine: What runs the model in the browser: "py_ort"; or, to compare, "onnxruntime-web" or
+            "onnxruntime-web:jsep" (see `py_ort.runtime.peer.session.PeerSession`).
         keywords: Those of onnxruntime: `enable_fallback` (1: as `enable_fallback()`; 0, which is our default),
             `read_config_from_model` (1: options that the model has in its metadata take the place of `sess_options`;
             default: the variable ORT_LOAD_CONFIG_FROM_MODEL), `disabled_optimizers`, for the file that
@@ -52,6 +63,14 @@ class InferenceSession(NativeSessionNames, SessionBase):
         BrowserNotFound, BrowserCrashed, Timeout: There is no browser to run it in.
         NoAdapter, EPFail: None of the providers can run in this browser, or one that is required cannot.
     """
+
+    def __new__(cls, *args: Any, engine: str = OURS, **keywords: Any) -> InferenceSession:
+        """Make a session of another engine where that is asked for."""
+        if engine == OURS or cls is not InferenceSession:
+            return super().__new__(cls)
+        from py_ort.runtime.peer.session import PeerSession
+
+        return super().__new__(PeerSession)
 
     def __init__(
         self,
@@ -64,8 +83,11 @@ class InferenceSession(NativeSessionNames, SessionBase):
         launcher: str | None = None,
         pages: int | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        engine: str = OURS,
         **keywords: Any,
     ) -> None:
+        if engine != OURS:
+            raise NotImplemented(f"engine={engine!r} of {type(self).__name__}: only InferenceSession itself has others")
         asked = Keywords.read(keywords)
         self._fallback, self._read_config_from_model = asked.fallback, asked.read_config
         where = BrowserOptions.of(browser, launcher, pages)
@@ -276,3 +298,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+# What a caller gives is what the constructor takes; Python would show `__new__`.
+InferenceSession.__signature__ = _without_self(InferenceSession.__init__)  # type: ignore[attr-defined]

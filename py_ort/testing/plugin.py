@@ -116,7 +116,8 @@ def ort_page_errors() -> Iterator[list[str]]:
 def ort_session(
     request: pytest.FixtureRequest, ort_target: Target, ort_page_errors: list[str]
 ) -> Iterator[Callable[..., InferenceSession]]:
-    """Make sessions as `InferenceSession` does; they are closed after the test.
+    """Make sessions as `InferenceSession` does; they are closed after the test. `engine="onnxruntime-web"` makes one
+    of the runtime that others ship.
 
     A provider that the browser has not fails the test, or skips it with --ort-skip-missing. On WebGPU, nodes that it
     cannot run go to wasm with a `FallbackWarning`, or fail the test with --ort-no-fallback or the marker
@@ -143,7 +144,8 @@ def ort_session(
                 raise
             if ort_target.provider == "webgpu" and (lacks := _lacks(wanted, options.get("browser") or browser())):
                 pytest.skip(lacks)
-            if told := _fallbacks(session.placement()):
+            ours = options.get("engine", "py_ort") == "py_ort"  # the other engine does not tell
+            if ours and (told := _fallbacks(session.placement())):
                 warnings.warn(told, FallbackWarning, stacklevel=2)
             tell(f"{session!r}")
             return session

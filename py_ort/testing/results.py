@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from py_ort.exceptions import InvalidArgument
+from py_ort.runtime.session import OURS
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-#: The engine that is not a peer.
-OURS = "py_ort"
 
 
 @dataclass

@@ -21,6 +21,7 @@ import numpy as np
 from py_ort.browser.loop import loop_thread
 from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
+from py_ort.compiler.placement import Placement
 from py_ort.compiler.placement.names import canonical_provider
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
 from py_ort.runtime.options import SessionOptions
@@ -198,8 +199,10 @@ def _run(case: Case, options: RunnerOptions, outcome: Outcome) -> str:
     if not case.data_sets:
         return "there are no data sets, so there is nothing to compare"
     tolerance = case.tolerance_on(canonical_provider(options.providers[0]))
-    with InferenceSession(case.model, settings, list(options.providers), browser=options.browser) as session:
-        placement = session.placement()
+    providers = list(options.providers)
+    with InferenceSession(case.model, settings, providers, browser=options.browser, engine=options.engine) as session:
+        # The other engine does not tell.
+        placement = session.placement() if options.engine == OURS else Placement()
         outcome.providers = placement.counts()
         if not options.fallback and placement.nodes and not placement.on_first():
             why = ", ".join(dict.fromkeys(f"{node.op_type}: {node.reason}" for node in placement.nodes))

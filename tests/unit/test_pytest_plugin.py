@@ -4,6 +4,9 @@ import pytest
 import small_models
 from onnx import TensorProto, helper
 
+from py_ort.bench.peer import find_dist
+from py_ort.exceptions import EngineError
+
 MODULE = """
     import logging
 
@@ -179,3 +182,23 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester):
             "*output 'y': 8 of 8 elements differ, first at ?0?: got *, wanted * (worst: * of the largest)*",
         ]
     )
+
+
+def test_the_engine_that_others_ship(project):
+    try:
+        find_dist()
+    except EngineError as e:
+        pytest.skip(str(e))
+    project.makepyfile(
+        test_peer="""
+    import numpy as np
+
+    FEEDS = {"x": np.ones((1, 3), np.float32), "scale": np.ones(3, np.float32)}
+
+    def test_both(ort_session):
+        ours, theirs = ort_session("add.onnx"), ort_session("add.onnx", engine="onnxruntime-web")
+        assert ours.run(None, FEEDS)[0].tolist() == theirs.run(None, FEEDS)[0].tolist()
+        assert theirs.get_providers() == ours.get_providers()[:1]
+    """
+    )
+    run(project, "test_peer.py", "--ort-webgpu", "software", "-W", "error").assert_outcomes(passed=2)

@@ -1,6 +1,6 @@
-// The benchmark's other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
+// The other engine: a worker that speaks the same protocol, but runs sessions with onnxruntime-web.
 // Of CreateSession, `plan` is the URL of the ONNX model; options: {module, mjs, wasm: URLs of its files, provider,
-// threads, fallback?: false if a node on the CPU is to be an error}.
+// threads, fallback?: false if a node on the CPU is to be an error, session?: more of its session options}.
 import {
   Body,
   type CreateSessionT,
@@ -42,6 +42,7 @@ interface Options {
   readonly provider: string;
   readonly threads: number;
   readonly fallback?: boolean;
+  readonly session?: object;
 }
 
 const ARRAYS: { readonly [type: string]: (new (buffer: ArrayBuffer) => ArrayBufferView) | undefined } = {
@@ -65,7 +66,7 @@ let created = 0;
 const sessions = new Map<number, OrtSession>();
 
 async function create({ plan, options }: CreateSessionT): Promise<Answer> {
-  const { module, mjs, wasm, provider, threads, fallback } = JSON.parse(options as string) as Options;
+  const { module, mjs, wasm, provider, threads, fallback, session: more } = JSON.parse(options as string) as Options;
   const start = performance.now();
   if (!ort) {
     ort = (await import(module)) as Ort;
@@ -79,6 +80,7 @@ async function create({ plan, options }: CreateSessionT): Promise<Answer> {
   const session = await ort.InferenceSession.create(model, {
     executionProviders: [provider],
     graphOptimizationLevel: 'all',
+    ...more,
     ...strict,
   });
   const id = ++created;
@@ -96,7 +98,7 @@ async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<A
     const type = typeName(tensor.dtype);
     const array = ARRAYS[type];
     if (isOnGpu(tensor) || !array)
-      throw new RuntimeError(ErrorCode.not_implemented, `the benchmark cannot feed ${type}`);
+      throw new RuntimeError(ErrorCode.not_implemented, `onnxruntime-web is not fed ${type} from here`);
     inputs[feed.name as string] = new ort.Tensor(type, new array(tensor.data.slice().buffer), tensor.dims);
   }
   const start = performance.now();
@@ -106,6 +108,8 @@ async function run({ session: id, feeds }: RunT, payload: Uint8Array): Promise<A
   for (const name of session.outputNames) {
     const { type, dims, data } = results[name];
     const dtype = DType[(type === 'bool' ? 'bool_' : type) as keyof typeof DType];
+    if (dtype === undefined || !ArrayBuffer.isView(data))
+      throw new RuntimeError(ErrorCode.not_implemented, `${type} of onnxruntime-web is not brought from there`);
     writer.add(name, { dtype, dims, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
   }
   return {

@@ -1,0 +1,1 @@
+"""onnxruntime-web in our pages: the other engine of sessions, conformance and the benchmark."""

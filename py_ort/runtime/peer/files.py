@@ -1,0 +1,62 @@
+"""The files of onnxruntime-web."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from py_ort.exceptions import EngineError, InvalidArgument
+from py_ort.runtime.peer.npm import npm_package
+
+#: The name of the engine.
+PEER = "onnxruntime-web"
+#: The npm package's version that is run, unless ORT_WEB_DIST names another copy.
+VERSION = "1.30.0"
+
+
+@dataclass(frozen=True)
+class Flavor:
+    """One of onnxruntime-web's builds: its bundle, its wasm glue, and the provider it is asked for."""
+
+    module: str
+    glue: str
+    provider: str
+
+
+FLAVORS = {
+    "wasm": Flavor("ort.wasm.min.mjs", "ort-wasm-simd-threaded", "wasm"),
+    "webgpu": Flavor("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify", "webgpu"),
+    "jsep": Flavor("ort.min.mjs", "ort-wasm-simd-threaded.jsep", "webgpu"),
+}
+#: What may be asked for as an engine.
+ENGINES = ("py_ort", PEER, f"{PEER}:jsep")
+
+
+def check_engine(engine: str) -> None:
+    """See that there is such an engine.
+
+    Raises:
+        InvalidArgument: There is none.
+    """
+    if engine not in ENGINES:
+        raise InvalidArgument(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
+
+
+def flavor_of(engine: str, provider: str) -> str:
+    """Return the build by which onnxruntime-web runs a provider."""
+    return "jsep" if engine.endswith(":jsep") and provider == "webgpu" else provider
+
+
+def find_dist() -> Path:
+    """Return the `dist` folder of onnxruntime-web: ORT_WEB_DIST, or an npm install in the user's cache.
+
+    Raises:
+        EngineError: It is not there and npm cannot fetch it.
+    """
+    if named := os.environ.get("ORT_WEB_DIST"):
+        return Path(named)
+    try:
+        return npm_package(PEER, VERSION) / "node_modules/onnxruntime-web/dist"
+    except EngineError as e:
+        raise EngineError(f"{e}; or set ORT_WEB_DIST to a copy's folder") from e

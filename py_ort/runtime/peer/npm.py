@@ -1,0 +1,35 @@
+"""Packages of npm that are measured or tested against, kept in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from py_ort.exceptions import EngineError
+
+
+def npm_package(name: str, version: str) -> Path:
+    """Return the folder whose node_modules holds this version of a package; fetched once.
+
+    Args:
+        name: As npm has it.
+        version: Exactly.
+
+    Raises:
+        EngineError: It is not there and npm cannot fetch it.
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "py_ort"
+    folder = caches / f"{name.replace('/', '-')}-{version}"
+    if not (folder / "node_modules" / name / "package.json").is_file():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise EngineError(f"{name} is fetched with npm, which is not here")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text("{}")
+        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", f"{name}@{version}"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EngineError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-500:]}")
+    return folder
