@@ -39,9 +39,11 @@ inline void accumulate(Sums<R>& sums, const float* const* pieces, const float* b
   }
 }
 
-// pieces: [taps][6]. row, panel: where in C.
+// pieces: [taps][6]. row, panel: where in C. Out of line, because browsers optimize a function as a whole, while its
+// slow form runs: small ones are quick to come.
 template <int R>
-void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row, int32_t panel) {
+[[gnu::noinline]] void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
+                            int32_t panel) {
   const int32_t column = panel * kColumns, columns = g.n - column;
   const float* b = g.b + static_cast<size_t>(panel) * kColumns * taps * k;
   Sums<R> sums;
@@ -78,17 +80,13 @@ void tile(const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k,
   }
 }
 
-// A switch, not a table of functions: side modules have no data of their own.
+// As few forms as do: 5 rows are 4 and 1. (No table of functions: side modules have no data of their own.)
 void tile_of(int32_t rows, const F32Gemm& g, const float* const* pieces, int32_t taps, int32_t k, int32_t row,
              int32_t panel) {
-  switch (rows) {
-    case 1: return tile<1>(g, pieces, taps, k, row, panel);
-    case 2: return tile<2>(g, pieces, taps, k, row, panel);
-    case 3: return tile<3>(g, pieces, taps, k, row, panel);
-    case 4: return tile<4>(g, pieces, taps, k, row, panel);
-    case 5: return tile<5>(g, pieces, taps, k, row, panel);
-    default: return tile<6>(g, pieces, taps, k, row, panel);
-  }
+  if (rows >= kRows) return tile<kRows>(g, pieces, taps, k, row, panel);
+  if (rows >= 4) tile<4>(g, pieces, taps, k, row, panel), rows -= 4, pieces += 4, row += 4;
+  if (rows >= 2) tile<2>(g, pieces, taps, k, row, panel), rows -= 2, pieces += 2, row += 2;
+  if (rows >= 1) tile<1>(g, pieces, taps, k, row, panel);
 }
 
 // The row pieces of a block of tiles, as pointers [tile][tap][6].

@@ -30,6 +30,9 @@ ORT_EXPORT void ort_microkernels_add(uint32_t first);
 // how many threads. With more than one, Module.shareMicrokernel(index, function, arguments, scratch_bytes, units) has
 // large work done: 1, or 0 without memory.
 ORT_EXPORT void ort_microkernels_use(int use_relaxed, int threads);
+// Multiplies some zeros, about a millisecond long. A browser then begins to optimize the product, which most models
+// spend their time in, while their weights are on the way.
+ORT_EXPORT void ort_microkernels_warm();
 
 // --- sessions
 // Reads and verifies a plan (FlatBuffers, kept by the core). Makes no kernel yet.

@@ -1,8 +1,13 @@
 // Which micro-kernels run: plain SIMD's, which are part of the core, or relaxed SIMD's, once the page has added them.
 #include <emscripten.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
 #include "py_ort/abi.h"
 #include "py_ort/microkernels.h"
+#include "py_ort/tensor.h"
 
 extern "C" {
 EM_JS(int, microkernel_share, (int kernel, uint32_t address, const void* args, size_t scratch_bytes, int32_t units), {
@@ -42,6 +47,21 @@ void ort_microkernels_add(uint32_t first) {
 #define PY_ORT_POINTER(member, name) relaxed.member = reinterpret_cast<py_ort::MicroKernel>(first++);
   PY_ORT_MICROKERNELS(PY_ORT_POINTER)
 #undef PY_ORT_POINTER
+}
+
+void ort_microkernels_warm() {
+  constexpr int32_t kPieces = 256, kCalls = 48;
+  constexpr size_t kFloats = (py_ort::F32Gemm::kRows + kPieces) * py_ort::F32Gemm::kColumns;
+  py_ort::F32Gemm g;
+  g.rows = py_ort::F32Gemm::kRows, g.n = py_ort::F32Gemm::kColumns, g.k = kPieces;
+  const std::unique_ptr<float, decltype(&std::free)> memory(
+      static_cast<float*>(py_ort::allocate(kFloats * sizeof(float) + g.scratch_bytes())), &std::free);
+  if (!memory) return;
+  std::fill_n(memory.get(), kFloats, 0.0f);
+  g.a = g.b = memory.get();  // every row of A is the beginning of B
+  g.c = memory.get() + static_cast<size_t>(kPieces) * g.n;
+  g.c_stride = g.n;
+  for (int32_t i = 0; i < kCalls; ++i) relaxed.f32_gemm(&g, memory.get() + kFloats, 0, 1);
 }
 
 void ort_microkernels_use(int use_relaxed, int threads) {

@@ -7,23 +7,8 @@
 namespace py_ort {
 namespace {
 
-bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
-  static void* scratch = nullptr;  // kept: most kernels ask for about the same
-  static size_t size = 0;
-  if (scratch_bytes > size) {
-    std::free(scratch);
-    size = (scratch_bytes + 63) / 64 * 64;
-    scratch = std::aligned_alloc(64, size);
-    if (!scratch) {
-      size = 0;
-      return false;
-    }
-  }
-  kernel(arguments, scratch, 0, units);
-  return true;
-}
-
 Microkernels table = kSimd128Microkernels;
+bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units);
 MicroKernelRunner run = run_here;
 int worker_count = 1;
 
@@ -50,6 +35,34 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
   return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
+}
+
+// How many units a call gets. Large work is done by several calls: a browser begins with code that is quick to make,
+// and a function that runs goes on with it; only the next call takes the optimized one.
+int32_t piece_of(MicroKernel kernel, const void* arguments, int32_t units) {
+  constexpr double kWorthACall = 65536;
+  const double pieces = work_of(kernel, arguments) / kWorthACall;
+  if (pieces <= 1) return units;
+  const int32_t block = kernel == table.f32_gemm ? F32Gemm::kTilesPerBlock : 1;
+  return static_cast<int32_t>(units / pieces) / block * block + block;
+}
+
+bool run_here(MicroKernel kernel, const void* arguments, size_t scratch_bytes, int32_t units) {
+  static void* scratch = nullptr;  // kept: most kernels ask for about the same
+  static size_t size = 0;
+  if (scratch_bytes > size) {
+    std::free(scratch);
+    size = (scratch_bytes + 63) / 64 * 64;
+    scratch = std::aligned_alloc(64, size);
+    if (!scratch) {
+      size = 0;
+      return false;
+    }
+  }
+  const int32_t piece = piece_of(kernel, arguments, units);
+  for (int32_t begin = 0; begin < units; begin += piece)
+    kernel(arguments, scratch, begin, std::min(begin + piece, units));
+  return true;
 }
 
 // The larger operand is what is divided, so that no worker reads all of it: as many pieces of the columns as there are

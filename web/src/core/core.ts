@@ -67,6 +67,7 @@ export class Core {
     const added = await relaxed;
     if (typeof added !== 'string') module.addMicrokernels(added);
     else log(0, `no relaxed SIMD: ${added}`);
+    module._ort_microkernels_warm();
     return new Core(module, new Microkernels(module, files, memory, added, log));
   }
 

@@ -33,6 +33,7 @@ export interface CoreModule {
   _ort_webgpu_options_release(options: number): void;
   _ort_microkernel_names(): number;
   _ort_microkernels_use(relaxed: number, threads: number): void;
+  _ort_microkernels_warm(): void;
   _ort_tensor_bytes(reset: number): number;
   _ort_session_create(plan: number, size: number): number;
   _ort_session_weight(session: number, index: number): number;

@@ -35,8 +35,10 @@ inline void transpose_4x4(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step) 
     for (int j = 0; j < 4; ++j) y[i * y_step + j] = x[j * x_step + i];
 }
 
+// Out of line, as copy_axes: browsers optimize a function as a whole, and only the widths in use need to be.
 template <class T>
-void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows, ptrdiff_t columns) {
+[[gnu::noinline]] void transpose_plane(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdiff_t rows,
+                                       ptrdiff_t columns) {
   // 16 by 16 at a time: a cache line of floats on both sides.
   constexpr ptrdiff_t block = 16;
   const ptrdiff_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
@@ -58,7 +60,7 @@ inline void copy_row(const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_step, ptrdi
 }
 
 template <class T>
-void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
+[[gnu::noinline]] void copy_axes(const T* x, T* y, std::vector<Axis> axes) {
   if (axes.empty()) {
     *y = *x;
     return;
@@ -131,7 +133,7 @@ std::vector<std::vector<int64_t>> joined(std::vector<std::vector<int64_t>> maps)
 }
 
 template <class T>
-void mapped_rows(const T* x, T* y, const std::vector<std::vector<int64_t>>& maps, const T& fill) {
+[[gnu::noinline]] void mapped_rows(const T* x, T* y, const std::vector<std::vector<int64_t>>& maps, const T& fill) {
   const std::vector<int64_t>& last = maps.back();
   const auto count = static_cast<int64_t>(last.size());
   // The part of a row that lies together in `x`, as far as it goes from the first element that is not filled.
