@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.runtime.values.output_location import OnGpu, OutputLocation, preferred
 
 if TYPE_CHECKING:
+    from py_ort.browser.page import Page
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
     from py_ort.compiler.placement import Placement
@@ -126,7 +127,7 @@ class SessionBase:
         names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None,
-        on_gpu: OnGpu | None = None,
+        on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
         spent: float = 0.0,
     ) -> Run:
         options, log = run_options or _DEFAULTS, self._log
@@ -144,7 +145,9 @@ class SessionBase:
             began = time.perf_counter()
             self._ready(opened, None if timeout is None else max(timeout - spent, 0.0))
             spent += time.perf_counter() - began
-        if on_gpu is None:
+        if callable(on_gpu):
+            on_gpu = on_gpu(opened.session.page)
+        elif on_gpu is None:
             on_gpu = preferred(self._location, opened.outputs, wanted)
         profiling = self._profile is not None
         return Run(opened, wanted, input_feed, options, timeout, log, on_gpu, profiling, spent)

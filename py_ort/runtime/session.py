@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py_ort.boundary import public
 from py_ort.browser.options import BrowserOptions
@@ -22,6 +22,9 @@ from py_ort.runtime.running import in_thread
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_value import OrtValue, make_value
 from py_ort.runtime.values.output_location import OnGpu
+
+if TYPE_CHECKING:
+    from py_ort.browser.page import Page
 
 #: The engine that is not a peer.
 OURS = "py_ort"
@@ -129,7 +132,7 @@ class InferenceSession(NativeSessionNames, SessionBase):
         names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None,
-        on_gpu: OnGpu | None = None,
+        on_gpu: OnGpu | Callable[[Page], OnGpu] | None = None,
     ) -> list[Any]:
         began, spent = time.perf_counter(), 0.0
         while True:

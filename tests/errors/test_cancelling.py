@@ -170,10 +170,19 @@ def test_waiting_for_the_next_worker_counts(make):
         with pytest.raises(Timeout, match=r"worker had to be ended.*within 0\.5 s"):
             session.run(None, small_models.boxes_apart(5), options(0.5))
         assert 0.4 < time.perf_counter() - began < ENDLESS_SECONDS
+        bound = session.io_binding()
+        for name, feed in small_models.boxes_apart(5).items():
+            bound.bind_cpu_input(name, feed)
+        for output in session.get_outputs():
+            bound.bind_output(output.name)
+        with pytest.raises(Timeout, match=r"worker had to be ended.*within 0\.5 s"):
+            session.run_with_iobinding(bound, options(0.5))
         future = session.run_async(None, small_models.boxes_apart(5), run_options=options(3 * ENDLESS_SECONDS))
         time.sleep(0.5)
         assert not future.done()
     assert len(future.result(3 * ENDLESS_SECONDS)[0]) == 5
+    session.run_with_iobinding(bound)
+    assert len(bound.copy_outputs_to_cpu()[0]) == 5
 
 
 def test_values_on_the_gpu_are_lost_and_say_so(make):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from py_ort.browser.page import Page
     from py_ort.runtime.session import InferenceSession
     from py_ort.runtime.values.device_tensor import DeviceTensor
+    from py_ort.runtime.values.output_location import OnGpu
 
 
 @public
@@ -152,8 +153,11 @@ class IOBinding(NativeBindingNames):
         if not self._outputs:
             raise InvalidArgument("no output is bound: bind_output or bind_ortvalue_output one")
         names = list(self._outputs)
-        page = self._session._ready().session.page
-        on_gpu = {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
+
+        def on_gpu(page: Page) -> OnGpu:
+            """Which is the session's only when the run begins: waiting for it counts."""
+            return {name: _tensor_in(page, t) for name, t in self._outputs.items() if _wanted_on(t) == "webgpu"}
+
         outputs = self._session._run(names, self._inputs, run_options, on_gpu)
         types = self._session._output_types()
         results = []
