@@ -97,7 +97,7 @@ CASES = [
             host=[1],
             tolerance="normal",
         )
-        for axes, size in [(2, (5, 6)), (2, (2, 70)), (3, (2, 3, 4))]
+        for axes, size in [(2, (5, 6)), (2, (2, 70)), (2, (1, 3)), (3, (2, 3, 4)), (3, (1, 2, 1))]
         for aligned in (0, 1)
     ),
 ]

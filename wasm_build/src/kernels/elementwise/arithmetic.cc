@@ -108,12 +108,8 @@ class Mod {
 
 struct PRelu {
   Status operator()(KernelContext& context) const {
-    const Tensor &x = *context.input(0), &slope = *context.input(1);
-    Broadcast broadcast;
-    PY_ORT_TRY(Broadcast::make({&x.dims, &slope.dims}, broadcast));
-    PY_ORT_ENSURE(broadcast.dims == x.dims, "PRelu's slope of shape ", slope.dims,
-                  " does not broadcast to its input's ", x.dims);
-    return run_binary(context, kPRelu, x, slope, x.dtype);
+    // ONNX has slopes broadcast to the input's shape; as in native, either may be the wider one.
+    return run_binary(context, kPRelu, *context.input(0), *context.input(1), context.input(0)->dtype);
   }
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/elementwise/binary.h"
 #include "kernels/shared/dtypes.h"
@@ -8,8 +9,10 @@
 namespace py_ort {
 namespace {
 
+// A negative power is a fraction, so 0, unless the base is 1 or -1; of 0 it is what native makes of infinity.
 template <class T>
 T power(T base, int64_t exponent) {
+  if (exponent < 0 && base == 0) return std::numeric_limits<T>::min();
   if (exponent < 0) return base == 1 ? T{1} : base == static_cast<T>(-1) ? static_cast<T>(exponent % 2 ? -1 : 1) : T{0};
   uint64_t result = 1, square = static_cast<uint64_t>(base);
   for (auto e = static_cast<uint64_t>(exponent); e; e >>= 1, square *= square)

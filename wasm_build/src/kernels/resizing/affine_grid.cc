@@ -44,7 +44,8 @@ class AffineGrid {
           const int64_t length = spatial[rank - 1 - i];
           const auto index = static_cast<T>(rest % length);
           rest /= length;
-          at[i] = align_corners_ ? (length > 1 ? -1 + 2 * index / static_cast<T>(length - 1) : T{0})
+          // The corner of an axis of one place is its end in native; ONNX's reference has its start.
+          at[i] = align_corners_ ? (length > 1 ? -1 + 2 * index / static_cast<T>(length - 1) : T{1})
                                  : (2 * index + 1) / static_cast<T>(length) - 1;
         }
         at[rank] = 1;

@@ -123,15 +123,18 @@ const POW = elementwiseShader<BinarySpec>('pow', ({ operands, wrap }) => {
   const positive = `whole_power(a, U(${exponent === 'f32' ? 'max(b, F(0.0))' : 'b'}))`;
   if (exponent === 'u32')
     return `${byMultiplication}\nfn apply(a: T, b: T_b) -> R { return ${wrapped(wrap, positive)}; }`;
-  // 1 / a^n is a fraction, so zero, unless a is 1 or -1.
-  const minusOne =
-    base === 'i32' ? 'r = select(r, select(T(1), T(-1), (I(b) & I(1)) != I(0)), (b < T_b(0)) & (a == T(-1)));' : '';
+  // 1 / a^n is a fraction, so zero, unless a is 1 or -1; of zero it is what native makes of infinity.
+  const others =
+    base === 'i32'
+      ? `r = select(r, select(T(1), T(-1), (I(b) & I(1)) != I(0)), (b < T_b(0)) & (a == T(-1)));
+  r = select(r, T(-2147483648), (b < T_b(0)) & (a == T(0)));`
+      : '';
   const fraction = exponent === 'f32' ? 'r = select(r, T(power(F(a), b)), floor(b) != b);' : '';
   return `${byMultiplication}\n${exponent === 'f32' ? mathFunctions('power') : ''}
 fn apply(a: T, b: T_b) -> R {
   var r = ${positive};
   r = select(r, T(a == T(1)), b < T_b(0));
-  ${minusOne}
+  ${others}
   ${fraction}
   return ${wrapped(wrap, 'r')};
 }`;

@@ -12,8 +12,9 @@ interface GridSpec extends Spec {
 const GRID: Shader<GridSpec> = {
   name: 'affine_grid',
   wgsl({ axes, aligned, type }) {
+    // Of one place: what native has, as in the core.
     const position = aligned
-      ? 'select(2.0 * index / (length - 1.0) - 1.0, 0.0, length == 1.0)'
+      ? 'select(2.0 * index / (length - 1.0) - 1.0, 1.0, length == 1.0)'
       : '(2.0 * index + 1.0) / length - 1.0';
     const terms = Array.from(
       { length: axes },
