@@ -14,6 +14,7 @@ from py_ort.cli.bench import bench
 from py_ort.cli.browsers import browsers
 from py_ort.cli.cache import cache
 from py_ort.cli.check import check
+from py_ort.cli.compare import compare
 from py_ort.cli.conformance import conformance
 from py_ort.cli.export import export
 from py_ort.cli.kernel import kernel
@@ -37,7 +38,21 @@ def cli(verbose: int) -> None:
         logging.getLogger("py_ort").setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
 
 
-for command in (run, check, bench, conformance, placement, passes, profile, kernel, cache, browsers, export, serve):
+for command in (
+    run,
+    check,
+    compare,
+    bench,
+    conformance,
+    placement,
+    passes,
+    profile,
+    kernel,
+    cache,
+    browsers,
+    export,
+    serve,
+):
     cli.add_command(command)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from py_ort import NodeArg, SessionOptions
     from py_ort.compiler.load import LoadedModel
     from py_ort.testing.model_inputs import ModelInputs
+    from py_ort.testing.native_model import NativeModel
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,21 @@ class Inputs:
         for name, shape in self.known_shapes().items() if shapes else ():
             options.add_input_shape(name, shape)
         return options
+
+    def accepted_feeds(self, model: Path, native: NativeModel) -> dict[str, np.ndarray]:
+        """Return feeds for a model: the files, and random numbers of the first sizes that native onnxruntime takes.
+
+        Without it, or where it takes none, those of the first sizes.
+        """
+        from py_ort.testing.random_feeds import candidates
+
+        described = self.describe(model)
+        with told_how_to_give(described.args, _NOT_YET):
+            tried = list(
+                candidates(described.args, self.shapes, given=self.files, dims=self.dims, values=described.accepted)
+            )
+        found = next((feeds for feeds in tried if native.run({**self.files, **feeds}) is not None), tried[0])
+        return {**self.files, **found}
 
     def feeds(
         self,

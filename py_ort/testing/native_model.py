@@ -6,19 +6,24 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+
 
 class NativeModel:
     """A model in native onnxruntime, where that is installed and takes it.
 
     Args:
         model: A file, or its bytes; None: there is none.
+        folder: Of external data of bytes.
 
     Attributes:
         name: What it is called.
         trouble: Why it does not run, or what it said last; "".
     """
 
-    def __init__(self, model: str | os.PathLike[str] | bytes | None) -> None:
+    def __init__(
+        self, model: str | os.PathLike[str] | bytes | None, folder: str | os.PathLike[str] | None = None
+    ) -> None:
         self.name, self.trouble, self._session = "", "", None
         if model is None:
             self.trouble = "no ONNX model was given"
@@ -31,6 +36,8 @@ class NativeModel:
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        if folder is not None:
+            options.add_session_config_entry(DATA_FOLDER_ENTRY, os.fsdecode(folder))
         source = model if isinstance(model, bytes) else os.fsdecode(model)
         try:
             self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,101 @@
+"""`py-ort compare`: every value of a model against native onnxruntime, or against another provider."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from py_ort.cli.common import (
+    browser_options,
+    each_provider_option,
+    json_option,
+    kernels_option,
+    out,
+    progress,
+    write_json,
+)
+from py_ort.cli.inputs import Inputs, input_options
+
+if TYPE_CHECKING:
+    from py_ort import BrowserOptions
+    from py_ort.testing.compare import Comparison
+
+#: Values of the largest errors that are shown.
+_LARGEST = 10
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@each_provider_option
+@click.option("--tolerance", type=click.FloatRange(min=0), help="What passes, as a part of the value's largest number.")
+@input_options
+@kernels_option
+@json_option("all values")
+@browser_options
+def compare(
+    model: Path,
+    providers: tuple[str, ...],
+    tolerance: float | None,
+    inputs: Inputs,
+    json_file: Path | None,
+    browser: BrowserOptions,
+) -> None:
+    """Compare every intermediate value of MODEL: the first that differs, and the largest errors.
+
+    One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second. Inputs
+    without a file are random. The status is 1 if something differs.
+    """
+    from py_ort.compiler.placement import canonical_provider
+    from py_ort.testing import compare as comparing
+    from py_ort.testing.native_model import NativeModel
+
+    names = list(dict.fromkeys(map(canonical_provider, providers or ("webgpu",))))
+    if len(names) > 2:
+        raise click.UsageError("give one --provider, or two")
+    tested = comparing.Ours(names[0], browser)
+    reference = comparing.Ours(names[1], browser) if len(names) == 2 else comparing.Native()
+    with progress() as report:
+        report("reading the model", 0, 0)
+        feeds = inputs.accepted_feeds(model, NativeModel(model))
+        report("running it as it is", 0, 0)
+        found = comparing.compare(
+            model,
+            feeds,
+            tested,
+            reference,
+            tolerance=tolerance,
+            progress=lambda done, total, detail: report("comparing values", done, total, detail),
+        )
+    sides = {"model": str(model), "tested": tested.name, "reference": reference.name}
+    if write_json({**sides, **found.as_dict()}, json_file):
+        _print(found, tested.name, reference.name)
+    sys.exit(not found.ok)
+
+
+def _print(found: Comparison, tested: str, reference: str) -> None:
+    from rich.table import Table
+
+    def say(text: str) -> None:
+        out.print(text, markup=False, soft_wrap=True)
+
+    wrong = [value for value in found.values if value.wrong]
+    say(f"{len(found.values)} values on {tested} against {reference}: {len(wrong)} differ")
+    for name, text in found.outputs.items():
+        say(f"output {name!r}: {text}")
+    if found.outputs and found.fused is not None:
+        say("only outputs differ where all values are looked at, which keeps nodes from being fused. Alone, and fused:")
+    if (first := found.first) is not None:
+        say(f"first: {first.name!r} of {first.op_type} {first.node!r}: {first.error or first.difference}")
+        for value in wrong:
+            if value.origin and value is not first:
+                say(f"also, with inputs that agree: {value.name!r} of {value.op_type} {value.node!r}")
+    table = Table("largest error", "value", "operator", "node", "dtype", "shape", box=None, header_style="bold")
+    for value in sorted(found.values, key=lambda v: -(v.part or 0))[:_LARGEST]:
+        if value.part:
+            shape = "" if value.shape is None else "x".join(map(str, value.shape))
+            table.add_row(f"{value.part:.1e}", value.name, value.op_type, value.node, value.dtype or "", shape)
+    if table.row_count:
+        out.print(table)

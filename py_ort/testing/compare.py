@@ -1,0 +1,289 @@
+"""Every value of a model, here and there: the first that differs, and by how much all do.
+
+Values are taken a few at a time, as outputs of models that are the given one with other outputs, so that no more of
+them are in memory than that. A value that is an output is not fused with what reads it: where the model as it is
+differs, and no value by itself does, the fusions are searched, one value at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+
+from py_ort.browser.options import BrowserOptions
+from py_ort.compiler.load import read_proto
+from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.exceptions import BrowserNotFound, EPFail, NotImplemented, PyOrtError
+from py_ort.runtime.options import SessionOptions
+from py_ort.runtime.providers.resolution import REQUIRE
+from py_ort.runtime.session import InferenceSession
+from py_ort.testing.closeness import closeness
+from py_ort.testing.native_model import NativeModel
+
+#: Values at a time, at first and at most, and how many bytes of them are many.
+_FIRST, _MOST, _MANY = 8, 64, 64 << 20
+#: Errors that say nothing of the model: there is no such browser, or not the provider in it.
+_NOWHERE = (BrowserNotFound, EPFail)
+
+
+class Side(Protocol):
+    """What runs a model; `name` says what it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, model: bytes, folder: Path | None, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """Return outputs of a model whose external data is in a folder.
+
+        Raises:
+            PyOrtError: It does not run.
+        """
+        ...
+
+
+class Native:
+    """Native onnxruntime, on the CPU."""
+
+    name = "onnxruntime"
+
+    def run(self, model: bytes, folder: Path | None, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """Run it once."""
+        native = NativeModel(model, folder)
+        outputs = native.run(feeds)
+        if outputs is None:
+            raise NotImplemented(native.trouble)
+        found = dict(zip(native.output_names(), outputs, strict=True))
+        return [found[name] for name in names]
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A session of py_ort on a provider."""
+
+    provider: str
+    browser: BrowserOptions
+
+    @property
+    def name(self) -> str:
+        """The provider."""
+        return self.provider
+
+    def run(self, model: bytes, folder: Path | None, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """Run it once."""
+        options = SessionOptions()
+        options.log_severity_level = 4
+        for entry in (REQUIRE, *(() if folder is None else (DATA_FOLDER_ENTRY,))):
+            options.add_session_config_entry(entry, "1" if entry == REQUIRE else str(folder))
+        options.add_session_config_entry("session.plan_cache", "0")
+        providers = list(dict.fromkeys((self.provider, "wasm")))
+        with InferenceSession(model, options, providers, browser=self.browser) as session:
+            wanted = {arg.name for arg in session.get_inputs()}
+            return session.run(names, {name: value for name, value in feeds.items() if name in wanted})
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the model, here and there.
+
+    Attributes:
+        name: Its name.
+        node, op_type: What computes it.
+        dtype, shape: As the reference has it; None where it is no tensor.
+        difference: How it differs, in words; "" if it does not, or was not compared.
+        part: The largest difference of an element, as a part of the value's largest number; None: not compared.
+        error: Why it could not be compared; "".
+        origin: Whether it differs, or fails, and nothing that its node reads does.
+    """
+
+    name: str
+    node: str
+    op_type: str
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    difference: str = ""
+    part: float | None = None
+    error: str = ""
+    origin: bool = False
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it differs or fails."""
+        return bool(self.difference or self.error)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        values: In the model's order.
+        outputs: How outputs of the model as it is differ, by name.
+        fused: Where only outputs differ: the first value that differs where it alone is looked at, so that the rest is
+            fused; None: there is none.
+    """
+
+    values: list[Value] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+    fused: Value | None = None
+
+    @property
+    def first(self) -> Value | None:
+        """The first value that differs."""
+        return self.fused or next((value for value in self.values if value.wrong), None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs."""
+        return self.first is None and not self.outputs
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        first = self.first
+        return {"ok": self.ok, "first": first and first.as_dict(), **asdict(self)}
+
+
+def compare(
+    model: str | os.PathLike[str] | bytes,
+    feeds: Mapping[str, np.ndarray],
+    tested: Side,
+    reference: Side,
+    *,
+    tolerance: float | None = None,
+    progress: Callable[[int, int, str], None] = lambda done, total, detail: None,
+) -> Comparison:
+    """Compare all values that the nodes of a model's main graph compute; those inside of If, Loop and Scan are not.
+
+    Args:
+        model: An ONNX file, or its bytes.
+        feeds: By input name.
+        tested: What is looked at.
+        reference: What is right.
+        tolerance: See `py_ort.testing.closeness.closeness`.
+        progress: Called with how many values are done, how many there are, and what was found first.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf: The model cannot be read.
+        NotImplemented: The reference does not run it.
+        BrowserNotFound, EPFail: There is no such browser, or not the provider in it.
+    """
+    proto = onnx.ModelProto.FromString(model) if isinstance(model, bytes) else read_proto(model)
+    tapped = _Tapped(proto, None if isinstance(model, bytes) else Path(model).resolve().parent, feeds)
+    found = Comparison()
+    outputs = [output.name for output in proto.graph.output]
+    wanted = tapped.run(reference, outputs)
+    try:
+        got = tapped.run(tested, outputs)
+        told = {name: closeness(a, b, tolerance)[0] for name, a, b in zip(outputs, got, wanted, strict=True)}
+        found.outputs = {name: text for name, text in told.items() if text}
+    except _NOWHERE:
+        raise
+    except PyOrtError as e:
+        found.outputs = dict.fromkeys(outputs, f"{type(e).__name__}: {e}")
+    del wanted
+    total = len(tapped.makers)
+    for value in tapped.values(tested, reference, tolerance):
+        found.values.append(value)
+        first = found.first
+        progress(len(found.values), total, f"{first.name} differs" if first else "")
+    if found.outputs and not any(value.wrong and value.name not in outputs for value in found.values):
+        found.fused = tapped.search(tested, reference, tolerance)
+    return found
+
+
+class _Tapped:
+    """A model, and its values as outputs.
+
+    Attributes:
+        makers: The node of each value, in order.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, np.ndarray]) -> None:
+        self._proto, self._folder, self._feeds = proto, folder, feeds
+        self.makers = {name: node for node in proto.graph.node for name in node.output if name}
+        self._typed = {value.name: value for value in (*proto.graph.value_info, *proto.graph.output)}
+        #: Those that differ or fail.
+        self._wrong: set[str] = set()
+
+    def run(self, side: Side, names: Sequence[str]) -> list[Any]:
+        """Return values."""
+        del self._proto.graph.output[:]
+        for name in names:
+            self._proto.graph.output.append(self._typed.get(name) or onnx.ValueInfoProto(name=name))
+        return side.run(self._proto.SerializeToString(), self._folder, names, self._feeds)
+
+    def values(self, tested: Side, reference: Side, tolerance: float | None) -> Iterator[Value]:
+        """Yield all values, in order."""
+        left, count = list(self.makers), _FIRST
+        behind: set[str] = set()
+        while left:
+            some, left = left[:count], left[count:]
+            taken = [name for name in some if not behind.intersection(self.makers[name].input)]
+            found = dict(self._compare(taken, tested, reference, tolerance))
+            for name in some:
+                value = found.get(name) or self._value(name, error="not compared: it is computed from what fails")
+                if value.error:
+                    behind.update(self.makers[name].output)
+                if value.wrong:
+                    self._wrong.add(name)
+                yield value
+            size = sum(np.prod(v.shape) * 8 for v in found.values() if v.shape is not None)
+            count = max(1, count // 2) if size > _MANY else min(count * 2, _MOST)
+
+    def _compare(
+        self, names: list[str], tested: Side, reference: Side, tolerance: float | None
+    ) -> Iterator[tuple[str, Value]]:
+        """Yield values; where some fail together, one after the other, up to the first that fails alone."""
+        if not names:
+            return
+        try:
+            wanted, got = self.run(reference, names), self.run(tested, names)
+        except _NOWHERE:
+            raise
+        except PyOrtError as e:
+            if len(names) == 1:
+                yield names[0], self._value(names[0], error=f"{type(e).__name__}: {e}")
+                return
+            half = len(names) // 2
+            failed: set[str] = set()
+            for some in (names[:half], names[half:]):
+                ready = [name for name in some if not failed.intersection(self.makers[name].input)]
+                for name, value in self._compare(ready, tested, reference, tolerance):
+                    if value.error:
+                        failed.update(self.makers[name].output)
+                    yield name, value
+            return
+        for name, a, b in zip(names, got, wanted, strict=True):
+            text, part = closeness(a, b, tolerance)
+            if text:
+                self._wrong.add(name)
+            value = self._value(name, difference=text, part=part)
+            yield name, replace(value, dtype=str(b.dtype), shape=b.shape) if isinstance(b, np.ndarray) else value
+
+    def _value(self, name: str, difference: str = "", part: float | None = None, error: str = "") -> Value:
+        node = self.makers[name]
+        origin = bool(difference or error) and not self._wrong.intersection(node.input)
+        return Value(name, node.name, node.op_type, None, None, difference, part, error, origin)
+
+    def search(self, tested: Side, reference: Side, tolerance: float | None) -> Value | None:
+        """Return the first value that differs where it alone is looked at: by halves, as what is behind differs too."""
+        names = list(self.makers)
+        first: Value | None = None
+        low, high = 0, len(names)
+        while low < high:
+            middle = (low + high) // 2
+            ((_, value),) = self._compare([names[middle]], tested, reference, tolerance)
+            if value.wrong:
+                first, high = value, middle
+            else:
+                low = middle + 1
+        return first
