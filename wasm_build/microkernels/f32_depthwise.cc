@@ -63,16 +63,7 @@ PY_ORT_MICROKERNEL(f32_depthwise_4x8)(const void* arguments, void* scratch, int3
   for (int32_t unit = begin; unit < end; ++unit) {
     const int32_t pixel = unit * kPixels;
     const int32_t count = kPixels < pixel_count - pixel ? kPixels : pixel_count - pixel;
-    if (count == kPixels && all_inside(w, at, kPixels)) {  // one window after the other, a step apart
-      const size_t step = static_cast<size_t>(w.stride[2]) * w.pixel_stride;
-      for_taps(w, at, d.x, [&](int32_t tap, const float* from) {
-        for (int32_t p = 0; p < kPixels; ++p) taps[tap * kPixels + p] = from + p * step;
-      });
-      for (int32_t p = 0; p < kPixels; ++p) at.next(w);
-    } else {
-      for (int32_t p = 0; p < count; ++p, at.next(w))
-        for_taps(w, at, d.x, [&](int32_t tap, const float* from) { taps[tap * kPixels + p] = from ? from : d.zeros; });
-    }
+    locate_taps<kPixels>(w, at, count, d.x, d.zeros, taps);
     switch (count) {
       case 4: pixels<4>(d, taps, tap_count, pixel); break;
       case 3: pixels<3>(d, taps, tap_count, pixel); break;

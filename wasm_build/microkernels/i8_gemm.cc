@@ -1,8 +1,8 @@
 // Product and convolution of 8-bit integers: tiles of 4 rows by 8 columns, 32-bit sums.
 //
 // Rows of A are copied to scratch first, as uint8 or widened to 16 bits, by what the machine multiplies (`Dot`).
-#include "microkernels/activation.h"
 #include "microkernels/i8_dot.h"
+#include "microkernels/i8_end.h"
 #include "microkernels/window.h"
 
 namespace py_ort::PY_ORT_TARGET {
@@ -43,43 +43,6 @@ struct WordSums {
     return wasm_i32x4_add(wasm_i32x4_shuffle(x, y, 0, 2, 4, 6), wasm_i32x4_shuffle(x, y, 1, 3, 5, 7));
   }
 };
-
-// What is done to R rows of 4 columns.
-template <int R>
-inline void finish(const I8Gemm& g, v128_t (&values)[R], int32_t row, int32_t column) {
-  const int32_t columns = g.n - column;
-  if (g.end == I8Gemm::sums) {
-#pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r)
-      store_some(static_cast<float*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column, values[r], columns);
-    return;
-  }
-  const v128_t scale = wasm_v128_load(g.scale + column);
-  if (g.end == I8Gemm::floats) {
-    const v128_t bias = g.float_bias ? wasm_v128_load(g.float_bias + column) : simd::splat(-0.0f);
-#pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) values[r] = mul_add(wasm_f32x4_convert_i32x4(values[r]), scale, bias);
-    apply(g.epilogue, values);
-#pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r)
-      store_some(static_cast<float*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column, values[r], columns);
-    return;
-  }
-  const v128_t zero = wasm_i16x8_splat(static_cast<int16_t>(g.c_zero));
-#pragma clang loop unroll(full)
-  for (int r = 0; r < R; ++r) {
-    const v128_t steps =
-        wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(simd::mul(wasm_f32x4_convert_i32x4(values[r]), scale)));
-    const v128_t words = wasm_i16x8_add_sat(wasm_i16x8_narrow_i32x4(steps, steps), zero);
-    const v128_t bytes =
-        g.end == I8Gemm::bytes ? wasm_u8x16_narrow_i16x8(words, words) : wasm_i8x16_narrow_i16x8(words, words);
-    uint8_t* to = static_cast<uint8_t*>(g.c) + static_cast<size_t>(row + r) * g.c_stride + column;
-    uint32_t four = wasm_i32x4_extract_lane(bytes, 0);
-    if (columns >= 4) __builtin_memcpy(to, &four, 4);
-    else
-      for (int32_t i = 0; i < columns; ++i, four >>= 8) to[i] = static_cast<uint8_t>(four);
-  }
-}
 
 // The rows of a block of tiles.
 template <class Sums>
@@ -150,8 +113,7 @@ class Block {
     for (int32_t half = 0; half < 2; ++half) {
       const int32_t column = panel * kColumns + half * 4;
       if (column >= g_.n) return;
-      const v128_t moved = wasm_i32x4_mul(wasm_v128_load(g_.b_sums + column), wasm_i32x4_splat(zero()));
-      const v128_t start = g_.bias ? wasm_i32x4_sub(wasm_v128_load(g_.bias + column), moved) : wasm_i32x4_neg(moved);
+      const v128_t start = first_sums(g_, g_.b_sums, zero(), column);
       v128_t values[R];
 #pragma clang loop unroll(full)
       for (int r = 0; r < R; ++r) values[r] = wasm_i32x4_add(tile[r].total(half), start);

@@ -66,6 +66,23 @@ inline bool all_inside(const Window& w, const OutputPixel& o, int32_t count) {
   return true;
 }
 
+// Where the taps of the windows at `o` and the next count - 1 places lie: taps[tap * P + place]; `zeros` outside of the
+// image. `o` moves on behind them.
+template <int P, class T>
+inline void locate_taps(const Window& w, OutputPixel& o, int32_t count, const T* image, const T* zeros,
+                        const T** taps) {
+  if (count == P && all_inside(w, o, P)) {  // one window after the other, a step apart
+    const size_t step = static_cast<size_t>(w.stride[2]) * w.pixel_stride;
+    for_taps(w, o, image, [&](int32_t tap, const T* from) {
+      for (int32_t p = 0; p < P; ++p) taps[tap * P + p] = from + p * step;
+    });
+    for (int32_t p = 0; p < P; ++p) o.next(w);
+    return;
+  }
+  for (int32_t p = 0; p < count; ++p, o.next(w))
+    for_taps(w, o, image, [&](int32_t tap, const T* from) { taps[tap * P + p] = from ? from : zeros; });
+}
+
 // How many taps of the window at `o` lie inside of the padded image.
 inline int32_t padded_taps(const Window& w, const OutputPixel& o, const int32_t* pad_end) {
   int32_t count = 1;

@@ -160,13 +160,26 @@ struct F32Normalize {
   size_t scratch_bytes() const { return 0; }
 };
 
-// Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias in 32-bit sums, which then end as they
-// are, as floats, or as bytes again. A's rows are as F32Gemm's, in uint8; outside of the image a window sees its zero
-// point. B lies in panels of 8 columns by fours of k, [ceil(n/8), ceil(taps * k / 4), 8, 4], in int8, zero-filled.
-// Arrays of [n] are readable 16 bytes past their end.
-struct I8Gemm {
-  enum End : int32_t { sums, floats, bytes, signed_bytes };
-  int32_t rows = 0, n = 0, k = 0, taps = 1;
+// How 32-bit sums [rows, n] end: as they are, as floats, or as bytes again. Arrays of [n] are readable 16 bytes past
+// their end, here and in what follows.
+struct I8End {
+  enum Form : int32_t { sums, floats, bytes, signed_bytes };
+  int32_t n = 0;
+  const int32_t* bias = nullptr;  // [n], or null
+  Form form = sums;
+  const float* scale = nullptr;       // [n]: of floats and bytes
+  const float* float_bias = nullptr;  // [n], or null: of floats, like the epilogue
+  Epilogue epilogue;
+  int32_t c_zero = 0;  // of bytes
+  void* c = nullptr;
+  int32_t c_stride = 0;  // in elements
+};
+
+// Products of 8-bit integers with zero points: (A - a_zero)(B - b_zeros) + bias. A's rows are as F32Gemm's, in uint8;
+// outside of the image a window sees its zero point. B lies in panels of 8 columns by fours of k, [ceil(n/8),
+// ceil(taps * k / 4), 8, 4], in int8, zero-filled.
+struct I8Gemm : I8End {
+  int32_t rows = 0, k = 0, taps = 1;
   const uint8_t* a = nullptr;
   int32_t a_stride = 0;
   uint8_t flip = 0;    // 0x80 makes uint8 of an A in int8
@@ -175,15 +188,7 @@ struct I8Gemm {
   const int8_t* b = nullptr;
   const int32_t* b_sums = nullptr;   // [n]: of each column
   const int32_t* b_zeros = nullptr;  // [n], or null
-  const int32_t* bias = nullptr;     // [n], or null
-  End end = sums;
-  const float* scale = nullptr;       // [n]: of floats and bytes
-  const float* float_bias = nullptr;  // [n], or null: of floats, like the epilogue
-  Epilogue epilogue;
-  int32_t c_zero = 0;  // of bytes
-  void* c = nullptr;
-  int32_t c_stride = 0;       // in elements
-  int32_t column_pieces = 1;  // units = ceil(rows / 4) * column_pieces
+  int32_t column_pieces = 1;         // units = ceil(rows / 4) * column_pieces
 
   static constexpr int32_t kRows = 4, kColumns = 8, kTilesPerBlock = 8;
   int32_t padded_k() const { return (taps * k + 3) / 4 * 4; }
@@ -191,6 +196,21 @@ struct I8Gemm {
   size_t scratch_bytes() const {
     return static_cast<size_t>(kRows) * kTilesPerBlock * (padded_k() * sizeof(int16_t) + sizeof(int32_t)) + 32;
   }
+};
+
+// A convolution of each channel by itself; n channels, rows are output pixels. Units: groups of 4 of them.
+struct I8Depthwise : I8End {
+  const Window* window = nullptr;
+  const uint8_t* x = nullptr;
+  uint8_t flip = 0;                 // 0x80 makes uint8 of an x in int8
+  int32_t x_zero = 0;               // of x in uint8
+  const uint8_t* zeros = nullptr;   // [n]: zero points, like x
+  const int16_t* w = nullptr;       // less their zero points: [ceil(taps/2), ceil(n/8) * 8, 2], zero-filled
+  const int32_t* w_sums = nullptr;  // [n]: of each channel
+
+  static constexpr int32_t kPixels = 4;
+  int32_t units() const { return (window->pixels_out() + kPixels - 1) / kPixels; }
+  size_t scratch_bytes() const { return static_cast<size_t>(kPixels) * (window->taps() + 1) * sizeof(uint8_t*); }
 };
 
 using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin, int32_t end);
@@ -204,7 +224,8 @@ using MicroKernel = void (*)(const void* arguments, void* scratch, int32_t begin
   X(f32_pool, f32_pool_1x4)             \
   X(f32_softmax, f32_softmax_1x4)       \
   X(f32_normalize, f32_normalize_1x4)   \
-  X(i8_gemm, i8_gemm_4x8)
+  X(i8_gemm, i8_gemm_4x8)               \
+  X(i8_depthwise, i8_depthwise_4x8)
 
 // The micro-kernels of one instruction set.
 struct Microkernels {

@@ -20,6 +20,7 @@ double work(const F32Pool& p) { return 0.25 * p.window->pixels_out() * p.window-
 double work(const F32Softmax& s) { return 6.0 * s.outer * s.n * s.inner; }
 double work(const F32Normalize& n) { return 1.0 * n.rows * n.n; }
 double work(const I8Gemm& g) { return 0.1 * g.rows * g.n * g.k * g.taps; }
+double work(const I8Depthwise& d) { return 0.25 * d.window->pixels_out() * d.window->taps() * d.n; }
 // Some 15 microseconds, several times what it takes to wake a worker.
 constexpr double kWorthSharing = 65536;
 
@@ -34,6 +35,7 @@ double work_of(MicroKernel kernel, const void* arguments) {
   if (kernel == table.f32_pool) return work_of<F32Pool>(arguments);
   if (kernel == table.f32_softmax) return work_of<F32Softmax>(arguments);
   if (kernel == table.f32_normalize) return work_of<F32Normalize>(arguments);
+  if (kernel == table.i8_depthwise) return work_of<I8Depthwise>(arguments);
   return kernel == table.i8_gemm ? work_of<I8Gemm>(arguments) : 0;
 }
 

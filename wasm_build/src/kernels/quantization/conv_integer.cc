@@ -15,12 +15,13 @@ class IntegerConvolution {
   }
 
   // y: with channels last.
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const IntegerEnd& end, const Image& image,
-             const SpatialPlan& plan, Tensor& y) const {
+  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, IntegerEnd end,
+             const Image& image, const SpatialPlan& plan, Tensor& y) const {
     const Window& window = plan.window;
     const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), columns = m / group_;
     Tensor last;
     PY_ORT_TRY(channels_last_of(x, image, false, last));
+    if (channels == 1 && columns == 1) return each_channel(last, w, x_zero, w_zero, end, plan, y);
     const std::vector<IntegerPanels>* panels;  // of each group
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
       Tensor rows;  // [m, taps, channels]
@@ -32,6 +33,7 @@ class IntegerConvolution {
                                          taps * channels);
       return {};
     }));
+    end.zeros(m, w.dtype, [&](int64_t j) { return w_zero.integer(j); });
     I8Gemm g;
     g.rows = window.pixels_out(), g.k = static_cast<int32_t>(channels), g.taps = window.taps();
     g.flip = flip_to_unsigned(x.dtype), g.a_zero = zero_of_unsigned(x.dtype, x_zero);
@@ -42,6 +44,7 @@ class IntegerConvolution {
       g.a = last.data<uint8_t>() + group * channels;
       g.c = y.mutable_data<uint8_t>() + group * columns * size;
       end.apply(g, group * columns);
+      g.b_zeros = end.b_zeros(group * columns);
       PY_ORT_TRY(multiply_integers(g, (*panels)[static_cast<size_t>(group)]));
     }
     return {};
@@ -58,9 +61,43 @@ class IntegerConvolution {
   }
 
  private:
+  // A window of its own for each channel: all channels of a pixel at once.
+  Status each_channel(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, const IntegerEnd& end,
+                      const SpatialPlan& plan, Tensor& y) const {
+    const int64_t m = w.dims[0], taps = plan.window.taps(), padded = (m + 7) / 8 * 8;
+    const Channels* packed;
+    PY_ORT_TRY(channels_.get(w, packed, [&](Channels& out) -> Status {
+      out.weights.resize(static_cast<size_t>((taps + 1) / 2 * padded * 2));
+      out.sums.resize(static_cast<size_t>(m + 4));
+      for (int64_t of = 0; of < m; ++of)
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const int32_t value = integer_at(w, of * taps + tap) - w_zero.integer(of);
+          out.weights[static_cast<size_t>((tap / 2 * padded + of) * 2 + tap % 2)] = static_cast<int16_t>(value);
+          out.sums[static_cast<size_t>(of)] += value;
+        }
+      return {};
+    }, w_zero.constant()));
+    const std::vector<uint8_t> zeros(static_cast<size_t>(m + 16), static_cast<uint8_t>(x_zero));
+    I8Depthwise d;
+    end.apply(d);
+    d.n = d.c_stride = static_cast<int32_t>(m), d.c = y.mutable_data<uint8_t>();
+    d.window = &plan.window, d.x = x.data<uint8_t>(), d.zeros = zeros.data();
+    d.flip = flip_to_unsigned(x.dtype), d.x_zero = zero_of_unsigned(x.dtype, x_zero);
+    d.w = packed->weights.data(), d.w_sums = packed->sums.data();
+    if (!run_microkernel(microkernels().i8_depthwise, d))
+      return out_of_memory("no memory for the scratch space of a depthwise convolution of integers");
+    return {};
+  }
+
   SpatialAttributes spatial_;
   int64_t group_ = 1;
+  // As I8Depthwise reads them.
+  struct Channels {
+    std::vector<int16_t> weights;
+    std::vector<int32_t> sums;
+  };
   Derived<std::vector<IntegerPanels>> panels_;
+  Derived<Channels> channels_;
 };
 
 class ConvInteger {
@@ -76,9 +113,8 @@ class ConvInteger {
     PY_ORT_TRY(PerAxis::read(context.input(2), 1, "x_zero_point", x_zero));
     PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
     IntegerEnd end;
-    end.zeros(w.dims[0], w.dtype, [&](int64_t j) { return w_zero.integer(j); });
     return with_channels_last_output(context, 0, DType::int32, false, result, [&](Tensor& y) {
-      return convolution_.run(x, w, x_zero.integer(0), end, image, plan, y);
+      return convolution_.run(x, w, x_zero.integer(0), w_zero, end, image, plan, y);
     });
   }
 
@@ -106,13 +142,12 @@ class QLinearConv {
     PY_ORT_TRY(PerAxis::read(context.input(7), 1, "y_zero_point", y_zero));
     PY_ORT_ENSURE(!bias || bias->count() == m, "the bias of shape ", bias->dims, " should have ", m, " elements");
     IntegerEnd end;
-    end.zeros(m, w.dtype, [&](int64_t j) { return w_zero.integer(j); });
     end.scales(m, [&](int64_t j) { return x_scale[0] * w_scale[j] / y_scale[0]; });
     end.bias = bias ? bias->data<int32_t>() : nullptr;
     const DType dtype = context.input(7)->dtype;
     end.quantize(dtype, y_zero.integer(0));
     return with_channels_last_output(context, 0, dtype, false, result, [&](Tensor& y) {
-      return convolution_.run(x, w, x_zero.integer(0), end, image, plan, y);
+      return convolution_.run(x, w, x_zero.integer(0), w_zero, end, image, plan, y);
     });
   }
 

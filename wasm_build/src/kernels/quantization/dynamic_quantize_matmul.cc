@@ -30,7 +30,7 @@ class DynamicQuantizeMatMul {
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::float32, s.dims, y));
     IntegerEnd end;
-    end.end = I8Gemm::floats;
+    end.form = I8End::floats;
     end.float_bias = bias ? bias->data<float>() : nullptr;
     f.scaled = true;
     return multiply_stacks(quantized, b, s, f, end, panels_, *y);

@@ -46,6 +46,7 @@ Status PerAxis::read(const Tensor* tensor, int64_t size, std::string_view what, 
                 " should have one element or ", size);
   Tensor wide;
   PY_ORT_TRY(cast(*tensor, DType::float32, wide));
+  out.constant_ = tensor->storage->constant();
   const auto values = wide.values<float>();
   out.values_.assign(values.begin(), values.end());
   if (out.values_.empty()) out.values_ = {0.0f};

@@ -34,9 +34,11 @@ class PerAxis {
   float operator[](int64_t i) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(i)]; }
   int32_t integer(int64_t i) const { return static_cast<int32_t>((*this)[i]); }
   bool one() const { return values_.size() == 1; }
+  bool constant() const { return constant_; }  // the same in all runs
 
  private:
   std::vector<float> values_{0.0f};
+  bool constant_ = true;
 };
 
 // What a product does with its sums, column by column. Arrays are readable 16 bytes past their end.
@@ -60,22 +62,22 @@ class IntegerEnd {
   }
   // Results are bytes with a zero point.
   void quantize(DType dtype, int32_t zero) {
-    end = dtype == DType::uint8 ? I8Gemm::bytes : I8Gemm::signed_bytes;
+    form = dtype == DType::uint8 ? I8End::bytes : I8End::signed_bytes;
     c_zero = zero;
   }
-  I8Gemm::End end = I8Gemm::sums;
+  I8End::Form form = I8End::sums;
   int32_t c_zero = 0;
   const int32_t* bias = nullptr;
   const float* float_bias = nullptr;
   Epilogue epilogue;
 
   // For columns from `first` on.
-  void apply(I8Gemm& g, int64_t first = 0) const {
-    g.end = end, g.c_zero = c_zero, g.epilogue = epilogue;
+  void apply(I8End& g, int64_t first = 0) const {
+    g.form = form, g.c_zero = c_zero, g.epilogue = epilogue;
     g.bias = bias ? bias + first : nullptr, g.float_bias = float_bias ? float_bias + first : nullptr;
     g.scale = scales_.empty() ? nullptr : scales_.data() + first;
-    g.b_zeros = zeros_.empty() ? nullptr : zeros_.data() + first;
   }
+  const int32_t* b_zeros(int64_t first = 0) const { return zeros_.empty() ? nullptr : zeros_.data() + first; }
 
  private:
   std::vector<float> scales_;

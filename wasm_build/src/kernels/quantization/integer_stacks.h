@@ -79,7 +79,7 @@ inline Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s,
   }));
   const bool one_tall = right->size() == 1 && !f.rowwise();
   const int64_t rows = one_tall ? s.m * element_count(s.batch) : f.rowwise() ? 1 : s.m;
-  const int64_t size = end.end == I8Gemm::bytes || end.end == I8Gemm::signed_bytes ? 1 : 4;
+  const int64_t size = end.form == I8End::bytes || end.form == I8End::signed_bytes ? 1 : 4;
   I8Gemm g;
   g.k = g.a_stride = static_cast<int32_t>(s.k), g.c_stride = static_cast<int32_t>(s.n);
   g.rows = static_cast<int32_t>(rows), g.flip = flip_to_unsigned(a.dtype);
@@ -94,6 +94,7 @@ inline Status multiply_stacks(const Tensor& a, const Tensor& b, const Shapes& s,
                  [&](int64_t j) { return f.factor * f.a_scale.at(at_a, row) * f.b_scale.at(at_b, j) / f.divisor; });
     if (f.row_bias) end.bias = f.row_bias + row * s.n;
     end.apply(g);
+    g.b_zeros = end.b_zeros();
     g.a = a.data<uint8_t>() + (at_a * s.m + row) * s.k;
     g.a_zero = zero_of_unsigned(a.dtype, f.a_zero.integer(at_a, row));
     g.c = c.mutable_data<uint8_t>() + at * s.n * size;

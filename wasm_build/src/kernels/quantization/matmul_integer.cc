@@ -72,7 +72,7 @@ class MatMulIntegerToFloat {
     Tensor* y;
     PY_ORT_TRY(context.output(0, DType::float32, s.dims, y));
     IntegerEnd end;
-    end.end = I8Gemm::floats;
+    end.form = I8End::floats;
     end.float_bias = bias ? bias->data<float>() : nullptr;
     end.epilogue = epilogue_.form();
     f.scaled = true;
@@ -122,7 +122,7 @@ class QGemm {
     PY_ORT_TRY(
         context.output(0, y_scale_given ? (y_zero_given ? y_zero_given->dtype : a.dtype) : DType::float32, s.dims, y));
     if (y_scale_given) end.quantize(y->dtype, y_zero.integer(0));
-    else end.end = I8Gemm::floats;
+    else end.form = I8End::floats;
     f.scaled = true, f.factor = alpha_;
     if (y_scale_given) f.divisor = y_scale[0];
     if (c && !one_row) f.row_bias = plus.data<int32_t>();
