@@ -42,12 +42,19 @@ OPERATORS = [
     Operator("DequantizeLinear", layout="quantized"),
     Operator("DynamicQuantizeLinear", expand=False),
     *(Operator(name, heavy=True) for name in ("MatMulInteger", "ConvInteger")),
-    *(Operator(name) for name in ("QLinearMatMul", "QLinearConv")),
+    Operator("QLinearMatMul"),
+    Operator("QLinearConv", layout="channels"),
     *(
-        Operator(f"QLinear{name}", domain=MICROSOFT, infer=_infer_quantized)
-        for name in ("Add", "Mul", "Sigmoid", "LeakyRelu", "Softmax", "AveragePool", "GlobalAveragePool")
+        Operator(f"QLinear{name}", domain=MICROSOFT, infer=_infer_quantized, layout=layout)
+        for layout, names in (
+            ("elementwise", ("Add", "Mul", "Sigmoid", "LeakyRelu")),
+            ("quantized_pool", ("AveragePool", "GlobalAveragePool")),
+            ("", ("Softmax",)),
+        )
+        for name in names
     ),
-    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearConcat", "QLinearWhere")),
+    Operator("QLinearConcat", domain=MICROSOFT, layout="quantized_concat"),
+    *(Operator(name, domain=MICROSOFT) for name in ("MatMulBnb4", "QLinearWhere")),
     *(Operator(name, domain=MICROSOFT) for name in ("DynamicQuantizeMatMul", "MatMulIntegerToFloat")),
     *(Operator(name, domain=MICROSOFT) for name in ("QuantizeLinear", "DequantizeLinear")),
     Operator("MatMulNBits", domain=MICROSOFT, heavy=True),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from bert import bert
 from onnx import TensorProto, helper, numpy_helper
 
 quantization = pytest.importorskip("onnxruntime.quantization")
@@ -113,8 +114,26 @@ def test_equals_onnxruntime(new_session, folder: Path, name: str):
 
 
 def test_operators_between_quantized_numbers_work_on_integers(new_session, folder: Path):
-    operators = [
-        node.op_type for node in new_session(folder / "qdq-unsigned.onnx", providers=["wasm"]).placement().nodes
-    ]
+    nodes = new_session(folder / "qdq-unsigned.onnx", providers=["wasm"]).placement().nodes
+    operators = [node.op_type for node in nodes]
     assert operators.count("QLinearConv") == 6 and "QGemm" in operators and "Conv" not in operators
     assert operators.count("QuantizeLinear") == operators.count("DequantizeLinear") == 1
+    assert operators.count("Transpose") == 1  # of the image: what follows has channels last
+
+
+def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Path):
+    """Queries, keys and values share what quantizes the row; Gelu ends the product before it."""
+    model = bert(layers=1, width=64, heads=2)
+    onnx.save(model, tmp_path / "float.onnx")
+    quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"))
+    session = new_session(tmp_path / "q8.onnx", providers=["wasm"])
+    operators = [node.op_type for node in session.placement().nodes]
+    assert operators.count("MatMulIntegerToFloat") == 6 and operators.count("DynamicQuantizeLinear") == 4
+    assert not {"MatMulInteger", "Gelu", "Erf", "Transpose"} & set(operators)
+    import onnxruntime
+
+    native = onnxruntime.InferenceSession(tmp_path / "q8.onnx", providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(1)
+    feeds = {"input_ids": rng.integers(0, 50, (2, 12)), "attention_mask": np.ones((2, 12), np.int64)}
+    (found,), (wanted,) = session.run(None, feeds), native.run(None, feeds)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())

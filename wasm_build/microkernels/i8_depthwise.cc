@@ -26,10 +26,9 @@ inline void tile(const I8Depthwise& d, const uint8_t* const* taps, int32_t pairs
 #pragma clang loop unroll(full)
     for (int p = 0; p < P; ++p) {
       const v128_t x = eight(taps[p]), y = eight(taps[kPixels + p]);
-      left[p] = wasm_i32x4_add(
-          left[p], wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11), low));
-      right[p] = wasm_i32x4_add(
-          right[p], wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15), high));
+      left[p] = wasm_i32x4_add(left[p], wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11), low));
+      right[p] =
+          wasm_i32x4_add(right[p], wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15), high));
     }
   }
   finish(d, left, pixel, channel);

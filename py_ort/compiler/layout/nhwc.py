@@ -16,7 +16,7 @@ from py_ort.compiler.layout.attention_rules import ROWS
 from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity
 from py_ort.compiler.layout.reshape_rules import source_order
 from py_ort.compiler.layout.rules import rule
-from py_ort.compiler.layout.windows import TRANSPARENT, Supports, is_window, to_nhwc
+from py_ort.compiler.layout.windows import JOINING, TRANSPARENT, Supports, is_window, to_nhwc
 from py_ort.compiler.passes.contracts import check_channels_first
 from py_ort.compiler.passes.pass_base import Pass
 from py_ort.ir.graph import all_nodes, attribute, rank, remove, subgraphs
@@ -97,7 +97,7 @@ class Nhwc(Pass):
                 continue
             wanted = most_preferred(*node.outputs)
             if layout in TRANSPARENT and wanted is not None:
-                for value in node.inputs if layout in ("elementwise", "concat") else node.inputs[:1]:
+                for value in node.inputs if layout in JOINING else node.inputs[:1]:
                     vote(value, wanted)
             elif layout == "transpose" and wanted is not None and attribute(node, "perm"):
                 perm = attribute(node, "perm")

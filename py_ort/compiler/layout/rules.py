@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from py_ort.compiler.layout.forms import Forms, Perm, identity, inverse, same_memory, without_axes
+from py_ort.compiler.layout.forms import Forms, Perm, channels_last, identity, inverse, same_memory, without_axes
 from py_ort.ir.graph import array, attribute, dims, ints, rank
 from py_ort.ir.rules import Rules
 
@@ -127,6 +127,23 @@ def concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     if perm is None:
         return False
     inputs = [forms.form(v, perm) for v in node.inputs if v is not None]
+    forms.emit(node, inputs, perm, axis=inverse(perm)[attribute(node, "axis") % count])
+    return True
+
+
+@rule("quantized_concat")
+def quantized_concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
+    """The result's scale and zero point, then each input with its own."""
+    tensors = [v for v in node.inputs[2::3] if v is not None and v.const_value is None]
+    count = rank(node.outputs[0])
+    if count is None or not tensors or any(rank(v) != count for v in node.inputs[2::3]):
+        return False
+    perm = _cheapest(tensors, wanted(node.outputs[0]), forms)
+    if perm is None:
+        return False
+    inputs = [
+        forms.form(v, perm) if v is not None and i % 3 == 2 else forms.plain(v) for i, v in enumerate(node.inputs)
+    ]
     forms.emit(node, inputs, perm, axis=inverse(perm)[attribute(node, "axis") % count])
     return True
 
@@ -295,6 +312,15 @@ def quantized(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
         return False
     rest = [forms.plain(v) for v in node.inputs[1:]]
     forms.emit(node, [x, *rest], perm, axis=inverse(perm)[attribute(node, "axis", 1) % len(perm)] if scale else None)
+    return True
+
+
+@form_rule("quantized_pool")
+def quantized_pool(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
+    """Pools of com.microsoft have an attribute for that."""
+    if perm != channels_last(len(perm)) or attribute(node, "channels_last", 0):
+        return False
+    forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm, channels_last=1)
     return True
 
 

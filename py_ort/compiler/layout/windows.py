@@ -16,9 +16,13 @@ WINDOWS = frozenset({"conv", "pool", "channels"})
 """Layout rules of operators that the NHWC domain may have. Of "channels", input 0 and output 0 are images."""
 
 TRANSPARENT = frozenset(
-    {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize", "quantized"}
+    {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize"}
+    | {"quantized", "quantized_concat", "quantized_pool"}
 )
 """Of operators whose inputs may have any permutation that their output has."""
+
+JOINING = frozenset({"elementwise", "concat", "quantized_concat"})
+"""Of those, the ones that more than the first input has a say in."""
 
 Supports = Callable[[ir.Node], bool]
 """Whether the provider that will run this node has its NHWC form."""

@@ -51,8 +51,13 @@ class MaxPool {
     const int64_t pixels_out = element_count(plan.out);
     for_windows(plan.window, x.data<T>(),
                 [&](int32_t pixel, const PY_ORT_TARGET::OutputPixel& at, std::span<const T* const> taps) {
-      T* best = y.mutable_data<T>() + pixel * channels;
+      T* __restrict best = y.mutable_data<T>() + pixel * channels;
       for (int64_t c = 0; c < channels; ++c) best[c] = std::numeric_limits<T>::lowest();
+      if (!indices && std::is_integral_v<T>) {  // whole vectors
+        for (const T* from : taps)
+          for (int64_t c = 0; c < channels; ++c) best[c] = best[c] < from[c] ? from[c] : best[c];
+        return;
+      }
       for (size_t t = 0; t < taps.size(); ++t) {
         const T* from = taps[t];
         const int64_t source = (from - x.data<T>()) / channels;

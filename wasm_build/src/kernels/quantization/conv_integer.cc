@@ -14,13 +14,13 @@ class IntegerConvolution {
     return SpatialAttributes::read(info.attributes, spatial_);
   }
 
-  // y: with channels last.
-  Status run(const Tensor& x, const Tensor& w, int32_t x_zero, const PerAxis& w_zero, IntegerEnd end,
-             const Image& image, const SpatialPlan& plan, Tensor& y) const {
+  // channels_last: whether x has them; y has.
+  Status run(const Tensor& x, const Tensor& w, bool channels_last, int32_t x_zero, const PerAxis& w_zero,
+             IntegerEnd end, const Image& image, const SpatialPlan& plan, Tensor& y) const {
     const Window& window = plan.window;
     const int64_t m = w.dims[0], channels = image.channels / group_, taps = window.taps(), columns = m / group_;
     Tensor last;
-    PY_ORT_TRY(channels_last_of(x, image, false, last));
+    PY_ORT_TRY(channels_last_of(x, image, channels_last, last));
     if (channels == 1 && columns == 1) return each_channel(last, w, x_zero, w_zero, end, plan, y);
     const std::vector<IntegerPanels>* panels;  // of each group
     PY_ORT_TRY(panels_.get(w, panels, [&](std::vector<IntegerPanels>& out) -> Status {
@@ -50,8 +50,9 @@ class IntegerConvolution {
     return {};
   }
 
-  Status plan(const Tensor& x, const Tensor& w, Image& image, SpatialPlan& plan, Image& result) const {
-    PY_ORT_TRY(Image::of(x, false, image));
+  Status plan(const Tensor& x, const Tensor& w, bool channels_last, Image& image, SpatialPlan& plan,
+              Image& result) const {
+    PY_ORT_TRY(Image::of(x, channels_last, image));
     PY_ORT_ENSURE(w.rank() == x.rank() && group_ > 0 && image.channels == w.dims[1] * group_ && w.dims[0] % group_ == 0,
                   "weights of shape ", w.dims, " in ", group_, " groups do not fit an image of shape ", x.dims);
     PY_ORT_TRY(SpatialPlan::make(spatial_, image.batch, image.spatial, Dims(w.dims.begin() + 2, w.dims.end()),
@@ -108,13 +109,13 @@ class ConvInteger {
     const Tensor &x = *context.input(0), &w = *context.input(1);
     Image image, result;
     SpatialPlan plan;
-    PY_ORT_TRY(convolution_.plan(x, w, image, plan, result));
+    PY_ORT_TRY(convolution_.plan(x, w, false, image, plan, result));
     PerAxis x_zero, w_zero;
     PY_ORT_TRY(PerAxis::read(context.input(2), 1, "x_zero_point", x_zero));
     PY_ORT_TRY(PerAxis::read(context.input(3), w.dims[0], "w_zero_point", w_zero));
     IntegerEnd end;
     return with_channels_last_output(context, 0, DType::int32, false, result, [&](Tensor& y) {
-      return convolution_.run(x, w, x_zero.integer(0), w_zero, end, image, plan, y);
+      return convolution_.run(x, w, false, x_zero.integer(0), w_zero, end, image, plan, y);
     });
   }
 
@@ -123,6 +124,7 @@ class ConvInteger {
 };
 
 // Inputs: x, its scale and zero point, w, its scale and zero point, y's scale and zero point, an int32 bias.
+template <bool kChannelsLast>
 class QLinearConv {
  public:
   static Status make(const KernelInfo& info, QLinearConv& out) { return out.convolution_.read(info); }
@@ -131,7 +133,7 @@ class QLinearConv {
     const Tensor &x = *context.input(0), &w = *context.input(3), *bias = context.input(8);
     Image image, result;
     SpatialPlan plan;
-    PY_ORT_TRY(convolution_.plan(x, w, image, plan, result));
+    PY_ORT_TRY(convolution_.plan(x, w, kChannelsLast, image, plan, result));
     const int64_t m = w.dims[0];
     PerAxis x_scale, x_zero, w_scale, w_zero, y_scale, y_zero;
     PY_ORT_TRY(PerAxis::read(context.input(1), 1, "x_scale", x_scale));
@@ -146,8 +148,8 @@ class QLinearConv {
     end.bias = bias ? bias->data<int32_t>() : nullptr;
     const DType dtype = context.input(7)->dtype;
     end.quantize(dtype, y_zero.integer(0));
-    return with_channels_last_output(context, 0, dtype, false, result, [&](Tensor& y) {
-      return convolution_.run(x, w, x_zero.integer(0), w_zero, end, image, plan, y);
+    return with_channels_last_output(context, 0, dtype, kChannelsLast, result, [&](Tensor& y) {
+      return convolution_.run(x, w, kChannelsLast, x_zero.integer(0), w_zero, end, image, plan, y);
     });
   }
 
@@ -156,8 +158,9 @@ class QLinearConv {
 };
 
 PY_ORT_KERNEL("", "ConvInteger", "int8,uint8", ConvInteger);
-PY_ORT_KERNEL("", "QLinearConv", "int8,uint8;float32;int8,uint8;int8,uint8;float32;int8,uint8;float32;int8,uint8;int32",
-              QLinearConv);
+constexpr const char* kTypes = "int8,uint8;float32;int8,uint8;int8,uint8;float32;int8,uint8;float32;int8,uint8;int32";
+PY_ORT_KERNEL("", "QLinearConv", kTypes, QLinearConv<false>);
+PY_ORT_KERNEL(kNhwcDomain, "QLinearConv", kTypes, QLinearConv<true>);
 
 }  // namespace
 }  // namespace py_ort

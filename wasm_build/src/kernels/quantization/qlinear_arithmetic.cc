@@ -2,6 +2,7 @@
 // does: its zero point is added before it is rounded, and sums and products are made in its order.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/broadcast.h"
@@ -30,19 +31,39 @@ class QLinearArithmetic {
     const float product = scales[0][0] * scales[1][0] / scales[2][0], zero = zeros[2][0];
     const float fixed = zero - (left * zeros[0][0] + right * zeros[1][0]);
     const int32_t a_zero = zeros[0].integer(0), b_zero = zeros[1].integer(0);
-    broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
-      for (int64_t i = 0; i < broadcast.inner; ++i) {
-        const int32_t p = integer_at(a, offsets[0] + i * broadcast.steps[0]),
-                      q = integer_at(b, offsets[1] + i * broadcast.steps[1]);
-        const float value = multiply_ ? static_cast<float>((p - a_zero) * (q - b_zero)) * product + zero
-                                      : fixed + static_cast<float>(p) * left + static_cast<float>(q) * right;
-        store_quantized(*y, at + i, value, 0);
-      }
-    });
+    const auto rows = [&]<class T>(T* to) {
+      broadcast.for_each_row([&](const Broadcast::Offsets& offsets, int64_t at) {
+        const T *p = a.data<T>() + offsets[0], *q = b.data<T>() + offsets[1];
+        const auto combine = [&](int64_t p_step, int64_t q_step) {
+          if (multiply_) {
+            run<T>(broadcast.inner, to + at, [&](int64_t i) {
+              return static_cast<float>((p[i * p_step] - a_zero) * (q[i * q_step] - b_zero)) * product + zero;
+            });
+          } else {
+            run<T>(broadcast.inner, to + at, [&](int64_t i) {
+              return fixed + static_cast<float>(p[i * p_step]) * left + static_cast<float>(q[i * q_step]) * right;
+            });
+          }
+        };
+        if (broadcast.steps[0] && broadcast.steps[1]) combine(1, 1);  // whole vectors
+        else combine(broadcast.steps[0], broadcast.steps[1]);
+      });
+    };
+    if (a.dtype == DType::uint8) rows(y->mutable_data<uint8_t>());
+    else rows(y->mutable_data<int8_t>());
     return {};
   }
 
  private:
+  template <class T, class Value>
+  static void run(int64_t count, T* __restrict to, const Value& value) {
+    constexpr float kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
+    for (int64_t i = 0; i < count; ++i) {
+      const float rounded = std::nearbyint(value(i));
+      to[i] = static_cast<T>(static_cast<int32_t>(std::min(std::max(rounded, kLow), kHigh)));
+    }
+  }
+
   bool multiply_;
 };
 

@@ -1,4 +1,4 @@
-// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearWhere:
+// com.microsoft QLinearSigmoid, QLinearLeakyRelu, QLinearWhere:
 // an operator on floats between dequantizing its inputs and quantizing its output.
 #include <cmath>
 
@@ -62,7 +62,6 @@ const Form* find_form(std::string_view op_type) {
       {"QLinearSigmoid", "Sigmoid", {0}, {}, 3},
       {"QLinearLeakyRelu", "LeakyRelu", {0}, {}, 3},
       {"QLinearWhere", "Where", {1, 4}, {0}, 7},
-      {"QLinearConcat", "Concat", {}, {}, 0},
   };
   for (const Form& form : forms)
     if (form.op_type == op_type) return &form;
@@ -73,8 +72,6 @@ class QLinear {
  public:
   static Status make(const KernelInfo& info, QLinear& out) {
     out.form_ = *find_form(info.op_type);
-    if (info.op_type == "QLinearConcat")  // output's scale and zero point, then three per tensor
-      for (size_t i = 2; i + 2 < info.input_count; i += 3) out.form_.data.push_back(i);
     KernelInfo inner = info;
     inner.domain = "";
     inner.op_type = out.form_.float_op;
@@ -112,7 +109,6 @@ class QLinear {
 
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearSigmoid", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearLeakyRelu", "*", QLinear);
-PY_ORT_KERNEL(kMicrosoftDomain, "QLinearConcat", "*", QLinear);
 PY_ORT_KERNEL(kMicrosoftDomain, "QLinearWhere", "*", QLinear);
 
 }  // namespace
