@@ -144,6 +144,7 @@ test('tensor: textures, with what reads them', async () => {
 test('tensor: kept by a session, here or in a worker', async () => {
   const freed: number[] = [];
   const keeper = {
+    thread: {},
     download: async () => new Uint8Array(Float32Array.of(1, 2).buffer),
     free: (id: number) => void freed.push(id),
   };
