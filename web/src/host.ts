@@ -29,7 +29,8 @@ const browser: Host = {
   get cores() {
     return navigator.hardwareConcurrency || 1;
   },
-  resolve: (file) => new URL(file, globalThis.location?.href).href,
+  /** As fetch does it: a page may have a <base>. */
+  resolve: (file) => new URL(file, globalThis.document?.baseURI ?? globalThis.location?.href).href,
   fetch: (url, init) => fetch(url, init),
   /** Browsers start no modules of another origin, such as a CDN's, but import them. */
   startWorker(url, name) {

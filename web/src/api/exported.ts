@@ -1,5 +1,6 @@
 // ONNX models that a page hands over as bytes, and what was exported of them: files in the folder `env.exports`, by the
 // SHA-256 of the models, as `py-ort export SCRIPT.js` writes them.
+import { host } from '../host';
 import { isOnnx } from '../package/header';
 import type { ModelFile } from '../package/model_file';
 import { invalid } from './elements';
@@ -14,6 +15,5 @@ export async function exportedOf(model: ModelFile): Promise<ModelFile> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
   const name = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
   const folder = String(env.exports);
-  const base = new URL(folder.endsWith('/') ? folder : `${folder}/`, globalThis.location?.href);
-  return new URL(`${name}.pyort`, base);
+  return new URL(`${name}.pyort`, host.resolve(folder.endsWith('/') ? folder : `${folder}/`));
 }

@@ -171,7 +171,13 @@ export function runtimeSettings(): RuntimeSettings {
  * for as long as a session may have to be made again.
  */
 function located(file: ModelFile): string | Blob {
-  if (typeof file === 'string' || file instanceof URL) return host.resolve(String(file));
+  if (typeof file === 'string' || file instanceof URL) {
+    try {
+      return host.resolve(String(file));
+    } catch {
+      throw invalid(`"${String(file)}" is no URL`);
+    }
+  }
   if (file instanceof Blob) return file;
   if (!(file instanceof ArrayBuffer || file instanceof Uint8Array)) throw noModel(file);
   const isShared = file instanceof Uint8Array && !(file.buffer instanceof ArrayBuffer);
