@@ -11,8 +11,13 @@ export const CACHE = 'py_ort';
 export async function fetchedOnce(url: string): Promise<Response> {
   if (!('caches' in globalThis)) return fetchedModel(url); // not a secure context
   const cache = await caches.open(CACHE);
-  const kept = await cache.match(url);
-  if (kept) return kept;
+  return (await cache.match(url)) ?? fetchedAnew(url);
+}
+
+/** The same, where what is kept is of no use: of another version of the runtime, say. */
+export async function fetchedAnew(url: string): Promise<Response> {
+  if (!('caches' in globalThis)) return fetchedModel(url);
+  const cache = await caches.open(CACHE);
   const response = await fetchedModel(url);
   if (/\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
   const copy = response.clone();

@@ -9,7 +9,7 @@ import { ofPackage } from '../session/model_source';
 import type { RunResult } from '../session/run_options';
 import { Runtime } from '../session/runtime';
 import { Session } from '../session/session';
-import { fetchedOnce } from './cache';
+import { fetchedAnew, fetchedOnce } from './cache';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
 import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
 import { LocalKeeper } from './local_keeper';
@@ -32,6 +32,12 @@ export function sharedRuntime({ files, wasmBinary, initTimeout }: RuntimeSetting
   return shared;
 }
 
+/** Whether a file is of another version, or none of ours. */
+function isOfNoUse(error: unknown): boolean {
+  const codes = [ErrorCode.not_implemented, ErrorCode.invalid_graph];
+  return error instanceof RuntimeError && codes.includes(error.code);
+}
+
 /** The device that a session is asked for on, in this thread. */
 export async function deviceHere(request: EngineRequest): Promise<GPUDevice> {
   return (await deviceOf(request, sharedRuntime(request.runtime))).gpu.device;
@@ -48,10 +54,15 @@ export class LocalEngine implements Engine {
   ) {}
 
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
+    const openBy = (fetchFile: typeof fetchedModel) =>
+      Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
     const open = () =>
-      Package.open(request.model, partOf(request.externalData), (file) =>
-        openFile(file, request.cache ? fetchedOnce : fetchedModel),
-      );
+      request.cache
+        ? openBy(fetchedOnce).catch((error: unknown) => {
+            if (!isOfNoUse(error)) throw error;
+            return openBy(fetchedAnew);
+          })
+        : openBy(fetchedModel);
     const { onProgress, signal } = listener;
     const load = async (model: Package, { number, webgpu, onDevice }: Choice): Promise<Session> => {
       const { wasm, threads } = request;

@@ -18,7 +18,7 @@ export interface OpenedFile {
 /** Fetches a model. A development server gives it compiled to who says that (`py_ort/serving`). */
 export const fetchedModel = (url: string) => fetched(url, { Accept: 'application/x-pyort, */*;q=0.8' });
 
-/** Opens a file. @param cache keeps what is fetched: see CacheKeeper. */
+/** Opens a file. @param fetchFile gives what is at a URL; of another one's answers no ranges are asked for. */
 export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promise<OpenedFile> {
   if (typeof file === 'string' || file instanceof URL) {
     const url = host.resolve(String(file));
@@ -26,7 +26,8 @@ export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promi
     const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
     // Where it was found in the end: further files are beside that.
     const found = response.url || url;
-    const ranges = response.headers.get('Accept-Ranges') === 'bytes' ? found : undefined;
+    const hasRanges = fetchFile === fetchedModel && response.headers.get('Accept-Ranges') === 'bytes';
+    const ranges = hasRanges ? found : undefined;
     return { what: found, reader: new ByteReader(stream, (how) => interrupted(found, how)), ranges };
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
