@@ -36,10 +36,7 @@ WANT_WEBGPU = {
     "on wasm alone, the same numbers",
 }
 #: What Firefox's WebGPU does otherwise.
-NOT_FIREFOX = {
-    "a device or an adapter of the page's, for all sessions": "an adapter gives any number of devices there",
-    "GPU errors and validation modes": "uncaptured errors are told later there",
-}
+NOT_FIREFOX = {"GPU errors and validation modes": "uncaptured errors are told later there"}
 
 
 @pytest.fixture(scope="module", params=["firefox", "webkit"])
